@@ -1,0 +1,47 @@
+# The two commands of the README are `make demo` and `make test`; each builds
+# its own virtual environment with nothing but Python >= 3.11 and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test test-slow test-nojit lint bench clean help
+
+help:
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+demo: $(VENV)/.core ## select features from a generated stream, and say why
+	@$(BIN)/featstream demo
+
+test: $(VENV)/.dev ## the unit tests and doctests
+	$(BIN)/python -m pytest -q
+
+test-slow: $(VENV)/.dev ## the heavy suites
+	$(BIN)/python -m pytest -q -m slow
+
+test-nojit: $(VENV)/.dev ## the same kernels as plain Python
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests -m "not slow and not jit_only"
+
+lint: $(VENV)/.dev ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev ## ratios against named baselines
+	$(BIN)/python -m benchmarks
+
+clean: ## forget caches and the environment
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("featstream needs Python 3.11 or newer; found " + sys.version.split()[0] + ". Set PYTHON=python3.12, say." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(INSTALL) -e '.[dev]'
+	@touch $@ $(VENV)/.core

@@ -1,0 +1,1 @@
+"""Online streaming feature selection."""

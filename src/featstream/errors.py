@@ -1,0 +1,68 @@
+"""Errors and warnings: what is wrong, what was found, what to do next.
+
+Every error derives from `FeatstreamError` *and* from the builtin that fits, so
+that ``except ValueError`` keeps working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = [
+    "DataError",
+    "DataTypeError",
+    "FeatstreamError",
+    "FeatstreamWarning",
+    "NotStartedError",
+    "ParameterError",
+    "RunError",
+    "printable",
+    "unknown_name",
+]
+
+
+class FeatstreamError(Exception):
+    """Base of every error that featstream raises on purpose."""
+
+
+class ParameterError(FeatstreamError, ValueError):
+    """A parameter has a value that it cannot have."""
+
+
+class DataError(FeatstreamError, ValueError):
+    """The data, or the target, cannot be used as they are."""
+
+
+class DataTypeError(FeatstreamError, TypeError):
+    """The data, or the target, are of a kind that cannot be used."""
+
+
+class NotStartedError(FeatstreamError, AttributeError, ValueError):
+    """A stream was used before ``start(y)`` or ``fit(X, y)``."""
+
+
+class RunError(FeatstreamError, ValueError):
+    """A saved run cannot be read, or does not fit what is asked of it."""
+
+
+class FeatstreamWarning(UserWarning):
+    """Something worth knowing, said once per stream."""
+
+
+def printable(text: object, *, limit: int = 80) -> str:
+    """Quote a name for a message, with control characters escaped.
+
+    >>> printable("gene_17")
+    "'gene_17'"
+    """
+    quoted = repr(str(text))
+    return quoted if len(quoted) <= limit else quoted[: limit - 4] + "...'"
+
+
+def unknown_name(what: str, name: object, known: Iterable[str]) -> ParameterError:
+    """Error for a name that is not among the known ones, with a suggestion."""
+    known = sorted(known)
+    close = get_close_matches(str(name), known, n=1)
+    hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
+    return ParameterError(f"Unknown {what} {printable(name)}. {hint}")
