@@ -1,0 +1,191 @@
+"""The shared words: blocks, sources, measures, decisions. Read this first.
+
+A **source** yields **blocks** of consecutive columns. A **measure**, bound to
+the target, encodes a block and scores every column in one call. A **selector**
+walks the relevant columns against the kept ones and decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Block",
+    "BoolArray",
+    "BoundMeasure",
+    "Decision",
+    "Fate",
+    "FloatArray",
+    "IntArray",
+    "Measure",
+    "Source",
+    "SparseColumns",
+    "feature_name",
+]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class SparseColumns:
+    """Columns in compressed (CSC) form: what is not stored is zero.
+
+    Rows increase strictly within a column; ``indptr`` need not begin at 0.
+    """
+
+    indptr: IntArray
+    rows: NDArray[np.int32]
+    values: NDArray[Any]
+    n_samples: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of samples and of columns."""
+        return self.n_samples, self.indptr.size - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive columns of a stream.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_samples, n_columns), column-major, or SparseColumns
+        The values; bool, integer or floating. Never written to.
+    start : int
+        Position in the source of the first column, from 0.
+    names : sequence of str or None
+        One name a column, where names exist.
+    nominal : ndarray of bool of shape (n_columns,) or None
+        Columns whose numbers are codes of categories (text, categoricals);
+        None if there are none. A missing category has the code -1.
+    """
+
+    columns: NDArray[Any] | SparseColumns
+    start: int = 0
+    names: Sequence[str] | None = None
+    nominal: BoolArray | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of values in each column."""
+        return int(self.columns.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.columns.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the columns are stored sparsely."""
+        return isinstance(self.columns, SparseColumns)
+
+    def name(self, i: int) -> str:
+        """Name of column ``i``, made from its position where it has none."""
+        if self.names is None:
+            return feature_name(self.start + i)
+        return str(self.names[i])
+
+
+def feature_name(arrival: int) -> str:
+    """Name of a feature that came without one; scikit-learn's convention."""
+    return f"x{arrival}"
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Anything that yields blocks of columns in a fixed order."""
+
+    @property
+    def n_samples(self) -> int | None:
+        """Values per column; None if only the first block will tell."""
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of columns; None if open-ended."""
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+
+
+class BoundMeasure(Protocol):
+    """A measure that knows the target: ``Measure.bind(y)``."""
+
+    name: str
+
+    def encode(self, block: Block) -> Any:
+        """Check a block and make it ready for the kernels."""
+
+    def relevance(self, encoded: Any) -> FloatArray:
+        """Score of every column with the target."""
+
+    def is_relevant(self, scores: FloatArray) -> BoolArray:
+        """Which scores pass the measure's threshold."""
+
+    def columns(self, encoded: Any, which: IntArray) -> Any:
+        """The chosen columns in the form that the pair kernels compare."""
+
+
+class Measure(Protocol):
+    """How alike two variables are; bound to a target before use."""
+
+    def bind(self, y: Any) -> BoundMeasure:
+        """Prepare for the target ``y``."""
+
+
+class Fate(IntEnum):
+    """What became of a feature."""
+
+    IRRELEVANT = 0
+    KEPT = 1
+    REDUNDANT = 2
+    DISPLACED = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a selector decided about one feature on its arrival.
+
+    Attributes
+    ----------
+    name : str
+        The feature.
+    arrival : int
+        Its position in the stream, from 0.
+    fate : Fate
+        ``KEPT``, ``IRRELEVANT``, ``REDUNDANT``, or ``DISPLACED`` if it did not
+        fit among the ``max_features`` most relevant.
+    relevance : float
+        Its score with the target.
+    witness : str or None
+        The kept feature that makes it redundant.
+    overlap : float or None
+        Its score with the witness.
+    displaced : tuple of str
+        Kept features that it removed.
+    """
+
+    name: str
+    arrival: int
+    fate: Fate
+    relevance: float
+    witness: str | None = None
+    overlap: float | None = None
+    displaced: tuple[str, ...] = field(default=())
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the feature is part of the selection now."""
+        return self.fate is Fate.KEPT
