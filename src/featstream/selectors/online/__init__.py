@@ -1,1 +1,5 @@
-"""."""
+"""Selectors to which features arrive one by one, or in groups."""
+
+from featstream.selectors.online.saola import SAOLA
+
+__all__ = ["SAOLA"]

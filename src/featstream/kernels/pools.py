@@ -1,0 +1,115 @@
+"""Memory for kept columns: room to grow, and none for those that left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from featstream.kernels._jit import jit
+from featstream.kernels.moments import DenseMoments, SparseMoments
+from featstream.kernels.scan import Kept
+from featstream.kernels.storage import copy_column
+from featstream.kernels.tables import DenseTables, SparseTables
+
+__all__ = ["make_room", "start_kept"]
+
+Columns = DenseTables | SparseTables | DenseMoments | SparseMoments
+
+_GROWTH = 1.5
+_FEW = 16
+
+
+def start_kept(columns: Columns, capacity: int = _FEW) -> Kept:
+    """An empty kept set for columns of this storage."""
+    return _allocate(columns, capacity, (0, 0))
+
+
+def make_room(kept: Kept, columns: Columns, i: int) -> Kept:
+    """A copy without what has left, and with room for column ``i`` and more."""
+    live = kept.live[: kept.size[0]]
+    held = _demand(kept.columns, live).sum(axis=1) + _demand(columns, [i])[:, 0]
+    n_slots = max(_FEW, int(_GROWTH * (live.size + 1)) + 1)
+    larger = _allocate(columns, n_slots, (int(held[0]), int(held[1])))
+    _repack(kept, larger)
+    return larger
+
+
+def _demand(columns: Columns, which: Any) -> np.ndarray:
+    """What each of the chosen columns takes of the two pools of its storage."""
+    which = np.asarray(which, dtype=np.int64)
+    nothing = np.zeros(which.size, np.int64)
+    if isinstance(columns, DenseTables):
+        has_codes = columns.code_row[which] >= 0
+        n_planes = np.where(has_codes, 0, columns.arity[which] - 1)
+        return np.stack([n_planes, has_codes.astype(np.int64)])
+    if isinstance(columns, SparseTables):
+        return np.stack([columns.length[which], columns.arity[which] - 1])
+    if isinstance(columns, SparseMoments):
+        return np.stack([columns.length[which], nothing])
+    return np.stack([nothing, nothing])
+
+
+def _allocate(like: Columns, n_slots: int, demand: tuple[int, int]) -> Kept:
+    """Empty pools: half as much again as is demanded."""
+    first, second = (int(_GROWTH * d) for d in demand)
+    columns: Columns
+    if isinstance(like, DenseTables):
+        columns = like._replace(
+            arity=np.zeros(n_slots, np.int64),
+            own=np.zeros(n_slots, np.int64),
+            norm=np.zeros(n_slots, np.int64),
+            first_plane=np.zeros(n_slots, np.int64),
+            planes=np.zeros((first, like.planes.shape[1]), np.uint64),
+            plane_count=np.zeros(first, np.int64),
+            code_row=np.zeros(n_slots, np.int64),
+            codes=np.zeros((second, like.nlogn.size - 1), np.int32),
+        )
+    elif isinstance(like, SparseTables):
+        columns = like._replace(
+            arity=np.zeros(n_slots, np.int64),
+            own=np.zeros(n_slots, np.int64),
+            norm=np.zeros(n_slots, np.int64),
+            offset=np.zeros(n_slots, np.int64),
+            length=np.zeros(n_slots, np.int64),
+            rows=np.zeros(first, np.int32),
+            codes=np.zeros(first, np.int32),
+            count_offset=np.zeros(n_slots, np.int64),
+            counts=np.zeros(second, np.int64),
+        )
+    elif isinstance(like, SparseMoments):
+        columns = like._replace(
+            total=np.zeros(n_slots),
+            norm=np.zeros(n_slots),
+            base=np.zeros(n_slots),
+            offset=np.zeros(n_slots, np.int64),
+            length=np.zeros(n_slots, np.int64),
+            rows=np.zeros(first, np.int32),
+            values=np.zeros(first),
+        )
+    else:
+        columns = DenseMoments(
+            total=np.zeros(n_slots),
+            norm=np.zeros(n_slots),
+            values=np.zeros((n_slots, like.values.shape[1])),
+        )
+    return Kept(
+        columns=columns,
+        score=np.zeros(n_slots),
+        arrival=np.zeros(n_slots, np.int64),
+        live=np.zeros(n_slots, np.int64),
+        size=np.zeros(2, np.int64),
+        used=np.zeros(2, np.int64),
+    )
+
+
+@jit
+def _repack(kept, larger):
+    """Copy the live columns, in their order."""
+    for position in range(kept.size[0]):
+        slot = kept.live[position]
+        copy_column(kept.columns, slot, larger.columns, position, larger.used)
+        larger.score[position] = kept.score[slot]
+        larger.arrival[position] = kept.arrival[slot]
+        larger.live[position] = position
+    larger.size[:] = kept.size[0]

@@ -1,0 +1,75 @@
+"""Complaints about a block that name the feature, the row and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, DataTypeError, printable
+from featstream.kernels.encoding import find_bad
+from featstream.protocols import Block, SparseColumns
+
+__all__ = ["check_length", "complain_of_values", "refuse_text", "to_kernel_dtype"]
+
+
+def check_length(block: Block, n_samples: int) -> None:
+    """Every column needs one value per sample."""
+    if block.n_samples != n_samples:
+        raise DataError(
+            f"Feature {printable(block.name(0))} has {block.n_samples} values but the "
+            f"target has {n_samples}. Every feature needs one value per sample, in "
+            "the order given to start(y)."
+        )
+
+
+def refuse_text(block: Block, measure: str) -> None:
+    """Codes of categories have no meaning as numbers."""
+    if block.nominal is not None and block.nominal.any():
+        name = printable(block.name(int(block.nominal.argmax())))
+        raise DataTypeError(
+            f"Feature {name} is text or categorical, and {measure} needs a number: "
+            "encode it or use measure='su'."
+        )
+
+
+def to_kernel_dtype(values: NDArray[Any]) -> NDArray[Any]:
+    """One of the few dtypes that the kernels are compiled for."""
+    if values.dtype in (np.uint8, np.int64, np.float32, np.float64):
+        return values
+    if values.dtype == np.bool_:
+        return values.view(np.uint8)
+    if values.dtype.kind in "iu":
+        is_wide = values.dtype == np.uint64
+        return values.astype(np.float64 if is_wide else np.int64, order="K")
+    return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+
+
+def complain_of_values(block: Block, i: int, remedy: str) -> DataError:
+    """Error for a column with missing or infinite values."""
+    name = printable(block.name(i))
+    if isinstance(block.columns, SparseColumns):
+        start, stop = block.columns.indptr[i], block.columns.indptr[i + 1]
+        rows = block.columns.rows[start:stop]
+        values = np.asarray(block.columns.values[start:stop], dtype=np.float64)
+    else:
+        rows = np.arange(block.n_samples, dtype=np.int32)
+        values = np.asarray(block.columns[:, i], dtype=np.float64)
+    if block.nominal is not None and block.nominal[i]:
+        values = np.where(values < 0, np.nan, values)
+    first_missing, n_missing, first_infinite = find_bad(values)
+    if first_infinite >= 0:
+        return DataError(
+            f"Feature {name} has infinite values (inf), the first at row "
+            f"{rows[first_infinite]}. Replace them or drop the feature."
+        )
+    if n_missing:
+        return DataError(
+            f"Feature {name} has {n_missing} missing values (NaN), the first at row "
+            f"{rows[first_missing]}. {remedy}"
+        )
+    return DataError(
+        f"Feature {name} has values as large as {np.abs(values).max():g}, whose "
+        "squares overflow. Rescale it."
+    )

@@ -1,0 +1,335 @@
+"""Symmetrical uncertainty and mutual information, for discrete features."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from featstream.errors import ParameterError, printable
+from featstream.kernels.binning import MDL, QUANTILE, UNIFORM
+from featstream.kernels.bits import n_words
+from featstream.kernels.encoding import (
+    code_dense,
+    code_sparse,
+    pack_codes,
+    pack_small,
+    summarise_dense,
+    summarise_sparse,
+)
+from featstream.kernels.tables import (
+    MAX_PLANES,
+    DenseTables,
+    SparseTables,
+    TableScratch,
+    TableTarget,
+    fixed_point_nlogn,
+    score_dense_tables,
+    score_sparse_tables,
+    sum_nlogn,
+    table_scratch,
+)
+from featstream.measures.checks import (
+    check_length,
+    complain_of_values,
+    to_kernel_dtype,
+)
+from featstream.measures.target import Labels, as_labels
+from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseColumns
+
+__all__ = ["BoundInformation", "MutualInformation", "SymmetricalUncertainty"]
+
+_BINNINGS = {"quantile": QUANTILE, "uniform": UNIFORM, "mdl": MDL, None: -1}
+
+
+class _InformationMeasure(BaseEstimator):
+    """What the two measures share: all but the norm of the score."""
+
+    _name: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        threshold: float = 0.0,
+        binning: Literal["quantile", "uniform", "mdl"] | None = "quantile",
+        n_bins: int = 5,
+        missing: Literal["error", "category"] = "error",
+    ) -> None:
+        self.threshold = threshold
+        self.binning = binning
+        self.n_bins = n_bins
+        self.missing = missing
+
+    def bind(self, y: Any) -> BoundInformation:
+        """Prepare for the target ``y``."""
+        self._check_parameters()
+        return BoundInformation(
+            as_labels(y),
+            name=self._name,
+            threshold=float(self.threshold),
+            binning=_BINNINGS[self.binning],
+            n_bins=self.n_bins,
+            allows_missing=self.missing == "category",
+        )
+
+    def _check_parameters(self) -> None:
+        owner, threshold = type(self).__name__, self.threshold
+        if (
+            not isinstance(threshold, int | float | np.number)
+            or isinstance(threshold, bool)
+            or not 0 <= threshold < 1
+        ):
+            raise ParameterError(
+                f"`threshold` of {owner} must be in [0, 1). Got {threshold!r}. The "
+                "paper uses threshold=0.0."
+            )
+        if self.binning not in _BINNINGS:
+            raise ParameterError(
+                f"`binning` of {owner} must be 'quantile', 'uniform', 'mdl' or None. "
+                f"Got {printable(self.binning)}."
+            )
+        if not isinstance(self.n_bins, int | np.integer) or self.n_bins < 2:
+            raise ParameterError(
+                f"`n_bins` of {owner} must be an integer of at least 2. "
+                f"Got {self.n_bins!r}."
+            )
+        if self.missing not in ("error", "category"):
+            raise ParameterError(
+                f"`missing` of {owner} must be 'error' or 'category'. "
+                f"Got {printable(self.missing)}."
+            )
+
+
+class SymmetricalUncertainty(_InformationMeasure):
+    """Symmetrical uncertainty ``2 I(a; b) / (H(a) + H(b))``, for discrete features.
+
+    It is 0 for independent variables and 1 for copies, whatever the number of
+    categories. Booleans, text, categoricals and whole numbers are categories as
+    they are; columns with other numbers are binned.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        A feature is relevant when its score exceeds this (the paper's delta).
+    binning : {"quantile", "uniform", "mdl"} or None, default="quantile"
+        How a column that is not all whole numbers is cut: into bins of equal
+        frequency, of equal width, or where the class is described in fewest bits
+        (Fayyad and Irani). None makes each distinct value a category.
+    n_bins : int, default=5
+        Number of bins, except for "mdl". A column of fewer distinct values keeps
+        them.
+    missing : {"error", "category"}, default="error"
+        Whether a missing value is an error or a category of its own.
+
+    Examples
+    --------
+    >>> from featstream import SAOLA, SymmetricalUncertainty
+    >>> X = [[0, 1, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1]]
+    >>> y = ["no", "no", "yes", "yes"]
+    >>> SAOLA(measure=SymmetricalUncertainty(threshold=0.1)).fit(X, y).scores_
+    array([1.        , 0.34371...])
+    """
+
+    _name = "su"
+
+
+class MutualInformation(_InformationMeasure):
+    """Mutual information in bits, for discrete features.
+
+    As `SymmetricalUncertainty`, but not normalised: features of many categories
+    score higher. The paper's Algorithm 1 prints this measure, its experiments
+    use symmetrical uncertainty.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        A feature is relevant when its score, in bits, exceeds this.
+    binning : {"quantile", "uniform", "mdl"} or None, default="quantile"
+        How a column that is not all whole numbers is cut.
+    n_bins : int, default=5
+        Number of bins, except for "mdl".
+    missing : {"error", "category"}, default="error"
+        Whether a missing value is an error or a category of its own.
+
+    Examples
+    --------
+    >>> from featstream import SAOLA, MutualInformation
+    >>> X = [[0, 1, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1]]
+    >>> SAOLA(measure=MutualInformation()).fit(X, [0, 0, 1, 1]).scores_
+    array([1.        , 0.31127...])
+    """
+
+    _name = "mi"
+
+
+class BoundInformation:
+    """An information measure that knows the target."""
+
+    def __init__(
+        self,
+        labels: Labels,
+        *,
+        name: str,
+        threshold: float,
+        binning: int,
+        n_bins: int,
+        allows_missing: bool,
+    ) -> None:
+        n, n_classes = labels.codes.size, labels.classes.size
+        self.name = name
+        self.n_samples = n
+        self._threshold = threshold
+        self._allows_missing = allows_missing
+        self._uses_entropy_norm = name == "su"
+        self._nlogn = fixed_point_nlogn(n)
+        # One bit of entropy per sample is n bits, and nlogn[2] is two of them.
+        bit = int(self._nlogn[2]) // 2
+        self._bits_norm = n * bit
+        own = int(sum_nlogn(self._nlogn, labels.counts))
+        n_planes = n_classes - 1 if n_classes <= MAX_PLANES + 1 else 0
+        planes = np.zeros((n_planes, n_words(n)), np.uint64)
+        if n_planes:
+            pack_codes(labels.codes, planes, np.zeros(n_planes, np.int64))
+        norm = int(self._nlogn[n]) - own if self._uses_entropy_norm else self._bits_norm
+        self._target = TableTarget(labels.codes, labels.counts, planes, own, norm)
+        self._binning = (binning, n_bins, self._nlogn, 1.0 / bit)
+
+    def encode(self, block: Block) -> DenseTables | SparseTables:
+        """Check a block and turn its values into categories."""
+        check_length(block, self.n_samples)
+        if isinstance(block.columns, SparseColumns):
+            return self._encode_sparse(block, block.columns)
+        return self._encode_dense(block, block.columns)
+
+    def relevance(self, encoded: DenseTables | SparseTables) -> FloatArray:
+        """Score of every column with the class."""
+        scores = np.empty(encoded.arity.size)
+        is_sparse = isinstance(encoded, SparseTables)
+        score = score_sparse_tables if is_sparse else score_dense_tables
+        scratch = self.scratch(is_sparse=False)
+        score(encoded, self._target, scratch, scores, self._uses_entropy_norm)
+        return scores
+
+    def is_relevant(self, scores: FloatArray) -> BoolArray:
+        """Whether a score exceeds the threshold, strictly."""
+        return scores > self._threshold
+
+    def columns(
+        self, encoded: DenseTables | SparseTables, which: IntArray
+    ) -> tuple[DenseTables | SparseTables, IntArray]:
+        """All columns as they are, and where the chosen ones are among them."""
+        return encoded, which
+
+    def scratch(self, *, is_sparse: bool) -> TableScratch:
+        """Working memory for the pair kernels, one a thread."""
+        return table_scratch(self.n_samples, is_sparse=is_sparse)
+
+    def _refuse_bad(
+        self, block: Block, is_missing: BoolArray, is_infinite: BoolArray
+    ) -> None:
+        is_bad = is_infinite if self._allows_missing else is_infinite | is_missing
+        if is_bad.any():
+            raise complain_of_values(
+                block,
+                int(is_bad.argmax()),
+                "Pass missing='category' to the measure, or fill them in.",
+            )
+
+    def _encode_dense(self, block: Block, values: NDArray[Any]) -> DenseTables:
+        values = np.asfortranarray(to_kernel_dtype(values))
+        if block.nominal is not None and block.nominal.any() and (values < 0).any():
+            is_absent = (values < 0) & block.nominal
+            values = np.asfortranarray(np.where(is_absent, np.nan, values))
+        m, n = block.n_columns, self.n_samples
+        low, high = np.empty(m), np.empty(m)
+        is_whole, is_missing, is_infinite = np.empty((3, m), dtype=np.bool_)
+        summarise_dense(values, low, high, is_whole, is_missing, is_infinite)
+        self._refuse_bad(block, is_missing, is_infinite)
+        size = np.where(is_whole & (low <= high), high - low + 1, np.inf) + is_missing
+        is_small = size <= MAX_PLANES + 1
+        arity = np.where(is_small, size, 0).astype(np.int64)
+        other = np.flatnonzero(~is_small)
+        codes = np.empty((other.size, n), np.int32)
+        if other.size:
+            found = np.empty(other.size, np.int64)
+            code_dense(
+                values,
+                other,
+                low,
+                high,
+                is_whole,
+                is_missing,
+                self._target,
+                self._binning,
+                codes,
+                found,
+            )
+            arity[other] = found
+        n_planes = np.where(arity <= MAX_PLANES + 1, arity - 1, 0)
+        first_plane = np.concatenate([[0], np.cumsum(n_planes)])
+        planes = np.zeros((int(first_plane[-1]), n_words(n)), np.uint64)
+        plane_count = np.zeros(planes.shape[0], np.int64)
+        small = np.flatnonzero(is_small)
+        pack_small(
+            values, small, low, arity, is_missing, first_plane, planes, plane_count
+        )
+        code_row = np.full(m, -1, np.int64)
+        for k, j in enumerate(other):
+            if arity[j] > MAX_PLANES + 1:
+                code_row[j] = k
+            else:
+                own = slice(first_plane[j], first_plane[j + 1])
+                pack_codes(codes[k], planes[own], plane_count[own])
+        return DenseTables(
+            nlogn=self._nlogn,
+            arity=arity,
+            own=np.zeros(m, np.int64),
+            norm=np.full(m, self._bits_norm, np.int64),
+            first_plane=first_plane[:-1],
+            planes=planes,
+            plane_count=plane_count,
+            code_row=code_row,
+            codes=codes,
+        )
+
+    def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseTables:
+        values = to_kernel_dtype(stored.values)
+        m = block.n_columns
+        is_plain, is_whole, is_missing, is_infinite = np.empty((4, m), dtype=np.bool_)
+        summarise_sparse(
+            stored.indptr, values, is_plain, is_whole, is_missing, is_infinite
+        )
+        self._refuse_bad(block, is_missing, is_infinite)
+        n_entries = int(stored.indptr[-1] - stored.indptr[0])
+        rows, codes = np.empty(n_entries, np.int32), np.empty(n_entries, np.int32)
+        counts = np.empty(n_entries + m * (self._binning[1] + 2), np.int64)
+        arity, length = np.empty(m, np.int64), np.empty(m, np.int64)
+        n_entries, n_counts = code_sparse(
+            stored.indptr,
+            stored.rows,
+            values,
+            is_plain,
+            is_whole,
+            self._target,
+            self._binning,
+            self.n_samples,
+            rows,
+            codes,
+            counts,
+            arity,
+            length,
+        )
+        return SparseTables(
+            nlogn=self._nlogn,
+            arity=arity,
+            own=np.zeros(m, np.int64),
+            norm=np.full(m, self._bits_norm, np.int64),
+            offset=np.cumsum(length) - length,
+            length=length,
+            rows=rows[:n_entries],
+            codes=codes[:n_entries],
+            count_offset=np.cumsum(arity - 1) - (arity - 1),
+            counts=counts[:n_counts],
+        )

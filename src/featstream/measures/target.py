@@ -1,0 +1,151 @@
+"""The target as the measures need it: classes, or numbers."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+from featstream.errors import DataError, DataTypeError, printable
+from featstream.protocols import FloatArray, IntArray
+
+__all__ = ["Labels", "as_labels", "as_numbers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A nominal target.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The distinct labels, sorted.
+    codes : ndarray of int32
+        Index into ``classes``, for each sample.
+    counts : ndarray of int64
+        How many samples each class has.
+    """
+
+    classes: NDArray[Any]
+    codes: NDArray[np.int32]
+    counts: IntArray
+
+
+def as_labels(y: Any) -> Labels:
+    """Check a nominal target of any label type.
+
+    >>> as_labels(["spam", "ham", "spam"]).codes
+    array([1, 0, 1], dtype=int32)
+    """
+    values = _as_vector(y)
+    if values.dtype.kind == "f" and not np.all(values == np.floor(values)):
+        shown = ", ".join(str(v) for v in values[:2])
+        raise DataError(
+            f"y looks continuous ({shown}, ...); class labels are expected. Unknown "
+            "label type: continuous. Bin it, or use FisherZ(target='numeric')."
+        )
+    try:
+        classes, codes = np.unique(values, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(v).__name__ for v in values.tolist()})
+        raise DataTypeError(
+            f"y mixes labels of the types {', '.join(kinds)}, which have no order. "
+            "Give all labels one type."
+        ) from None
+    if classes.size < 2:
+        raise DataError(
+            f"y has a single class ({printable(classes[0])}); at least two are "
+            "needed, so one class cannot be told from another."
+        )
+    counts = np.bincount(codes).astype(np.int64)
+    return Labels(classes, codes.astype(np.int32), counts)
+
+
+def as_numbers(y: Any) -> FloatArray:
+    """Check a numeric target.
+
+    >>> as_numbers([1, 2, 4])
+    array([1., 2., 4.])
+    """
+    values = _as_vector(y)
+    if values.dtype.kind not in "fiub":
+        raise DataTypeError(
+            f"y has the label {printable(values[0])}, which is not a number. Use "
+            "FisherZ(target='nominal') for labels."
+        )
+    numbers = values.astype(np.float64)
+    if np.all(numbers == numbers[0]):
+        raise DataError(
+            f"y has a single value ({numbers[0]:g}); nothing correlates with a "
+            "constant, at least two values are needed."
+        )
+    return numbers
+
+
+def _as_vector(y: Any) -> NDArray[Any]:
+    """One-dimensional, without missing or infinite values, not empty."""
+    if y is None:
+        raise DataError(
+            "This selector requires y to be passed, but the target y is None. "
+            "Pass one label per sample."
+        )
+    if hasattr(y, "to_numpy"):
+        values = np.asarray(y.to_numpy())
+    else:
+        values = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Pass "
+            "y.ravel() to silence this.",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        values = values.ravel()
+    if values.ndim != 1:
+        raise DataError(
+            f"y must be one-dimensional, got shape {values.shape}. y should be a 1d "
+            "array with one label per sample."
+        )
+    if values.size == 0:
+        raise DataError("y is empty. Pass one label per sample.")
+    if values.dtype.kind in "cmMV":
+        raise DataTypeError(
+            f"y has dtype {values.dtype}; labels are numbers, text or booleans."
+        )
+    is_missing = _find_missing(values)
+    if is_missing.any():
+        raise DataError(
+            f"y has {is_missing.sum()} missing labels (NaN), the first at row "
+            f"{int(is_missing.argmax())}. Drop those samples."
+        )
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        row = int(np.isinf(values).argmax())
+        raise DataError(f"y has infinite labels (inf), the first at row {row}.")
+    if values.dtype.kind == "O":
+        values = _as_plain(values)
+    return values
+
+
+def _find_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "O":
+        # pandas.NA is not equal to itself either, and refuses to be a truth value.
+        return np.array(
+            [v is None or v is not v or str(v) in ("<NA>", "nan", "NaT") for v in values]
+        )
+    return np.zeros(values.shape, dtype=bool)
+
+
+def _as_plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects as the array of numbers, booleans or text that they spell."""
+    listed = values.tolist()
+    if all(isinstance(v, str) for v in listed):
+        return np.array(listed, dtype=np.str_)
+    if all(isinstance(v, bool | int | float | np.number | np.bool_) for v in listed):
+        return np.array(listed)
+    return values

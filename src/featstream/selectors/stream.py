@@ -1,0 +1,82 @@
+"""The state of a stream of features that every selector keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from featstream.protocols import Block, BoundMeasure, Fate, SparseColumns
+from featstream.trace import Names, Trace
+
+__all__ = ["LastDecision", "Stream", "in_storage"]
+
+_DENSE_BYTES = 1 << 24
+
+
+@dataclass(slots=True)
+class LastDecision:
+    """The decision about the newest feature, by arrivals."""
+
+    fate: Fate
+    relevance: float
+    witness: int | None = None
+    overlap: float | None = None
+    displaced: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Stream:
+    """What is known of a stream, apart from what its selector keeps.
+
+    ``measure`` is None until the first features have told which one fits;
+    ``is_sparse`` is None until the first block has come, and then decides how
+    all columns are stored.
+    """
+
+    y: Any
+    trace: Trace
+    measure: BoundMeasure | None = None
+    is_sparse: bool | None = None
+    names: Names = field(default_factory=Names)
+    seconds: float = 0.0
+    last: LastDecision | None = None
+
+    @property
+    def n_seen(self) -> int:
+        """Number of features decided about."""
+        return self.trace.n_seen
+
+
+def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
+    """The block in the storage of its stream, in pieces if it has to be densified."""
+    if block.is_sparse == is_sparse:
+        yield block
+    elif isinstance(block.columns, SparseColumns):
+        stored = block.columns
+        width = max(1, _DENSE_BYTES // (8 * max(1, block.n_samples)))
+        for begin in range(0, block.n_columns, width):
+            end = min(begin + width, block.n_columns)
+            dense = sparse.csc_array(
+                (stored.values, stored.rows, stored.indptr), shape=stored.shape
+            )[:, begin:end].toarray(order="F")
+            yield replace(
+                block,
+                columns=dense,
+                start=block.start + begin,
+                names=None if block.names is None else block.names[begin:end],
+            )
+    else:
+        stored_columns = sparse.csc_array(np.asarray(block.columns))
+        yield replace(
+            block,
+            columns=SparseColumns(
+                stored_columns.indptr.astype(np.int64),
+                stored_columns.indices.astype(np.int32),
+                stored_columns.data,
+                block.n_samples,
+            ),
+        )

@@ -1,0 +1,245 @@
+"""What became of every feature: nine bytes each, in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, ParameterError, printable
+from featstream.protocols import Fate, IntArray, feature_name
+
+__all__ = ["OVER_LIMIT", "Names", "Trace", "TraceLevel"]
+
+TraceLevel = Literal["full", "kept"] | None
+
+OVER_LIMIT = 4
+"""Stored for a feature that was displaced because `max_features` was reached."""
+
+_DTYPE = np.dtype([("fate", "u1"), ("relevance", "<f4"), ("witness", "<i4")])
+
+
+class Trace:
+    """The fate, relevance and witness of the features seen so far.
+
+    Parameters
+    ----------
+    level : {"full", "kept"} or None
+        Record every feature, those that were ever kept, or none.
+
+    Notes
+    -----
+    The witness of a redundant feature is the kept one that covers it; of a
+    displaced one, the newcomer that removed it. Both are arrivals. Relevance
+    is in single precision here; the selector holds the exact scores of the
+    features that it keeps.
+
+    Examples
+    --------
+    >>> from featstream import SAOLA
+    >>> X = [[0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 1]]
+    >>> y = [0, 0, 1, 1, 1, 0]
+    >>> trace = SAOLA(measure="su").fit(X, y).result_.trace
+    >>> [str(trace.fate(arrival)) for arrival in range(3)]
+    ['kept', 'redundant', 'redundant']
+    >>> trace.witness(1)
+    0
+    """
+
+    def __init__(self, level: TraceLevel = "full") -> None:
+        if level not in ("full", "kept", None):
+            raise ParameterError(
+                f"`trace` must be 'full', 'kept' or None. Got {printable(level)}."
+            )
+        self.level = level
+        self.n_seen = 0
+        self._records = np.empty(0, _DTYPE)
+        self._arrivals = np.empty(0, np.int64)  # used by level "kept" alone
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def arrivals(self) -> IntArray:
+        """Arrivals of the recorded features, increasing."""
+        if self.level == "full":
+            return np.arange(self._size)
+        return self._arrivals[: self._size]
+
+    @property
+    def records(self) -> NDArray[Any]:
+        """Structured array of ``fate``, ``relevance`` and ``witness``, as stored."""
+        return self._records[: self._size]
+
+    def extend(
+        self, fate: NDArray[np.uint8], relevance: NDArray[Any], witness: NDArray[Any]
+    ) -> None:
+        """Record the next features, in order of arrival."""
+        first = self.n_seen
+        self.n_seen += fate.size
+        if self.level is None:
+            return
+        chosen: Any = slice(None)
+        if self.level == "kept":
+            chosen = np.flatnonzero(fate == Fate.KEPT)
+            fate, relevance, witness = fate[chosen], relevance[chosen], witness[chosen]
+        begin, end = self._size, self._size + fate.size
+        self._reserve(end)
+        new = self._records[begin:end]
+        new["fate"], new["relevance"], new["witness"] = fate, relevance, witness
+        if self.level == "kept":
+            self._arrivals[begin:end] = first + chosen
+        self._size = end
+
+    def mark(self, arrival: int, fate: int, witness: int) -> None:
+        """Change the fate of a feature that was kept."""
+        if self.level is not None:
+            position = self._position(arrival)
+            self._records[position]["fate"] = fate
+            self._records[position]["witness"] = witness
+
+    def restore(self, n_seen: int, records: NDArray[Any], arrivals: IntArray) -> None:
+        """Take over what was recorded before."""
+        self.n_seen, self._size = n_seen, records.size
+        self._records = records.astype(_DTYPE)
+        self._arrivals = np.array(arrivals, np.int64)
+
+    def knows(self, arrival: int) -> bool:
+        """Whether the feature is recorded."""
+        if self.level == "full":
+            return 0 <= arrival < self._size
+        position = np.searchsorted(self.arrivals, arrival)
+        return bool(position < self._size and self.arrivals[position] == arrival)
+
+    def fate(self, arrival: int) -> Fate:
+        """What became of a feature."""
+        return Fate(min(int(self._record(arrival)["fate"]), Fate.DISPLACED))
+
+    def is_over_limit(self, arrival: int) -> bool:
+        """Whether it was displaced because `max_features` was reached."""
+        return int(self._record(arrival)["fate"]) == OVER_LIMIT
+
+    def relevance(self, arrival: int) -> float:
+        """Its score with the target, in single precision."""
+        return float(self._record(arrival)["relevance"])
+
+    def witness(self, arrival: int) -> int | None:
+        """The feature that made it redundant or displaced it."""
+        witness = int(self._record(arrival)["witness"])
+        return witness if witness >= 0 else None
+
+    def sizes(self) -> tuple[IntArray, IntArray]:
+        """Arrivals at which the kept set changed, and its size after each."""
+        records, arrivals = self.records, self.arrivals
+        was_kept = (records["fate"] == Fate.KEPT) | (records["fate"] >= Fate.DISPLACED)
+        left = records["witness"][records["fate"] >= Fate.DISPLACED]
+        moments = np.concatenate([arrivals[was_kept], left.astype(np.int64)])
+        steps = np.concatenate([np.ones(was_kept.sum(), int), -np.ones(left.size, int)])
+        changed, where = np.unique(moments, return_inverse=True)
+        change = np.bincount(where, weights=steps, minlength=changed.size)
+        return changed, np.cumsum(change).astype(np.int64)
+
+    def counts(self) -> dict[str, int]:
+        """How many features met each fate.
+
+        Of the features that a trace of level "kept" does not record it knows
+        only that they were dropped.
+        """
+        found = np.bincount(self.records["fate"], minlength=OVER_LIMIT + 1)
+        return {
+            "kept": int(found[Fate.KEPT]),
+            "irrelevant": int(found[Fate.IRRELEVANT]),
+            "redundant": int(found[Fate.REDUNDANT]),
+            "displaced": int(found[Fate.DISPLACED] + found[OVER_LIMIT]),
+        }
+
+    def _record(self, arrival: int) -> Any:
+        return self._records[self._position(arrival)]
+
+    def _position(self, arrival: int) -> int:
+        if not self.knows(arrival):
+            hint = " Use trace='full' to record every feature."
+            raise DataError(
+                f"Feature {arrival} is not in the trace of {self._size} features."
+                + (hint if self.level != "full" else "")
+            )
+        if self.level == "full":
+            return arrival
+        return int(np.searchsorted(self.arrivals, arrival))
+
+    def _reserve(self, size: int) -> None:
+        if size <= self._records.size:
+            return
+        capacity = max(size, self._records.size * 3 // 2, 64)
+        grown = np.empty(capacity, _DTYPE)
+        grown[: self._size] = self.records
+        arrivals = np.empty(capacity if self.level == "kept" else 0, np.int64)
+        if self.level == "kept":
+            arrivals[: self._size] = self.arrivals
+        self._records, self._arrivals = grown, arrivals
+
+
+class Names:
+    """Names of features by arrival, and arrivals by name.
+
+    Features without a name of their own cost nothing.
+    """
+
+    def __init__(self) -> None:
+        self._name_of: dict[int, str] = {}
+        self._arrival_of: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._name_of)
+
+    def add(self, first: int, names: Sequence[str]) -> None:
+        """Name consecutive features; a name that is taken is an error."""
+        before = len(self._arrival_of)
+        arrivals = range(first, first + len(names))
+        taken = self._arrival_of.keys() & set(names)
+        if taken or len(set(names)) != len(names):
+            raise self._duplicate(first, names)
+        self._arrival_of.update(zip(names, arrivals, strict=True))
+        self._name_of.update(zip(arrivals, names, strict=True))
+        assert len(self._arrival_of) == before + len(names)
+
+    def forget(self, arrival: int) -> None:
+        """Drop the name of a feature that is not recorded."""
+        name = self._name_of.pop(arrival, None)
+        if name is not None:
+            del self._arrival_of[name]
+
+    def __getitem__(self, arrival: int) -> str:
+        return self._name_of.get(arrival) or feature_name(arrival)
+
+    def find(self, name: str) -> int | None:
+        """Arrival of the feature of that name, if it can be known."""
+        if name in self._arrival_of:
+            return self._arrival_of[name]
+        if name[:1] == "x" and name[1:].isdecimal():
+            arrival = int(name[1:])
+            if arrival not in self._name_of and feature_name(arrival) == name:
+                return arrival
+        return None
+
+    def listed(self) -> list[str]:
+        """The names there are, in order of arrival."""
+        return [self._name_of[arrival] for arrival in sorted(self._name_of)]
+
+    def items(self) -> list[tuple[int, str]]:
+        """Arrivals and names, in order of arrival."""
+        return sorted(self._name_of.items())
+
+    def _duplicate(self, first: int, names: Sequence[str]) -> DataError:
+        seen = dict(self._arrival_of)
+        for position, name in enumerate(names, start=first):
+            if name in seen:
+                return DataError(
+                    f"Feature name {printable(name)} already seen at position "
+                    f"{seen[name]} (now {position}). Names must be unique."
+                )
+            seen[name] = position
+        raise AssertionError
