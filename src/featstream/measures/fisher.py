@@ -105,7 +105,10 @@ class FisherZ(BaseEstimator):
             )
         labels = as_labels(y)
         if labels.classes.size == 2:
-            indicator = (labels.codes == 1).astype(np.float64)
+            # The rarer class, or that of the first row: whatever the names are.
+            counts = labels.counts
+            chosen = labels.codes[0] if counts[0] == counts[1] else counts.argmin()
+            indicator = (labels.codes == chosen).astype(np.float64)
             return BoundFisherZ(float(alpha), indicator[None, :], None)
         indicators = np.equal.outer(np.arange(labels.classes.size), labels.codes)
         return BoundFisherZ(float(alpha), indicators.astype(np.float64), labels.counts)
@@ -125,7 +128,7 @@ class EncodedMoments:
 class BoundFisherZ:
     """`FisherZ` that knows the target.
 
-    ``weights`` has one row: an indicator of the second class, or the numeric
+    ``weights`` has one row: an indicator of one of two classes, or the numeric
     target; or, with ``class_counts``, an indicator of each of several classes.
     """
 

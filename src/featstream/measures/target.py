@@ -112,6 +112,8 @@ def _as_vector(y: Any) -> NDArray[Any]:
         )
     if values.size == 0:
         raise DataError("y is empty. Pass one label per sample.")
+    if values.size == 1:
+        raise DataError("y has one sample; nothing can be learned from 1 sample.")
     if values.dtype.kind in "cmMV":
         raise DataTypeError(
             f"y has dtype {values.dtype}; labels are numbers, text or booleans."

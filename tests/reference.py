@@ -1,0 +1,127 @@
+"""The algorithms as printed, slow and obvious: the truth that kernels must meet.
+
+Nothing here is shared with the library. Scores of discrete data are exact
+rationals of logarithms in high precision where ties matter: `SU` is built from
+integer counts with ``fractions``-free arithmetic on one table, as the library
+promises, but by counting in dictionaries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+
+# Measures ---------------------------------------------------------------------
+
+
+def nlogn(n):
+    """Table of k log2 k in fixed point: the integers of which scores are made."""
+    values = [0.0] + [k * math.log2(k) for k in range(1, n + 1)]
+    shift = 51 - math.ceil(math.log2(max(values[-1], 1.0)))
+    return [round(math.ldexp(v, shift)) for v in values]
+
+
+def information(a, b, table):
+    """Mutual information and the two entropies, in fixed point."""
+    n = len(a)
+    count_a, count_b, joint = Counter(a), Counter(b), Counter(zip(a, b, strict=True))
+    own_a = sum(table[c] for c in count_a.values())
+    own_b = sum(table[c] for c in count_b.values())
+    both = sum(table[c] for c in joint.values())
+    shared = table[n] + both - own_a - own_b
+    is_independent = all(
+        n * joint[p, q] == count_a[p] * count_b[q] for p in count_a for q in count_b
+    )
+    if is_independent:
+        shared = 0
+    return shared, table[n] - own_a, table[n] - own_b
+
+
+def symmetrical_uncertainty(a, b, table):
+    shared, entropy_a, entropy_b = information(a, b, table)
+    if entropy_a + entropy_b == 0:
+        return 0.0
+    return 2 * max(shared, 0) / (entropy_a + entropy_b)
+
+
+def mutual_information(a, b, table):
+    shared, _, _ = information(a, b, table)
+    return max(shared, 0) / (len(a) * (table[2] // 2))
+
+
+def correlation(a, b):
+    """Absolute correlation, in exact integers until the last step for integer data."""
+    n = len(a)
+    sum_a, sum_b = math.fsum(a), math.fsum(b)
+    cross = n * math.fsum(x * y for x, y in zip(a, b, strict=True)) - sum_a * sum_b
+    square_a = n * math.fsum(x * x for x in a) - sum_a * sum_a
+    square_b = n * math.fsum(x * x for x in b) - sum_b * sum_b
+    if square_a <= 0 or square_b <= 0:
+        return 0.0
+    return abs(cross) / (math.sqrt(square_a) * math.sqrt(square_b))
+
+
+def correlation_ratio(a, classes):
+    """Square root of the variance between classes over the whole variance."""
+    mean = math.fsum(a) / len(a)
+    whole = math.fsum((x - mean) ** 2 for x in a)
+    if whole == 0:
+        return 0.0
+    between = 0.0
+    for c in set(classes):
+        members = [x for x, k in zip(a, classes, strict=True) if k == c]
+        between += len(members) * (math.fsum(members) / len(members) - mean) ** 2
+    return math.sqrt(between / whole)
+
+
+# Algorithm 1 ------------------------------------------------------------------
+
+
+def saola(
+    relevance,
+    overlap,
+    is_relevant,
+    *,
+    bound="min",
+    ties="keep",
+    pruning="interleaved",
+    comparison=">=",
+    max_features=None,
+):
+    """Algorithm 1 over scores given as a list and a function of two arrivals.
+
+    Returns the kept arrivals in order, and for each feature its fate and witness.
+    """
+    kept, fates = [], {}
+    for i, f in enumerate(relevance):
+        if not is_relevant(f):  # Steps 5 to 8
+            fates[i] = ("irrelevant", None)
+            continue
+        witness, displaced = None, []
+        for j in list(kept):  # Step 9
+            g = relevance[j]
+            limit = min(f, g) if bound == "min" else max(f, g)
+            value = overlap(i, j)
+            reaches = value >= limit if comparison == ">=" else value > limit
+            if not reaches:
+                continue
+            if g > f or (g == f and ties == "drop"):  # Step 11
+                witness = j
+                break
+            if f > g:  # Step 16
+                displaced.append(j)
+        if witness is None or pruning == "interleaved":
+            for j in displaced:
+                kept.remove(j)
+                fates[j] = ("displaced", i)
+        if witness is not None:
+            fates[i] = ("redundant", witness)
+            continue
+        kept.append(i)  # Step 20
+        fates[i] = ("kept", None)
+        if max_features is not None and len(kept) > max_features:
+            least = min(kept, key=lambda j: (relevance[j], -j))
+            kept.remove(least)
+            fates[least] = ("displaced", i)
+    return kept, fates

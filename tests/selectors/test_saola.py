@@ -1,0 +1,199 @@
+"""SAOLA against Algorithm 1 as printed, and the contracts of a stream selector."""
+
+from __future__ import annotations
+
+import checks
+import numpy as np
+import pytest
+import reference
+import strategies
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from featstream import SAOLA, Fate, FisherZ, MutualInformation, SymmetricalUncertainty
+
+DISCRETE = {
+    "su": (SymmetricalUncertainty, reference.symmetrical_uncertainty),
+    "mi": (MutualInformation, reference.mutual_information),
+}
+
+
+def assert_equals(selector, kept, fates, relevance):
+    assert selector.selected_.tolist() == kept
+    assert selector.scores_.tolist() == [relevance[i] for i in kept]
+    trace = selector.result_.trace
+    for arrival, (fate, witness) in fates.items():
+        assert str(trace.fate(arrival)) == fate
+        assert trace.witness(arrival) == witness
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    data=strategies.discrete_data(),
+    rule=strategies.rules(),
+    name=st.sampled_from(["su", "mi"]),
+    threshold=st.sampled_from([0.0, 0.05]),
+    is_sparse=st.booleans(),
+)
+def test_discrete_equals_the_printed_algorithm(data, rule, name, threshold, is_sparse):
+    X, y = data
+    measure, score = DISCRETE[name]
+    table = reference.nlogn(len(y))
+    columns = X.T.tolist()
+    relevance = [score(c, y.tolist(), table) for c in columns]
+    options = dict(rule)
+    kept, fates = reference.saola(
+        relevance,
+        lambda i, j: score(columns[i], columns[j], table),
+        lambda f: f > threshold,
+        comparison=options.pop("overlap"),
+        **options,
+    )
+    selector = SAOLA(measure=measure(threshold=threshold), **rule)
+    selector.fit(sparse.csc_array(X) if is_sparse else X, y)
+    assert_equals(selector, kept, fates, relevance)
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=strategies.continuous_data(), rule=strategies.rules())
+def test_continuous_decides_as_printed_on_its_own_scores(data, rule):
+    """Scores may differ in the last bit; decisions must follow from them exactly."""
+    X, y = data
+    measure = FisherZ(alpha=0.05)
+    n_classes = len(set(y.tolist()))
+    columns = X.T.tolist()
+    if n_classes == 2:
+        expected = [reference.correlation(c, y.tolist()) for c in columns]
+    else:
+        expected = [reference.correlation_ratio(c, y.tolist()) for c in columns]
+    bound = measure.bind(y)
+    block = next(iter(__import__("featstream").as_source(X).blocks()))
+    relevance = bound.relevance(bound.encode(block)).tolist()
+    np.testing.assert_allclose(relevance, expected, rtol=0, atol=1e-12)
+    options = dict(rule)
+    kept, fates = reference.saola(
+        relevance,
+        lambda i, j: _overlap(bound, X, i, j),
+        lambda f: f >= bound.critical,
+        comparison=options.pop("overlap"),
+        **options,
+    )
+    selector = SAOLA(measure=measure, **rule).fit(X, y)
+    assert_equals(selector, kept, fates, relevance)
+    for i, j in ((0, X.shape[1] - 1), (X.shape[1] - 1, 0)):
+        assert _overlap(bound, X, i, j) == pytest.approx(
+            reference.correlation(columns[i], columns[j]), abs=1e-12
+        )
+
+
+def _overlap(bound, X, i, j):
+    from featstream import as_source
+    from featstream.kernels.storage import overlap
+
+    block = next(iter(as_source(X[:, [i, j]]).blocks()))
+    columns, _ = bound.columns(bound.encode(block), np.arange(2))
+    if not columns.norm.all():
+        return 0.0
+    return overlap(columns, 0, columns, 1, bound.scratch(is_sparse=False))
+
+
+@pytest.mark.parametrize("check", checks.STREAM_CHECKS, ids=lambda c: c.__name__[6:])
+@settings(max_examples=25, deadline=None)
+@given(data=strategies.discrete_data(), rule=strategies.rules())
+def test_contracts_hold_for_discrete_data(check, data, rule):
+    X, y = data
+    check(SAOLA(measure="su", **rule), X, y)
+
+
+INTEGER_EXACT = {
+    "check_row_permutation_changes_nothing",
+    "check_every_storage_agrees",
+    "check_storage_may_change_in_mid_stream",
+}
+
+
+@pytest.mark.parametrize("check", checks.STREAM_CHECKS, ids=lambda c: c.__name__[6:])
+@settings(max_examples=25, deadline=None)
+@given(data=strategies.continuous_data(), rule=strategies.rules())
+def test_contracts_hold_for_continuous_data(check, data, rule):
+    X, y = data
+    if check.__name__ in INTEGER_EXACT:
+        # Sums of rounded products may fall either way on a knife's edge; sums of
+        # whole numbers are exact, and there the contract is exact too.
+        X = np.round(4 * X)
+    check(SAOLA(measure=FisherZ(alpha=0.1), **rule), X, y)
+
+
+def test_a_decision_names_the_witness_and_the_displaced():
+    y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    weak = np.array([0, 0, 0, 1, 1, 1, 1, 0])
+    weaker = np.array([0, 0, 1, 1, 1, 1, 1, 0])
+    selector = SAOLA(measure="su").start(y)
+    first = selector.update(weak, name="weak")
+    assert (first.fate, first.witness, first.displaced) == (Fate.KEPT, None, ())
+    second = selector.update(weaker, name="weaker")
+    assert second.fate is Fate.REDUNDANT
+    assert second.witness == "weak"
+    assert second.overlap >= second.relevance
+    third = selector.update(y, name="class")
+    assert third.fate is Fate.KEPT
+    assert third.displaced == ("weak",)
+    assert third.relevance == 1.0
+    assert selector.result_.names == ("class",)
+    assert "displaced by 'class'" in selector.explain("weak")
+    assert "below that of 'weak'" in selector.explain("weaker")
+    assert selector.explain("class") == "'class' is kept: its relevance is 1."
+
+
+def test_a_feature_beyond_max_features_is_displaced_at_once():
+    y = np.array([0, 0, 0, 1, 1, 1])
+    selector = SAOLA(measure="su", max_features=1).start(y)
+    assert selector.update([0, 0, 1, 1, 1, 1], name="good").is_kept
+    decision = selector.update([0, 1, 0, 1, 0, 1], name="poor")
+    assert decision.fate is Fate.DISPLACED
+    assert decision.displaced == ()
+    assert selector.result_.names == ("good",)
+    assert "more than max_features" in selector.explain("poor")
+
+
+def test_interleaved_displacement_outlives_a_discarded_newcomer():
+    """Algorithm 1 as printed: Y stays gone although the newcomer goes too."""
+    found = {}
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(0, 2, (12, 8)), np.repeat([0, 1], 6)
+        found = {
+            pruning: SAOLA(measure="su", pruning=pruning).fit(X, y).selected_.tolist()
+            for pruning in ("interleaved", "deferred")
+        }
+        if found["interleaved"] != found["deferred"]:
+            break
+    assert found["interleaved"] != found["deferred"]
+
+
+def test_a_trace_of_the_kept_knows_just_those_ever_kept():
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(0, 2, (30, 50)), rng.integers(0, 2, 30)
+    full = SAOLA(measure="su").fit(X, y)
+    part = SAOLA(measure="su", trace="kept").fit(X, y)
+    none = SAOLA(measure="su", trace=None).fit(X, y)
+    assert part.selected_.tolist() == full.selected_.tolist() == none.selected_.tolist()
+    ever_kept = [
+        a
+        for a in range(50)
+        if full.result_.trace.fate(a) in (Fate.KEPT, Fate.DISPLACED)
+    ]
+    assert part.result_.trace.arrivals.tolist() == ever_kept
+    assert len(none.result_.trace) == 0
+    assert none.n_seen_ == 50
+    with pytest.raises(ValueError, match="Use trace='full'"):
+        dropped = next(a for a in range(50) if a not in ever_kept)
+        none.explain(dropped)
+
+
+def test_a_trace_costs_nine_bytes_a_feature():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (20, 1000))
+    records = SAOLA(measure="su").fit(X, X[:, 0]).result_.trace.records
+    assert records.nbytes == 9 * 1000
