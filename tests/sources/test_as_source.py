@@ -66,6 +66,11 @@ def test_rows_of_two_strings_are_rows_and_not_pairs():
     assert nominal.all()
 
 
+def test_large_integers_in_a_list_keep_their_differences():
+    columns, _, _ = gather(as_source([[2**63], [2**63 + 1], [-5]]))
+    assert columns.tolist() == [[1], [2], [0]]
+
+
 def test_numbers_beside_text_in_a_list_stay_numbers():
     columns, _, nominal = gather(as_source([["a", 10], ["b", 9]]))
     assert columns.tolist() == [[0, 10], [1, 9]]
@@ -78,7 +83,7 @@ def test_numbers_beside_text_in_a_list_stay_numbers():
         (None, "Cannot read features from a NoneType. Give a two-dimensional array"),
         (5, "Cannot read features from a int."),
         ({"a": [1]}, "Cannot read features from a dict."),
-        ([[1, 2], [3]], "X is a ragged sequence: its rows have different lengths."),
+        ([[1, 2], [3]], "X is a ragged sequence: its items have different lengths."),
     ],
 )
 def test_anything_else_is_refused(given, sentence):

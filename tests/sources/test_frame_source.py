@@ -135,6 +135,16 @@ def test_large_integers_become_codes_where_some_are_missing(library):
     assert block.nominal.tolist() == [True]
 
 
+def test_polars_dtypes_that_numpy_lacks():
+    frame = pl.DataFrame(
+        {"i": [2**100, 2**100 + 1, 3], "f": [1, 2, 3]},
+        {"i": pl.Int128, "f": pl.Float32},
+    )
+    columns, _, nominal = gather(FrameSource(frame))
+    assert columns.tolist() == [[1, 1], [2, 2], [0, 3]]
+    assert nominal.tolist() == [True, False]
+
+
 def test_uniform_pandas_frames_are_not_copied():
     X = np.asfortranarray(np.arange(12.0).reshape(3, 4))
     frame = pd.DataFrame(X, columns=list("abcd"), copy=False)

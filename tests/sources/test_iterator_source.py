@@ -54,8 +54,9 @@ def test_integers_beyond_the_reach_of_floats_keep_their_differences():
     assert blocks[1].columns[:, 0].tolist() == big
 
 
-def test_integers_of_any_size_keep_their_differences():
-    big = [2**80, 2**80 + 1, -5]
+@pytest.mark.parametrize("power", [63, 80, 2000])
+def test_integers_of_any_size_keep_their_differences(power):
+    big = [2**power, 2**power + 1, -5]
     block = next(IteratorSource([("i", big)]).blocks())
     assert block.columns[:, 0].tolist() == [1, 2, 0]
     assert block.nominal.tolist() == [True]
@@ -113,7 +114,8 @@ BAD = {
     "ragged": (
         [("a", [[1], [2, 3]])],
         DataTypeError,
-        "Feature 'a' is a ragged sequence. Give one value a sample.",
+        "Feature 'a' is a ragged sequence: its items have different lengths. Give one "
+        "value for each feature and sample.",
     ),
     "sparse": (
         [("a", sparse.eye_array(3, format="csr"))],

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from featstream.errors import DataTypeError
 from featstream.protocols import Source
-from featstream.sources.columns import check_has_features
+from featstream.sources.columns import as_array, check_has_features
 from featstream.sources.files import (
     Dataset,
     open_dataset,
@@ -75,7 +75,7 @@ def as_source(X: Any) -> Source:
     if isinstance(X, Source):
         return X
     if hasattr(X, "__array__") or (isinstance(X, (list, tuple)) and not _has_pairs(X)):
-        return ArraySource(_as_array(X))
+        return ArraySource(as_array(X, "X"))
     if isinstance(X, Iterable) and not isinstance(X, (Mapping, bytes, set)):
         return IteratorSource(X)
     raise DataTypeError(
@@ -95,16 +95,3 @@ def _has_pairs(X: list[Any] | tuple[Any, ...]) -> bool:
         and (hasattr(first[1], "__len__") or sparse.issparse(first[1]))
         and not isinstance(first[1], (str, bytes))
     )
-
-
-def _as_array(X: Any) -> Any:
-    try:
-        array = np.asarray(X)
-    except ValueError as error:
-        raise DataTypeError(
-            "X is a ragged sequence: its rows have different lengths. Give a list of "
-            "rows of equal length."
-        ) from error
-    if array.dtype.kind in "US" and isinstance(X, (list, tuple)):
-        array = np.asarray(X, object)  # numpy would turn numbers beside text into text
-    return array

@@ -21,6 +21,7 @@ from featstream.protocols import Block, Source, SparseColumns, feature_name
 __all__ = [
     "BLOCK_BYTES",
     "ComplexDataError",
+    "as_array",
     "as_column",
     "as_column_of_objects",
     "block_width",
@@ -77,6 +78,28 @@ def numeric_dtype(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
     if dtype.kind == "f" and dtype.itemsize not in (4, 8):
         return np.dtype(np.float32 if dtype.itemsize == 2 else np.float64)
     return dtype.newbyteorder("=")
+
+
+def as_array(values: Any, what: str) -> NDArray[Any]:
+    """An array of the same values; of objects where numpy would change them.
+
+    Of a list, numpy makes text of numbers beside text, and floats of integers that
+    no integer dtype holds.
+
+    >>> as_array([[1, "a"], [2, "b"]], "X").dtype
+    dtype('O')
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise DataTypeError(
+            f"{what} is a ragged sequence: its items have different lengths. Give one "
+            "value for each feature and sample."
+        ) from error
+    if hasattr(values, "__array__"):
+        return array
+    is_large = array.dtype.kind == "f" and bool((abs(array) > EXACT_IN_FLOAT).any())
+    return np.asarray(values, object) if is_large or array.dtype.kind in "US" else array
 
 
 def as_column(values: NDArray[Any], name: str) -> tuple[NDArray[Any], bool]:
@@ -147,11 +170,14 @@ def _as_numbers(values: list[Any]) -> tuple[NDArray[Any], bool]:
         column = np.array(values)
         if column.dtype.kind in "biu":
             return column, False
-    floats = [np.nan if value is None else float(value) for value in values]
     present = set(values) - {None}
-    if len(set(map(float, present))) < len(present):
+    try:
+        is_exact = len(set(map(float, present))) == len(present)
+    except OverflowError:
+        is_exact = False
+    if not is_exact:
         return code_categories(values, sorted(present)), True
-    return np.array(floats), False
+    return np.array([np.nan if v is None else float(v) for v in values]), False
 
 
 def _is_missing(value: Any) -> bool:
@@ -214,6 +240,9 @@ def check_dimensions(shape: tuple[int, ...]) -> tuple[int, int]:
 
     No features are no error here: a stream may be empty, a fit may not
     (`check_has_features`).
+
+    >>> check_dimensions((3, 0))
+    (3, 0)
     """
     if len(shape) > 2:
         raise DataError(
@@ -234,7 +263,15 @@ def check_dimensions(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def check_has_features(source: Source) -> None:
-    """Raise scikit-learn's message if a source is known to have no features."""
+    """Raise scikit-learn's message if a source is known to have no features.
+
+    >>> from featstream.sources import ArraySource
+    >>> check_has_features(ArraySource(np.empty((4, 0))))
+    Traceback (most recent call last):
+        ...
+    featstream.errors.DataError: Found array with 0 feature(s) (shape=(4, 0)) while a
+    minimum of 1 is required.
+    """
     if source.n_features == 0:
         raise DataError(
             f"Found array with 0 feature(s) (shape=({source.n_samples}, 0)) while a "
@@ -243,7 +280,11 @@ def check_has_features(source: Source) -> None:
 
 
 def block_width(n_samples: int, itemsize: int, block_bytes: int, least: int = 1) -> int:
-    """Columns that fit into ``block_bytes``, but not fewer than ``least``."""
+    """Columns that fit into ``block_bytes``, but not fewer than ``least``.
+
+    >>> block_width(n_samples=1000, itemsize=4, block_bytes=2**21)
+    524
+    """
     return min(max(block_bytes // (n_samples * itemsize), least), MAX_COLUMNS)
 
 
@@ -252,6 +293,9 @@ def canonical_csc(X: Any, what: str = "X") -> Any:
 
     The arrays of ``X`` are shared where they serve as they are, and copied, never
     changed, where they do not.
+
+    >>> canonical_csc(sparse.csr_array([[0, 2], [1, 0]])).indices
+    array([1, 0], dtype=int32)
     """
     check_dimensions(X.shape)
     dtype = numeric_dtype(X.dtype, what)
@@ -276,6 +320,11 @@ def group_columns(
 
     A block ends when it is full, between dense and sparse columns, and where a
     common dtype would make different integers equal (beyond 2**53, as floats).
+
+    >>> wide = np.array([2**60, 2**60 + 1])
+    >>> columns = [("a", wide, False), ("b", wide / 2, False), ("c", wide, False)]
+    >>> [block.names for block in group_columns(columns)]
+    [['a'], ['b'], ['c']]
     """
     held: list[NamedColumn] = []
     dtype: np.dtype[Any] = np.dtype(np.bool_)

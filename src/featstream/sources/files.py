@@ -207,12 +207,12 @@ def open_npz(path: PathLike, target: str | None = None) -> Dataset:
         y = arrays.get(y_name)
         name_key = next((k for k in ("names", "feature_names") if k in arrays), None)
         names = None if name_key is None else arrays[name_key].tolist()
-        source: Source
+        source: ArraySource | SparseSource
         if prefix in arrays:
             source = ArraySource(arrays[prefix], names)
         else:
             source = SparseSource(_read_sparse(arrays, prefix), names)
-    return Dataset(source, y, names)
+    return Dataset(source, y, source.names)
 
 
 def _load(path: Path, magic: bytes, **options: Any) -> Any:

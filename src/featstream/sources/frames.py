@@ -31,7 +31,12 @@ __all__ = ["FrameSource", "is_frame"]
 MAX_FRAME_COLUMNS = 1024
 
 EXACT_IN_FLOAT = (nw.Int8, nw.Int16, nw.Int32, nw.UInt8, nw.UInt16, nw.UInt32)
-"""Integers that float64 holds; what numpy makes of them with a null or a float."""
+"""Integers that survive when numpy makes floats of them, beside a float or a null."""
+
+FLOATS = (nw.Float32, nw.Float64)
+
+PLAIN = (*EXACT_IN_FLOAT, nw.Int64, nw.UInt64, *FLOATS)
+"""What numpy and the kernels know as well."""
 
 
 def is_frame(X: Any) -> bool:
@@ -52,7 +57,8 @@ class FrameSource:
     ----------
     frame : pandas.DataFrame, polars.DataFrame, polars.LazyFrame or pyarrow.Table
         Or any other eager frame that narwhals knows. A LazyFrame is evaluated
-        once for each block, for the columns of that block alone.
+        once for each block, for the columns of that block alone, and must give its
+        rows in the same order each time.
     block_bytes : int, default=2**21
         Size of a block, of at most 1024 columns.
 
@@ -149,16 +155,13 @@ def _column_names(frame: Any) -> list[Any] | None:
 
 def _plain_numbers(part: Any) -> NDArray[Any] | None:
     """All columns at once, if they are numbers and one array can hold them exactly."""
-    dtypes = part.schema.values()
-    if not all(dtype.is_float() or dtype.is_integer() for dtype in dtypes):
+    dtypes = set(part.schema.values())
+    if not dtypes <= set(PLAIN):
         return None
     array = part.to_numpy()
-    if array.dtype.kind == "f":
-        is_exact = array.dtype.itemsize >= 4 and all(
-            dtype.is_float() or dtype in EXACT_IN_FLOAT for dtype in dtypes
-        )
-    else:
-        is_exact = array.dtype.kind in "iu"
+    is_exact = array.dtype.kind in "iu" or (
+        array.dtype.kind == "f" and dtypes <= {*EXACT_IN_FLOAT, *FLOATS}
+    )
     return np.asfortranarray(array) if is_exact else None
 
 
@@ -191,7 +194,8 @@ def _coded(series: Any, name: str) -> tuple[NDArray[Any], bool]:
     has_nulls = series.null_count() > 0
     if dtype == nw.Boolean and has_nulls:
         return series.cast(nw.Float64).to_numpy(), False
-    if dtype in (nw.String, nw.Decimal) or (has_nulls and dtype.is_integer()):
+    is_awkward = dtype.is_integer() and (has_nulls or dtype not in PLAIN)
+    if is_awkward or dtype in (nw.String, nw.Decimal):
         return as_column_of_objects(series.to_list(), name)
     return as_column(np.asarray(series.to_numpy()), name)
 

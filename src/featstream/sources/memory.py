@@ -17,6 +17,7 @@ from featstream.sources.columns import (
     BLOCK_BYTES,
     MAX_COLUMNS,
     NamedColumn,
+    as_array,
     as_column,
     block_width,
     canonical_csc,
@@ -299,14 +300,7 @@ class IteratorSource:
                     "exactly one column."
                 )
             return name, column, False
-        try:
-            array = np.asarray(values)
-            if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-                array = np.asarray(values, object)  # [1.5, "a"] is not text
-        except ValueError as error:
-            raise DataTypeError(
-                f"{what} is a ragged sequence. Give one value a sample."
-            ) from error
+        array = as_array(values, what)
         if array.ndim != 1:
             raise DataError(
                 f"{what} has shape {array.shape}. Give one value a sample, in one "
