@@ -300,10 +300,9 @@ def canonical_csc(X: Any, what: str = "X") -> Any:
     check_dimensions(X.shape)
     dtype = numeric_dtype(X.dtype, what)
     csc = X.tocsc()
-    indices, indptr = csc.indices, csc.indptr
     try:
         # A new object: flags that the caller's may carry are not relied upon.
-        csc = sparse.csc_array((csc.data, indices, indptr), shape=csc.shape)
+        csc = sparse.csc_array((csc.data, csc.indices, csc.indptr), shape=csc.shape)
         csc.check_format(full_check=True)
     except ValueError as error:
         raise DataError(f"{what} is not a valid sparse matrix: {error}.") from error
@@ -343,19 +342,16 @@ def group_columns(
                 f"before it have {n_samples}"
             )
         is_wide = _is_wide(values)
-        if held:
-            common = np.result_type(dtype, values.dtype)
-            is_lossy = common.kind == "f" and (has_wide or is_wide)
-            is_sparse = sparse.issparse(values)
-            if (
-                len(held) >= width
-                or is_lossy
-                or is_sparse != sparse.issparse(held[0][1])
-            ):
-                yield _stack(held, dtype, start)
-                start += len(held)
-                held, has_wide = [], False
-        dtype = np.result_type(dtype, values.dtype) if held else values.dtype
+        common = np.result_type(dtype, values.dtype) if held else values.dtype
+        if held and (
+            len(held) >= width
+            or (common.kind == "f" and (has_wide or is_wide))
+            or sparse.issparse(values) != sparse.issparse(held[0][1])
+        ):
+            yield _stack(held, dtype, start)
+            start += len(held)
+            held, has_wide, common = [], False, values.dtype
+        dtype = common
         has_wide |= is_wide
         held.append((name, values, nominal))
     if held:
