@@ -115,7 +115,7 @@ def make_stream(
     and 1 in 1,000). With ``threshold=0`` every irrelevant feature passes it: a
     sampled dependence is never quite 0. The relevance of an informative feature
     falls as 1 / n_informative (symmetrical uncertainty) or its root (correlation);
-    many of them need more samples and a lower threshold.
+    many of them, or noise in the class, need more samples and a lower threshold.
 
     Examples
     --------

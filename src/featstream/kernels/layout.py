@@ -13,9 +13,9 @@ __all__ = ["copy_columns"]
 def copy_columns(x: Any, start: int, out: Any) -> None:
     """Copy the columns of ``x`` from ``start`` on into the rows of ``out``.
 
-    Tiles of 16 rows by 8 columns: the 16 values that a tile writes to a row of
-    ``out`` are one or two whole cache lines. Constant bounds let the compiler
-    unroll a tile, which makes it twice as fast as one with variable bounds.
+    It goes by tiles of 16 rows by 8 columns, so that a cache line is used up while
+    it is at hand. Constant bounds let the compiler unroll a tile; of the shapes
+    tried on 4-byte values, constant and variable, this one was the fastest.
 
     Parameters
     ----------
