@@ -1,1 +1,97 @@
-"""."""
+"""Where columns come from: anything that yields blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from featstream.errors import DataTypeError
+from featstream.protocols import Source
+from featstream.sources.columns import as_array, check_has_features
+from featstream.sources.files import (
+    Dataset,
+    open_dataset,
+    open_npy,
+    open_npz,
+    open_svmlight,
+    open_table,
+)
+from featstream.sources.frames import FrameSource, is_frame
+from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
+
+__all__ = [
+    "ArraySource",
+    "Dataset",
+    "FrameSource",
+    "IteratorSource",
+    "SparseSource",
+    "as_source",
+    "check_has_features",
+    "open_dataset",
+    "open_npy",
+    "open_npz",
+    "open_svmlight",
+    "open_table",
+]
+
+
+def as_source(X: Any) -> Source:
+    """Make a source of anything that has columns.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, path, iterable of pairs, or Source
+        A two-dimensional array (or list of rows), a matrix of scipy.sparse, a
+        frame of pandas, polars or pyarrow, the path of a data set
+        (`open_dataset`), or an iterable of ``(name, values)``. A source is
+        returned as it is.
+
+    Returns
+    -------
+    Source
+        The columns of ``X``, which is never modified.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream.sources import as_source
+    >>> as_source(np.eye(3))
+    ArraySource(3 samples × 3 features, float64)
+    >>> as_source([("age", [31, 47]), ("height", [1.75, 1.68])])
+    IteratorSource(list)
+    """
+    if isinstance(X, (str, PathLike)):
+        return open_dataset(X).source
+    if sparse.issparse(X):
+        return SparseSource(X)
+    if isinstance(X, np.ndarray):
+        return ArraySource(X)
+    if is_frame(X):
+        return FrameSource(X)
+    if isinstance(X, Source):
+        return X
+    if hasattr(X, "__array__") or (isinstance(X, (list, tuple)) and not _has_pairs(X)):
+        return ArraySource(as_array(X, "X"))
+    if isinstance(X, Iterable) and not isinstance(X, (Mapping, bytes, set)):
+        return IteratorSource(X)
+    raise DataTypeError(
+        f"Cannot read features from a {type(X).__name__}. Give a two-dimensional "
+        "array or list of rows, a scipy.sparse matrix, a pandas, polars or pyarrow "
+        "table, the path of a data set, an iterable of (name, values), or a Source."
+    )
+
+
+def _has_pairs(X: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether a list holds (name, values) rather than rows, which hold scalars."""
+    first = X[0] if X else None
+    return (
+        isinstance(first, (list, tuple))
+        and len(first) == 2
+        and isinstance(first[0], str)
+        and (hasattr(first[1], "__len__") or sparse.issparse(first[1]))
+        and not isinstance(first[1], (str, bytes))
+    )

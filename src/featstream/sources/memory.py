@@ -1,0 +1,310 @@
+"""Sources over what is already in memory, or mapped into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featstream.errors import DataError, DataTypeError, printable
+from featstream.kernels.layout import copy_columns
+from featstream.protocols import Block, SparseColumns, feature_name
+from featstream.sources.columns import (
+    BLOCK_BYTES,
+    MAX_COLUMNS,
+    NamedColumn,
+    as_array,
+    as_column,
+    block_width,
+    canonical_csc,
+    check_dimensions,
+    check_names,
+    group_columns,
+    numeric_dtype,
+)
+
+__all__ = ["ArraySource", "IteratorSource", "SparseSource"]
+
+MAX_ENTRIES = 2**20
+"""Stored entries in a sparse block at most, unless one column has more."""
+
+CACHE_LINE = 64
+
+
+class ArraySource:
+    """The columns of a two-dimensional array.
+
+    Column-major arrays are passed on as views. Others are copied a block at a
+    time, never as a whole. A block owns its memory or shares the array's, so it
+    stays valid for as long as it is held.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Of any boolean, integer or floating dtype, byte order and strides;
+        `numpy.memmap` included. float16 is read as float32 and extended precision
+        as float64. Arrays of strings or objects are coded column by column:
+        numbers as numbers, text as nominal codes.
+    names : iterable of str, default=None
+        One name a feature.
+    block_bytes : int, default=2**21
+        Size of a block. The default serves arrays in memory well.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        The shape of ``X``.
+    names : list of str or None
+        The names as given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream.sources import ArraySource
+    >>> source = ArraySource(np.array([[1, 2, 3], [4, 5, 6]]), names=["a", "b", "c"])
+    >>> [(block.start, block.names) for block in source.blocks(start=1)]
+    [(1, ['b', 'c'])]
+    """
+
+    def __init__(
+        self,
+        X: NDArray[Any],
+        names: Iterable[str] | None = None,
+        *,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        if isinstance(X, np.ma.MaskedArray):
+            raise DataTypeError(
+                "X is a masked array, whose mask would be lost. Give missing values "
+                "as NaN: X.astype(float).filled(np.nan)."
+            )
+        self._array = np.asarray(X)
+        self.n_samples, self.n_features = check_dimensions(self._array.shape)
+        self.names = None if names is None else check_names(names, self.n_features)
+        self.block_bytes = block_bytes
+        if self._array.dtype.kind not in "OUST":
+            self._dtype = numeric_dtype(self._array.dtype, "X")
+
+    def __repr__(self) -> str:
+        return (
+            f"ArraySource({self.n_samples:,} samples × {self.n_features:,} features, "
+            f"{self._array.dtype})"
+        )
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+        if self._array.dtype.kind in "OUST":
+            yield from group_columns(
+                self._coded_columns(start), start, block_bytes=self.block_bytes
+            )
+            return
+        # A row-major array is read by whole cache lines, however tall it is.
+        itemsize = self._array.itemsize
+        least = max(CACHE_LINE // itemsize, 1) if self._is_by_row else 1
+        width = block_width(self.n_samples, itemsize, self.block_bytes, least)
+        for first in range(start, self.n_features, width):
+            stop = min(first + width, self.n_features)
+            names = None if self.names is None else self.names[first:stop]
+            yield Block(self._columns(first, stop), first, names)
+
+    @property
+    def _is_by_row(self) -> bool:
+        down, across = (abs(stride) for stride in self._array.strides)
+        return across < down
+
+    def _columns(self, start: int, stop: int) -> NDArray[Any]:
+        columns = self._array[:, start:stop]
+        if self._is_by_row and columns.itemsize <= 8:
+            # Bits are moved, so one kernel for each size serves every dtype.
+            bits = np.dtype(f"u{columns.itemsize}")
+            out = np.empty(columns.shape[::-1], columns.dtype)
+            copy_columns(self._array.view(bits), start, out.view(bits))
+            columns = out.T
+        return np.asarray(columns, self._dtype, order="F")
+
+    def _coded_columns(self, start: int) -> Iterator[NamedColumn]:
+        for i in range(start, self.n_features):
+            name = None if self.names is None else self.names[i]
+            column, nominal = as_column(self._array[:, i], name or feature_name(i))
+            yield name, column, nominal
+
+
+class SparseSource:
+    """The columns of a sparse matrix, which is never made dense.
+
+    Parameters
+    ----------
+    X : sparse matrix or array of shape (n_samples, n_features)
+        In any format of scipy.sparse. CSC is passed on as views; other formats
+        are converted to CSC once. Explicit zeros stay stored.
+    names : iterable of str, default=None
+        One name a feature.
+    block_columns : int, default=2**16
+        Columns in a block at most.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        The shape of ``X``.
+    names : list of str or None
+        The names as given.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from featstream.sources import SparseSource
+    >>> source = SparseSource(sparse.csr_array([[0, 1, 0], [2, 0, 3]]))
+    >>> [block.columns.rows for block in source.blocks()]
+    [array([1, 0, 1], dtype=int32)]
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        names: Iterable[str] | None = None,
+        *,
+        block_columns: int = MAX_COLUMNS,
+    ) -> None:
+        self._csc = canonical_csc(X)
+        self.n_samples, self.n_features = self._csc.shape
+        if self.n_samples > np.iinfo(np.int32).max:
+            raise DataError(
+                f"X has {self.n_samples:,} rows; a sparse source holds at most 2**31-1."
+            )
+        self.names = None if names is None else check_names(names, self.n_features)
+        self.block_columns = block_columns
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseSource({self.n_samples:,} samples × {self.n_features:,} features, "
+            f"{self._csc.nnz:,} stored {self._csc.dtype})"
+        )
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+        indptr, rows, values = self._csc.indptr, self._csc.indices, self._csc.data
+        while start < self.n_features:
+            pointers = indptr[start : start + self.block_columns + 1].astype(np.int64)
+            entries = int(pointers[0])
+            fitting = np.searchsorted(pointers, entries + MAX_ENTRIES, "right") - 1
+            pointers = pointers[: max(int(fitting), 1) + 1]
+            stop = start + pointers.size - 1
+            if rows.dtype == np.int32:
+                columns = SparseColumns(pointers, rows, values, self.n_samples)
+            else:
+                here = slice(entries, int(pointers[-1]))
+                columns = SparseColumns(
+                    pointers - entries,
+                    rows[here].astype(np.int32),
+                    values[here],
+                    self.n_samples,
+                )
+            names = None if self.names is None else self.names[start:stop]
+            yield Block(columns, start, names)
+            start = stop
+
+
+class IteratorSource:
+    """Features that arrive one by one, as pairs of a name and its values.
+
+    Parameters
+    ----------
+    features : iterable of (str, array-like)
+        Each array-like is one-dimensional with one value a sample (an array, a
+        list, a series), or a sparse matrix of one column. Text becomes codes.
+        Names are not checked to be different: that would take memory for each.
+    block_bytes : int, default=2**21
+        Features are grouped into blocks of about this size.
+
+    Attributes
+    ----------
+    n_samples, n_features : None
+        Not known in advance.
+
+    Notes
+    -----
+    A list can be read again from the start. An iterator can be read once: a later
+    call of ``blocks(start)`` goes on from where the last one stopped and cannot go
+    back.
+
+    Examples
+    --------
+    >>> from featstream.sources import IteratorSource
+    >>> source = IteratorSource([("size", [1.5, 2.5]), ("colour", ["red", "blue"])])
+    >>> block = next(source.blocks())
+    >>> block.columns
+    array([[1.5, 1. ],
+           [2.5, 0. ]])
+    >>> block.nominal
+    array([False,  True])
+    """
+
+    n_samples: int | None = None
+    n_features: int | None = None
+    names: Sequence[str] | None = None
+
+    def __init__(
+        self, features: Iterable[tuple[str, Any]], *, block_bytes: int = BLOCK_BYTES
+    ) -> None:
+        self._features = features
+        self._is_one_shot = iter(features) is features
+        self._n_read = 0
+        self.block_bytes = block_bytes
+
+    def __repr__(self) -> str:
+        return f"IteratorSource({type(self._features).__name__})"
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the features from position ``start`` on."""
+        if not self._is_one_shot:
+            self._n_read = 0
+        if start < self._n_read:
+            raise DataError(
+                f"This {type(self._features).__name__} has already given "
+                f"{self._n_read} features and cannot go back to position {start}. "
+                "Give a list, or make the iterator anew."
+            )
+        rest = islice(self._features, start - self._n_read, None)
+        self._n_read = start
+        columns = (self._column(item) for item in rest)
+        return group_columns(columns, start, block_bytes=self.block_bytes)
+
+    def _column(self, item: Any) -> NamedColumn:
+        position = self._n_read
+        self._n_read += 1
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            got = type(item).__name__
+            if isinstance(item, (tuple, list)):
+                got += f" of length {len(item)}"
+            raise DataTypeError(
+                "An iterator of features must give pairs (name, values). Got a "
+                f"{got} at position {position}."
+            )
+        name, values = item
+        if not isinstance(name, str):
+            raise DataTypeError(
+                "An iterator of features must give pairs (name, values) with a "
+                f"string for a name. Got {printable(name)} of type "
+                f"{type(name).__name__} at position {position}."
+            )
+        what = f"Feature {printable(name)}"
+        if sparse.issparse(values):
+            column = canonical_csc(values, what)
+            if column.shape[1] != 1:
+                raise DataError(
+                    f"{what} has {column.shape[1]} columns. A sparse feature must have "
+                    "exactly one column."
+                )
+            return name, column, False
+        array = as_array(values, what)
+        if array.ndim != 1:
+            raise DataError(
+                f"{what} has shape {array.shape}. Give one value a sample, in one "
+                "dimension."
+            )
+        column, nominal = as_column(array, name)
+        return name, column, nominal

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+
+from featstream.errors import DataError, FeatstreamError, ParameterError
+from featstream.sources import as_source, open_dataset
+from gather import gather
+
+X = np.array([[0, 1, 2], [3, 0, 5]])
+Y = np.array([1, -1])
+
+
+def sparse_parts(prefix="", matrix=None):
+    matrix = sparse.csc_array(X) if matrix is None else matrix
+    return {
+        f"{prefix}data": matrix.data,
+        f"{prefix}indices": matrix.indices.astype(np.uint16),
+        f"{prefix}indptr": matrix.indptr,
+        f"{prefix}shape": np.array(matrix.shape),
+        f"{prefix}format": np.array(matrix.format),
+    }
+
+
+def check(dataset, *, y=Y, names=None):
+    np.testing.assert_array_equal(gather(dataset.source)[0], X)
+    assert dataset.names == names
+    if y is None:
+        assert dataset.y is None
+    else:
+        np.testing.assert_array_equal(dataset.y, y)
+
+
+def test_npy_is_mapped(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "labels.npy", Y)
+    check(open_dataset(tmp_path / "x.npy"), y=None)
+    check(open_dataset(tmp_path / "x.npy", tmp_path / "labels.npy"))
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"X": X, "y": Y},
+        {"X_train": X, "y_train": Y, "X_test": X + 1, "y_test": Y},
+        {**sparse_parts("X_"), "y": Y},
+        {**sparse_parts("X_", sparse.csr_array(X)), "y": Y},
+        {**sparse_parts("X_train_"), **sparse_parts("X_test_"), "y_train": Y},
+        {**sparse_parts(), "y": Y},
+    ],
+)
+def test_npz_in_every_layout(tmp_path, arrays):
+    np.savez_compressed(tmp_path / "d.npz", **arrays)
+    check(open_dataset(tmp_path / "d.npz"))
+
+
+@pytest.mark.parametrize("fmt", ["csc", "csr", "coo"])
+@pytest.mark.parametrize("make", [sparse.coo_array, sparse.coo_matrix])
+def test_npz_written_by_scipy(tmp_path, fmt, make):
+    sparse.save_npz(tmp_path / "d.npz", make(X).asformat(fmt))
+    check(open_dataset(tmp_path / "d.npz"), y=None)
+
+
+def test_npz_with_names_and_another_target(tmp_path):
+    np.savez(tmp_path / "d.npz", X=X, t=Y, names=["a", "b", "c"])
+    check(open_dataset(tmp_path / "d.npz", target="t"), names=["a", "b", "c"])
+    check(open_dataset(tmp_path / "d.npz"), y=None, names=["a", "b", "c"])
+
+
+def test_tables_with_the_target_found_or_named(tmp_path):
+    frame = pl.DataFrame(X, schema=["a", "b", "c"], orient="row")
+    last = frame.with_columns(outcome=pl.Series(Y))
+    first = frame.select(pl.Series("Class", Y), *"abc")
+    named = frame.select("a", pl.Series("t", Y), "b", "c")
+    cases = [(last, None), (first, None), (named, "t")]
+    for i, (table, target) in enumerate(cases):
+        table.write_csv(tmp_path / f"{i}.csv")
+        table.write_parquet(tmp_path / f"{i}.parquet")
+        (tmp_path / f"{i}.csv.gz").write_bytes(
+            gzip.compress((tmp_path / f"{i}.csv").read_bytes())
+        )
+        for suffix in ("csv", "parquet", "csv.gz"):
+            dataset = open_dataset(tmp_path / f"{i}.{suffix}", target)
+            check(dataset, names=["a", "b", "c"])
+
+
+def test_tables_with_text(tmp_path):
+    (tmp_path / "d.csv").write_text("size,colour,y\n1.5,red,yes\n2.5,blue,no\n")
+    dataset = open_dataset(tmp_path / "d.csv")
+    columns, _, nominal = gather(dataset.source)
+    assert columns.tolist() == [[1.5, 1], [2.5, 0]]
+    assert nominal.tolist() == [False, True]
+    assert dataset.y.tolist() == ["yes", "no"]
+
+
+@pytest.mark.parametrize("suffix", ["svm", "svmlight", "libsvm", "txt"])
+def test_svmlight(tmp_path, suffix):
+    text = b"1 2:1 3:2\n-1 1:3 3:5\n"
+    (tmp_path / f"d.{suffix}").write_bytes(text)
+    (tmp_path / f"d.{suffix}.gz").write_bytes(gzip.compress(text))
+    check(open_dataset(tmp_path / f"d.{suffix}"))
+    check(open_dataset(tmp_path / f"d.{suffix}.gz"))
+
+
+def test_a_path_is_a_source(tmp_path):
+    np.savez(tmp_path / "d.npz", X=X, y=Y)
+    for path in (tmp_path / "d.npz", str(tmp_path / "d.npz")):
+        np.testing.assert_array_equal(gather(as_source(path))[0], X)
+
+
+def save_object_array(path):
+    np.save(path, np.array([[{}]], object), allow_pickle=True)
+
+
+def save_truncated(path):
+    np.savez(path, X=np.zeros((100, 100)), y=np.zeros(100))
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def save_truncated_array(path):
+    np.save(path, np.zeros((100, 100)))
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def save_bad_rows(path):
+    np.savez(path, **{**sparse_parts("X_"), "X_indices": np.array([9, 9, 9, 9])})
+
+
+BAD_FILES = {
+    "named.npz": (
+        lambda path: np.savez(path, X=X, names=["a", "b", "a"]),
+        None,
+        ": feature name 'a' already seen at position 0 (now 2)",
+    ),
+    "flat.npy": (lambda path: np.save(path, Y), None, ": Expected 2D array, got 1D"),
+    "twice.csv": (
+        lambda path: path.write_text("a,a,y\n1,2,3\n"),
+        None,
+        ": feature name 'a' already seen at position 0 (now 1)",
+    ),
+    "pickle.npy": (save_object_array, None, "Python objects in dtype"),
+    "cut.npz": (save_truncated, None, "File is not a zip file"),
+    "cut.npy": (save_truncated_array, None, "mmap length is greater than file"),
+    "rows.npz": (save_bad_rows, None, "indices must be < 2"),
+    "junk.npz": (
+        lambda path: path.write_bytes(b"junk"),
+        None,
+        "its first bytes are not",
+    ),
+    "empty.npz": (lambda path: path.write_bytes(b""), None, "its first bytes are not"),
+    "junk.parquet": (lambda path: path.write_bytes(b"junk"), None, "Parquet"),
+    "empty.csv": (lambda path: path.write_bytes(b""), None, "Empty CSV file"),
+    "bad.svm": (lambda path: path.write_text("1 1:x\n"), None, "could not convert"),
+    "junk.svm.gz": (lambda path: path.write_bytes(b"junk"), None, "gzipped"),
+    "format.npz": (
+        lambda path: np.savez(path, **{**sparse_parts("X_"), "X_format": "zzz"}),
+        None,
+        "its sparse format is 'zzz', not csc, csr or coo",
+    ),
+    "part.npz": (
+        lambda path: np.savez(path, X_format="csc"),
+        None,
+        "X_shape is not a file in the archive",
+    ),
+    "other.npz": (
+        lambda path: np.savez(path, a=X, b=Y),
+        None,
+        "neither an array X or X_train, nor a sparse matrix (X_data, X_indices, "
+        "X_indptr, X_shape, X_format). It holds: a, b.",
+    ),
+    "target.npz": (
+        lambda path: np.savez(path, X=X, y=Y),
+        "z",
+        "it has no array 'z' for a target. It holds: X, y.",
+    ),
+    "target.csv": (
+        lambda path: path.write_text("a,b\n1,2\n"),
+        "z",
+        "it has no column 'z' for a target. Its columns are: 'a', 'b'.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_unreadable_files_are_named_with_the_reason(tmp_path, name):
+    write, target, reason = BAD_FILES[name]
+    write(tmp_path / name)
+    with pytest.raises(DataError) as caught:
+        open_dataset(tmp_path / name, target)
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path / name))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(
+        FileNotFoundError, match=r"There is no file '.*nowhere\.csv'"
+    ) as e:
+        open_dataset(tmp_path / "nowhere.csv")
+    assert isinstance(e.value, FeatstreamError)
+    assert str(e.value).endswith("Check the path.")
+    with pytest.raises(FileNotFoundError, match="It is a folder"):
+        open_dataset(tmp_path)
+
+
+def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
+    path = tmp_path / "d.xls"
+    path.touch()
+    with pytest.raises(ParameterError) as caught:
+        open_dataset(path)
+    assert str(caught.value).endswith(
+        "is from its suffix '.xls'. Known: .npy, .npz, .csv, .parquet, .svm, "
+        ".svmlight, .libsvm, .txt; text also as .gz."
+    )
+
+
+def test_svmlight_takes_no_target(tmp_path):
+    (tmp_path / "d.svm").write_text("1 1:1\n")
+    with pytest.raises(ParameterError, match=r"holds its own target\. Got target='y'"):
+        open_dataset(tmp_path / "d.svm", "y")
+
+
+def test_a_table_needs_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setattr("featstream.sources.files.find_spec", lambda name: None)
+    (tmp_path / "d.csv").write_text("a,y\n1,2\n")
+    with pytest.raises(ImportError, match=r"pip install featstream\[frames\]"):
+        open_dataset(tmp_path / "d.csv")
