@@ -144,3 +144,29 @@ def test_columns_are_found_by_method_metric_and_classifier():
     assert scores[table.datasets.index("dexter"), 0] == 0.85
     with pytest.raises(ParameterError, match="does not have one column"):
         table.scores(["SAOLA"])
+
+
+@pytest.mark.parametrize("number", [14, 15, 16])
+def test_printed_auc_is_that_of_hard_predictions(number):
+    classes = {"arcene": (44, 56), "dorothea": (34, 316)}
+    classes |= {"dexter": (150, 150), "gisette": (500, 500)}
+    table = paper_table(number)
+    accuracies, areas = table.scores(metric="accuracy"), table.scores(metric="auc")
+    for name, accuracy, auc in zip(table.datasets, accuracies, areas, strict=True):
+        n_first, n_second = classes[name]
+        first, second = np.ogrid[: n_first + 1, : n_second + 1]
+        for a, b in zip(accuracy, auc, strict=True):
+            fits = np.abs((first + second) / (n_first + n_second) - a) < 6e-5
+            fits &= np.abs((first / n_first + second / n_second) / 2 - b) < 6e-5
+            assert fits.any() or np.isnan(a)
+
+
+def test_gdm_is_not_significantly_better_even_by_the_printed_ranks():
+    claim = CLAIMS[12, "SVM", "GDM"]
+    assert claim.ranks[1] - claim.ranks[0] < claim.critical_difference
+
+
+def test_gdm_has_the_same_accuracies_with_every_classifier():
+    j48, knn, svm = (paper_table(n).scores(["GDM"]) for n in (10, 11, 12))
+    np.testing.assert_array_equal(j48, knn)
+    np.testing.assert_array_equal(j48, svm)

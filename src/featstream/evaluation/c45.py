@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,11 +77,9 @@ def grow(data: Training, min_leaf: float) -> Node:
     is_kept = np.zeros(n, dtype=np.bool_)
     rows, weights = np.arange(n, dtype=np.int32), np.ones(n)
     root = Node(rows, weights, data.count(rows, weights))
-    stack = [(root, order)]
+    stack = [(root, order)] if is_splittable(root, min_leaf) else []
     while stack:
         node, order = stack.pop()
-        if not is_splittable(node, min_leaf):
-            continue
         weight_of_row[node.rows] = node.weights
         gains, ratios, thresholds = score_splits(
             data.X,
@@ -162,13 +159,13 @@ def partition(
     shares = sizes / total if total > 0.0 else np.full(n_branches, 1.0 / n_branches)
     result = []
     for share, k in zip(shares, masks(branch, n_branches), strict=True):
-        if share > TINY:
-            shared = (rows[is_missing], share * weights[is_missing])
-            result.append(
-                (np.append(rows[k], shared[0]), np.append(weights[k], shared[1]))
+        also = is_missing & (share > TINY)
+        result.append(
+            (
+                np.append(rows[k], rows[also]),
+                np.append(weights[k], share * weights[also]),
             )
-        else:
-            result.append((rows[k], weights[k]))
+        )
     return result
 
 
@@ -294,12 +291,11 @@ def flatten(root: Node, n_categories: IntArray) -> TreeArrays:
         first_child.append(len(nodes))
         nodes.extend(node.children)
     feature = np.array([n.feature if n.children else 0 for n in nodes])
-    arrays: dict[str, Any] = {
-        "feature": feature,
-        "is_nominal": n_categories[feature] > 0,
-        "threshold": np.array([n.threshold for n in nodes]),
-        "first_child": np.array(first_child),
-        "n_children": np.array([len(n.children) for n in nodes]),
-        "counts": np.array([n.counts for n in nodes]),
-    }
-    return TreeArrays(**arrays)
+    return TreeArrays(
+        feature=feature,
+        is_nominal=n_categories[feature] > 0,
+        threshold=np.array([n.threshold for n in nodes]),
+        first_child=np.array(first_child),
+        n_children=np.array([len(n.children) for n in nodes]),
+        counts=np.array([n.counts for n in nodes]),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn import metrics as sk
 
 from featstream.errors import DataError
@@ -17,6 +17,16 @@ __all__ = ["accuracy", "auc", "balanced_accuracy", "class_scores", "evaluate"]
 def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Share of rows predicted right.
 
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted classes.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
     Examples
     --------
     >>> accuracy([0, 0, 0, 1], [0, 0, 0, 0])
@@ -27,6 +37,16 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 def balanced_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Mean over the classes of the share of their rows predicted right.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted classes.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Notes
     -----
@@ -96,6 +116,18 @@ def class_scores(classifier: Any, X: Any) -> FloatArray:
 
     Probabilities where the classifier has them, else its decision function.
 
+    Parameters
+    ----------
+    classifier : object
+        A fitted scikit-learn classifier.
+    X : array-like of shape (n_samples, n_features)
+        Rows to score.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes) or (n_samples,)
+        The higher, the likelier the class.
+
     Examples
     --------
     >>> from sklearn.svm import SVC
@@ -108,7 +140,7 @@ def class_scores(classifier: Any, X: Any) -> FloatArray:
     return np.asarray(classifier.decision_function(X), np.float64)
 
 
-def evaluate(classifier: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
+def evaluate(classifier: Any, X: Any, y: ArrayLike) -> dict[str, float]:
     """All metrics of a fitted classifier on test data.
 
     ``auc_hard`` is the AUC of the predictions taken as scores, which is what

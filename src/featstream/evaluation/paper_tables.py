@@ -45,6 +45,11 @@ class PaperColumn:
         ``J48``, ``KNN`` or ``SVM``.
     alpha : float or None
         Significance level, where the table varies it.
+
+    Examples
+    --------
+    >>> paper_table(21).columns[1]
+    PaperColumn(metric='accuracy', method='SAOLA', classifier='KNN', alpha=0.05)
     """
 
     metric: str
@@ -74,6 +79,14 @@ class PaperTable:
         The printed average ranks, one for each column, where there are any.
     notes : tuple of str
         What the cells cannot say.
+
+    Examples
+    --------
+    >>> table = paper_table(9)
+    >>> table.caption
+    'Running time of SAOLA and its three rivals (in seconds)'
+    >>> table.values[table.datasets.index("connect-4")]
+    array([  2.,  nan,  38., 310.])
     """
 
     number: int
@@ -154,6 +167,15 @@ class PaperClaim:
         As printed, where the Nemenyi test is said to follow.
     note : str
         What is odd about the statement.
+
+    Examples
+    --------
+    >>> from featstream.evaluation import average_ranks
+    >>> claim = paper_claims()[1]
+    >>> claim.ranks
+    (2.45, 1.85, 1.705)
+    >>> average_ranks(claim.scores(), convention="paper")
+    array([2.35, 1.95, 1.7 ])
     """
 
     table: int
@@ -216,19 +238,22 @@ def paper_tables() -> tuple[PaperTable, ...]:
     >>> len(paper_tables())
     22
     """
-    return tuple(
-        PaperTable(
-            number=table["number"],
-            label=table["label"],
-            caption=table["caption"],
-            datasets=tuple(table["rows"]),
-            columns=tuple(PaperColumn(**column) for column in table["columns"]),
-            values=np.array(list(table["rows"].values()), dtype=np.float64),
-            win_tie_lose=tuple(table.get("win_tie_lose", ())),
-            average_ranks=tuple(table.get("average_ranks", ())),
-            notes=tuple(table.get("notes", ())),
-        )
-        for table in contents()["tables"]
+    return tuple(as_table(**table) for table in contents()["tables"])
+
+
+def as_table(
+    columns: list[dict[str, Any]], rows: dict[str, list[float | None]], **rest: Any
+) -> PaperTable:
+    """A table from its entry in the data file."""
+    values = np.array(list(rows.values()), dtype=np.float64)
+    values.setflags(write=False)
+    for key in ("win_tie_lose", "average_ranks", "notes"):
+        rest[key] = tuple(rest.get(key, ()))
+    return PaperTable(
+        columns=tuple(PaperColumn(**column) for column in columns),
+        datasets=tuple(rows),
+        values=values,
+        **rest,
     )
 
 

@@ -31,6 +31,11 @@ class Stability:
         1 if all selections are the same.
     lower, upper : float or None
         Confidence interval, where the measure has one.
+
+    Examples
+    --------
+    >>> float(stability([[0, 1], [0, 1]], method="nogueira", n_features=5))
+    1.0
     """
 
     value: float

@@ -92,6 +92,11 @@ class Friedman:
         with k - 1 and (k - 1)(n - 1) degrees of freedom for n data sets.
     n_datasets, n_methods : int
         What was compared.
+
+    Examples
+    --------
+    >>> friedman([[2, 1], [2, 1], [1, 2]]).is_rejected()
+    False
     """
 
     chi2: float
@@ -131,7 +136,7 @@ def friedman(scores: ArrayLike, *, correct_ties: bool = True) -> Friedman:
     >>> test.is_rejected()
     True
     """
-    table = check_scores(scores)
+    table = check_scores(scores, min_datasets=2)
     n, k = table.shape
     ranks = stats.rankdata(table, axis=1)
     spread = float(np.sum((ranks.mean(axis=0) - (k + 1) / 2) ** 2))
@@ -202,6 +207,11 @@ class Nemenyi:
         For each pair of methods; 1 on the diagonal.
     is_different : ndarray of bool of shape (n_methods, n_methods)
         Pairs that differ significantly.
+
+    Examples
+    --------
+    >>> round(nemenyi([[2, 1], [2, 1], [1, 2]]).critical_difference, 3)
+    1.132
     """
 
     average_ranks: FloatArray
@@ -248,6 +258,8 @@ def nemenyi(scores: ArrayLike, best: Best = "high", *, alpha: float = 0.05) -> N
 class WinTieLose(NamedTuple):
     """On how many data sets a method wins, ties and loses against a rival.
 
+    Examples
+    --------
     >>> print(WinTieLose(5, 3, 2))
     5/3/2
     """
@@ -344,13 +356,14 @@ def rank_error(n_methods: int, n_datasets: int) -> float:
     return float(np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_datasets)))
 
 
-def check_scores(scores: ArrayLike) -> FloatArray:
-    """Scores as a complete table of at least two data sets and two methods."""
+def check_scores(scores: ArrayLike, *, min_datasets: int = 1) -> FloatArray:
+    """Scores as a complete table of at least two methods."""
     table = np.asarray(scores, np.float64)
-    if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 2:
+    if table.ndim != 2 or table.shape[0] < min_datasets or table.shape[1] < 2:
         raise DataError(
-            "`scores` must have shape (n_datasets, n_methods), at least (2, 2). "
-            f"Got {table.shape}. Put data sets in rows and methods in columns."
+            "`scores` must have shape (n_datasets, n_methods), at least "
+            f"({min_datasets}, 2). Got {table.shape}. Put data sets in rows and "
+            "methods in columns."
         )
     is_incomplete = np.isnan(table).any(axis=1)
     if is_incomplete.any():
