@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from featstream.errors import DataError, ParameterError
+from featstream.evaluation import (
+    CLASSIFIERS,
+    as_classifier,
+    auc,
+    balanced_accuracy,
+    evaluate,
+)
+
+
+def share_of_ordered_pairs(y, scores):
+    """AUC as it is meant: a positive above a negative; ties count half."""
+    positive, negative = scores[y], scores[~y]
+    pairs = positive[:, None] - negative
+    return np.mean((pairs > 0) + 0.5 * (pairs == 0))
+
+
+def test_auc_is_the_share_of_ordered_pairs():
+    rng = np.random.default_rng(0)
+    y, scores = rng.random(40) < 0.3, rng.integers(0, 6, 40)
+    expected = share_of_ordered_pairs(y, scores)
+    assert auc(y, scores) == pytest.approx(expected)
+    both = np.column_stack([-scores, scores])
+    assert auc(y, both) == pytest.approx(expected)
+
+
+def test_auc_of_several_classes_is_the_mean_of_each_against_the_rest():
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 3, 60), rng.random((60, 3))
+    expected = np.mean([share_of_ordered_pairs(y == c, scores[:, c]) for c in range(3)])
+    assert auc(y, scores) == pytest.approx(expected)
+
+
+def test_auc_leaves_out_classes_that_the_test_rows_lack():
+    y, scores = np.array([0, 1, 1]), np.array([[3, 1, 0], [1, 2, 0], [2, 0, 0]])
+    expected = np.mean([share_of_ordered_pairs(y == c, scores[:, c]) for c in (0, 1)])
+    assert auc(y, scores, classes=[0, 1, 2]) == pytest.approx(expected)
+    assert np.isnan(auc([1, 1], [0.2, 0.3], classes=[0, 1]))
+
+
+def test_auc_of_hard_predictions_is_the_balanced_accuracy():
+    rng = np.random.default_rng(0)
+    y, predicted = rng.random(50) < 0.2, rng.random(50) < 0.4
+    assert auc(y, predicted) == pytest.approx(balanced_accuracy(y, predicted))
+
+
+def test_balanced_accuracy_averages_over_the_true_classes():
+    # Recalls 2/4 and 1/1; class 2 is predicted but never true.
+    assert balanced_accuracy([0, 0, 0, 0, 1], [0, 0, 1, 2, 1]) == pytest.approx(0.75)
+
+
+def test_auc_says_which_shape_it_expects():
+    with pytest.raises(DataError, match="one column for each class"):
+        auc([0, 1, 2], [[0.1, 0.2]] * 3)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+def test_every_named_classifier_can_be_evaluated(name, n_classes):
+    if name == "svm" and n_classes == 1:
+        pytest.skip("libsvm refuses a single class")
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    result = evaluate(as_classifier(name).fit(X[::2], y[::2]), X[1::2], y[1::2])
+    assert set(result) == {"accuracy", "balanced_accuracy", "auc", "auc_hard"}
+    assert result["accuracy"] > 0.9
+    assert n_classes == 1 or result["auc"] > 0.9
+
+
+def test_classifiers_have_the_papers_parameters():
+    assert as_classifier("knn").n_neighbors == 1
+    svm = as_classifier("svm")
+    assert (svm.kernel, svm.C) == ("linear", 1.0)
+    j48 = as_classifier("j48")
+    assert (j48.confidence, j48.min_leaf, j48.subtree_raising) == (0.25, 2, True)
+
+
+def test_a_classifier_may_be_given_and_is_not_touched():
+    mine = as_classifier("knn").fit([[0.0], [1.0]], [0, 1])
+    fresh = as_classifier(mine)
+    assert fresh is not mine
+    assert not hasattr(fresh, "classes_")
+
+
+@pytest.mark.parametrize(("wrong", "words"), [("j84", "'j48'"), (3, "Known names")])
+def test_unknown_classifiers_are_answered_with_the_known(wrong, words):
+    with pytest.raises(ParameterError, match=words):
+        as_classifier(wrong)

@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+
+from featstream.errors import DataError, ParameterError
+from featstream.evaluation import stability
+
+# Columns 0 and 1 are copies, 2 is independent of them, 3 is constant.
+X = np.array([[0, 0, 0, 7], [0, 0, 1, 7], [1, 1, 0, 7], [1, 1, 1, 7]])
+
+
+def test_copies_of_features_are_as_good_as_the_features():
+    assert stability([[0], [1]], X).value == 1.0
+    assert stability([[0], [2]], X).value == 0.0
+    assert stability([[0, 2], [1, 2]], X).value == 1.0
+
+
+def test_matching_is_the_best_one_not_the_first():
+    likeness = np.array(
+        # Greedy takes 0-2 (0.9) and is left with 1-3 (0.0); best is 0.8 + 0.7.
+        [[1, 0, 0.9, 0.8], [0, 1, 0.7, 0], [0.9, 0.7, 1, 0], [0.8, 0, 0, 1]]
+    )
+    value = stability([[0, 1], [2, 3]], X, similarity=lambda columns: likeness).value
+    assert value == pytest.approx((0.8 + 0.7) / 2)
+
+
+def test_all_pairs_of_selections_count_alike():
+    # Pairs: {0},{1} 1; {0},{2} 0; {1},{2} 0.
+    assert stability([[0], [1], [2]], X).value == pytest.approx(1 / 3)
+
+
+def test_symmetrical_uncertainty_by_hand():
+    # a = 0 0 1 1, b = 0 1 1 1: H(a) = 1, H(b) = h(1/4), H(a, b) = 1.5.
+    data = np.array([[0, 0], [0, 1], [1, 1], [1, 1]])
+    entropy = 0.25 * 2 + 0.75 * np.log2(4 / 3)
+    expected = 2 * (1 + entropy - 1.5) / (1 + entropy)
+    assert stability([[0], [1]], data).value == pytest.approx(expected)
+
+
+def test_correlation_compares_continuous_features():
+    data = np.random.default_rng(0).normal(size=(50, 2))
+    expected = abs(stats.pearsonr(data[:, 0], data[:, 1]).statistic)
+    value = stability([[0], [1]], data, similarity="correlation").value
+    assert value == pytest.approx(expected)
+
+
+def test_continuous_columns_need_another_similarity_than_su():
+    data = np.random.default_rng(0).normal(size=(50, 2))
+    with pytest.raises(DataError, match="discrete"):
+        stability([[0], [1]], data)
+
+
+def test_constant_features_are_like_themselves_only():
+    assert stability([[3], [3]], X).value == 1.0
+    assert stability([[3], [0]], X).value == 0.0
+
+
+def test_sparse_and_dense_data_agree():
+    selections = [[0, 2], [1, 3]]
+    dense = stability(selections, X).value
+    assert stability(selections, sp.csr_matrix(X)).value == dense
+
+
+def test_empty_selections_agree_with_each_other_only():
+    assert stability([[], []], X).value == 1.0
+    assert stability([[], [0]], X).value == 0.0
+
+
+def nogueira_by_the_book(sets, d):
+    """Stability and variance from the whole selection matrix."""
+    Z = np.zeros((len(sets), d))
+    for row, chosen in zip(Z, sets, strict=True):
+        row[list(chosen)] = 1
+    m = len(Z)
+    p, k = Z.mean(axis=0), Z.sum(axis=1)
+    q = k.mean() / d
+    phi = 1 - np.mean(m / (m - 1) * p * (1 - p)) / (q * (1 - q))
+    phi_i = (
+        (Z * p).mean(axis=1)
+        - k * k.mean() / d**2
+        + phi / 2 * (2 * k.mean() * k / d**2 - k / d - q + 1)
+    ) / (q * (1 - q))
+    return phi, 4 / m**2 * np.sum((phi_i - phi_i.mean()) ** 2)
+
+
+def test_nogueira_is_its_formula_on_the_selection_matrix():
+    rng = np.random.default_rng(2)
+    sets = [rng.choice(30, rng.integers(2, 9), replace=False) for _ in range(12)]
+    value, variance = nogueira_by_the_book(sets, 30)
+    result = stability(sets, method="nogueira", n_features=30, alpha=0.1)
+    assert result.value == pytest.approx(value)
+    reach = stats.norm.isf(0.05) * np.sqrt(variance)
+    assert (result.lower, result.upper) == pytest.approx((value - reach, value + reach))
+
+
+def test_nogueira_of_two_disjoint_halves_is_as_bad_as_can_be():
+    # p = 1/2 everywhere, s^2 = 2 * 1/4 = 1/2, chance 1/4: 1 - 2 = -1.
+    result = stability([[0, 1], [2, 3]], X, method="nogueira")
+    assert result.value == pytest.approx(-1.0)
+    assert float(result) == result.value
+
+
+def test_nogueira_of_equal_selections_is_one():
+    assert stability([[1, 2]] * 3, X, method="nogueira").value == 1.0
+    assert stability([[]] * 3, X, method="nogueira").value == 1.0
+
+
+def test_nogueira_costs_nothing_in_features_never_selected():
+    result = stability([[5, 10**9]] * 2, method="nogueira", n_features=10**12)
+    assert result.value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: stability([[0]], X), DataError, "two or more"),
+        (lambda: stability([[0], [1]]), ParameterError, "needs X"),
+        (lambda: stability([[0], [1]], X, method="yo"), ParameterError, "nogueira, yu"),
+        (
+            lambda: stability([[0], [9]], X, method="nogueira"),
+            ParameterError,
+            "number of features",
+        ),
+        (
+            lambda: stability([[0], [1]], X, similarity="us"),
+            ParameterError,
+            "similarity",
+        ),
+    ],
+)
+def test_wrong_input_is_answered_with_what_to_do(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

@@ -1,0 +1,184 @@
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from featstream.errors import DataError, ParameterError
+from featstream.evaluation import (
+    average_ranks,
+    conclude,
+    critical_difference,
+    friedman,
+    nemenyi,
+    win_tie_lose,
+)
+from shared import shared
+
+
+def table_with_ties(n, k, seed=0):
+    return np.random.default_rng(seed).integers(0, 5, (n, k)) / 5
+
+
+@pytest.mark.parametrize(
+    ("best", "convention", "expected"),
+    [
+        # Rows 3 1 2 and 5 5 0: ranks from the top 1 3 2 and 1.5 1.5 3.
+        ("high", "demsar", [1.25, 2.25, 2.5]),
+        ("high", "paper", [2.75, 1.75, 1.5]),
+        ("low", "demsar", [2.75, 1.75, 1.5]),
+        ("low", "paper", [1.25, 2.25, 2.5]),
+    ],
+)
+def test_ranks_are_averaged_in_both_conventions(best, convention, expected):
+    ranks = average_ranks([[3, 1, 2], [5, 5, 0]], best, convention=convention)
+    np.testing.assert_array_equal(ranks, expected)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (10, 4), (30, 7)])
+def test_friedman_is_scipys_where_scipy_has_it(shape):
+    scores = table_with_ties(*shape)
+    expected = stats.friedmanchisquare(*scores.T)
+    test = friedman(scores)
+    assert test.chi2 == pytest.approx(expected.statistic)
+    assert test.chi2_p_value == pytest.approx(expected.pvalue)
+
+
+def test_friedman_f_is_the_analysis_of_variance_of_the_ranks():
+    scores = table_with_ties(12, 4)
+    ranks = stats.rankdata(scores, axis=1)
+    n = len(ranks)
+    between = n * np.sum((ranks.mean(axis=0) - ranks.mean()) ** 2)
+    within = np.sum((ranks - ranks.mean()) ** 2) - between
+    assert friedman(scores).f == pytest.approx(between / (within / (n - 1)))
+
+
+def test_friedman_of_two_methods_counts_wins_and_losses():
+    # 7 wins, 2 losses, 3 ties: (7 - 2)^2 / (7 + 2) with ties corrected,
+    # (7 - 2)^2 / 12 without.
+    first = np.r_[np.ones(7), np.zeros(2), np.ones(3)]
+    second = np.r_[np.zeros(7), np.ones(2), np.ones(3)]
+    scores = np.column_stack([first, second])
+    assert friedman(scores).chi2 == pytest.approx(25 / 9)
+    assert friedman(scores, correct_ties=False).chi2 == pytest.approx(25 / 12)
+
+
+def test_friedman_of_identical_rankings_is_certain():
+    test = friedman([[3, 2, 1]] * 4)
+    assert test.f == np.inf
+    assert test.p_value == 0.0
+    assert test.is_rejected()
+
+
+def test_friedman_of_nothing_but_ties_rejects_nothing():
+    test = friedman(np.ones((4, 3)))
+    assert (test.chi2, test.p_value) == (0.0, 1.0)
+
+
+def test_lofs_statistics_come_out_in_its_convention():
+    for case in json.loads(shared("golden", "lofs_golden.json").read_text())[
+        "statistics"
+    ]:
+        scores = np.array(case["values"])
+        ranks = average_ranks(scores, convention="paper")
+        np.testing.assert_allclose(ranks, case["mean_ranks"], atol=1e-12)
+        test = friedman(scores, correct_ties=False)
+        expected = np.inf if case["F"] is None else case["F"]
+        assert test.f == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        if case["tail_p"] is not None:
+            assert test.p_value == pytest.approx(case["tail_p"], abs=1e-9)
+        n, k = scores.shape
+        for alpha, cd in case["cd"].items():
+            if cd is not None:  # its table of quantiles has three digits
+                assert critical_difference(k, n, float(alpha)) == pytest.approx(
+                    cd, rel=2e-3
+                )
+
+
+def test_critical_difference_of_two_methods_is_the_normal_quantile():
+    expected = stats.norm.isf(0.025) * np.sqrt(2 * 3 / (6 * 14))
+    assert critical_difference(2, 14) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n_methods", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (10, 3.164)]
+)
+def test_critical_difference_uses_demsars_quantiles(n_methods, q):
+    expected = q * np.sqrt(n_methods * (n_methods + 1) / (6 * 20))
+    assert critical_difference(n_methods, 20) == pytest.approx(expected, rel=5e-4)
+
+
+def test_nemenyi_agrees_with_scikit_posthocs():
+    posthocs = pytest.importorskip("scikit_posthocs")
+    scores = table_with_ties(15, 5)
+    result = nemenyi(scores)
+    expected = np.array(posthocs.posthoc_nemenyi_friedman(scores))
+    np.testing.assert_allclose(result.p_values, expected, atol=1e-6)
+    off = ~np.eye(5, dtype=bool)
+    np.testing.assert_array_equal(
+        result.is_different[off], (result.p_values <= 0.05)[off]
+    )
+
+
+def test_win_tie_lose_of_repeats_is_a_paired_t_test_on_each_data_set():
+    rng = np.random.default_rng(1)
+    ours = rng.normal(0.80, 0.02, (40, 10))
+    rival = rng.normal(0.79, 0.02, (40, 10))
+    tests = stats.ttest_rel(ours, rival, axis=1)
+    significant = tests.pvalue < 0.05
+    expected = (
+        np.sum(significant & (tests.statistic > 0)),
+        np.sum(~significant),
+        np.sum(significant & (tests.statistic < 0)),
+    )
+    assert win_tie_lose(ours, rival) == expected
+    assert win_tie_lose(ours, rival, best="low") == expected[::-1]
+    assert win_tie_lose(rival, ours) == expected[::-1]
+
+
+def test_constant_differences_are_decided_without_a_variance():
+    ours = [[0.75, 0.5], [0.5, 0.5], [0.25, 0.5]]
+    rival = [[0.5, 0.25], [0.5, 0.5], [0.5, 0.75]]
+    assert str(win_tie_lose(ours, rival)) == "1/1/1"
+
+
+def test_single_scores_win_by_the_margin_itself():
+    assert str(win_tie_lose([0.85, 0.849, 0.83], [0.84] * 3)) == "1/1/1"
+    assert str(win_tie_lose([0.85, np.nan], [0.84, 0.5])) == "1/0/0"
+    assert str(win_tie_lose([0.85], [0.84], margin=0.02)) == "0/1/0"
+
+
+def test_conclusion_names_ranks_tests_and_pairs():
+    # Six data sets rank a, b, c alike: F is infinite, and the critical
+    # difference 1.353 separates only ranks 1 and 3.
+    text = conclude([[0.9, 0.8, 0.7]] * 6, ["a", "b", "c"], what="AUC")
+    assert "In AUC on 6 data sets" in text
+    assert "a 1.00, b 2.00 and c 3.00" in text
+    assert "rejects" in text
+    assert "p < 0.001" in text
+    assert "(critical difference 1.353) a is significantly better than c;" in text
+
+
+def test_conclusion_without_rejection_claims_no_equality():
+    text = conclude([[1, 0], [0, 1]], ["a", "b"], best="low")
+    assert "does not reject" in text
+    assert "not to say that there is none" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: average_ranks([1, 2, 3]), DataError, "n_datasets, n_methods"),
+        (lambda: average_ranks([[1, 2]], "up"), ParameterError, "high, low"),
+        (lambda: friedman([[1, 2], [np.nan, 2]]), DataError, "row 1"),
+        (lambda: friedman([[1, 2]]), DataError, r"at least \(2, 2\)"),
+        (lambda: critical_difference(1, 5), ParameterError, "n_methods"),
+        (lambda: critical_difference(3, 5, 5), ParameterError, "alpha=0.05"),
+        (lambda: win_tie_lose([1, 2], [1]), DataError, "one shape"),
+        (lambda: win_tie_lose([[1.0]], [[2.0]]), DataError, "two repeats"),
+        (lambda: conclude([[1, 2], [2, 1]], ["a"]), DataError, "1 names for 2"),
+    ],
+)
+def test_wrong_input_is_answered_with_what_to_do(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
