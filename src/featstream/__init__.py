@@ -1,11 +1,7 @@
 """Online streaming feature selection: a small, predictive subset, in one pass."""
 
-from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
-from featstream.protocols import Decision, Fate
-from featstream.result import SelectionResult
-from featstream.selectors import SAOLA
-from featstream.sources import as_source
-from featstream.trace import Trace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
@@ -20,3 +16,37 @@ __all__ = [
     "Trace",
     "as_source",
 ]
+
+# Names are loaded when they are first used: the command line must not wait for
+# scikit-learn and numba to say how it is called.
+_HOMES = {
+    "SAOLA": "selectors",
+    "Decision": "protocols",
+    "Fate": "protocols",
+    "FisherZ": "measures",
+    "MutualInformation": "measures",
+    "SelectionResult": "result",
+    "SymmetricalUncertainty": "measures",
+    "Trace": "trace",
+    "as_source": "sources",
+}
+
+if TYPE_CHECKING:
+    from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
+    from featstream.protocols import Decision, Fate
+    from featstream.result import SelectionResult
+    from featstream.selectors import SAOLA
+    from featstream.sources import as_source
+    from featstream.trace import Trace
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'featstream' has no attribute {name!r}")
+    value = getattr(import_module(f"featstream.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,4 +1,4 @@
-"""Progress of a stream: one observer, a live line on a terminal, plain lines elsewhere."""
+"""Progress of a stream: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

@@ -121,6 +121,7 @@ class BoundMeasure(Protocol):
     """A measure that knows the target: ``Measure.bind(y)``."""
 
     name: str
+    n_samples: int
 
     def encode(self, block: Block) -> Any:
         """Check a block and make it ready for the kernels."""
@@ -132,7 +133,13 @@ class BoundMeasure(Protocol):
         """Which scores pass the measure's threshold."""
 
     def columns(self, encoded: Any, which: IntArray) -> Any:
-        """The chosen columns in the form that the pair kernels compare."""
+        """The chosen columns in the form that the pair kernels compare.
+
+        Returns columns, and the position of each chosen one among them.
+        """
+
+    def scratch(self, *, is_sparse: bool) -> Any:
+        """Working memory for the pair kernels, one a thread."""
 
 
 class Measure(Protocol):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import checks
 import numpy as np
 import pytest
-import reference
-import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import checks
+import reference
+import strategies
 from featstream import SAOLA, Fate, FisherZ, MutualInformation, SymmetricalUncertainty
 
 DISCRETE = {
@@ -187,8 +187,8 @@ def test_a_trace_of_the_kept_knows_just_those_ever_kept():
     assert part.result_.trace.arrivals.tolist() == ever_kept
     assert len(none.result_.trace) == 0
     assert none.n_seen_ == 50
+    dropped = next(a for a in range(50) if a not in ever_kept)
     with pytest.raises(ValueError, match="Use trace='full'"):
-        dropped = next(a for a in range(50) if a not in ever_kept)
         none.explain(dropped)
 
 

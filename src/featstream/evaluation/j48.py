@@ -19,7 +19,7 @@ from featstream.protocols import BoolArray, FloatArray
 __all__ = ["J48"]
 
 
-class J48(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class J48(ClassifierMixin, BaseEstimator):
     """A C4.5 decision tree that behaves like Weka's J48.
 
     Splits maximise the gain ratio among the features of at least average

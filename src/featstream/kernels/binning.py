@@ -117,7 +117,7 @@ def _class_entropy(counts, nlogn, unit):
 @jit
 def _cut_by_description_length(values, table, nlogn, unit):
     """Fayyad and Irani (1993): cut where the class is told in fewer bits."""
-    n_values, n_classes = table.shape
+    n_values = values.size
     is_cut = np.zeros(n_values, np.bool_)
     pending = [(0, n_values)]
     while len(pending) > 0:

@@ -210,7 +210,6 @@ def code_sparse(
     of the value zero. Returns how much of ``out_rows`` and ``out_counts`` is used.
     """
     n_entries, n_counts = 0, 0
-    n_classes = target.counts.size
     for j in range(indptr.size - 1):
         start, stop = indptr[j], indptr[j + 1]
         if is_plain[j]:

@@ -6,7 +6,7 @@ Accurate Online Feature Selection for Big Data".
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Kept(NamedTuple):
     ``used`` says how much of each pool of ``columns`` is taken.
     """
 
-    columns: tuple
+    columns: Any
     score: np.ndarray
     arrival: np.ndarray
     live: np.ndarray
@@ -81,7 +81,7 @@ class Newcomers(NamedTuple):
     relevance and ``arrival`` its position in the stream.
     """
 
-    columns: tuple
+    columns: Any
     column: np.ndarray
     score: np.ndarray
     arrival: np.ndarray
@@ -156,7 +156,11 @@ def scan(newcomers, begin, kept, rule, scratch, outcome):
     columns = newcomers.columns
     displaced = np.empty(kept.live.size, np.int64)
     for k in range(begin, newcomers.column.size):
-        i, score, arrival = newcomers.column[k], newcomers.score[k], newcomers.arrival[k]
+        i, score, arrival = (
+            newcomers.column[k],
+            newcomers.score[k],
+            newcomers.arrival[k],
+        )
         if (
             kept.size[1] == kept.live.size
             or outcome.n_events[0] + kept.size[0] >= outcome.gone.size

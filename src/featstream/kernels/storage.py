@@ -7,8 +7,6 @@ implementation by that type, at compile time.
 
 from __future__ import annotations
 
-import numba
-import numpy as np
 from numba.extending import overload
 
 from featstream.kernels._jit import jit

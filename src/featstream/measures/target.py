@@ -134,11 +134,14 @@ def _as_vector(y: Any) -> NDArray[Any]:
 
 def _find_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values))
     if values.dtype.kind == "O":
         # pandas.NA is not equal to itself either, and refuses to be a truth value.
         return np.array(
-            [v is None or v is not v or str(v) in ("<NA>", "nan", "NaT") for v in values]
+            [
+                v is None or v is not v or str(v) in ("<NA>", "nan", "NaT")
+                for v in values
+            ]
         )
     return np.zeros(values.shape, dtype=bool)
 

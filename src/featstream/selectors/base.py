@@ -28,7 +28,6 @@ from featstream.protocols import (
     FloatArray,
     IntArray,
     Measure,
-    Source,
     feature_name,
 )
 from featstream.result import SelectionResult
@@ -44,7 +43,7 @@ _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
 
 
-class StreamSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class StreamSelector(SelectorMixin, BaseEstimator):
     """Base of selectors to which features arrive one after the other.
 
     A subclass decides about a block of encoded columns in `_decide`; this class
@@ -85,7 +84,7 @@ class StreamSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.start(y).consume(source)
         self.n_features_in_ = self._stream.n_seen
         if is_stored:
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
             if len(self._stream.names) == self.n_features_in_:
                 names = self._stream.names.listed()
                 self.feature_names_in_ = np.array(names, dtype=object)

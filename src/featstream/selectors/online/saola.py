@@ -154,9 +154,7 @@ class SAOLA(StreamSelector):
         if block.n_columns == 1:
             stream.last = _last_decision(scores, relevant, outcome, block.start)
 
-    def _scan(
-        self, newcomers: Newcomers, stream: Stream, outcome: Outcome
-    ) -> Outcome:
+    def _scan(self, newcomers: Newcomers, stream: Stream, outcome: Outcome) -> Outcome:
         assert stream.measure is not None
         scratch = stream.measure.scratch(is_sparse=bool(stream.is_sparse))
         kept = self._state
