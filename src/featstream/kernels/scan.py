@@ -156,11 +156,8 @@ def scan(newcomers, begin, kept, rule, scratch, outcome):
     columns = newcomers.columns
     displaced = np.empty(kept.live.size, np.int64)
     for k in range(begin, newcomers.column.size):
-        i, score, arrival = (
-            newcomers.column[k],
-            newcomers.score[k],
-            newcomers.arrival[k],
-        )
+        i, arrival = newcomers.column[k], newcomers.arrival[k]
+        score = newcomers.score[k]
         if (
             kept.size[1] == kept.live.size
             or outcome.n_events[0] + kept.size[0] >= outcome.gone.size
