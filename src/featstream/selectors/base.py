@@ -32,7 +32,12 @@ from featstream.protocols import (
 )
 from featstream.result import SelectionResult
 from featstream.selectors.stream import Stream, in_storage
-from featstream.sources import IteratorSource, as_source, check_has_features
+from featstream.sources import (
+    IteratorSource,
+    as_source,
+    check_has_features,
+    open_dataset,
+)
 from featstream.trace import Trace
 
 __all__ = ["StreamSelector"]
@@ -74,10 +79,13 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         X : array, sparse matrix, data frame, path or Source
             Samples by features.
         y : array of shape (n_samples,)
-            The class of each sample.
+            The class of each sample; by default what the file of ``X`` holds.
         """
+        if isinstance(X, str | PathLike):
+            dataset = open_dataset(X)
+            return self.fit(dataset.source, dataset.y if y is None else y)
         source = as_source(X)
-        is_stored = isinstance(X, (str, PathLike)) or source is X
+        is_stored = source is X
         if not is_stored:
             validate_data(self, X, skip_check_array=True)
         check_has_features(source)

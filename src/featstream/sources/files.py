@@ -19,7 +19,8 @@ from scipy import sparse
 from featstream.errors import (
     DataError,
     DataTypeError,
-    FeatstreamError,
+    MissingExtraError,
+    MissingFileError,
     ParameterError,
     printable,
 )
@@ -29,8 +30,6 @@ from featstream.sources.memory import ArraySource, SparseSource
 
 __all__ = [
     "Dataset",
-    "MissingExtraError",
-    "MissingFileError",
     "open_dataset",
     "open_npy",
     "open_npz",
@@ -52,14 +51,6 @@ UNREADABLE = (
     zlib.error,
 )
 """What the readers of other libraries raise on a file that is not well formed."""
-
-
-class MissingFileError(FeatstreamError, FileNotFoundError):
-    """There is no such file."""
-
-
-class MissingExtraError(FeatstreamError, ImportError):
-    """A file needs a package that is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
