@@ -91,12 +91,15 @@ def _allocate(like: Columns, n_slots: int, demand: tuple[int, int]) -> Kept:
         columns = DenseMoments(
             total=np.zeros(n_slots),
             norm=np.zeros(n_slots),
+            pivot=np.zeros(n_slots),
             values=np.zeros((n_slots, like.values.shape[1])),
+            unit=np.zeros((n_slots, like.values.shape[1]), np.float32),
         )
     return Kept(
         columns=columns,
         score=np.zeros(n_slots),
         arrival=np.zeros(n_slots, np.int64),
+        hint=np.zeros(n_slots, np.int64),
         live=np.zeros(n_slots, np.int64),
         size=np.zeros(2, np.int64),
         used=np.zeros(2, np.int64),
@@ -111,5 +114,6 @@ def _repack(kept, larger):
         copy_column(kept.columns, slot, larger.columns, position, larger.used)
         larger.score[position] = kept.score[slot]
         larger.arrival[position] = kept.arrival[slot]
+        larger.hint[position] = kept.hint[slot]
         larger.live[position] = position
     larger.size[:] = kept.size[0]

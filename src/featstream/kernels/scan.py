@@ -46,12 +46,14 @@ class Kept(NamedTuple):
     """The kept features in slots that fill in order of arrival.
 
     ``live[:size[0]]`` are the slots in use, ``size[1]`` is the next free slot;
-    ``used`` says how much of each pool of ``columns`` is taken.
+    ``used`` says how much of each pool of ``columns`` is taken. ``hint`` is the
+    column of a slot in the ceilings of the newcomers, where it has one.
     """
 
     columns: Any
     score: np.ndarray
     arrival: np.ndarray
+    hint: np.ndarray
     live: np.ndarray
     size: np.ndarray
     used: np.ndarray
@@ -78,13 +80,15 @@ class Newcomers(NamedTuple):
     """The relevant features of a block, in order of arrival.
 
     Newcomer ``k`` is column ``column[k]`` of ``columns``; ``score`` is its
-    relevance and ``arrival`` its position in the stream.
+    relevance and ``arrival`` its position in the stream. Its overlap with the
+    kept feature of hint ``h`` is at most ``ceiling[k, h]``.
     """
 
     columns: Any
     column: np.ndarray
     score: np.ndarray
     arrival: np.ndarray
+    ceiling: np.ndarray
 
 
 @jit
@@ -93,23 +97,28 @@ def _reaches(value, bound, rule):
 
 
 @jit
-def walk(columns, i, score, kept, rule, scratch, displaced):
-    """One newcomer along the kept features, in arrival order.
+def walk(newcomers, k, kept, rule, scratch, displaced):
+    """Newcomer ``k`` along the kept features, in arrival order.
 
     Returns the slot of the witness or -1, its overlap, and how many of
     ``kept.live`` the newcomer displaced before the walk ended; their positions
     are in ``displaced``.
     """
+    columns, i, score = newcomers.columns, newcomers.column[k], newcomers.score[k]
+    n_ceilings = newcomers.ceiling.shape[1]
     n_displaced = 0
     for position in range(kept.size[0]):
         slot = kept.live[position]
         kept_score = kept.score[slot]
         if score == kept_score and not rule.drops_ties:
             continue  # neither Step 11 nor Step 16 can hold
-        value = overlap(columns, i, kept.columns, slot, scratch)
         bound = min(score, kept_score)
         if rule.uses_max_bound:
             bound = max(score, kept_score)
+        hint = kept.hint[slot]
+        if hint < n_ceilings and newcomers.ceiling[k, hint] < bound:
+            continue
+        value = overlap(columns, i, kept.columns, slot, scratch)
         if not _reaches(value, bound, rule):
             continue
         if kept_score >= score:  # Step 11: the newcomer is redundant
@@ -157,7 +166,6 @@ def scan(newcomers, begin, kept, rule, scratch, outcome):
     displaced = np.empty(kept.live.size, np.int64)
     for k in range(begin, newcomers.column.size):
         i, arrival = newcomers.column[k], newcomers.arrival[k]
-        score = newcomers.score[k]
         if (
             kept.size[1] == kept.live.size
             or outcome.n_events[0] + kept.size[0] >= outcome.gone.size
@@ -165,9 +173,7 @@ def scan(newcomers, begin, kept, rule, scratch, outcome):
         ):
             return k
         settle(columns, i, scratch)
-        slot, value, n_displaced = walk(
-            columns, i, score, kept, rule, scratch, displaced
-        )
+        slot, value, n_displaced = walk(newcomers, k, kept, rule, scratch, displaced)
         lift(columns, i, scratch)
         if slot < 0 or not rule.is_deferred:
             for d in range(n_displaced - 1, -1, -1):
@@ -181,7 +187,8 @@ def scan(newcomers, begin, kept, rule, scratch, outcome):
             continue
         slot = kept.size[1]
         copy_column(columns, i, kept.columns, slot, kept.used)
-        kept.score[slot] = score
+        kept.score[slot] = newcomers.score[k]
+        kept.hint[slot] = newcomers.ceiling.shape[1]
         kept.arrival[slot] = arrival
         kept.live[kept.size[0]] = slot
         kept.size[0] += 1

@@ -7,6 +7,7 @@ implementation by that type, at compile time.
 
 from __future__ import annotations
 
+import numpy as np
 from numba.extending import overload
 
 from featstream.kernels._jit import jit
@@ -15,6 +16,7 @@ from featstream.kernels.moments import (
     SparseMoments,
     correlate_dense,
     correlate_sparse,
+    standardise,
 )
 from featstream.kernels.tables import (
     DenseTables,
@@ -130,7 +132,9 @@ def _room_dense_moments(new, i, kept, used):
 def _copy_dense_moments(new, i, kept, slot, used):
     kept.total[slot] = new.total[i]
     kept.norm[slot] = new.norm[i]
-    kept.values[slot] = new.values[i]
+    for r in range(kept.values.shape[1]):
+        kept.values[slot, r] = np.float64(new.values[i, r]) - new.pivot[i]
+    standardise(kept, np.array([slot]), kept.unit[slot : slot + 1])
     used[0] = slot + 1
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from featstream.errors import ParameterError, printable
+from featstream.kernels.ceilings import ceilings
 from featstream.kernels.pools import make_room, start_kept
 from featstream.kernels.scan import Kept, Newcomers, Outcome, Rule, scan
 from featstream.protocols import Block, Fate, FloatArray, IntArray, Measure
@@ -137,8 +138,14 @@ class SAOLA(StreamSelector):
         outcome = _new_outcome(relevant.size)
         if relevant.size:
             columns, column = measure.columns(encoded, relevant)
+            if self._state is None:
+                self._state = start_kept(columns)
             newcomers = Newcomers(
-                columns, column, scores[relevant], block.start + relevant
+                columns,
+                column,
+                scores[relevant],
+                block.start + relevant,
+                ceilings(columns, column, self._state),
             )
             outcome = self._scan(newcomers, stream, outcome)
             fate[relevant] = outcome.fate
@@ -157,10 +164,9 @@ class SAOLA(StreamSelector):
     def _scan(self, newcomers: Newcomers, stream: Stream, outcome: Outcome) -> Outcome:
         assert stream.measure is not None
         scratch = stream.measure.scratch(is_sparse=bool(stream.is_sparse))
-        kept = self._state
-        if kept is None:
-            kept = start_kept(newcomers.columns)
-        done = 0
+        kept, done = self._state, 0
+        assert kept is not None
+        kept.hint[:] = np.arange(kept.hint.size)
         while True:
             done = scan(newcomers, done, kept, self._rule, scratch, outcome)
             if done == newcomers.column.size:
