@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
-from featstream.kernels._jit import jit
+from featstream.kernels._jit import LEAN, lean
 
 __all__ = ["count_common", "count_ones", "n_words", "unpack"]
 
@@ -24,7 +24,7 @@ def _ctpop(typingctx, word):
     return types.uint64(types.uint64), codegen
 
 
-@overload(_ones)
+@overload(_ones, jit_options=LEAN)
 def _ones_compiled(word):
     return lambda word: np.int64(_ctpop(np.uint64(word)))
 
@@ -34,7 +34,7 @@ def n_words(n_rows: int) -> int:
     return (n_rows + 63) // 64
 
 
-@jit
+@lean
 def count_ones(plane):
     """Number of rows set in a plane."""
     total = 0
@@ -43,7 +43,7 @@ def count_ones(plane):
     return total
 
 
-@jit
+@lean
 def count_common(a, b):
     """Number of rows set in both of two planes."""
     total = 0
@@ -52,7 +52,7 @@ def count_common(a, b):
     return total
 
 
-@jit
+@lean
 def unpack(planes, codes):
     """Write the codes that the planes spell: plane p stands for code p + 1."""
     codes[:] = 0

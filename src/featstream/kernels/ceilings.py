@@ -32,7 +32,7 @@ def ceilings(columns: Any, which: IntArray, kept: Kept) -> NDArray[np.float32]:
     n = columns.values.shape[1]
     unit = np.empty((which.size, n), np.float32)
     standardise(columns, which, unit)
-    found = unit @ kept.columns.unit[:n_slots].T
+    found: NDArray[np.float32] = unit @ kept.columns.unit[:n_slots].T
     np.abs(found, out=found)
     # However n products of unit vectors are summed in single precision, the
     # error is below n units in the last place, and rounding the vectors adds a

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import jit
+from featstream.kernels._jit import jit, lean
 
 __all__ = [
     "LANES",
@@ -30,6 +30,7 @@ __all__ = [
     "eta",
     "moment_scratch",
     "standardise",
+    "standardise_row",
     "sum_dense",
     "sum_sparse",
 ]
@@ -85,7 +86,7 @@ def moment_scratch(n_rows: int, *, is_sparse: bool) -> MomentScratch:
     return MomentScratch(np.zeros(LANES), np.zeros(n_rows if is_sparse else 0))
 
 
-@jit
+@lean
 def _fold(lanes):
     """Add the lanes pairwise, in place and in a fixed order."""
     half = LANES // 2
@@ -96,8 +97,8 @@ def _fold(lanes):
     return lanes[0]
 
 
-@jit
-def _dot(a, pivot, b, lanes):
+@lean
+def _dot(a, pivot_a, b, pivot_b, lanes):
     """Sum of products of deviations in the fixed order."""
     n = a.size
     lanes[:] = 0.0
@@ -105,14 +106,15 @@ def _dot(a, pivot, b, lanes):
     for start in range(0, whole, LANES):
         left, right = a[start : start + LANES], b[start : start + LANES]
         for k in range(LANES):
-            lanes[k] += (np.float64(left[k]) - pivot) * right[k]
-    left, right = a[whole:], b[whole:]
+            deviation = np.float64(left[k]) - pivot_a
+            lanes[k] += deviation * (np.float64(right[k]) - pivot_b)
     for k in range(n - whole):
-        lanes[k] += (np.float64(left[k]) - pivot) * right[k]
+        deviation = np.float64(a[whole + k]) - pivot_a
+        lanes[k] += deviation * (np.float64(b[whole + k]) - pivot_b)
     return _fold(lanes)
 
 
-@jit
+@lean
 def median_of_three(a, b, c):
     """The middle one: a typical value of a column, even with an odd first row."""
     return max(min(a, b), min(max(a, b), c))
@@ -156,17 +158,22 @@ def sum_dense(block, weights, pivots, totals, squares, products):
         squares[j] = _fold(powers)
 
 
-@jit
+@lean
+def standardise_row(columns, i, out):
+    """Write a dense column centred, of length one, in single precision."""
+    row = columns.values[i]
+    n = row.size
+    mean = columns.pivot[i] + columns.total[i] / n
+    scale = np.sqrt(np.float64(n)) / columns.norm[i]
+    for r in range(n):
+        out[r] = (np.float64(row[r]) - mean) * scale
+
+
+@lean
 def standardise(columns, which, unit):
-    """Write the chosen dense columns centred, of length one, in single precision."""
-    n = columns.values.shape[1]
+    """Write the chosen columns in that form."""
     for k in range(which.size):
-        i = which[k]
-        row, out = columns.values[i], unit[k]
-        mean = columns.pivot[i] + columns.total[i] / n
-        scale = np.sqrt(np.float64(n)) / columns.norm[i]
-        for r in range(n):
-            out[r] = (np.float64(row[r]) - mean) * scale
+        standardise_row(columns, which[k], unit[k])
 
 
 @jit
@@ -219,15 +226,15 @@ def deviate_sparse(indptr, rows, values, which, pivots, offset, out_rows, out_va
             out_values[offset[k] + e] = np.float64(values[start + e]) - pivots[j]
 
 
-@jit
+@lean
 def correlate_dense(a, i, b, j, scratch):
-    """Absolute correlation of two dense columns, the second given as deviations."""
+    """Absolute correlation of two dense columns."""
     left, right = a.values[i], b.values[j]
-    product = _dot(left, a.pivot[i], right, scratch.lanes)
+    product = _dot(left, a.pivot[i], right, b.pivot[j], scratch.lanes)
     return abs(left.size * product - a.total[i] * b.total[j]) / (a.norm[i] * b.norm[j])
 
 
-@jit
+@lean
 def correlate_sparse(a, i, b, j, scratch):
     """Absolute correlation of two sparse columns, in time of those stored in ``b``.
 

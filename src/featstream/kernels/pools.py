@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from featstream.kernels._jit import jit
+from featstream.kernels.index import empty_index, no_index
 from featstream.kernels.moments import DenseMoments, SparseMoments
 from featstream.kernels.scan import Kept
-from featstream.kernels.storage import copy_column
+from featstream.kernels.storage import copy_column, register
 from featstream.kernels.tables import DenseTables, SparseTables
 
 __all__ = ["make_room", "start_kept"]
@@ -54,6 +55,7 @@ def _allocate(like: Columns, n_slots: int, demand: tuple[int, int]) -> Kept:
     """Empty pools: half as much again as is demanded."""
     first, second = (int(_GROWTH * d) for d in demand)
     columns: Columns
+    index = no_index()
     if isinstance(like, DenseTables):
         columns = like._replace(
             arity=np.zeros(n_slots, np.int64),
@@ -77,6 +79,7 @@ def _allocate(like: Columns, n_slots: int, demand: tuple[int, int]) -> Kept:
             count_offset=np.zeros(n_slots, np.int64),
             counts=np.zeros(second, np.int64),
         )
+        index = empty_index(like.nlogn.size - 1, n_slots, first, has_values=False)
     elif isinstance(like, SparseMoments):
         columns = like._replace(
             total=np.zeros(n_slots),
@@ -87,6 +90,7 @@ def _allocate(like: Columns, n_slots: int, demand: tuple[int, int]) -> Kept:
             rows=np.zeros(first, np.int32),
             values=np.zeros(first),
         )
+        index = empty_index(like.n_rows, n_slots, first, has_values=True)
     else:
         columns = DenseMoments(
             total=np.zeros(n_slots),
@@ -97,6 +101,7 @@ def _allocate(like: Columns, n_slots: int, demand: tuple[int, int]) -> Kept:
         )
     return Kept(
         columns=columns,
+        index=index,
         score=np.zeros(n_slots),
         arrival=np.zeros(n_slots, np.int64),
         hint=np.zeros(n_slots, np.int64),
@@ -115,5 +120,6 @@ def _repack(kept, larger):
         larger.score[position] = kept.score[slot]
         larger.arrival[position] = kept.arrival[slot]
         larger.hint[position] = kept.hint[slot]
+        register(larger.columns, larger.index, position, kept.score[slot])
         larger.live[position] = position
     larger.size[:] = kept.size[0]

@@ -9,7 +9,8 @@ import numpy as np
 from featstream.errors import ParameterError, printable
 from featstream.kernels.ceilings import ceilings
 from featstream.kernels.pools import make_room, start_kept
-from featstream.kernels.scan import Kept, Newcomers, Outcome, Rule, scan
+from featstream.kernels.rule import Rule
+from featstream.kernels.scan import Kept, Newcomers, Outcome, scan
 from featstream.protocols import Block, Fate, FloatArray, IntArray, Measure
 from featstream.selectors.base import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
@@ -93,7 +94,7 @@ class SAOLA(StreamSelector):
     >>> decision.is_kept
     True
     >>> print(selector.explain("gene_17"))
-    'gene_17' is kept: its relevance is 0.4...
+    'gene_17' is kept: its relevance is 0.39671.
     """
 
     def __init__(
@@ -168,7 +169,8 @@ class SAOLA(StreamSelector):
         assert kept is not None
         kept.hint[:] = np.arange(kept.hint.size)
         while True:
-            done = scan(newcomers, done, kept, self._rule, scratch, outcome)
+            displaced = np.empty(kept.live.size, np.int64)
+            done = scan(newcomers, done, kept, self._rule, scratch, displaced, outcome)
             if done == newcomers.column.size:
                 break
             if outcome.n_events[0] + kept.size[0] >= outcome.gone.size:
