@@ -9,9 +9,9 @@ import numba
 
 __all__ = ["LEAN", "jit", "lean"]
 
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 
-LEAN = {**_OPTIONS, "_nrt": False, "forceinline": True}
+LEAN: Any = {**_OPTIONS, "_nrt": False, "forceinline": True}
 """Options of `lean`, for `numba.extending.overload`."""
 
 
@@ -21,7 +21,8 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     There is no ``fastmath``: ties and NaN decide selections, and sums must not
     depend on the machine that compiled them.
     """
-    return numba.njit(cache=True, **_OPTIONS)(function)
+    compiled: Callable[..., Any] = numba.njit(cache=True, **_OPTIONS)(function)
+    return compiled
 
 
 def lean(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,4 +33,5 @@ def lean(function: Callable[..., Any]) -> Callable[..., Any]:
     columns is compared in 20 ns that costs fifty times the comparison. A lean
     kernel may not create arrays (views are fine) and pays neither.
     """
-    return numba.njit(cache=True, **LEAN)(function)
+    compiled: Callable[..., Any] = numba.njit(cache=True, **LEAN)(function)
+    return compiled

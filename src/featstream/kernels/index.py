@@ -25,8 +25,6 @@ from featstream.kernels.tables import ratio
 
 __all__ = ["RowIndex", "empty_index", "no_index"]
 
-_MEMO_BITS = 14
-
 
 class RowIndex(NamedTuple):
     """An inverted index over the slots of a kept set.
@@ -65,13 +63,15 @@ class RowIndex(NamedTuple):
     shortlist: np.ndarray
     # Largest tilt, largest tilt by score, and number of columns with a base.
     extremes: np.ndarray
+    # How far along the kept features a walk goes, on average of late.
+    pace: np.ndarray
 
 
 def empty_index(
     n_rows: int, n_slots: int, n_nodes: int, *, has_values: bool
 ) -> RowIndex:
     """An index with room for so many slots, and entries in them."""
-    n_memo = 0 if has_values else 1 << _MEMO_BITS
+    n_memo = 0 if has_values else 1 << min(int(16 * n_slots).bit_length(), 14)
     hash_size = 1 << int(2 * n_slots).bit_length() if n_slots else 0
     return RowIndex(
         head=np.full(n_rows, -1, np.int32),
@@ -99,6 +99,7 @@ def empty_index(
         touched=np.zeros(n_slots, np.int64),
         shortlist=np.zeros(n_slots, np.int64),
         extremes=np.zeros(3),
+        pace=np.zeros(1),
     )
 
 
@@ -173,6 +174,36 @@ def leave_kind(index, slot):
         index.member_previous[after] = before
     else:
         index.kind_tail[index.kind_of[slot]] = before
+
+
+@lean
+def index_pays(index, rows, n_entries, n_slots):
+    """Whether a newcomer's rows list fewer entries than a plain walk would read.
+
+    Following a list costs about four times what reading a column does.
+    """
+    mean_length = n_entries / max(n_slots, 1)
+    budget = index.pace[0] * (mean_length + 4.0) / 4.0
+    for e in range(rows.size):
+        budget -= index.row_size[rows[e]]
+        if budget < 0.0:
+            return False
+    return budget > 8.0
+
+
+@lean
+def keep_pace(index, live, n_live, witness):
+    """Learn from where a walk ended, whichever way it went."""
+    low, high = 0, n_live
+    if witness >= 0:
+        while low < high:
+            middle = (low + high) // 2
+            if live[middle] < witness:
+                low = middle + 1
+            else:
+                high = middle
+        n_live = low + 1
+    index.pace[0] += (n_live - index.pace[0]) / 64.0
 
 
 @lean

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featstream.kernels._jit import lean
-from featstream.kernels.index import RowIndex, forget_touched
+from featstream.kernels.index import RowIndex, forget_touched, keep_pace
 from featstream.kernels.rule import Rule, bound_of, reaches
 from featstream.kernels.storage import (
     copy_column,
@@ -39,7 +39,7 @@ class Kept(NamedTuple):
     """
 
     columns: Any
-    index: RowIndex
+    lookup: RowIndex
     score: np.ndarray
     arrival: np.ndarray
     hint: np.ndarray
@@ -93,7 +93,7 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
     n_steps = kept.size[0] if n_listed < 0 else n_listed
     witness, value, n_displaced = -1, 0.0, 0
     for step in range(n_steps):
-        slot = kept.live[step] if n_listed < 0 else kept.index.shortlist[step]
+        slot = kept.live[step] if n_listed < 0 else kept.lookup.shortlist[step]
         kept_score = kept.score[slot]
         if score == kept_score and not rule.drops_ties:
             continue  # neither Step 11 nor Step 16 can hold
@@ -113,14 +113,15 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
             break
         displaced[n_displaced] = slot  # Step 16: Y gives way
         n_displaced += 1
-    forget_touched(kept.index, n_touched)
+    forget_touched(kept.lookup, n_touched)
+    keep_pace(kept.lookup, kept.live, kept.size[0], witness)
     return witness, value, n_displaced
 
 
 @lean
 def _leave(kept, slot):
     """Take a feature out of the kept ones."""
-    unregister(kept.columns, kept.index, slot)
+    unregister(kept.columns, kept.lookup, slot)
     live, n_kept = kept.live, kept.size[0]
     position = n_kept - 1
     follower = live[position]
@@ -182,7 +183,7 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
         copy_column(columns, i, kept.columns, slot, kept.used)
         kept.score[slot] = newcomers.score[k]
         kept.hint[slot] = newcomers.ceiling.shape[1]
-        register(kept.columns, kept.index, slot, newcomers.score[k])
+        register(kept.columns, kept.lookup, slot, newcomers.score[k])
         kept.arrival[slot] = arrival
         kept.live[kept.size[0]] = slot
         kept.size[0] += 1

@@ -13,6 +13,7 @@ from numba.extending import overload
 from featstream.kernels._jit import LEAN, lean
 from featstream.kernels.index import (
     add_rows,
+    index_pays,
     join_kind,
     leave_kind,
     list_apart_tables,
@@ -188,7 +189,7 @@ def _overlap_known_tables(new, i, kept, slot, scratch):
     if new.arity[i] != 2 or columns.arity[slot] != 2:
         return _overlap_sparse_tables(new, i, columns, slot, scratch)
     joint = joint_of_counts(
-        new.nlogn, new.length[i], columns.length[slot], kept.index.common[slot]
+        new.nlogn, new.length[i], columns.length[slot], kept.lookup.common[slot]
     )
     information = new.nlogn[new.nlogn.size - 1] + joint - new.own[i] - columns.own[slot]
     return ratio(information, new.norm[i], columns.norm[slot])
@@ -199,7 +200,7 @@ def _overlap_known_moments(new, i, kept, slot, scratch):
     columns = kept.columns
     if columns.base[slot] != 0.0:
         return correlate_sparse(new, i, columns, slot, scratch)
-    product = kept.index.product[slot]
+    product = kept.lookup.product[slot]
     covariance = new.n_rows * product - new.total[i] * columns.total[slot]
     return abs(covariance) / (new.norm[i] * columns.norm[slot])
 
@@ -216,6 +217,8 @@ def _register_nothing(columns, index, slot, score):
 
 @lean
 def _register_tables(columns, index, slot, score):
+    if not index.head.size:
+        return
     start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
     add_rows(index, slot, columns.rows[start:stop], index.value)
     join_kind(index, slot, columns.length[slot], columns.norm[slot], score)
@@ -223,6 +226,8 @@ def _register_tables(columns, index, slot, score):
 
 @lean
 def _register_moments(columns, index, slot, score):
+    if not index.head.size:
+        return
     start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
     add_rows(index, slot, columns.rows[start:stop], columns.values[start:stop])
     tilt = abs(columns.total[slot]) / columns.norm[slot]
@@ -238,12 +243,16 @@ def _unregister_nothing(columns, index, slot):
 
 @lean
 def _unregister_tables(columns, index, slot):
+    if not index.head.size:
+        return
     index.is_live[slot] = False
     leave_kind(index, slot)
 
 
 @lean
 def _unregister_moments(columns, index, slot):
+    if not index.head.size:
+        return
     index.is_live[slot] = False
     index.extremes[2] -= columns.base[slot] != 0.0
 
@@ -255,9 +264,11 @@ def _shortlist_nothing(new, i, score, kept, rule):
 
 @lean
 def _shortlist_tables(new, i, score, kept, rule):
-    index = kept.index
-    start, stop = new.offset[i], new.offset[i] + new.length[i]
-    n_touched = touch_rows(index, new.rows[start:stop], index.value)
+    index = kept.lookup
+    rows = new.rows[new.offset[i] : new.offset[i] + new.length[i]]
+    if not (index.head.size and index_pays(index, rows, kept.used[0], kept.size[1])):
+        return -1, 0
+    n_touched = touch_rows(index, rows, index.value)
     n_listed = list_apart_tables(
         index, new.nlogn, new.length[i], new.norm[i], score, rule, n_touched
     )
@@ -272,11 +283,14 @@ def _shortlist_moments(new, i, score, kept, rule):
     Without a common row the correlation is the product of the tilts, up to
     rounding, for which there is a little slack.
     """
-    index = kept.index
-    if new.base[i] != 0.0:
+    index = kept.lookup
+    if new.base[i] != 0.0 or not index.head.size:
         return -1, 0
     start, stop = new.offset[i], new.offset[i] + new.length[i]
-    n_touched = touch_rows(index, new.rows[start:stop], new.values[start:stop])
+    rows, values = new.rows[start:stop], new.values[start:stop]
+    if not index_pays(index, rows, kept.used[0], kept.size[1]):
+        return -1, 0
+    n_touched = touch_rows(index, rows, values)
     n_listed = n_touched
     tilt = abs(new.total[i]) / new.norm[i] * (1.0 + 1e-9)
     reaches_score = tilt * index.extremes[0] >= score
@@ -443,7 +457,7 @@ def _unregister(columns, index, slot):
 def make_shortlist(new, i, score, kept, rule):
     """List the kept columns that can matter to a newcomer, in order of arrival.
 
-    Returns the length of ``kept.index.shortlist``, or -1 if all can matter, and
+    Returns the length of ``kept.lookup.shortlist``, or -1 if all can matter, and
     how many slots have to be forgotten afterwards.
     """
     return _SHORTLIST[type(new)](new, i, score, kept, rule)

@@ -238,7 +238,9 @@ class BoundInformation:
             )
 
     def _encode_dense(self, block: Block, values: NDArray[Any]) -> DenseTables:
-        values = np.asfortranarray(to_kernel_dtype(values))
+        values = np.asfortranarray(
+            to_kernel_dtype(values, are_labels=block.nominal is None)
+        )
         if block.nominal is not None and block.nominal.any() and (values < 0).any():
             is_absent = (values < 0) & block.nominal
             values = np.asfortranarray(np.where(is_absent, np.nan, values))
@@ -295,32 +297,39 @@ class BoundInformation:
         )
 
     def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseTables:
-        values = to_kernel_dtype(stored.values)
+        values = to_kernel_dtype(stored.values, are_labels=True)
         m = block.n_columns
         is_plain, is_whole, is_missing, is_infinite = np.empty((4, m), dtype=np.bool_)
         summarise_sparse(
             stored.indptr, values, is_plain, is_whole, is_missing, is_infinite
         )
         self._refuse_bad(block, is_missing, is_infinite)
-        n_entries = int(stored.indptr[-1] - stored.indptr[0])
-        rows, codes = np.empty(n_entries, np.int32), np.empty(n_entries, np.int32)
-        counts = np.empty(n_entries + m * (self._binning[1] + 2), np.int64)
-        arity, length = np.empty(m, np.int64), np.empty(m, np.int64)
-        n_entries, n_counts = code_sparse(
-            stored.indptr,
-            stored.rows,
-            values,
-            is_plain,
-            is_whole,
-            self._target,
-            self._binning,
-            self.n_samples,
-            rows,
-            codes,
-            counts,
-            arity,
-            length,
-        )
+        begin, end = int(stored.indptr[0]), int(stored.indptr[-1])
+        if is_plain.all():
+            length = np.diff(stored.indptr)
+            arity = 1 + (length > 0).astype(np.int64)
+            rows, codes = stored.rows[begin:end], np.ones(end - begin, np.int32)
+            counts = length[length > 0]
+        else:
+            rows, codes = np.empty((2, end - begin), np.int32)
+            counts = np.empty(end - begin + m * (self._binning[1] + 2), np.int64)
+            arity, length = np.empty((2, m), np.int64)
+            n_entries, n_counts = code_sparse(
+                stored.indptr,
+                stored.rows,
+                values,
+                is_plain,
+                is_whole,
+                self._target,
+                self._binning,
+                self.n_samples,
+                rows,
+                codes,
+                counts,
+                arity,
+                length,
+            )
+            rows, codes, counts = rows[:n_entries], codes[:n_entries], counts[:n_counts]
         return SparseTables(
             nlogn=self._nlogn,
             arity=arity,
@@ -328,8 +337,8 @@ class BoundInformation:
             norm=np.full(m, self._bits_norm, np.int64),
             offset=np.cumsum(length) - length,
             length=length,
-            rows=rows[:n_entries],
-            codes=codes[:n_entries],
+            rows=rows,
+            codes=codes,
             count_offset=np.cumsum(arity - 1) - (arity - 1),
-            counts=counts[:n_counts],
+            counts=counts,
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from featstream.errors import ParameterError, printable
 from featstream.kernels.ceilings import ceilings
-from featstream.kernels.pools import make_room, start_kept
+from featstream.kernels.pools import fit_index, make_room, start_kept
 from featstream.kernels.rule import Rule
 from featstream.kernels.scan import Kept, Newcomers, Outcome, scan
 from featstream.protocols import Block, Fate, FloatArray, IntArray, Measure
@@ -97,6 +97,8 @@ class SAOLA(StreamSelector):
     'gene_17' is kept: its relevance is 0.39671.
     """
 
+    _uses_index = True  # tests and benchmarks compare with the plain scan
+
     def __init__(
         self,
         *,
@@ -141,6 +143,8 @@ class SAOLA(StreamSelector):
             columns, column = measure.columns(encoded, relevant)
             if self._state is None:
                 self._state = start_kept(columns)
+            elif self._uses_index:
+                self._state = fit_index(self._state)
             newcomers = Newcomers(
                 columns,
                 column,
@@ -152,13 +156,10 @@ class SAOLA(StreamSelector):
             fate[relevant] = outcome.fate
             witness[relevant] = outcome.witness
         stream.trace.extend(fate, scores, witness)
-        n_events = int(outcome.n_events[0])
-        for event in range(n_events):
-            stream.trace.mark(
-                int(outcome.gone[event]),
-                int(outcome.gone_fate[event]),
-                int(outcome.gone_by[event]),
-            )
+        events = slice(0, int(outcome.n_events[0]))
+        stream.trace.mark(
+            outcome.gone[events], outcome.gone_fate[events], outcome.gone_by[events]
+        )
         if block.n_columns == 1:
             stream.last = _last_decision(scores, relevant, outcome, block.start)
 
@@ -176,7 +177,12 @@ class SAOLA(StreamSelector):
             if outcome.n_events[0] + kept.size[0] >= outcome.gone.size:
                 outcome = _with_more_events(outcome, int(kept.size[0]))
             else:
-                kept = make_room(kept, newcomers.columns, newcomers.column[done])
+                kept = make_room(
+                    kept,
+                    newcomers.columns,
+                    newcomers.column[done],
+                    may_index=self._uses_index,
+                )
         self._state = kept
         return outcome
 
