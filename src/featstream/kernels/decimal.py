@@ -160,7 +160,7 @@ def round_product(mantissa, exponent):
     if halfway and bits << _U(upper + 9) == high:
         bits = bits & ~_U(1)  # ties go to the even neighbour
     bits = (bits + (bits & _U(1))) >> _U(1)
-    if power >= 2047:
+    if power + int(bits >> _U(53)) >= 2047:  # the rounding may have carried
         return math.inf
     return math.ldexp(float(bits), int(power - 1075))
 

@@ -270,7 +270,6 @@ def parse_rows(
     words: NDArray[np.uint64],
     base: int,
     shift: int,
-    kind: int,
     rows: Rows,
 ) -> Parsed:
     """Parse a piece of text that ends in a newline.
@@ -285,9 +284,6 @@ def parse_rows(
         Least index allowed: 0 or 1.
     shift : int
         What to take from every index.
-    kind : int
-        Of the labels: ``NUMBERS``, ``WORDS``, or ``UNKNOWN`` to take the kind of
-        the first.
     rows : Rows
         Room for a row a newline and an entry a colon.
 
@@ -299,6 +295,7 @@ def parse_rows(
     labels, label_spans, ends, indices, values, bits = rows
     i = begin = row = entry = n_long = 0
     lowest, highest, previous = _MAX_INDEX, -1, -1
+    kind = UNKNOWN
     flaw = FINE
     while i < text.size:
         i = _skip_blanks(text, i)
