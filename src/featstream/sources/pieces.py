@@ -23,6 +23,7 @@ MAX_BYTES = 4 << 30
 _MAX_RATIO = 200  # no honest text shrinks further
 _ALWAYS_ALLOWED = 64 << 20  # small enough to unpack, whatever the ratio
 _MAX_LINE = 1 << 30  # of a compressed file, whose lines are held in memory
+_N_SAMPLES, _SAMPLE = 32, 64 << 10
 _LEAST = 16  # shorter pieces are padded, so that the kernels see one kind of array
 
 _OPENERS: dict[bytes, Callable[[IO[bytes]], BufferedIOBase]] = {
@@ -89,6 +90,22 @@ class TextFile:
         elif self._map is not None:
             yield from self._mapped(self._map)
 
+    def sample(self) -> tuple[bytes, float]:
+        """Some of the text, from all over the file, and how many times more there is.
+
+        A compressed file gives its beginning.
+        """
+        if self.is_compressed:
+            piece = next(self.pieces(), None)
+            if piece is None:
+                return b"", 1.0
+            return piece.text.tobytes(), self.size / max(1, piece.stop)
+        if self._map is None:
+            return b"", 1.0
+        starts = range(0, self.size, max(1, self.size // _N_SAMPLES, _SAMPLE))
+        text = b" ".join(self._map[i : i + _SAMPLE] for i in starts)
+        return text, self.size / len(text)
+
     def forget(self, stop: int) -> None:
         """Give back the memory of what lies before ``stop``; it is not needed again."""
         stop -= stop % mmap.PAGESIZE
@@ -141,6 +158,7 @@ class TextFile:
 
     def _chunks(self) -> Iterator[bytes]:
         assert self._opener is not None
+        self._file.seek(0)
         try:
             with self._opener(self._file) as stream:
                 while chunk := stream.read(self._piece):
