@@ -36,6 +36,7 @@ VERSION = 1
 ONES = "ones"  # in place of a type: every entry is 1 and none is written
 DTYPES = ("|u1", "|i1", "<u2", "<i2", "<i4", "<i8", "<f4", "<f8")
 
+_TARGETS = (*DTYPES, "|b1")
 _MAX_META = 1 << 20
 _MAX_COLUMNS = 16_384
 _MAX_ENTRIES = 1 << 22
@@ -315,7 +316,12 @@ def _check_meta(meta: dict[str, Any]) -> None:
     def is_count(value: object) -> bool:
         return type(value) is int and 0 <= value < 2**62
 
-    y = meta["y"]
+    def is_target(value: object) -> bool:
+        return value is None or (
+            isinstance(value, dict)
+            and (is_count(value.get("n_bytes")) or value.get("dtype") in _TARGETS)
+        )
+
     checks = {
         "version": is_count(meta["version"]),
         "n_samples": is_count(meta["n_samples"]) and meta["n_samples"] < 2**31,
@@ -325,7 +331,7 @@ def _check_meta(meta: dict[str, Any]) -> None:
         or (meta["dtype"] == ONES and meta["n_entries"] is not None),
         "names": meta["names"] is None or is_count(meta["names"]),
         "nominal": type(meta["nominal"]) is bool,
-        "y": y is None or is_count(y.get("n_bytes")) or y["dtype"] in (*DTYPES, "|b1"),
+        "y": is_target(meta["y"]),
         "checksums": type(meta["checksums"]) is dict,
         "fingerprint": type(meta["fingerprint"]) is str,
     }
