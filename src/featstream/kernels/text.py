@@ -12,7 +12,9 @@
     blank   = space | tab        end = newline, or carriage return and newline
 
 A piece of text always ends in a newline. No token contains one, so that every
-loop over the bytes of a token stops there and none needs to ask for the end.
+loop over the bytes of a token stops there and none needs to ask for the end. The
+room for the rows was counted in the text; that it is kept to is checked all the
+same, in case someone writes to the file meanwhile.
 """
 
 from __future__ import annotations
@@ -192,10 +194,11 @@ def _parse_entries(text, words, i, previous, shift, entry, indices, values, bits
     i = _U(i)
     entry = _U(entry)
     n_words = _U(words.size)
+    n_room = _U(indices.size)
     begin = i
     n_long = 0
     flaw = FINE
-    while is_digit(text[i]):
+    while is_digit(text[i]) and entry < n_room:
         begin = i
         index = np.int64(0)
         while is_digit(text[i]):
@@ -305,7 +308,7 @@ def parse_rows(
             found = NUMBERS
             if status == BAD:
                 label, i, found = np.nan, _skip_word(text, begin), WORDS
-            if i == begin or not _is_end(text[i]):
+            if i == begin or not _is_end(text[i]) or row == labels.size:
                 flaw = LABEL
                 break
             if np.isinf(label):

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from featstream.errors import DataError
 
-__all__ = ["ArrayWriter", "MappedArray"]
+__all__ = ["ArrayWriter", "MappedArray", "checksum_of"]
 
 _HEADER = 128  # bytes; numpy leaves room in it for the length to grow
 _PIECE = 16 << 20
@@ -141,3 +141,13 @@ class MappedArray:
         last -= last % mmap.PAGESIZE
         if last > first and hasattr(self._map, "madvise"):
             self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+def checksum_of(path: Path) -> int:
+    """Checksum of the values of a file, as `ArrayWriter` computes it."""
+    checksum = 0
+    with open(path, "rb") as file:
+        file.seek(_HEADER)
+        while piece := file.read(_PIECE):
+            checksum = zlib.crc32(piece, checksum)
+    return checksum

@@ -62,7 +62,7 @@ def read_svmlight(
     Numbers are rounded as ``float`` rounds. A last line without a newline is
     read like any other. ``qid:`` is checked and left out. ``nan`` and ``inf`` are
     refused, and so are several labels in a row. A plain file is mapped into
-    memory: it must not be cut short by someone else while it is read.
+    memory: nobody may cut it short or write to it while it is read.
 
     Examples
     --------

@@ -42,7 +42,7 @@ __all__ = ["convert"]
 _BYTES_PER_ENTRY = 128  # of memory; 16 on scratch, 12 in order, some ranges in flight
 _BYTES_PER_COLUMN = 64
 _LEAST_MEMORY = 64 << 20
-_MAX_RANGES = 512  # open files
+_MAX_RANGES = 256  # files open at a time
 _KEY = 0xFFFFFFFF
 _INDEX = re.compile(rb"[ \t]([0-9]{1,10}):")
 
@@ -222,11 +222,11 @@ class _Ranges:
     ) -> Iterator[tuple[Path, int, int]]:
         """Cut a range that came out too large into some that are not."""
         n_entries = path.stat().st_size // 16
-        n_parts = n_entries // (2 * self._max_entries) + 1
-        bounds = np.arange(first, last, self._max_columns)
+        n_parts = min(n_entries // (2 * self._max_entries) + 1, _MAX_RANGES // 2)
+        step = max(self._max_columns, -(-(last - first) // _MAX_RANGES))
+        bounds = np.arange(first, last, step)
         if n_parts > 1:
-            with open(path, "rb") as file:
-                sample = _sample_keys(file, n_entries)
+            sample = _sample_keys(path, n_entries)
             bounds = np.union1d(bounds, _quantiles(sample, 2 * n_parts))
         if bounds.size == 1:
             yield path, first, last
@@ -260,10 +260,8 @@ def _quantiles(numbers: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
     return np.unique(np.sort(numbers)[places])
 
 
-def _sample_keys(file: IO[bytes], n_entries: int) -> NDArray[np.int64]:
-    """Keys of entries from all over a scratch file."""
-    keys = []
-    for begin in np.linspace(0, max(0, n_entries - 1024), 64).astype(np.int64).tolist():
-        file.seek(16 * begin)
-        keys.append(np.fromfile(file, np.int64, 2048)[::2] & _KEY)
-    return np.concatenate(keys)
+def _sample_keys(path: Path, n_entries: int) -> NDArray[np.int64]:
+    """Columns of entries from all over a scratch file."""
+    begins = np.linspace(0, max(0, n_entries - 1024), 64).astype(np.int64) * 16
+    parts = [np.fromfile(path, np.int64, 2048, offset=begin) for begin in begins]
+    return np.concatenate(parts)[::2] & _KEY
