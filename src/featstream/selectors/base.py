@@ -170,7 +170,7 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         began = time.perf_counter()
         with (
             observed(progress, type(self).__name__) as observe,
-            blas_threads(n_threads),
+            blas_threads(1),  # blocks are spread over threads, not products
         ):
             for piece, decide in prepared_ahead(
                 pieces, lambda piece: (piece, self._prepare(piece, stream)), n_threads
