@@ -1,9 +1,9 @@
 """Ours, the peers and the physical limit, side by side in one run.
 
 ``python -m benchmarks.peers [--limit SECONDS] [--large]`` installs the peers into an
-environment of their own (``benchmarks/out/peers``), runs each method on each shape in a
-process of its own after a warm-up on a slice, and writes ``benchmarks/out/peers.md`` and
-``peers.png``. A method that exceeds the limit, or cannot take the shape, says so.
+environment of their own (``benchmarks/out/peers``), runs each method on each shape in
+a process of its own after a warm-up on a slice, and writes ``benchmarks/out/peers.md``
+and ``peers.png``. A method that exceeds the limit, or cannot take the shape, says so.
 """
 
 from __future__ import annotations
