@@ -16,21 +16,21 @@ def relevances(measure, X, y):
 
 
 def overlaps(measure, X, y):
-    """Score of every column with every other; NaN for a column that cannot be kept.
+    """Score of every column with every other, in the order (newcomer, kept).
 
-    A column that does not vary is never relevant, so no pair kernel meets it.
+    A constant has no correlation: NaN. No selector compares one, as none is kept.
     """
     bound = measure.bind(y)
     (block,) = as_source(X).blocks()
     encoded = bound.encode(block)
-    is_varied = bound.relevance(encoded) > 0
-    chosen = np.flatnonzero(is_varied)
-    columns, position = bound.columns(encoded, chosen)
+    bound.relevance(encoded)
+    columns, position = bound.columns(encoded, np.arange(block.n_columns))
     scratch = bound.scratch(is_sparse=block.is_sparse)
-    found = np.full((block.n_columns, block.n_columns), np.nan)
-    for a, i in zip(chosen, position, strict=True):
-        settle(columns, i, scratch)
-        for b, j in zip(chosen, position, strict=True):
-            found[a, b] = overlap(columns, i, columns, j, scratch)
-        lift(columns, i, scratch)
+    found = np.empty((block.n_columns, block.n_columns))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for a, i in enumerate(position):
+            settle(columns, i, scratch)
+            for b, j in enumerate(position):
+                found[a, b] = overlap(columns, i, columns, j, scratch)
+            lift(columns, i, scratch)
     return found
