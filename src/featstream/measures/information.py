@@ -34,6 +34,7 @@ from featstream.kernels.tables import (
 from featstream.measures.checks import (
     check_length,
     complain_of_values,
+    keep_apart,
     to_kernel_dtype,
 )
 from featstream.measures.target import Labels, as_labels
@@ -238,10 +239,10 @@ class BoundInformation:
             )
 
     def _encode_dense(self, block: Block, values: NDArray[Any]) -> DenseTables:
-        values = np.asfortranarray(to_kernel_dtype(values))
-        if block.nominal is not None and block.nominal.any() and (values < 0).any():
-            is_absent = (values < 0) & block.nominal
-            values = np.asfortranarray(np.where(is_absent, np.nan, values))
+        values, given = to_kernel_dtype(keep_apart(values)), values
+        if block.nominal is not None and (given[:, block.nominal] < 0).any():
+            values = np.where((given < 0) & block.nominal, np.nan, values)
+        values = np.asfortranarray(values)
         m, n = block.n_columns, self.n_samples
         low, high = np.empty(m), np.empty(m)
         is_whole, is_missing, is_infinite = np.empty((3, m), dtype=np.bool_)
@@ -295,20 +296,23 @@ class BoundInformation:
         )
 
     def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseTables:
-        values = to_kernel_dtype(stored.values)
+        begin, end = stored.indptr[0], stored.indptr[-1]
+        given, indptr = stored.values[begin:end], stored.indptr - begin
+        values = to_kernel_dtype(keep_apart(given))
+        if block.nominal is not None:
+            is_code = np.repeat(block.nominal, np.diff(indptr))
+            values = np.where((given < 0) & is_code, np.nan, values)
         m = block.n_columns
         is_plain, is_whole, is_missing, is_infinite = np.empty((4, m), dtype=np.bool_)
-        summarise_sparse(
-            stored.indptr, values, is_plain, is_whole, is_missing, is_infinite
-        )
+        summarise_sparse(indptr, values, is_plain, is_whole, is_missing, is_infinite)
         self._refuse_bad(block, is_missing, is_infinite)
-        n_entries = int(stored.indptr[-1] - stored.indptr[0])
+        n_entries = values.size
         rows, codes = np.empty(n_entries, np.int32), np.empty(n_entries, np.int32)
         counts = np.empty(n_entries + m * (self._binning[1] + 2), np.int64)
         arity, length = np.empty(m, np.int64), np.empty(m, np.int64)
         n_entries, n_counts = code_sparse(
-            stored.indptr,
-            stored.rows,
+            indptr,
+            stored.rows[begin:end],
             values,
             is_plain,
             is_whole,
