@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from featstream import as_source
+from featstream.kernels.bits import unpack
 from featstream.kernels.storage import lift, overlap, settle
+from featstream.kernels.tables import SparseTables
 
 
 def relevances(measure, X, y):
@@ -34,3 +36,37 @@ def overlaps(measure, X, y):
                 found[a, b] = overlap(columns, i, columns, j, scratch)
             lift(columns, i, scratch)
     return found
+
+
+def categories(measure, X, y):
+    """The category of every row, for each column; numbered by first appearance."""
+    bound = measure.bind(y)
+    (block,) = as_source(X).blocks()
+    encoded = bound.encode(block)
+    found = []
+    for i in range(block.n_columns):
+        codes = np.zeros(bound.n_samples, np.int32)
+        if isinstance(encoded, SparseTables):
+            here = slice(encoded.offset[i], encoded.offset[i] + encoded.length[i])
+            codes[encoded.rows[here]] = encoded.codes[here]
+            n_codes = encoded.arity[i] - 1
+            first = encoded.count_offset[i]
+            counts = encoded.counts[first : first + n_codes]
+            assert counts.tolist() == [(codes == c + 1).sum() for c in range(n_codes)]
+        elif encoded.code_row[i] >= 0:
+            codes[:] = encoded.codes[encoded.code_row[i]]
+        else:
+            first, n_planes = encoded.first_plane[i], encoded.arity[i] - 1
+            unpack(encoded.planes[first : first + n_planes], codes)
+            counts = encoded.plane_count[first : first + n_planes]
+            assert counts.tolist() == [(codes == c + 1).sum() for c in range(n_planes)]
+        assert codes.min() >= 0
+        assert codes.max() < encoded.arity[i]
+        found.append(numbered(codes.tolist()))
+    return found
+
+
+def numbered(labels):
+    """The labels replaced by 0, 1, ... in the order in which they first appear."""
+    order = {}
+    return [order.setdefault(label, len(order)) for label in labels]
