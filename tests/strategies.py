@@ -93,3 +93,28 @@ def continuous_data(draw, *, max_features=10):
         elif kind == 3:
             X[:, j] = np.round(X[:, j] + y) * (rng.random(n) < 0.5)
     return X, y
+
+
+@st.composite
+def awkward_data(draw, *, max_features=12):
+    """Columns that try sums: outliers, offsets, near copies, tiny and huge scales."""
+    rng, p, n = draw(generators(max_features, 120))
+    n, p = n + 5, p + 1
+    y = rng.integers(0, 2, n)
+    y[:2] = [0, 1]
+    X = rng.normal(size=(n, p)) + y[:, None]
+    for j in range(p):
+        kind = rng.integers(0, 6)
+        if kind == 0:
+            X[rng.integers(0, n, 2), j] = 1e8
+        elif kind == 1:
+            X[:, j] += 10.0 ** rng.integers(3, 9)
+        elif kind == 2 and j:
+            X[:, j] = X[:, j - 1] * (1 + 1e-15 * rng.normal(size=n))
+        elif kind == 3:
+            X[:, j] *= 10.0 ** rng.integers(-120, 120)
+        elif kind == 4:
+            X[:, j] = y + 1e-9 * X[:, j]
+        elif kind == 5 and j:
+            X[:, j] = 3.0 * X[:, j - 1] - 7.0
+    return X, y
