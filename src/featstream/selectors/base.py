@@ -332,4 +332,6 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
+        # Without this, transform would refuse the missing values that fit took.
+        tags.input_tags.allow_nan = getattr(self.measure, "missing", "") == "category"
         return tags
