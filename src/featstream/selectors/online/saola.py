@@ -92,7 +92,7 @@ class SAOLA(StreamSelector):
     >>> decision.is_kept
     True
     >>> print(selector.explain("gene_17"))
-    'gene_17' is kept: its relevance is 0.4...
+    'gene_17' is kept: its relevance is 0.3967...
     """
 
     def __init__(
