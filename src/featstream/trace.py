@@ -196,15 +196,20 @@ class Names:
         return len(self._name_of)
 
     def add(self, first: int, names: Sequence[str]) -> None:
-        """Name consecutive features; a name that is taken is an error."""
+        """Name consecutive features, with names that `refuse_taken` let pass."""
         before = len(self._arrival_of)
         arrivals = range(first, first + len(names))
-        taken = self._arrival_of.keys() & set(names)
-        if taken or len(set(names)) != len(names):
-            raise self._duplicate(first, names)
         self._arrival_of.update(zip(names, arrivals, strict=True))
         self._name_of.update(zip(arrivals, names, strict=True))
         assert len(self._arrival_of) == before + len(names)
+
+    def refuse_taken(self, first: int, names: Sequence[str]) -> None:
+        """Complain of names that cannot be given to features from ``first`` on."""
+        distinct = set(names)
+        if len(distinct) != len(names) or not self._arrival_of.keys().isdisjoint(
+            distinct
+        ):
+            raise self._duplicate(first, names)
 
     def forget(self, arrival: int) -> None:
         """Drop the name of a feature that is not recorded."""
@@ -213,7 +218,8 @@ class Names:
             del self._arrival_of[name]
 
     def __getitem__(self, arrival: int) -> str:
-        return self._name_of.get(arrival) or feature_name(arrival)
+        name = self._name_of.get(arrival)
+        return feature_name(arrival) if name is None else name
 
     def find(self, name: str) -> int | None:
         """Arrival of the feature of that name, if it can be known."""

@@ -97,8 +97,8 @@ def complain_of_values(block: Block, i: int, remedy: str) -> DataError:
         )
     if n_missing:
         return DataError(
-            f"Feature {name} has {n_missing} missing values (NaN), the first at row "
-            f"{rows[first_missing]}. {remedy}"
+            f"Feature {name} has {n_missing} missing value{'s' * (n_missing > 1)} "
+            f"(NaN), the first at row {rows[first_missing]}. {remedy}"
         )
     return DataError(
         f"Feature {name} has values as large as {np.abs(values).max():g}, whose "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -49,6 +50,7 @@ class _InformationMeasure(BaseEstimator):
     """What the two measures share: all but the norm of the score."""
 
     _name: ClassVar[str]
+    _largest: ClassVar[float]
 
     def __init__(
         self,
@@ -80,13 +82,13 @@ class _InformationMeasure(BaseEstimator):
         if (
             not isinstance(threshold, int | float | np.number)
             or isinstance(threshold, bool)
-            or not 0 <= threshold < 1
+            or not 0 <= threshold < self._largest
         ):
             raise ParameterError(
-                f"`threshold` of {owner} must be in [0, 1). Got {threshold!r}. The "
-                "paper uses threshold=0.0."
+                f"`threshold` of {owner} must be in [0, {self._largest:g}). Got "
+                f"{threshold!r}. The paper uses threshold=0.0."
             )
-        if self.binning not in _BINNINGS:
+        if not isinstance(self.binning, str | None) or self.binning not in _BINNINGS:
             raise ParameterError(
                 f"`binning` of {owner} must be 'quantile', 'uniform', 'mdl' or None. "
                 f"Got {printable(self.binning)}."
@@ -134,6 +136,7 @@ class SymmetricalUncertainty(_InformationMeasure):
     """
 
     _name = "su"
+    _largest = 1.0
 
 
 class MutualInformation(_InformationMeasure):
@@ -163,6 +166,7 @@ class MutualInformation(_InformationMeasure):
     """
 
     _name = "mi"
+    _largest = math.inf
 
 
 class BoundInformation:

@@ -7,7 +7,9 @@ import logging
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
+from difflib import get_close_matches
 from itertools import chain
+from numbers import Integral
 from os import PathLike
 from typing import Any, Self
 
@@ -16,7 +18,12 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.errors import DataError, NotStartedError, printable
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    NotStartedError,
+    printable,
+)
 from featstream.measures import choose_measure, resolve_measure
 from featstream.measures.target import as_labels
 from featstream.progress import Observer, Progress, observed
@@ -46,6 +53,9 @@ _LOG = logging.getLogger("featstream")
 
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
+
+_FEW_NAMES = 10_000
+"""Among so many a close one can be found without delay."""
 
 
 class StreamSelector(SelectorMixin, BaseEstimator):
@@ -90,6 +100,11 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True)
         check_has_features(source)
         self.start(y).consume(source)
+        if not self._stream.n_seen:  # an iterator, of which it could not be known
+            raise DataError(
+                f"Found array with 0 feature(s) (shape=({len(self._stream.y)}, 0)) "
+                "while a minimum of 1 is required."
+            )
         self.n_features_in_ = self._stream.n_seen
         if is_stored:
             self.__dict__.pop("feature_names_in_", None)
@@ -127,6 +142,11 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             The feature's name; by default made from its arrival.
         """
         stream = self._started()
+        if name is not None and not isinstance(name, str):
+            raise DataTypeError(
+                f"A feature name must be a string. Got {printable(name)} of type "
+                f"{type(name).__name__}."
+            )
         shown = feature_name(stream.n_seen) if name is None else name
         (block,) = IteratorSource([(shown, values)]).blocks()
         if name is None:
@@ -183,6 +203,8 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         block = dataclasses.replace(block, start=stream.n_seen)
         if stream.is_sparse is None:
             stream.is_sparse = block.is_sparse
+        if block.names is not None:
+            stream.names.refuse_taken(block.start, block.names)
         for piece in in_storage(block, is_sparse=stream.is_sparse):
             self._decide(piece, stream)
             if piece.names is not None:
@@ -250,11 +272,17 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     def _find(self, feature: str | int, stream: Stream) -> int:
         if isinstance(feature, str):
             arrival = stream.names.find(feature)
-        else:
+        elif isinstance(feature, Integral) and not isinstance(feature, bool):
             arrival = int(feature)
+        else:
+            raise DataTypeError(
+                "A feature is found by its name, a string, or its arrival, an integer. "
+                f"Got {printable(feature)}."
+            )
         if arrival is None or not 0 <= arrival < stream.n_seen:
             raise DataError(
-                f"No feature {printable(feature)} among the {stream.n_seen:,} seen."
+                f"No feature {printable(feature)} among the {stream.n_seen:,} seen. "
+                + _close_name(feature, stream)
             )
         if not stream.trace.knows(arrival) and arrival not in self._kept()[0]:
             raise DataError(
@@ -335,3 +363,12 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         # Without this, transform would refuse the missing values that fit took.
         tags.input_tags.allow_nan = getattr(self.measure, "missing", "") == "category"
         return tags
+
+
+def _close_name(feature: Any, stream: Stream) -> str:
+    """What to try instead of a feature that is not there."""
+    names = stream.names.listed() if len(stream.names) <= _FEW_NAMES else []
+    close = get_close_matches(str(feature), names, n=1)
+    if close:
+        return f"Did you mean {printable(close[0])}?"
+    return f"Give its name as it arrived, or an arrival below {stream.n_seen:,}."
