@@ -134,7 +134,7 @@ def test_contracts_hold_for_continuous_data(check, data, rule):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", DISCRETE_CHECKS, ids=lambda c: c.__name__[6:])
-@examples(2000)
+@examples(1000)
 @given(
     data=strategies.discrete_data(),
     rule=strategies.rules(),
@@ -148,7 +148,7 @@ def test_contracts_hold_for_much_discrete_data(check, data, rule, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", CONTINUOUS_CHECKS, ids=lambda c: c.__name__[6:])
-@examples(1000)
+@examples(500)
 @given(data=strategies.continuous_data(), rule=strategies.rules())
 def test_contracts_hold_for_much_continuous_data(check, data, rule):
     check_continuous(check, data, rule)
