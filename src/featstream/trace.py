@@ -200,16 +200,19 @@ class Names:
     def __len__(self) -> int:
         return len(self._name_of)
 
-    def check(self, first: int, names: Sequence[str]) -> None:
-        """A name that is taken is an error; checked before anything is decided."""
-        if len(set(names)) != len(names) or self._arrival_of.keys() & set(names):
-            raise self._duplicate(first, names)
-
     def add(self, first: int, names: Sequence[str]) -> None:
-        """Name consecutive features."""
+        """Name consecutive features, with names that `refuse_taken` let pass."""
         arrivals = range(first, first + len(names))
         self._arrival_of.update(zip(names, arrivals, strict=True))
         self._name_of.update(zip(arrivals, names, strict=True))
+
+    def refuse_taken(self, first: int, names: Sequence[str]) -> None:
+        """Complain of names that cannot be given to features from ``first`` on."""
+        distinct = set(names)
+        if len(distinct) != len(names) or not self._arrival_of.keys().isdisjoint(
+            distinct
+        ):
+            raise self._duplicate(first, names)
 
     def forget(self, arrival: int) -> None:
         """Drop the name of a feature that is not recorded."""
@@ -218,7 +221,8 @@ class Names:
             del self._arrival_of[name]
 
     def __getitem__(self, arrival: int) -> str:
-        return self._name_of.get(arrival) or feature_name(arrival)
+        name = self._name_of.get(arrival)
+        return feature_name(arrival) if name is None else name
 
     def find(self, name: str) -> int | None:
         """Arrival of the feature of that name, if it can be known."""

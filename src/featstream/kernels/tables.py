@@ -102,13 +102,14 @@ def table_scratch(n_rows: int, *, is_sparse: bool) -> TableScratch:
     """Fresh working memory for columns of ``n_rows`` values."""
     sparse_rows = n_rows if is_sparse else 0
     n_keys = 1 << int(2 * n_rows).bit_length()
-    n_cells = max(n_keys, min(MAX_CELLS, (n_rows + 1) ** 2))
+    # A column with gaps may have more planes than rows, and one more for missing.
+    most_codes = max(n_rows, MAX_PLANES) + 1
     return TableScratch(
-        cells=np.zeros(n_cells, np.int64),
+        cells=np.zeros(max(n_keys, min(MAX_CELLS, most_codes**2)), np.int64),
         keys=np.full(n_keys, -1, np.int64),
         mark=np.zeros(sparse_rows, np.int32),
-        used_left=np.zeros(n_rows + 1, np.int64),
-        used_right=np.zeros(n_rows + 1, np.int64),
+        used_left=np.zeros(most_codes, np.int64),
+        used_right=np.zeros(most_codes, np.int64),
         left=np.zeros(n_rows, np.int32),
         right=np.zeros(n_rows, np.int32),
     )

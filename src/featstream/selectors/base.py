@@ -7,8 +7,10 @@ import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from functools import partial
 from itertools import chain
+from numbers import Integral
 from os import PathLike
 from typing import Any, Self
 
@@ -18,7 +20,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
 from featstream.engines import blas_threads, count_threads, prepared_ahead
-from featstream.errors import DataError, NotStartedError, printable
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    NotStartedError,
+    printable,
+)
 from featstream.measures import choose_measure, resolve_measure
 from featstream.measures.target import as_labels
 from featstream.progress import Observer, Progress, observed
@@ -48,6 +55,9 @@ _LOG = logging.getLogger("featstream")
 
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
+
+_FEW_NAMES = 10_000
+"""Among so many a close one can be found without delay."""
 
 
 class StreamSelector(SelectorMixin, BaseEstimator):
@@ -99,6 +109,11 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True)
         check_has_features(source)
         self.start(y).consume(source)
+        if not self._stream.n_seen:  # an iterator, of which it could not be known
+            raise DataError(
+                f"Found array with 0 feature(s) (shape=({len(self._stream.y)}, 0)) "
+                "while a minimum of 1 is required."
+            )
         self.n_features_in_ = self._stream.n_seen
         if is_stored:
             self.__dict__.pop("feature_names_in_", None)
@@ -136,6 +151,11 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             The feature's name; by default made from its arrival.
         """
         stream = self._started()
+        if name is not None and not isinstance(name, str):
+            raise DataTypeError(
+                f"A feature name must be a string. Got {printable(name)} of type "
+                f"{type(name).__name__}."
+            )
         shown = feature_name(stream.n_seen) if name is None else name
         (block,) = IteratorSource([(shown, values)]).blocks()
         if name is None:
@@ -202,7 +222,7 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
         """Decide about the features of a block, and keep their names."""
         if piece.names is not None:
-            stream.names.check(piece.start, piece.names)
+            stream.names.refuse_taken(piece.start, piece.names)
         decide()
         if piece.names is not None:
             stream.names.add(piece.start, piece.names)
@@ -268,11 +288,17 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     def _find(self, feature: str | int, stream: Stream) -> int:
         if isinstance(feature, str):
             arrival = stream.names.find(feature)
-        else:
+        elif isinstance(feature, Integral) and not isinstance(feature, bool):
             arrival = int(feature)
+        else:
+            raise DataTypeError(
+                "A feature is found by its name, a string, or its arrival, an integer. "
+                f"Got {printable(feature)}."
+            )
         if arrival is None or not 0 <= arrival < stream.n_seen:
             raise DataError(
-                f"No feature {printable(feature)} among the {stream.n_seen:,} seen."
+                f"No feature {printable(feature)} among the {stream.n_seen:,} seen. "
+                + _close_name(feature, stream)
             )
         if not stream.trace.knows(arrival) and arrival not in self._kept()[0]:
             raise DataError(
@@ -350,6 +376,8 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
+        # Without this, transform would refuse the missing values that fit took.
+        tags.input_tags.allow_nan = getattr(self.measure, "missing", "") == "category"
         return tags
 
 
@@ -362,3 +390,12 @@ def _pieces(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
         placed = dataclasses.replace(block, start=arrival)
         yield from in_storage(placed, is_sparse=stream.is_sparse)
         arrival += block.n_columns
+
+
+def _close_name(feature: Any, stream: Stream) -> str:
+    """What to try instead of a feature that is not there."""
+    names = stream.names.listed() if len(stream.names) <= _FEW_NAMES else []
+    close = get_close_matches(str(feature), names, n=1)
+    if close:
+        return f"Did you mean {printable(close[0])}?"
+    return f"Give its name as it arrived, or an arrival below {stream.n_seen:,}."
