@@ -35,7 +35,7 @@ from featstream.selectors.stream import Stream, in_storage
 from featstream.sources import IteratorSource, as_source, check_has_features
 from featstream.trace import Trace
 
-__all__ = ["StreamSelector"]
+__all__ = ["OnlineSelector", "StreamSelector"]
 
 _LOG = logging.getLogger("featstream")
 
@@ -43,20 +43,15 @@ _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
 
 
-class StreamSelector(SelectorMixin, BaseEstimator):
-    """Base of selectors to which features arrive one after the other.
+class OnlineSelector(SelectorMixin, BaseEstimator):
+    """Base of selectors that decide about features as they arrive.
 
-    A subclass decides about a block of encoded columns in `_decide`; this class
-    takes data from any source, keeps time, names and trace, and is a
-    scikit-learn selector.
+    It holds the state of a stream, says what became of each feature, and is a
+    scikit-learn selector. A subclass takes features from a source in `consume`.
     """
 
     measure: str | Measure
     trace: Any
-
-    @abstractmethod
-    def _decide(self, block: Block, stream: Stream) -> None:
-        """Decide about every column of a block and record it in the stream."""
 
     @abstractmethod
     def _begin(self, stream: Stream) -> None:
@@ -66,22 +61,18 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     def _kept(self) -> tuple[IntArray, FloatArray]:
         """Arrivals and scores of the kept features, in order of arrival."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Select from a whole data set: ``start(y).consume(X)``.
+    @abstractmethod
+    def consume(self, source: Any) -> Self:
+        """Decide about every feature of a source."""
 
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, path or Source
-            Samples by features.
-        y : array of shape (n_samples,)
-            The class of each sample.
-        """
+    def _fit(self, X: Any, y: Any, **options: Any) -> Self:
+        """Select from a whole data set; the options are those of `consume`."""
         source = as_source(X)
         is_stored = isinstance(X, (str, PathLike)) or source is X
         if not is_stored:
             validate_data(self, X, skip_check_array=True)
         check_has_features(source)
-        self.start(y).consume(source)
+        self.start(y).consume(source, **options)
         self.n_features_in_ = self._stream.n_seen
         if is_stored:
             self.__dict__.pop("feature_names_in_", None)
@@ -107,6 +98,181 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         self._stream = stream
         self._begin(stream)
         return self
+
+    def _look_ahead(self, blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
+        """Choose the measure by the first features, and give them all back."""
+        first: list[Block] = []
+        for block in blocks:
+            first.append(block)
+            if sum(b.n_columns for b in first) >= _LOOK_AHEAD:
+                break
+        if first:
+            self._choose_measure(first, stream)
+        return chain(first, blocks)
+
+    def _choose_measure(self, blocks: list[Block], stream: Stream) -> None:
+        measure, reason = choose_measure(blocks, _LOOK_AHEAD)
+        stream.measure = measure.bind(stream.y)
+        _LOG.info("measure='auto' took %r: %s", stream.measure.name, reason)
+
+    def _forget_names(self, stream: Stream, piece: Block) -> None:
+        """Names are kept for the features that the trace knows, and no more."""
+        kept = set(self._kept()[0].tolist())
+        for arrival in range(piece.start, piece.start + piece.n_columns):
+            if arrival not in kept and not stream.trace.knows(arrival):
+                stream.names.forget(arrival)
+
+    def explain(self, feature: str | int) -> str:
+        """Why a feature was kept or dropped, in a sentence.
+
+        Parameters
+        ----------
+        feature : str or int
+            Its name, or its position in the source.
+        """
+        stream = self._started()
+        arrival = self._find(feature, stream)
+        name, trace = self._shown(arrival, stream), stream.trace
+        kept, scores = self._kept()
+        if arrival in kept:
+            score = scores[np.flatnonzero(kept == arrival)[0]]
+            return f"{name} is kept: its relevance is {score:.6g}."
+        fate, witness = trace.fate(arrival), trace.witness(arrival)
+        relevance = f"its relevance {trace.relevance(arrival):.6g}"
+        if fate is Fate.IRRELEVANT:
+            return f"{name} is irrelevant: {relevance} does not pass the threshold."
+        assert witness is not None
+        other = self._shown(witness, stream)
+        if fate is Fate.REDUNDANT:
+            return (
+                f"{name} is redundant: {relevance} is below that of {other}, with "
+                "which it overlaps at least as much as with the target."
+            )
+        if trace.is_over_limit(arrival):
+            return (
+                f"{name} was displaced: with {other} there were more than "
+                f"max_features, and {relevance} was the lowest."
+            )
+        return (
+            f"{name} was displaced by {other}, which is more relevant and overlaps "
+            f"with it at least as much as it does with the target; {relevance}."
+        )
+
+    def _shown(self, arrival: int, stream: Stream) -> str:
+        """What a feature is called in an explanation."""
+        return printable(stream.names[arrival])
+
+    def _find(self, feature: str | int, stream: Stream) -> int:
+        if isinstance(feature, str):
+            arrival = stream.names.find(feature)
+        else:
+            arrival = stream.names.arrival(int(feature))
+        if arrival is None or not 0 <= arrival < stream.n_seen:
+            raise DataError(
+                f"No feature {printable(feature)} among the {stream.n_seen:,} seen."
+            )
+        if not stream.trace.knows(arrival) and arrival not in self._kept()[0]:
+            raise DataError(
+                f"Feature {printable(feature)} was dropped, and the trace does not "
+                "say why. Use trace='full' to record every feature."
+            )
+        return arrival
+
+    @property
+    def selected_(self) -> IntArray:
+        """Positions of the kept features, in the order in which they were kept."""
+        return self._started().names.positions(self._kept()[0])
+
+    @property
+    def scores_(self) -> FloatArray:
+        """Relevance of the kept features, in the order of `selected_`."""
+        self._started()
+        return self._kept()[1]
+
+    @property
+    def support_(self) -> BoolArray:
+        """Whether each feature seen is kept."""
+        support = np.zeros(self._started().n_seen, dtype=bool)
+        support[self.selected_] = True
+        return support
+
+    @property
+    def n_seen_(self) -> int:
+        """Number of features seen."""
+        return self._started().n_seen
+
+    @property
+    def measure_(self) -> str:
+        """Name of the measure in use; that is, what ``"auto"`` chose."""
+        stream = self._started()
+        return "auto" if stream.measure is None else stream.measure.name
+
+    @property
+    def result_(self) -> SelectionResult:
+        """The selection with its scores and history."""
+        return SelectionResult(**self._result_fields())
+
+    def _result_fields(self) -> dict[str, Any]:
+        stream = self._started()
+        kept, scores = self._kept()
+        return {
+            "names": tuple(stream.names[arrival] for arrival in kept.tolist()),
+            "indices": stream.names.positions(kept),
+            "scores": scores,
+            "n_features": stream.n_seen,
+            "n_samples": len(stream.y),
+            "selector": type(self).__name__,
+            "measure": self.measure_,
+            "parameters": {
+                name: value if isinstance(value, int | str | None) else repr(value)
+                for name, value in self.get_params(deep=False).items()
+            },
+            "seconds": stream.seconds,
+            "trace": stream.trace,
+        }
+
+    def _started(self) -> Stream:
+        if not hasattr(self, "_stream"):
+            raise NotStartedError(
+                f"This {type(self).__name__} has seen no target. Call start(y) before "
+                "update or consume, or fit(X, y)."
+            )
+        return self._stream
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_stream")
+
+    def _get_support_mask(self) -> BoolArray:
+        return self.support_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class StreamSelector(OnlineSelector):
+    """Base of selectors to which features arrive one after the other.
+
+    A subclass decides about a block of encoded columns in `_decide`.
+    """
+
+    @abstractmethod
+    def _decide(self, block: Block, stream: Stream) -> None:
+        """Decide about every column of a block and record it in the stream."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Select from a whole data set: ``start(y).consume(X)``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Source
+            Samples by features.
+        y : array of shape (n_samples,)
+            The class of each sample.
+        """
+        return self._fit(X, y)
 
     def update(self, values: Any, name: str | None = None) -> Decision:
         """Decide about one feature.
@@ -153,22 +319,6 @@ class StreamSelector(SelectorMixin, BaseEstimator):
                     observe(Progress(stream.n_seen, n_features, n_kept))
         return self
 
-    def _look_ahead(self, blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
-        """Choose the measure by the first features, and give them all back."""
-        first: list[Block] = []
-        for block in blocks:
-            first.append(block)
-            if sum(b.n_columns for b in first) >= _LOOK_AHEAD:
-                break
-        if first:
-            self._choose_measure(first, stream)
-        return chain(first, blocks)
-
-    def _choose_measure(self, blocks: list[Block], stream: Stream) -> None:
-        measure, reason = choose_measure(blocks, _LOOK_AHEAD)
-        stream.measure = measure.bind(stream.y)
-        _LOG.info("measure='auto' took %r: %s", stream.measure.name, reason)
-
     def _take(self, block: Block, stream: Stream) -> None:
         """Decide about the features of one block."""
         began = time.perf_counter()
@@ -183,13 +333,6 @@ class StreamSelector(SelectorMixin, BaseEstimator):
                     self._forget_names(stream, piece)
         stream.seconds += time.perf_counter() - began
 
-    def _forget_names(self, stream: Stream, piece: Block) -> None:
-        """Names are kept for the features that the trace knows, and no more."""
-        kept = set(self._kept()[0].tolist())
-        for arrival in range(piece.start, piece.start + piece.n_columns):
-            if arrival not in kept and not stream.trace.knows(arrival):
-                stream.names.forget(arrival)
-
     def _last_decision(self, stream: Stream) -> Decision:
         last, arrival = stream.last, stream.n_seen - 1
         assert last is not None
@@ -202,126 +345,3 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             overlap=last.overlap,
             displaced=tuple(stream.names[gone] for gone in last.displaced),
         )
-
-    def explain(self, feature: str | int) -> str:
-        """Why a feature was kept or dropped, in a sentence.
-
-        Parameters
-        ----------
-        feature : str or int
-            Its name, or its arrival.
-        """
-        stream = self._started()
-        arrival = self._find(feature, stream)
-        name, trace = printable(stream.names[arrival]), stream.trace
-        kept, scores = self._kept()
-        if arrival in kept:
-            score = scores[np.flatnonzero(kept == arrival)[0]]
-            return f"{name} is kept: its relevance is {score:.6g}."
-        fate, witness = trace.fate(arrival), trace.witness(arrival)
-        relevance = f"its relevance {trace.relevance(arrival):.6g}"
-        if fate is Fate.IRRELEVANT:
-            return f"{name} is irrelevant: {relevance} does not pass the threshold."
-        assert witness is not None
-        other = printable(stream.names[witness])
-        if fate is Fate.REDUNDANT:
-            return (
-                f"{name} is redundant: {relevance} is below that of {other}, with "
-                "which it overlaps at least as much as with the target."
-            )
-        if trace.is_over_limit(arrival):
-            return (
-                f"{name} was displaced: with {other} there were more than "
-                f"max_features, and {relevance} was the lowest."
-            )
-        return (
-            f"{name} was displaced by {other}, which is more relevant and overlaps "
-            f"with it at least as much as it does with the target; {relevance}."
-        )
-
-    def _find(self, feature: str | int, stream: Stream) -> int:
-        if isinstance(feature, str):
-            arrival = stream.names.find(feature)
-        else:
-            arrival = int(feature)
-        if arrival is None or not 0 <= arrival < stream.n_seen:
-            raise DataError(
-                f"No feature {printable(feature)} among the {stream.n_seen:,} seen."
-            )
-        if not stream.trace.knows(arrival) and arrival not in self._kept()[0]:
-            raise DataError(
-                f"Feature {printable(feature)} was dropped, and the trace does not "
-                "say why. Use trace='full' to record every feature."
-            )
-        return arrival
-
-    @property
-    def selected_(self) -> IntArray:
-        """Arrivals of the kept features, in the order in which they were kept."""
-        self._started()
-        return self._kept()[0]
-
-    @property
-    def scores_(self) -> FloatArray:
-        """Relevance of the kept features, in the order of `selected_`."""
-        self._started()
-        return self._kept()[1]
-
-    @property
-    def support_(self) -> BoolArray:
-        """Whether each feature seen is kept."""
-        support = np.zeros(self._started().n_seen, dtype=bool)
-        support[self._kept()[0]] = True
-        return support
-
-    @property
-    def n_seen_(self) -> int:
-        """Number of features seen."""
-        return self._started().n_seen
-
-    @property
-    def measure_(self) -> str:
-        """Name of the measure in use; that is, what ``"auto"`` chose."""
-        stream = self._started()
-        return "auto" if stream.measure is None else stream.measure.name
-
-    @property
-    def result_(self) -> SelectionResult:
-        """The selection with its scores and history."""
-        stream = self._started()
-        kept, scores = self._kept()
-        return SelectionResult(
-            names=tuple(stream.names[arrival] for arrival in kept.tolist()),
-            indices=kept,
-            scores=scores,
-            n_features=stream.n_seen,
-            n_samples=len(stream.y),
-            selector=type(self).__name__,
-            measure=self.measure_,
-            parameters={
-                name: value if isinstance(value, int | str | None) else repr(value)
-                for name, value in self.get_params(deep=False).items()
-            },
-            seconds=stream.seconds,
-            trace=stream.trace,
-        )
-
-    def _started(self) -> Stream:
-        if not hasattr(self, "_stream"):
-            raise NotStartedError(
-                f"This {type(self).__name__} has seen no target. Call start(y) before "
-                "update or consume, or fit(X, y)."
-            )
-        return self._stream
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_stream")
-
-    def _get_support_mask(self) -> BoolArray:
-        return self.support_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
-        return tags
