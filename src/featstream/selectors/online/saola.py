@@ -189,7 +189,7 @@ def make_rule(selector: Any) -> Rule:
                 f"`{name}` of {owner} must be {known[0]!r} or {known[1]!r}. "
                 f"Got {printable(value)}."
             )
-    limit = selector.max_features
+    limit = getattr(selector, "max_features", None)
     if limit is not None and (
         not isinstance(limit, int | np.integer) or isinstance(limit, bool) or limit < 1
     ):

@@ -1,0 +1,257 @@
+"""Algorithm 2: groups of features, pruned within and between.
+
+Step numbers are those of Algorithm 2 in Yu, Wu, Ding and Pei, "Scalable and
+Accurate Online Feature Selection for Big Data".
+
+A pair of features is decided once: the less relevant one goes if they overlap
+enough and neither has gone before. Hence the nesting of the printed loops does
+not matter, only the order of the pairs that share a feature: each feature of the
+arriving group walks along those before it in the group (Steps 10 to 19), and then
+each that is left walks along the kept ones, oldest group first (Steps 21 to 35).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from featstream.kernels._jit import jit
+from featstream.kernels.storage import copy_column, has_room, lift, overlap, settle
+
+__all__ = [
+    "ARRIVING_IS_FULL",
+    "DONE",
+    "KEPT_IS_FULL",
+    "Arrivals",
+    "GroupOutcome",
+    "scan_groups",
+    "settle_group",
+]
+
+KEPT, REDUNDANT = 1, 2
+
+DONE, ARRIVING_IS_FULL, KEPT_IS_FULL = 0, 1, 2
+
+
+class Arrivals(NamedTuple):
+    """The relevant features of whole groups, or of parts of them, in order.
+
+    Feature ``k`` is column ``column[k]`` of ``columns``, with the relevance
+    ``score[k]``, the arrival ``arrival[k]`` and the group number ``group[k]``.
+    """
+
+    columns: Any
+    column: np.ndarray
+    score: np.ndarray
+    arrival: np.ndarray
+    group: np.ndarray
+
+
+class GroupOutcome(NamedTuple):
+    """What the scan decided, and where it stands.
+
+    ``fate``, ``witness`` and ``overlap`` are by feature, from the arrival
+    ``first`` on. The first ``n_events[0]`` of ``gone`` and ``gone_by`` list the
+    arrivals that left earlier groups and the arrivals that caused it. ``open`` is
+    the group now arriving, or -1, and how many of its features have been taken
+    over among the kept, or -1 if it has not been compared with them.
+    """
+
+    first: int
+    fate: np.ndarray
+    witness: np.ndarray
+    overlap: np.ndarray
+    gone: np.ndarray
+    gone_by: np.ndarray
+    n_events: np.ndarray
+    open: np.ndarray
+
+
+@jit
+def _reaches(value, score, other, rule):
+    """Whether an overlap makes the less relevant of two features redundant."""
+    bound = max(score, other) if rule.uses_max_bound else min(score, other)
+    return value > bound if rule.needs_excess else value >= bound
+
+
+@jit
+def _drop(outcome, arrival, witness, value):
+    k = arrival - outcome.first
+    outcome.fate[k] = REDUNDANT
+    outcome.witness[k] = witness
+    outcome.overlap[k] = value
+
+
+@jit
+def _put(columns, i, score, arrival, kept):
+    """Add a column to the end of the kept ones."""
+    slot = kept.size[1]
+    copy_column(columns, i, kept.columns, slot, kept.used)
+    kept.score[slot] = score
+    kept.arrival[slot] = arrival
+    kept.live[kept.size[0]] = slot
+    kept.size[0] += 1
+    kept.size[1] += 1
+
+
+@jit
+def _is_full(columns, i, kept):
+    return kept.size[1] == kept.live.size or not has_room(
+        columns, i, kept.columns, kept.used
+    )
+
+
+@jit
+def _compact(kept, is_gone):
+    """Forget the features at the positions that are marked."""
+    n = 0
+    for position in range(kept.size[0]):
+        if not is_gone[position]:
+            kept.live[n] = kept.live[position]
+            n += 1
+    kept.size[0] = n
+
+
+@jit
+def _join(arrivals, k, arriving, rule, scratch, outcome):
+    """Steps 11 to 18: a feature along those of its group before it."""
+    columns, i = arrivals.columns, arrivals.column[k]
+    score, arrival = arrivals.score[k], arrivals.arrival[k]
+    n_before = arriving.size[0]
+    covered = np.empty(n_before)
+    is_out = False
+    settle(columns, i, scratch)
+    for position in range(n_before):
+        slot = arriving.live[position]
+        covered[position] = -1.0
+        other = arriving.score[slot]
+        if score == other and not rule.drops_ties:
+            continue
+        value = overlap(columns, i, arriving.columns, slot, scratch)
+        if not _reaches(value, score, other, rule):
+            continue
+        if other >= score:  # Step 11
+            _drop(outcome, arrival, arriving.arrival[slot], value)
+            is_out = True
+            covered[position:] = -1.0
+            break
+        covered[position] = value  # Step 16
+    lift(columns, i, scratch)
+    if not is_out or not rule.is_deferred:
+        for position in range(n_before):
+            if covered[position] >= 0.0:
+                gone = arriving.arrival[arriving.live[position]]
+                _drop(outcome, gone, arrival, covered[position])
+        _compact(arriving, covered >= 0.0)
+    if not is_out:
+        _put(columns, i, score, arrival, arriving)
+
+
+@jit
+def _next_group(kept, position, ends):
+    """The position after the last kept feature of the group at a position."""
+    arrival = kept.arrival[kept.live[position]]
+    end = ends[np.searchsorted(ends, arrival, "right")]
+    while position < kept.size[0] and kept.arrival[kept.live[position]] < end:
+        position += 1
+    return position
+
+
+@jit
+def _compare(arriving, kept, ends, rule, is_frozen, scratch, outcome):
+    """Steps 21 to 35: what is left of the arriving group along the kept groups.
+
+    If ``is_frozen``, both lists stay as they were at the start: a feature that has
+    been removed still removes others, though a newcomer leaves the kept group in
+    which it met its witness, and of equally relevant ones the older goes.
+    """
+    is_gone = np.zeros(kept.size[0], np.bool_)
+    is_out = np.zeros(arriving.size[0], np.bool_)
+    displaced = np.empty(kept.size[0], np.int64)
+    for b in range(arriving.size[0]):
+        i = arriving.live[b]
+        score, arrival = arriving.score[i], arriving.arrival[i]
+        n_displaced, position = 0, 0
+        settle(arriving.columns, i, scratch)
+        while position < kept.size[0]:
+            here, slot = position, kept.live[position]
+            position += 1
+            if is_gone[here] and not is_frozen:
+                continue
+            other = kept.score[slot]
+            if score == other and not rule.drops_ties:
+                continue
+            value = overlap(arriving.columns, i, kept.columns, slot, scratch)
+            if not _reaches(value, score, other, rule):
+                continue
+            if other > score or (other == score and not is_frozen):  # Step 26
+                if not is_out[b]:
+                    _drop(outcome, arrival, kept.arrival[slot], value)
+                is_out[b] = True
+                if not is_frozen:
+                    break
+                position = _next_group(kept, here, ends)
+            else:  # Step 22
+                displaced[n_displaced] = here
+                n_displaced += 1
+        lift(arriving.columns, i, scratch)
+        if is_out[b] and rule.is_deferred:
+            continue
+        for d in range(n_displaced):
+            if not is_gone[displaced[d]]:
+                is_gone[displaced[d]] = True
+                event = outcome.n_events[0]
+                outcome.gone[event] = kept.arrival[kept.live[displaced[d]]]
+                outcome.gone_by[event] = arrival
+                outcome.n_events[0] = event + 1
+    _compact(kept, is_gone)
+    _compact(arriving, is_out)
+
+
+@jit
+def settle_group(arriving, kept, ends, rule, is_frozen, scratch, outcome):
+    """Steps 20 to 38: compare the arriving group with the kept ones, and add it.
+
+    Returns `DONE`, or `KEPT_IS_FULL` if ``kept`` has to grow first.
+    """
+    if outcome.open[1] < 0:
+        _compare(arriving, kept, ends, rule, is_frozen, scratch, outcome)
+        outcome.open[1] = 0
+    while outcome.open[1] < arriving.size[0]:  # Step 37
+        i = arriving.live[outcome.open[1]]
+        if _is_full(arriving.columns, i, kept):
+            return KEPT_IS_FULL
+        arrival = arriving.arrival[i]
+        _put(arriving.columns, i, arriving.score[i], arrival, kept)
+        outcome.fate[arrival - outcome.first] = KEPT
+        outcome.open[1] += 1
+    arriving.size[:] = 0
+    arriving.used[:] = 0
+    outcome.open[:] = -1
+    return DONE
+
+
+@jit
+def scan_groups(
+    arrivals, begin, arriving, kept, ends, rule, is_frozen, scratch, outcome
+):
+    """Take features from ``begin`` on through Steps 9 to 38.
+
+    The last group stays open, since more of it may come: `settle_group` ends it.
+    ``ends`` holds the arrival after the last of each group, in order. Returns the
+    number of features dealt with, and `DONE` or what has to grow first.
+    """
+    for k in range(begin, arrivals.column.size):
+        if arrivals.group[k] != outcome.open[0]:
+            if outcome.open[0] >= 0:
+                state = settle_group(
+                    arriving, kept, ends, rule, is_frozen, scratch, outcome
+                )
+                if state != DONE:
+                    return k, state
+            outcome.open[0] = arrivals.group[k]
+        if _is_full(arrivals.columns, arrivals.column[k], arriving):
+            return k, ARRIVING_IS_FULL
+        _join(arrivals, k, arriving, rule, scratch, outcome)
+    return arrivals.column.size, DONE
