@@ -608,7 +608,7 @@ def test_the_librarys_reading_selects_what_the_library_selects_from_dorothea():
     ],
 )
 def test_the_librarys_reading_gives_the_papers_numbers(name, measure, features, groups):
-    """Table 17 (`tb17`): means over ten divisions into 100 random groups."""
+    """Table 23 (`tb17`): means over ten divisions into 100 random groups."""
     data = load(shared("data", f"{name}.npz"))
     X, y = (data.get(f"{part}_train", data.get(part)) for part in ("X", "y"))
     found = []
