@@ -325,9 +325,8 @@ class Names:
             del self._arrival_of[name]
 
     def __getitem__(self, arrival: int) -> str:
-        if arrival in self._name_of:
-            return self._name_of[arrival]
-        return feature_name(int(self.positions(np.array([arrival]))[0]))
+        name = self._name_of.get(arrival)
+        return name or feature_name(int(self.positions(np.array([arrival]))[0]))
 
     def reorder(self, first: int, order: IntArray) -> None:
         """Say at which positions, from ``first`` on, the next features are."""

@@ -451,6 +451,14 @@ def test_groups_may_come_by_the_names_of_an_endless_source():
     assert selector.result_.groups.n_features.tolist() == [2, 2]
 
 
+def test_any_hashable_is_a_label():
+    selector = GroupSAOLA(measure="su").start(Y)
+    for label in (("chr1", 3), 7, "seven", 7.5):
+        assert selector.update_group(Y[:, None], group=label).is_kept
+    assert selector.selected_groups_.tolist() == [("chr1", 3), 7, "seven", 7.5]
+    assert selector.group_of_.dtype == object
+
+
 def test_progress_counts_features():
     seen = []
     selector = GroupSAOLA(measure="su").start(Y)
@@ -470,6 +478,7 @@ def test_a_bad_group_changes_nothing():
         (Y[:, None], "a", "already arrived"),
         (Y[:4, None], "b", "has 4 values"),
         (np.empty((8, 0)), "b", "has no features"),
+        (Y[:, None], None, "needs a label"),
     ):
         with pytest.raises(ValueError, match=message):
             selector.update_group(bad, group=group)
@@ -578,6 +587,7 @@ def differs_from_the_library(case, run):
     return (selector.selected_.tolist(), selector.selected_groups_.size) != expected
 
 
+@pytest.mark.jit_only
 def test_the_librarys_reading_selects_what_the_library_selects():
     """All 165 runs but one, in which two features differ by rounding alone."""
     runs = [r for r in golden_runs() if r[0] != "real_dorothea"]
@@ -599,6 +609,7 @@ def test_the_librarys_reading_selects_what_the_library_selects_from_dorothea():
     assert not differs_from_the_library(*run[1:])
 
 
+@pytest.mark.jit_only
 @pytest.mark.parametrize(
     ("name", "measure", "features", "groups"),
     [

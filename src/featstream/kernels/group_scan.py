@@ -25,8 +25,8 @@ __all__ = [
     "KEPT_IS_FULL",
     "Arrivals",
     "GroupOutcome",
+    "close_group",
     "scan_groups",
-    "settle_group",
 ]
 
 KEPT, REDUNDANT = 1, 2
@@ -210,7 +210,7 @@ def _compare(arriving, kept, ends, rule, is_frozen, scratch, outcome):
 
 
 @jit
-def settle_group(arriving, kept, ends, rule, is_frozen, scratch, outcome):
+def close_group(arriving, kept, ends, rule, is_frozen, scratch, outcome):
     """Steps 20 to 38: compare the arriving group with the kept ones, and add it.
 
     Returns `DONE`, or `KEPT_IS_FULL` if ``kept`` has to grow first.
@@ -238,14 +238,14 @@ def scan_groups(
 ):
     """Take features from ``begin`` on through Steps 9 to 38.
 
-    The last group stays open, since more of it may come: `settle_group` ends it.
+    The last group stays open, since more of it may come: `close_group` ends it.
     ``ends`` holds the arrival after the last of each group, in order. Returns the
     number of features dealt with, and `DONE` or what has to grow first.
     """
     for k in range(begin, arrivals.column.size):
         if arrivals.group[k] != outcome.open[0]:
             if outcome.open[0] >= 0:
-                state = settle_group(
+                state = close_group(
                     arriving, kept, ends, rule, is_frozen, scratch, outcome
                 )
                 if state != DONE:

@@ -16,8 +16,8 @@ from featstream.kernels.group_scan import (
     KEPT_IS_FULL,
     Arrivals,
     GroupOutcome,
+    close_group,
     scan_groups,
-    settle_group,
 )
 from featstream.kernels.pools import make_room, start_kept
 from featstream.kernels.scan import Kept, Rule
@@ -186,7 +186,7 @@ class GroupStream:
                 elif state == KEPT_IS_FULL:
                     self._make_room(arriving, outcome)
         if arriving is not None:
-            while settle_group(arriving, self._kept, *how) != DONE:
+            while close_group(arriving, self._kept, *how) != DONE:
                 self._make_room(arriving, outcome)
         return outcome
 

@@ -215,20 +215,25 @@ class GroupSAOLA(OnlineSelector):
             is a group of its own, labelled with its name.
         progress : bool or callable, default=False
             Show a live line, or call with a `Progress` after each block.
+
+        Notes
+        -----
+        An error ends a stream whose groups have to be gathered; otherwise the
+        groups before it count.
         """
         stream, began = self._started(), time.perf_counter()
         source = as_source(source)
         n_before, n_new = stream.n_seen, source.n_features
         layout = lay_out(groups, source, n_before)
-        if layout.order is None:
-            blocks = source.blocks()
-        else:
-            blocks = source.blocks_at(layout.order)
-            stream.names.reorder(n_before, layout.order)
-        if stream.measure is None:
-            blocks = self._look_ahead(blocks, stream)
         n_features = None if n_new is None else n_before + n_new
         try:
+            if layout.order is None:
+                blocks = source.blocks()
+            else:
+                blocks = source.blocks_at(layout.order)
+                stream.names.reorder(n_before, layout.order)
+            if stream.measure is None:
+                blocks = self._look_ahead(blocks, stream)
             with observed(progress, type(self).__name__) as observe:
                 for batch in self._score(batches(blocks, layout), stream):
                     self._decide(batch, stream)
@@ -236,8 +241,8 @@ class GroupSAOLA(OnlineSelector):
                         n_kept = self._kept()[0].size
                         observe(Progress(stream.n_seen, n_features, n_kept))
         except BaseException:
-            if layout.order is not None:  # positions of what did not arrive are taken
-                del self._stream
+            if layout.order is not None:
+                del self._stream  # it has positions for features that never came
             raise
         finally:
             stream.seconds += time.perf_counter() - began
@@ -261,6 +266,8 @@ class GroupSAOLA(OnlineSelector):
         stream, began = self._started(), time.perf_counter()
         blocks = list(as_source(X_group).blocks())
         ends = np.cumsum([block.n_columns for block in blocks])
+        if group is None:
+            raise DataError("A group needs a label other than None.")
         if not blocks:
             raise DataError(f"Group {printable(group)} has no features.")
         if names is not None:
@@ -328,11 +335,10 @@ class GroupSAOLA(OnlineSelector):
         return super().explain(feature)
 
     def _explain_group(self, label: Hashable) -> str:
-        fate, name = self._state.groups.fate(label), printable(label)
-        number = self._state.groups.find(label)
+        groups, name = self._state.groups, printable(label)
+        fate, number = groups.fate(label), groups.find(label)
         assert number is not None
-        n_features = int(self._state.groups.n_features[number])
-        n_kept = int(self._state.groups.n_kept[number])
+        n_features, n_kept = int(groups.n_features[number]), int(groups.n_kept[number])
         its_features = f"its {n_features:,} feature" + "s" * (n_features > 1)
         if fate is Fate.KEPT:
             return f"Group {name} is kept, with {n_kept:,} of {its_features}."
@@ -352,10 +358,8 @@ class GroupSAOLA(OnlineSelector):
         )
 
     def _shown(self, arrival: int, stream: Stream) -> str:
-        name = stream.names[arrival]
-        label = self._state.groups.labels[
-            int(self._state.groups.of(np.array([arrival]))[0])
-        ]
+        name, groups = stream.names[arrival], self._state.groups
+        label = groups.labels[int(groups.of(np.array([arrival]))[0])]
         if label == name:
             return printable(name)
         return f"{printable(name)} of group {printable(label)}"
@@ -371,9 +375,8 @@ class GroupSAOLA(OnlineSelector):
     def group_of_(self) -> NDArray[Any]:
         """Label of the group of each feature seen, by its position."""
         positions = self._started().names.positions(np.arange(self.n_seen_))
-        labels = np.repeat(
-            _as_array(self._state.groups.labels), self._state.groups.n_features
-        )
+        groups = self._state.groups
+        labels = np.repeat(_as_array(groups.labels), groups.n_features)
         placed = np.empty_like(labels)
         placed[positions] = labels
         return placed
@@ -381,11 +384,9 @@ class GroupSAOLA(OnlineSelector):
     @property
     def result_(self) -> GroupSelectionResult:
         """The selection with its scores and the history of features and groups."""
-        return GroupSelectionResult(
-            **self._result_fields(),
-            groups=self._state.groups,
-            group_numbers=self._state.groups.of(self._kept()[0]),
-        )
+        fields, groups = self._result_fields(), self._state.groups
+        numbers = groups.of(self._kept()[0])
+        return GroupSelectionResult(**fields, groups=groups, group_numbers=numbers)
 
 
 def _as_array(labels: list[Hashable]) -> NDArray[Any]:
@@ -393,6 +394,4 @@ def _as_array(labels: list[Hashable]) -> NDArray[Any]:
     for kind in (int, str):
         if labels and all(type(label) is kind for label in labels):
             return np.array(labels)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
+    return np.fromiter(labels, dtype=object, count=len(labels))
