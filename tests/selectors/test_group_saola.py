@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -457,6 +458,19 @@ def test_any_hashable_is_a_label():
         assert selector.update_group(Y[:, None], group=label).is_kept
     assert selector.selected_groups_.tolist() == [("chr1", 3), 7, "seven", 7.5]
     assert selector.group_of_.dtype == object
+
+
+@pytest.mark.jit_only
+def test_gathering_costs_memory_for_the_group_alone():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 20_000)), rng.integers(0, 2, 200)
+    selector = GroupSAOLA(measure=FisherZ(alpha=1e-4))
+    selector.fit(X[:, :100], y, groups=np.arange(100) % 20)
+    tracemalloc.start()
+    selector.fit(X, y, groups=np.arange(20_000) % 20)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < X.nbytes / 20 * 4 + 2**22  # a few groups, blocks and bookkeeping
 
 
 def test_progress_counts_features():
