@@ -10,7 +10,8 @@ from featstream.kernels._jit import jit
 from featstream.kernels.index import empty_index, no_index
 from featstream.kernels.moments import DenseMoments, SparseMoments
 from featstream.kernels.scan import Kept
-from featstream.kernels.storage import copy_column, register
+from featstream.kernels.shortlist import register
+from featstream.kernels.storage import copy_column
 from featstream.kernels.tables import DenseTables, SparseTables
 
 __all__ = ["fit_index", "make_room", "start_kept"]
