@@ -220,9 +220,8 @@ def _summary(result: SelectionResult) -> str:
             for name, index, score in ranked[:_SHOWN]
         ]
         if len(ranked) > _SHOWN:
-            lines.append(
-                f"... and {len(ranked) - _SHOWN:,} more (all with --json or -o)"
-            )
+            n_more = len(ranked) - _SHOWN
+            lines.append(f"... and {n_more:,} more (all with --json or -o)")
     return "\n".join(lines)
 
 
@@ -230,18 +229,21 @@ def _info(arguments: argparse.Namespace) -> int:
     import numpy as np
 
     from featstream.measures import choose_measure
+    from featstream.protocols import SparseColumns
     from featstream.sources import open_dataset
 
     dataset = open_dataset(arguments.data, arguments.target)
     source = dataset.source
     first = next(iter(source.blocks()))
+    columns = first.columns
+    values = columns.values if isinstance(columns, SparseColumns) else columns
     measure, reason = choose_measure([first], 256)
     facts: dict[str, Any] = {
         "file": str(arguments.data),
         "n_samples": first.n_samples,
         "n_features": source.n_features,
         "storage": "sparse" if first.is_sparse else "dense",
-        "dtype": str(getattr(first.columns, "values", first.columns).dtype),
+        "dtype": str(values.dtype),
         "first_features": [first.name(i) for i in range(min(5, first.n_columns))],
         "target": None,
         "measure": type(measure).__name__,

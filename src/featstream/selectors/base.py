@@ -6,8 +6,9 @@ import dataclasses
 import logging
 import time
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from functools import partial
 from itertools import chain
 from numbers import Integral
 from os import PathLike
@@ -18,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
+from featstream.engines import blas_threads, count_threads, prepared_ahead
 from featstream.errors import (
     DataError,
     DataTypeError,
@@ -72,6 +74,13 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     @abstractmethod
     def _decide(self, block: Block, stream: Stream) -> None:
         """Decide about every column of a block and record it in the stream."""
+
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
+        """Do what can be done for a block ahead of its turn, perhaps in a thread.
+
+        Returns what decides about it when its turn has come.
+        """
+        return partial(self._decide, block, stream)
 
     @abstractmethod
     def _begin(self, stream: Stream) -> None:
@@ -153,7 +162,10 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             block = dataclasses.replace(block, names=None)
         if stream.measure is None:
             self._choose_measure([block], stream)
-        self._take(block, stream)
+        began = time.perf_counter()
+        for piece in _pieces(iter([block]), stream):
+            self._take(piece, self._prepare(piece, stream), stream)
+        stream.seconds += time.perf_counter() - began
         return self._last_decision(stream)
 
     def consume(self, source: Any, *, progress: bool | Observer = False) -> Self:
@@ -173,12 +185,22 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             blocks = self._look_ahead(blocks, stream)
         n_before, n_new = stream.n_seen, source.n_features
         n_features = None if n_new is None else n_before + n_new
-        with observed(progress, type(self).__name__) as observe:
-            for block in blocks:
-                self._take(block, stream)
+        n_threads = count_threads(getattr(self, "n_jobs", None))
+        pieces = _pieces(blocks, stream)
+        began = time.perf_counter()
+        with (
+            observed(progress, type(self).__name__) as observe,
+            blas_threads(1),  # blocks are spread over threads, not products
+        ):
+            for piece, decide in prepared_ahead(
+                pieces, lambda piece: (piece, self._prepare(piece, stream)), n_threads
+            ):
+                self._take(piece, decide, stream)
+                stream.seconds += time.perf_counter() - began
                 if observe is not None:
                     n_kept = self._kept()[0].size
                     observe(Progress(stream.n_seen, n_features, n_kept))
+                began = time.perf_counter()
         return self
 
     def _look_ahead(self, blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
@@ -197,21 +219,15 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         stream.measure = measure.bind(stream.y)
         _LOG.info("measure='auto' took %r: %s", stream.measure.name, reason)
 
-    def _take(self, block: Block, stream: Stream) -> None:
-        """Decide about the features of one block."""
-        began = time.perf_counter()
-        block = dataclasses.replace(block, start=stream.n_seen)
-        if stream.is_sparse is None:
-            stream.is_sparse = block.is_sparse
-        if block.names is not None:
-            stream.names.refuse_taken(block.start, block.names)
-        for piece in in_storage(block, is_sparse=stream.is_sparse):
-            self._decide(piece, stream)
-            if piece.names is not None:
-                stream.names.add(piece.start, piece.names)
-                if stream.trace.level != "full":
-                    self._forget_names(stream, piece)
-        stream.seconds += time.perf_counter() - began
+    def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
+        """Decide about the features of a block, and keep their names."""
+        if piece.names is not None:
+            stream.names.refuse_taken(piece.start, piece.names)
+        decide()
+        if piece.names is not None:
+            stream.names.add(piece.start, piece.names)
+            if stream.trace.level != "full":
+                self._forget_names(stream, piece)
 
     def _forget_names(self, stream: Stream, piece: Block) -> None:
         """Names are kept for the features that the trace knows, and no more."""
@@ -363,6 +379,17 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         # Without this, transform would refuse the missing values that fit took.
         tags.input_tags.allow_nan = getattr(self.measure, "missing", "") == "category"
         return tags
+
+
+def _pieces(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
+    """The blocks in the storage of the stream, positioned in it."""
+    arrival = stream.n_seen
+    for block in blocks:
+        if stream.is_sparse is None:
+            stream.is_sparse = block.is_sparse
+        placed = dataclasses.replace(block, start=arrival)
+        yield from in_storage(placed, is_sparse=stream.is_sparse)
+        arrival += block.n_columns
 
 
 def _close_name(feature: Any, stream: Stream) -> str:
