@@ -7,7 +7,6 @@ import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from functools import partial
 from itertools import chain
 from numbers import Integral
@@ -55,9 +54,6 @@ _LOG = logging.getLogger("featstream")
 
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
-
-_FEW_NAMES = 10_000
-"""Among so many a close one can be found without delay."""
 
 
 class StreamSelector(SelectorMixin, BaseEstimator):
@@ -271,8 +267,10 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         assert witness is not None
         other = printable(stream.names[witness])
         if fate is Fate.REDUNDANT:
+            drops_ties = getattr(self, "ties", "keep") == "drop"
+            how = "not above" if drops_ties else "below"
             return (
-                f"{name} is redundant: {relevance} is below that of {other}, with "
+                f"{name} is redundant: {relevance} is {how} that of {other}, with "
                 "which it overlaps at least as much as with the target."
             )
         if trace.is_over_limit(arrival):
@@ -296,9 +294,13 @@ class StreamSelector(SelectorMixin, BaseEstimator):
                 f"Got {printable(feature)}."
             )
         if arrival is None or not 0 <= arrival < stream.n_seen:
+            close = stream.names.closest(feature)
+            hint = f"Did you mean {printable(close)}?"
+            if close is None:
+                hint = f"Give its name, or an arrival below {stream.n_seen:,}."
             raise DataError(
                 f"No feature {printable(feature)} among the {stream.n_seen:,} seen. "
-                + _close_name(feature, stream)
+                + hint
             )
         if not stream.trace.knows(arrival) and arrival not in self._kept()[0]:
             raise DataError(
@@ -390,12 +392,3 @@ def _pieces(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
         placed = dataclasses.replace(block, start=arrival)
         yield from in_storage(placed, is_sparse=stream.is_sparse)
         arrival += block.n_columns
-
-
-def _close_name(feature: Any, stream: Stream) -> str:
-    """What to try instead of a feature that is not there."""
-    names = stream.names.listed() if len(stream.names) <= _FEW_NAMES else []
-    close = get_close_matches(str(feature), names, n=1)
-    if close:
-        return f"Did you mean {printable(close[0])}?"
-    return f"Give its name as it arrived, or an arrival below {stream.n_seen:,}."
