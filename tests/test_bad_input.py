@@ -649,20 +649,17 @@ USES = {
     "a name unknown": (
         lambda: SAOLA(measure="su").fit(GOOD, Y).explain("age"),
         ValueError,
-        "No feature 'age' among the 4 seen. Give its name as it arrived, or an arrival "
-        "below 4.",
+        "No feature 'age' among the 4 seen. Give its name, or an arrival below 4.",
     ),
     "an arrival to come": (
         lambda: SAOLA(measure="su").fit(GOOD, Y).explain(4),
         ValueError,
-        "No feature 4 among the 4 seen. Give its name as it arrived, or an arrival "
-        "below 4.",
+        "No feature 4 among the 4 seen. Give its name, or an arrival below 4.",
     ),
     "an arrival from the end": (
         lambda: SAOLA(measure="su").fit(GOOD, Y).explain(-1),
         ValueError,
-        "No feature -1 among the 4 seen. Give its name as it arrived, or an arrival "
-        "below 4.",
+        "No feature -1 among the 4 seen. Give its name, or an arrival below 4.",
     ),
     "half an arrival": (
         lambda: SAOLA(measure="su").fit(GOOD, Y).explain(1.5),
@@ -799,7 +796,9 @@ def test_a_missing_file_is_told(tmp_path, monkeypatch):
 
 def test_a_file_of_unknown_kind_is_told(tmp_path):
     (tmp_path / "data.xls").touch()
-    with pytest.raises(ValueError, match=r"from its suffix '\.xls'. Known: \.cols, \.npy,"):
+    with pytest.raises(
+        ValueError, match=r"from its suffix '\.xls'. Known: \.cols, \.npy,"
+    ):
         SAOLA().fit(tmp_path / "data.xls", Y)
 
 

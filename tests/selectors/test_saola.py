@@ -202,6 +202,17 @@ def test_a_feature_beyond_max_features_is_displaced_at_once():
     assert "more than max_features" in selector.explain("poor")
 
 
+def test_an_explanation_of_a_tie_does_not_speak_of_less():
+    y = np.repeat([0, 1], 4)
+    selector = SAOLA(measure="su", ties="drop").start(y)
+    selector.update(y, name="first")
+    assert selector.update(y, name="copy").witness == "first"
+    assert selector.explain("copy") == (
+        "'copy' is redundant: its relevance 1 is not above that of 'first', with which "
+        "it overlaps at least as much as with the target."
+    )
+
+
 def orphans(n_seeds=400):
     """Data on which the two prunings part: rare, so they are looked for."""
     table = reference.nlogn(12)
