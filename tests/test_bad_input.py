@@ -649,20 +649,17 @@ USES = {
     "a name unknown": (
         lambda: SAOLA(measure="su").fit(GOOD, Y).explain("age"),
         ValueError,
-        "No feature 'age' among the 4 seen. Give its name as it arrived, or an arrival "
-        "below 4.",
+        "No feature 'age' among the 4 seen. Give its name, or an arrival below 4.",
     ),
     "an arrival to come": (
         lambda: SAOLA(measure="su").fit(GOOD, Y).explain(4),
         ValueError,
-        "No feature 4 among the 4 seen. Give its name as it arrived, or an arrival "
-        "below 4.",
+        "No feature 4 among the 4 seen. Give its name, or an arrival below 4.",
     ),
     "an arrival from the end": (
         lambda: SAOLA(measure="su").fit(GOOD, Y).explain(-1),
         ValueError,
-        "No feature -1 among the 4 seen. Give its name as it arrived, or an arrival "
-        "below 4.",
+        "No feature -1 among the 4 seen. Give its name, or an arrival below 4.",
     ),
     "half an arrival": (
         lambda: SAOLA(measure="su").fit(GOOD, Y).explain(1.5),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ OVER_LIMIT = 4
 """Stored for a feature that was displaced because `max_features` was reached."""
 
 _DTYPE = np.dtype([("fate", "u1"), ("relevance", "<f4"), ("witness", "<i4")])
+
+_FEW_NAMES = 10_000
 
 
 class Trace:
@@ -367,6 +370,12 @@ class Names:
             if arrival not in self._name_of and feature_name(position) == name:
                 return arrival
         return None
+
+    def closest(self, name: object) -> str | None:
+        """A name that may have been meant, if it can be found without delay."""
+        if len(self) > _FEW_NAMES:
+            return None
+        return next(iter(get_close_matches(str(name), self._arrival_of, n=1)), None)
 
     def listed(self) -> list[str]:
         """The names there are, in order of position."""

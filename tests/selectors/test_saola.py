@@ -202,19 +202,76 @@ def test_a_feature_beyond_max_features_is_displaced_at_once():
     assert "more than max_features" in selector.explain("poor")
 
 
-def test_interleaved_displacement_outlives_a_discarded_newcomer():
-    """Algorithm 1 as printed: Y stays gone although the newcomer goes too."""
-    found = {}
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        X, y = rng.integers(0, 2, (12, 8)), np.repeat([0, 1], 6)
-        found = {
-            pruning: SAOLA(measure="su", pruning=pruning).fit(X, y).selected_.tolist()
+def test_an_explanation_of_a_tie_does_not_speak_of_less():
+    y = np.repeat([0, 1], 4)
+    selector = SAOLA(measure="su", ties="drop").start(y)
+    selector.update(y, name="first")
+    assert selector.update(y, name="copy").witness == "first"
+    assert selector.explain("copy") == (
+        "'copy' is redundant: its relevance 1 is not above that of 'first', with which "
+        "it overlaps at least as much as with the target."
+    )
+
+
+def orphans(n_seeds=400):
+    """Data on which the two prunings part: rare, so they are looked for."""
+    table = reference.nlogn(12)
+    score = reference.symmetrical_uncertainty
+    y = np.repeat([0, 1], 6)
+    for seed in range(n_seeds):
+        X = np.random.default_rng(seed).integers(0, 2, (12, 8))
+        columns = X.T.tolist()
+        relevance = [score(column, y.tolist(), table) for column in columns]
+        expected = {
+            pruning: reference.saola(
+                relevance,
+                lambda i, j: score(columns[i], columns[j], table),
+                lambda f: f > 0,
+                pruning=pruning,
+            )
             for pruning in ("interleaved", "deferred")
         }
-        if found["interleaved"] != found["deferred"]:
-            break
-    assert found["interleaved"] != found["deferred"]
+        if expected["interleaved"] != expected["deferred"]:
+            yield X, y, relevance, expected
+
+
+def test_interleaved_displacement_outlives_a_discarded_newcomer():
+    """Algorithm 1 as printed: Y stays gone although the newcomer goes too."""
+    n_found = 0
+    for X, y, relevance, expected in orphans():
+        n_found += 1
+        for pruning, (kept, fates) in expected.items():
+            for form in (X, sparse.csc_array(X)):
+                selector = SAOLA(measure="su", pruning=pruning).fit(form, y)
+                assert_equals(selector, kept, fates, relevance)
+        # Every difference begins with a feature displaced by a discarded one.
+        _, fates = expected["interleaved"]
+        assert any(
+            fate == "displaced" and fates[by][0] == "redundant"
+            for fate, by in fates.values()
+        )
+    assert n_found >= 5
+
+
+def test_a_feature_displaced_by_a_discarded_newcomer_by_hand():
+    """Y arrives, then W; F displaces Y, and W, met later in the walk, discards F."""
+    # Rows in which each differs from the class: the fewer, the more relevant. Two
+    # features overlap the more, the fewer rows are in just one of their sets.
+    rows = {
+        "Y": {2, 3, 22, 23, 4, 5, 24, 25},  # 8 rows; 12 apart from W: no overlap
+        "W": {0, 1, 20, 21},  # 4 rows
+        "F": {2, 3, 22, 23, 0, 1, 20},  # 7 rows; 7 apart from Y, 5 from W
+    }
+    y = np.repeat([0, 1], 20)
+    values = {name: y ^ np.isin(np.arange(40), list(odd)) for name, odd in rows.items()}
+    for pruning, names in (("interleaved", ["W"]), ("deferred", ["Y", "W"])):
+        selector = SAOLA(measure="su", pruning=pruning).start(y)
+        assert selector.update(values["Y"], name="Y").is_kept
+        assert selector.update(values["W"], name="W").displaced == ()
+        decision = selector.update(values["F"], name="F")
+        assert decision.witness == "W"
+        assert decision.displaced == (("Y",) if pruning == "interleaved" else ())
+        assert list(selector.result_.names) == names
 
 
 def test_a_trace_of_the_kept_knows_just_those_ever_kept():

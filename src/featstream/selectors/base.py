@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Iterator
-from difflib import get_close_matches
 from itertools import chain
 from numbers import Integral
 from os import PathLike
@@ -38,9 +37,6 @@ _LOG = logging.getLogger("featstream")
 
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
-
-_FEW_NAMES = 10_000
-"""Among so many a close one can be found without delay."""
 
 
 class OnlineSelector(SelectorMixin, BaseEstimator):
@@ -152,8 +148,10 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
         assert witness is not None
         other = self._shown(witness, stream)
         if fate is Fate.REDUNDANT:
+            drops_ties = getattr(self, "ties", "keep") == "drop"
+            how = "not above" if drops_ties else "below"
             return (
-                f"{name} is redundant: {relevance} is below that of {other}, with "
+                f"{name} is redundant: {relevance} is {how} that of {other}, with "
                 "which it overlaps at least as much as with the target."
             )
         if trace.is_over_limit(arrival):
@@ -181,9 +179,13 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
                 f"Got {printable(feature)}."
             )
         if arrival is None or not 0 <= arrival < stream.n_seen:
+            close = stream.names.closest(feature)
+            hint = f"Did you mean {printable(close)}?"
+            if close is None:
+                hint = f"Give its name, or an arrival below {stream.n_seen:,}."
             raise DataError(
                 f"No feature {printable(feature)} among the {stream.n_seen:,} seen. "
-                + _close_name(feature, stream)
+                + hint
             )
         if not stream.trace.knows(arrival) and arrival not in self._kept()[0]:
             raise DataError(
@@ -266,12 +268,3 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
         # Without this, transform would refuse the missing values that fit took.
         tags.input_tags.allow_nan = getattr(self.measure, "missing", "") == "category"
         return tags
-
-
-def _close_name(feature: Any, stream: Stream) -> str:
-    """What to try instead of a feature that is not there."""
-    names = stream.names.listed() if len(stream.names) <= _FEW_NAMES else []
-    close = get_close_matches(str(feature), names, n=1)
-    if close:
-        return f"Did you mean {printable(close[0])}?"
-    return f"Give its name as it arrived, or an arrival below {stream.n_seen:,}."
