@@ -28,7 +28,7 @@ LAYERS = [
     {"engines"},
     {"selectors"},
     {"checkpoint"},
-    {"datasets"},
+    {"datasets", "groups"},
     {"evaluation", "reporting"},
     {"cli", "__main__"},
 ]
