@@ -15,6 +15,7 @@ __all__ = [
     "SymmetricalUncertainty",
     "Trace",
     "as_source",
+    "resume",
 ]
 
 # Names are loaded when they are first used: the command line must not wait for
@@ -29,13 +30,14 @@ _HOMES = {
     "SymmetricalUncertainty": "measures",
     "Trace": "trace",
     "as_source": "sources",
+    "resume": "selectors",
 }
 
 if TYPE_CHECKING:
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate
     from featstream.result import SelectionResult
-    from featstream.selectors import SAOLA
+    from featstream.selectors import SAOLA, resume
     from featstream.sources import as_source
     from featstream.trace import Trace
 

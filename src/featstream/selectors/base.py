@@ -6,17 +6,19 @@ import dataclasses
 import logging
 import time
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.errors import DataError, NotStartedError, printable
+from featstream.checkpoint import Checkpoint
+from featstream.errors import DataError, NotStartedError, RunError, printable
 from featstream.measures import choose_measure, resolve_measure
 from featstream.measures.target import as_labels
 from featstream.progress import Observer, Progress, observed
@@ -31,6 +33,7 @@ from featstream.protocols import (
     feature_name,
 )
 from featstream.result import SelectionResult
+from featstream.selectors.recording import Link, as_checkpoint, recording, save_once
 from featstream.selectors.stream import Stream, in_storage
 from featstream.sources import (
     IteratorSource,
@@ -70,6 +73,22 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     @abstractmethod
     def _kept(self) -> tuple[IntArray, FloatArray]:
         """Arrivals and scores of the kept features, in order of arrival."""
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `_restore` needs to go on to the bit: plain arrays by name.
+
+        Of numbers or booleans, with one or two axes. Target, names, trace and
+        measure are saved by others.
+        """
+        raise RunError(f"{type(self).__name__} cannot be saved in a run yet.")
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `_state_arrays` gave, after `_begin`.
+
+        The stream has its target, names, trace and measure again. The arrays may
+        come from anyone: `RunError` for what cannot be right.
+        """
+        raise RunError(f"{type(self).__name__} cannot be resumed from a run yet.")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Select from a whole data set: ``start(y).consume(X)``.
@@ -113,6 +132,7 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         else:
             stream.measure = measure.bind(y)
         self._stream = stream
+        self._run: Link | None = None
         self._begin(stream)
         return self
 
@@ -127,6 +147,11 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             The feature's name; by default made from its arrival.
         """
         stream = self._started()
+        if self._run is not None and self._run.unfinished is not None:
+            raise RunError(
+                "The run stopped in the middle of a source. Consume that source "
+                "first: it goes on where it stopped."
+            )
         shown = feature_name(stream.n_seen) if name is None else name
         (block,) = IteratorSource([(shown, values)]).blocks()
         if name is None:
@@ -136,7 +161,14 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         self._take(block, stream)
         return self._last_decision(stream)
 
-    def consume(self, source: Any, *, progress: bool | Observer = False) -> Self:
+    def consume(
+        self,
+        source: Any,
+        *,
+        progress: bool | Observer = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        every: float = 10.0,
+    ) -> Self:
         """Decide about every feature of a source.
 
         Parameters
@@ -145,20 +177,48 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             Features in order of arrival; further calls continue the stream.
         progress : bool or callable, default=False
             Show a live line, or call with a `Progress` after each block.
+        checkpoint : str, path or Checkpoint, optional
+            Folder in which the run is saved, now and then and at Ctrl-C, so that
+            `featstream.resume` can go on from there. If it holds this very run,
+            unfinished, that is gone on with. Later calls use the same folder.
+        every : float, default=10.0
+            Seconds between checkpoints.
         """
-        stream = self._started()
+        self._started()
+        saving = as_checkpoint(checkpoint, every, source)
         source = as_source(source)
-        blocks = source.blocks()
-        if stream.measure is None:
-            blocks = self._look_ahead(blocks, stream)
-        n_before, n_new = stream.n_seen, source.n_features
-        n_features = None if n_new is None else n_before + n_new
-        with observed(progress, type(self).__name__) as observe:
+        with (
+            observed(progress, type(self).__name__) as observe,
+            recording(self, source, saving) as recorder,
+        ):
+            stream = self._stream
+            position = 0 if recorder is None else recorder.position
+            n_features = source.n_features
+            if n_features is not None:
+                n_features += stream.n_seen - position
+            blocks = source.blocks(position)
+            if stream.measure is None:
+                blocks = self._look_ahead(blocks, stream)
             for block in blocks:
                 self._take(block, stream)
                 if observe is not None:
                     n_kept = self._kept()[0].size
                     observe(Progress(stream.n_seen, n_features, n_kept))
+                if recorder is not None:
+                    recorder.after_block()
+        return self
+
+    def save(self, path: str | PathLike[str] | None = None) -> Self:
+        """Save the state in a run folder, for `featstream.resume`.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            The folder; by default that of the run the selector is in. Not needed
+            after `consume` with a checkpoint, only after single updates.
+        """
+        self._started()
+        save_once(self, path)
         return self
 
     def _look_ahead(self, blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
