@@ -200,16 +200,16 @@ class Names:
     def __len__(self) -> int:
         return len(self._name_of)
 
-    def add(self, first: int, names: Sequence[str]) -> None:
-        """Name consecutive features; a name that is taken is an error."""
-        before = len(self._arrival_of)
-        arrivals = range(first, first + len(names))
-        taken = self._arrival_of.keys() & set(names)
-        if taken or len(set(names)) != len(names):
+    def check(self, first: int, names: Sequence[str]) -> None:
+        """A name that is taken is an error; checked before anything is decided."""
+        if len(set(names)) != len(names) or self._arrival_of.keys() & set(names):
             raise self._duplicate(first, names)
+
+    def add(self, first: int, names: Sequence[str]) -> None:
+        """Name consecutive features."""
+        arrivals = range(first, first + len(names))
         self._arrival_of.update(zip(names, arrivals, strict=True))
         self._name_of.update(zip(arrivals, names, strict=True))
-        assert len(self._arrival_of) == before + len(names)
 
     def forget(self, arrival: int) -> None:
         """Drop the name of a feature that is not recorded."""

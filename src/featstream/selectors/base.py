@@ -6,7 +6,8 @@ import dataclasses
 import logging
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from os import PathLike
 from typing import Any, Self
@@ -18,6 +19,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
 from featstream.checkpoint import Checkpoint
+from featstream.engines import blas_threads, count_threads, prepared_ahead
 from featstream.errors import DataError, NotStartedError, RunError, printable
 from featstream.measures import choose_measure, resolve_measure
 from featstream.measures.target import as_labels
@@ -34,7 +36,7 @@ from featstream.protocols import (
 )
 from featstream.result import SelectionResult
 from featstream.selectors.recording import Link, as_checkpoint, recording, save_once
-from featstream.selectors.stream import Stream, in_storage
+from featstream.selectors.stream import Stream, in_stream
 from featstream.sources import (
     IteratorSource,
     as_source,
@@ -65,6 +67,13 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     @abstractmethod
     def _decide(self, block: Block, stream: Stream) -> None:
         """Decide about every column of a block and record it in the stream."""
+
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
+        """Do what can be done for a block ahead of its turn, perhaps in a thread.
+
+        Returns what decides about it when its turn has come.
+        """
+        return partial(self._decide, block, stream)
 
     @abstractmethod
     def _begin(self, stream: Stream) -> None:
@@ -147,19 +156,19 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             The feature's name; by default made from its arrival.
         """
         stream = self._started()
-        if self._run is not None and self._run.unfinished is not None:
-            raise RunError(
-                "The run stopped in the middle of a source. Consume that source "
-                "first: it goes on where it stopped."
-            )
+        if self._run is not None:
+            self._run.refuse_unfinished()
         shown = feature_name(stream.n_seen) if name is None else name
         (block,) = IteratorSource([(shown, values)]).blocks()
         if name is None:
             block = dataclasses.replace(block, names=None)
         if stream.measure is None:
             self._choose_measure([block], stream)
-        self._take(block, stream)
-        return self._last_decision(stream)
+        began = time.perf_counter()
+        for piece in in_stream(iter([block]), stream):
+            self._take(piece, self._prepare(piece, stream), stream)
+        stream.seconds += time.perf_counter() - began
+        return stream.last_decision()
 
     def consume(
         self,
@@ -190,6 +199,7 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         with (
             observed(progress, type(self).__name__) as observe,
             recording(self, source, saving) as recorder,
+            blas_threads(1),  # blocks are spread over threads, not products
         ):
             stream = self._stream
             position = 0 if recorder is None else recorder.position
@@ -199,13 +209,20 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             blocks = source.blocks(position)
             if stream.measure is None:
                 blocks = self._look_ahead(blocks, stream)
-            for block in blocks:
-                self._take(block, stream)
+            n_threads = count_threads(getattr(self, "n_jobs", None))
+            pieces = in_stream(blocks, stream)
+            began = time.perf_counter()
+            for piece, decide in prepared_ahead(
+                pieces, lambda piece: (piece, self._prepare(piece, stream)), n_threads
+            ):
+                self._take(piece, decide, stream)
+                stream.seconds += time.perf_counter() - began
                 if observe is not None:
                     n_kept = self._kept()[0].size
                     observe(Progress(stream.n_seen, n_features, n_kept))
                 if recorder is not None:
                     recorder.after_block()
+                began = time.perf_counter()
         return self
 
     def save(self, path: str | PathLike[str] | None = None) -> Self:
@@ -237,19 +254,15 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         stream.measure = measure.bind(stream.y)
         _LOG.info("measure='auto' took %r: %s", stream.measure.name, reason)
 
-    def _take(self, block: Block, stream: Stream) -> None:
-        """Decide about the features of one block."""
-        began = time.perf_counter()
-        block = dataclasses.replace(block, start=stream.n_seen)
-        if stream.is_sparse is None:
-            stream.is_sparse = block.is_sparse
-        for piece in in_storage(block, is_sparse=stream.is_sparse):
-            self._decide(piece, stream)
-            if piece.names is not None:
-                stream.names.add(piece.start, piece.names)
-                if stream.trace.level != "full":
-                    self._forget_names(stream, piece)
-        stream.seconds += time.perf_counter() - began
+    def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
+        """Decide about the features of a block, and keep their names."""
+        if piece.names is not None:
+            stream.names.check(piece.start, piece.names)
+        decide()
+        if piece.names is not None:
+            stream.names.add(piece.start, piece.names)
+            if stream.trace.level != "full":
+                self._forget_names(stream, piece)
 
     def _forget_names(self, stream: Stream, piece: Block) -> None:
         """Names are kept for the features that the trace knows, and no more."""
@@ -257,19 +270,6 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         for arrival in range(piece.start, piece.start + piece.n_columns):
             if arrival not in kept and not stream.trace.knows(arrival):
                 stream.names.forget(arrival)
-
-    def _last_decision(self, stream: Stream) -> Decision:
-        last, arrival = stream.last, stream.n_seen - 1
-        assert last is not None
-        return Decision(
-            name=stream.names[arrival],
-            arrival=arrival,
-            fate=last.fate,
-            relevance=last.relevance,
-            witness=None if last.witness is None else stream.names[last.witness],
-            overlap=last.overlap,
-            displaced=tuple(stream.names[gone] for gone in last.displaced),
-        )
 
     def explain(self, feature: str | int) -> str:
         """Why a feature was kept or dropped, in a sentence.

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import RunError
-from featstream.kernels.bits import n_words
 from featstream.kernels.index import no_index
 from featstream.kernels.moments import DenseMoments, SparseMoments
 from featstream.kernels.pools import make_room
@@ -149,7 +148,7 @@ def _check_dense_tables(columns: dict[str, Any], n: int) -> None:
     starts = np.where(has_codes, 0, _starts(n_planes))
     n_all = int(n_planes.sum())
     _need(np.array_equal(columns["first_plane"], starts), "where planes begin")
-    _need(planes.shape == (n_all, n_words(n)), "their planes")
+    _need(planes.shape == (n_all, (n + 63) // 64), "their planes")
     sizes = np.bitwise_count(planes).sum(axis=1, dtype=np.int64)
     _need(np.array_equal(count, sizes), "the sizes of their planes")
     rest = n % 64

@@ -56,6 +56,14 @@ class Link:
             return self.sources[-1]
         return None
 
+    def refuse_unfinished(self) -> None:
+        """Raise if a feature from elsewhere would come in the middle of a source."""
+        if self.unfinished is not None:
+            raise RunError(
+                "The run stopped in the middle of a source. Consume that source "
+                "first: it goes on where it stopped."
+            )
+
 
 class Recorder:
     """Saves a selector's state when it is time."""

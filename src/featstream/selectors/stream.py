@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featstream.protocols import Block, BoundMeasure, Fate, SparseColumns
+from featstream.protocols import Block, BoundMeasure, Decision, Fate, SparseColumns
 from featstream.trace import Names, Trace
 
-__all__ = ["LastDecision", "Stream", "in_storage"]
+__all__ = ["LastDecision", "Stream", "in_storage", "in_stream"]
 
 _DENSE_BYTES = 1 << 24
 
@@ -49,6 +49,31 @@ class Stream:
     def n_seen(self) -> int:
         """Number of features decided about."""
         return self.trace.n_seen
+
+    def last_decision(self) -> Decision:
+        """The decision about the newest feature, by names."""
+        last, arrival = self.last, self.n_seen - 1
+        assert last is not None
+        return Decision(
+            name=self.names[arrival],
+            arrival=arrival,
+            fate=last.fate,
+            relevance=last.relevance,
+            witness=None if last.witness is None else self.names[last.witness],
+            overlap=last.overlap,
+            displaced=tuple(self.names[gone] for gone in last.displaced),
+        )
+
+
+def in_stream(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
+    """The blocks in the storage of the stream, positioned in it."""
+    arrival = stream.n_seen
+    for block in blocks:
+        if stream.is_sparse is None:
+            stream.is_sparse = block.is_sparse
+        placed = replace(block, start=arrival)
+        yield from in_storage(placed, is_sparse=stream.is_sparse)
+        arrival += block.n_columns
 
 
 def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -141,16 +142,30 @@ class SAOLA(StreamSelector):
         self._state = unpack_kept(arrays, n_samples, may_index=self._uses_index)
 
     def _decide(self, block: Block, stream: Stream) -> None:
+        self._prepare(block, stream)()
+
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
         measure = stream.measure
         assert measure is not None
         encoded = measure.encode(block)
         scores = measure.relevance(encoded)
         relevant = np.flatnonzero(measure.is_relevant(scores))
+        chosen = measure.columns(encoded, relevant) if relevant.size else None
+        return partial(self._decide_about, block, scores, relevant, chosen, stream)
+
+    def _decide_about(
+        self,
+        block: Block,
+        scores: FloatArray,
+        relevant: IntArray,
+        chosen: tuple[Any, IntArray] | None,
+        stream: Stream,
+    ) -> None:
         fate = np.zeros(block.n_columns, np.uint8)
         witness = np.full(block.n_columns, -1, np.int64)
         outcome = _new_outcome(relevant.size)
-        if relevant.size:
-            columns, column = measure.columns(encoded, relevant)
+        if chosen is not None:
+            columns, column = chosen
             if self._state is None:
                 self._state = start_kept(columns)
             elif self._uses_index:
