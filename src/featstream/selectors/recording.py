@@ -142,8 +142,8 @@ def recording(
         link.command = link.command or checkpoint.command
         _place(selector, link, told)
         recorder = Recorder(selector, link, checkpoint.every)
-        recorder.save()  # trouble with the folder shows now, not in ten seconds
         with _patient(recorder):
+            recorder.save()  # trouble with the folder shows now, not in ten seconds
             yield recorder
             recorder.finish()
         if recorder.is_interrupted:

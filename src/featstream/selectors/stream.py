@@ -85,9 +85,15 @@ def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
         width = max(1, _DENSE_BYTES // (8 * max(1, block.n_samples)))
         for begin in range(0, block.n_columns, width):
             end = min(begin + width, block.n_columns)
+            first, last = stored.indptr[begin], stored.indptr[end]
             dense = sparse.csc_array(
-                (stored.values, stored.rows, stored.indptr), shape=stored.shape
-            )[:, begin:end].toarray(order="F")
+                (
+                    stored.values[first:last],
+                    stored.rows[first:last],
+                    stored.indptr[begin : end + 1] - first,
+                ),
+                shape=(block.n_samples, end - begin),
+            ).toarray(order="F")
             yield replace(
                 block,
                 columns=dense,

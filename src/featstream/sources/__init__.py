@@ -13,6 +13,7 @@ from featstream.errors import DataTypeError
 from featstream.protocols import Source
 from featstream.sources._store_writer import write_store
 from featstream.sources.columns import as_array, check_has_features
+from featstream.sources.features import is_svmlight, open_features
 from featstream.sources.files import (
     Dataset,
     open_dataset,
@@ -38,8 +39,10 @@ __all__ = [
     "as_source",
     "check_has_features",
     "convert",
+    "is_svmlight",
     "iter_svmlight",
     "open_dataset",
+    "open_features",
     "open_npy",
     "open_npz",
     "open_store",

@@ -278,19 +278,8 @@ def open_table(path: PathLike, target: str | None = None) -> Dataset:
     (['a', 'b'], ['yes', 'no'])
     """
     path = _existing(path)
-    if find_spec("pyarrow") is None:
-        raise MissingExtraError(
-            f"Reading {path} needs pyarrow. Install it: pip install featstream[frames]"
-        )
+    table = read_table(path)
     with _reading(path):
-        if path.suffix.lower() == ".parquet":
-            import pyarrow.parquet
-
-            table = pyarrow.parquet.read_table(path)
-        else:
-            import pyarrow.csv
-
-            table = pyarrow.csv.read_csv(path)
         names = table.column_names
         if target is None:
             likely = [name for name in names if name.lower() in TARGET_NAMES]
@@ -302,6 +291,23 @@ def open_table(path: PathLike, target: str | None = None) -> Dataset:
             )
         source = FrameSource(table.drop_columns([target]))
     return Dataset(source, table.column(target).to_numpy(), source.names)
+
+
+def read_table(path: PathLike) -> Any:
+    """The table in a CSV or parquet file, as pyarrow's."""
+    path = _existing(path)
+    if find_spec("pyarrow") is None:
+        raise MissingExtraError(
+            f"Reading {path} needs pyarrow. Install it: pip install featstream[frames]"
+        )
+    with _reading(path):
+        if path.suffix.lower() == ".parquet":
+            import pyarrow.parquet
+
+            return pyarrow.parquet.read_table(path)
+        import pyarrow.csv
+
+        return pyarrow.csv.read_csv(path)
 
 
 def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
