@@ -146,9 +146,10 @@ def check_resume_equals_uninterrupted(selector, X, y, cut=None):
         if progress.n_seen >= cut:
             raise _StoppedError
 
+    width = max(1, X.shape[1] // 8)
     for source in (
-        ArraySource(X, block_bytes=3 * X.itemsize * X.shape[0]),
-        SparseSource(sparse.csc_array(X), block_columns=3),
+        ArraySource(X, block_bytes=width * X.itemsize * X.shape[0]),
+        SparseSource(sparse.csc_array(X), block_columns=width),
     ):
         expected = outcome(clone(selector).start(y).consume(source))
         with tempfile.TemporaryDirectory() as folder:
