@@ -8,6 +8,7 @@ made of them. Nothing is ever unpickled.
 
 from __future__ import annotations
 
+import errno
 import io
 import struct
 import zipfile
@@ -82,6 +83,10 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
             }
     except RunError:
         raise
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # what a place before the file's start gives
+            raise
+        raise RunError(f"{path} is damaged: {printable(error)}.") from error
     except _UNREADABLE as error:
         raise RunError(f"{path} is damaged: {printable(error)}.") from error
 
@@ -95,6 +100,8 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
             raise ValueError("an array is compressed or encrypted")
         if entry.compress_size != entry.file_size:
             raise ValueError("an array has two sizes")
+        if not 0 <= entry.header_offset < size:
+            raise ValueError("an array lies outside the file")
     if sum(entry.file_size for entry in entries) > size:
         raise ValueError("its arrays are larger than the file")
 
