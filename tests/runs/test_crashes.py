@@ -97,6 +97,12 @@ def test_truncations_give_the_generation_before(run, step):
     assert featstream.resume(run).n_seen_ == 40
 
 
+def flipped(content, bit):
+    damaged = bytearray(content)
+    damaged[bit // 8] ^= 1 << (bit % 8)
+    return bytes(damaged)
+
+
 @pytest.mark.filterwarnings("ignore:.*generation before")
 @pytest.mark.parametrize(
     "n_flips", [300, pytest.param(None, marks=pytest.mark.slow, id="every bit")]
@@ -106,12 +112,9 @@ def test_bit_flips_give_the_generation_before(run, n_flips):
     newest = max(run.glob("state-*.npz")).name
     for name in (newest, "run.json"):
         content = (run / name).read_bytes()
-        flips = []
         n_bits = 8 * len(content)
-        for place in rng.choice(n_bits, n_flips or n_bits, replace=False):
-            damaged = bytearray(content)
-            damaged[place // 8] ^= 1 << (place % 8)
-            flips.append(bytes(damaged))
+        places = rng.choice(n_bits, n_flips or n_bits, replace=False)
+        flips = (flipped(content, int(place)) for place in places)
         assert outcomes_of_damage(run, name, flips) == {20}
 
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from featstream.errors import DataTypeError
 from featstream.protocols import Source
 from featstream.sources._store_writer import write_store
+from featstream.sources.chain import ChainedSource, open_folder
 from featstream.sources.columns import as_array, check_has_features
 from featstream.sources.features import is_svmlight, open_features
 from featstream.sources.files import (
@@ -30,6 +31,7 @@ from featstream.sources.transpose import convert
 
 __all__ = [
     "ArraySource",
+    "ChainedSource",
     "Dataset",
     "FrameSource",
     "IteratorSource",
@@ -43,6 +45,7 @@ __all__ = [
     "iter_svmlight",
     "open_dataset",
     "open_features",
+    "open_folder",
     "open_npy",
     "open_npz",
     "open_store",

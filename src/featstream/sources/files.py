@@ -90,7 +90,7 @@ def open_dataset(path: PathLike, target: str | None = None) -> Dataset:
     path : str or path-like
         ``.npy``, ``.npz``, ``.csv``, ``.parquet``, ``.cols`` (a column store), or
         svmlight (``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``); text files may
-        end in ``.gz``, ``.xz`` or ``.bz2``.
+        end in ``.gz``, ``.xz`` or ``.bz2``. Or a folder of such (`open_folder`).
     target : str, default=None
         Where the target is: the array in an ``.npz`` (by default ``y`` or
         ``y_train``), the column of a table (by default the one called ``y``,
@@ -111,6 +111,10 @@ def open_dataset(path: PathLike, target: str | None = None) -> Dataset:
     ...     open_dataset(file.name).y
     array([0, 1, 1])
     """
+    if os.path.isdir(path) and Path(path).suffix != ".cols":
+        from featstream.sources.chain import open_folder
+
+        return open_folder(path, target)
     path = _existing(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] in ([".gz"], [".xz"], [".bz2"]):
@@ -360,10 +364,7 @@ READERS: dict[str, Callable[[PathLike, str | None], Dataset]] = {
     ".npz": open_npz,
     ".csv": open_table,
     ".parquet": open_table,
-    ".svm": open_svmlight,
-    ".svmlight": open_svmlight,
-    ".libsvm": open_svmlight,
-    ".txt": open_svmlight,
+    **dict.fromkeys((".svm", ".svmlight", ".libsvm", ".txt"), open_svmlight),
 }
 
 
