@@ -212,3 +212,21 @@ def test_an_iterator_may_be_made_anew(tmp_path, stream):
     resumed = featstream.resume(tmp_path).consume(columns())
     expected = SAOLA(measure="su").start(stream.y).consume(columns())
     assert checks.outcome(resumed) == checks.outcome(expected)
+
+
+def test_threads_may_change_between_saving_and_resuming(stream):
+    selector = SAOLA(measure="fisher-z", n_jobs=2)
+    checks.check_resume_equals_uninterrupted(selector, stream.X, stream.y, 100)
+
+
+def test_a_run_in_progress_may_be_looked_at(tmp_path, stream):
+    """Looking takes no lock: there is always a whole generation."""
+    seen = []
+
+    def look(progress):
+        seen.append(featstream.resume(tmp_path).n_seen_ <= progress.n_seen)
+
+    selector = SAOLA(measure="su").start(stream.y)
+    selector.consume(narrow(stream.X), checkpoint=tmp_path, every=0, progress=look)
+    assert seen
+    assert all(seen)
