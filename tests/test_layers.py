@@ -26,10 +26,11 @@ LAYERS = [
     {"result"},
     {"progress"},
     {"engines"},
-    {"selectors"},
     {"checkpoint"},
+    {"selectors"},
     {"datasets", "groups"},
     {"evaluation", "reporting"},
+    {"cli_convert", "cli_runs"},
     {"cli", "__main__"},
 ]
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}

@@ -20,6 +20,7 @@ __all__ = [
     "as_source",
     "random_groups",
     "read_groups",
+    "resume",
 ]
 
 # Names are loaded when they are first used: the command line must not wait for
@@ -39,6 +40,7 @@ _HOMES = {
     "as_source": "sources",
     "random_groups": "groups",
     "read_groups": "groups",
+    "resume": "selectors",
 }
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate, GroupDecision
     from featstream.result import GroupSelectionResult, SelectionResult
-    from featstream.selectors import SAOLA, GroupSAOLA
+    from featstream.selectors import SAOLA, GroupSAOLA, resume
     from featstream.sources import as_source
     from featstream.trace import Trace
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -109,11 +110,17 @@ class SelectionResult:
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the selected features, the most relevant first."""
         with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["feature", "index", "relevance"])
-            writer.writerows(
-                (name, index, repr(score)) for name, index, score in self.ranked()
-            )
+            file.write(self.as_csv())
+
+    def as_csv(self) -> str:
+        """What `to_csv` writes."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow(["feature", "index", "relevance"])
+        writer.writerows(
+            (name, index, repr(score)) for name, index, score in self.ranked()
+        )
+        return text.getvalue()
 
     def _columns(self) -> list[tuple[str, list[Any]]]:
         """What the frame says of each feature."""

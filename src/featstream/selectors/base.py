@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from numbers import Integral
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.errors import DataError, DataTypeError, NotStartedError, printable
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    NotStartedError,
+    RunError,
+    printable,
+)
 from featstream.measures import choose_measure, resolve_measure
 from featstream.measures.target import as_labels
 from featstream.protocols import (
@@ -30,6 +37,9 @@ from featstream.result import SelectionResult
 from featstream.selectors.stream import Stream
 from featstream.sources import as_source, check_has_features, open_dataset
 from featstream.trace import Trace
+
+if TYPE_CHECKING:
+    from featstream.selectors.recording import Link
 
 __all__ = ["OnlineSelector"]
 
@@ -60,6 +70,22 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
     @abstractmethod
     def consume(self, source: Any) -> Self:
         """Decide about every feature of a source."""
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `_restore` needs to go on to the bit: plain arrays by name.
+
+        Of numbers or booleans, with one or two axes. Target, names, trace and
+        measure are saved by others.
+        """
+        raise RunError(f"{type(self).__name__} cannot be saved in a run yet.")
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `_state_arrays` gave, after `_begin`.
+
+        The stream has its target, names, trace and measure again. The arrays may
+        come from anyone: `RunError` for what cannot be right.
+        """
+        raise RunError(f"{type(self).__name__} cannot be resumed from a run yet.")
 
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
@@ -100,6 +126,7 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
         else:
             stream.measure = measure.bind(y)
         self._stream = stream
+        self._run: Link | None = None
         self._begin(stream)
         return self
 

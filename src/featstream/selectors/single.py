@@ -7,13 +7,16 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
+from os import PathLike
 from typing import Any, Self
 
+from featstream.checkpoint import Checkpoint
 from featstream.engines import blas_threads, count_threads, prepared_ahead
 from featstream.errors import DataTypeError, printable
 from featstream.progress import Observer, Progress, observed
 from featstream.protocols import Block, Decision, feature_name
 from featstream.selectors.base import OnlineSelector
+from featstream.selectors.recording import as_checkpoint, recording, save_once
 from featstream.selectors.stream import Stream, in_stream
 from featstream.sources import IteratorSource, as_source
 
@@ -60,6 +63,8 @@ class StreamSelector(OnlineSelector):
             The feature's name; by default made from its arrival.
         """
         stream = self._started()
+        if self._run is not None:
+            self._run.refuse_unfinished()
         if name is not None and not isinstance(name, str):
             raise DataTypeError(
                 f"A feature name must be a string. Got {printable(name)} of type "
@@ -75,9 +80,16 @@ class StreamSelector(OnlineSelector):
         for piece in in_stream(iter([block]), stream):
             self._take(piece, self._prepare(piece, stream), stream)
         stream.seconds += time.perf_counter() - began
-        return self._last_decision(stream)
+        return stream.last_decision()
 
-    def consume(self, source: Any, *, progress: bool | Observer = False) -> Self:
+    def consume(
+        self,
+        source: Any,
+        *,
+        progress: bool | Observer = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        every: float = 10.0,
+    ) -> Self:
         """Decide about every feature of a source.
 
         Parameters
@@ -86,21 +98,32 @@ class StreamSelector(OnlineSelector):
             Features in order of arrival; further calls continue the stream.
         progress : bool or callable, default=False
             Show a live line, or call with a `Progress` after each block.
+        checkpoint : str, path or Checkpoint, optional
+            Folder in which the run is saved, now and then and at Ctrl-C, so that
+            `featstream.resume` can go on from there. If it holds this very run,
+            unfinished, that is gone on with. Later calls use the same folder.
+        every : float, default=10.0
+            Seconds between checkpoints.
         """
-        stream = self._started()
+        self._started()
+        saving = as_checkpoint(checkpoint, every, source)
         source = as_source(source)
-        blocks = source.blocks()
-        if stream.measure is None:
-            blocks = self._look_ahead(blocks, stream)
-        n_before, n_new = stream.n_seen, source.n_features
-        n_features = None if n_new is None else n_before + n_new
-        n_threads = count_threads(getattr(self, "n_jobs", None))
-        pieces = in_stream(blocks, stream)
-        began = time.perf_counter()
         with (
             observed(progress, type(self).__name__) as observe,
+            recording(self, source, saving) as recorder,
             blas_threads(1),  # blocks are spread over threads, not products
         ):
+            stream = self._stream
+            position = 0 if recorder is None else recorder.position
+            n_features = source.n_features
+            if n_features is not None:
+                n_features += stream.n_seen - position
+            blocks = source.blocks(position)
+            if stream.measure is None:
+                blocks = self._look_ahead(blocks, stream)
+            n_threads = count_threads(getattr(self, "n_jobs", None))
+            pieces = in_stream(blocks, stream)
+            began = time.perf_counter()
             for piece, decide in prepared_ahead(
                 pieces, lambda piece: (piece, self._prepare(piece, stream)), n_threads
             ):
@@ -109,7 +132,22 @@ class StreamSelector(OnlineSelector):
                 if observe is not None:
                     n_kept = self._kept()[0].size
                     observe(Progress(stream.n_seen, n_features, n_kept))
+                if recorder is not None:
+                    recorder.after_block()
                 began = time.perf_counter()
+        return self
+
+    def save(self, path: str | PathLike[str] | None = None) -> Self:
+        """Save the state in a run folder, for `featstream.resume`.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            The folder; by default that of the run the selector is in. Not needed
+            after `consume` with a checkpoint, only after single updates.
+        """
+        self._started()
+        save_once(self, path)
         return self
 
     def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
@@ -121,16 +159,3 @@ class StreamSelector(OnlineSelector):
             stream.names.add(piece.start, piece.names)
             if stream.trace.level != "full":
                 self._forget_names(stream, piece)
-
-    def _last_decision(self, stream: Stream) -> Decision:
-        last, arrival = stream.last, stream.n_seen - 1
-        assert last is not None
-        return Decision(
-            name=stream.names[arrival],
-            arrival=arrival,
-            fate=last.fate,
-            relevance=last.relevance,
-            witness=None if last.witness is None else stream.names[last.witness],
-            overlap=last.overlap,
-            displaced=tuple(stream.names[gone] for gone in last.displaced),
-        )
