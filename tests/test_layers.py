@@ -26,6 +26,7 @@ LAYERS = [
     {"result"},
     {"progress"},
     {"engines"},
+    {"lock", "statefile"},
     {"checkpoint"},
     {"selectors"},
     {"datasets", "groups"},
