@@ -170,6 +170,13 @@ DATA = [
         options={"measure": "fisher-z"},
     ),
     Case(
+        "squares that vanish",
+        ValueError,
+        "Feature 'x2' has values as small as 2e-200, whose squares vanish. Rescale it.",
+        X=np.where(np.arange(4) == 2, 1e-200, 1.0) * GOOD,
+        options={"measure": "fisher-z"},
+    ),
+    Case(
         "too few rows",
         ValueError,
         f"Feature 'x0' has 12 values but the target has 13. {SAMPLES}",

@@ -108,6 +108,16 @@ def test_powers_of_two_and_signs_change_no_bit(data, shift, is_negated):
         assert np.array_equal(before, after, equal_nan=True)
 
 
+@pytest.mark.parametrize("scale", [1e-130, 1e-100, 1e100, 1e140])
+def test_tiny_and_huge_values_score_like_others(scale):
+    rng = np.random.default_rng(6)
+    y = rng.integers(0, 2, 50)
+    X = rng.normal(size=(50, 3)) + y[:, None]
+    for storage in STORAGES.values():
+        found = relevances(FisherZ(), storage(scale * X), y)
+        np.testing.assert_allclose(found, relevances(FisherZ(), X, y), rtol=1e-10)
+
+
 def test_two_classes_score_alike_by_correlation_and_by_ratio():
     """eta is |r| for two classes: a third, empty class cannot be, so by closed form."""
     rng = np.random.default_rng(4)

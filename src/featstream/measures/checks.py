@@ -101,7 +101,9 @@ def complain_of_values(block: Block, i: int, remedy: str) -> DataError:
             f"Feature {name} has {n_missing} missing value{'s' * (n_missing > 1)} "
             f"(NaN), the first at row {rows[first_missing]}. {remedy}"
         )
+    largest = np.abs(values).max()
+    size, fault = ("large", "overflow") if largest > 1 else ("small", "vanish")
     return DataError(
-        f"Feature {name} has values as large as {np.abs(values).max():g}, whose "
-        "squares overflow. Rescale it."
+        f"Feature {name} has values as {size} as {largest:g}, whose squares {fault}. "
+        "Rescale it."
     )

@@ -32,6 +32,7 @@ from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseC
 
 __all__ = ["BoundFisherZ", "FisherZ"]
 
+_TINY = 1e-280
 _NO_UNITS = np.empty((0, 0), np.float32)
 
 
@@ -172,7 +173,9 @@ class BoundFisherZ:
         else:
             values = np.asfortranarray(to_kernel_dtype(block.columns))
             sum_dense(values, self._weights, pivots, totals, squares, products)
-        is_bad = ~np.isfinite(squares)
+        # Deviations so small that their squares vanish would pass for a constant.
+        is_varied = (totals != 0) | products.any(axis=0)
+        is_bad = ~np.isfinite(squares) | ((squares < _TINY) & is_varied)
         if is_bad.any():
             raise complain_of_values(
                 block,
