@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,13 @@ class SelectionResult:
             ],
         }
 
+    def ranked(self) -> list[tuple[str, int, float]]:
+        """Name, index and relevance of the selected features, the best first."""
+        return [
+            (self.names[i], int(self.indices[i]), float(self.scores[i]))
+            for i in self._order()
+        ]
+
     def to_frame(self, backend: str = "pandas") -> Any:
         """The selected features as a data frame, the most relevant first.
 
@@ -93,17 +102,28 @@ class SelectionResult:
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Which library's frame to make.
         """
-        order = np.argsort(-self.scores, kind="stable")
-        columns = {name: [cells[i] for i in order] for name, cells in self._columns()}
-        return _frame(columns, backend)
+        return _frame(self._table(), backend)
 
-    def _columns(self) -> list[tuple[str, list[Any]]]:
-        """What the frame says of each feature."""
-        return [
-            ("feature", list(self.names)),
-            ("index", self.indices.tolist()),
-            ("relevance", self.scores.tolist()),
-        ]
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the selected features, the most relevant first."""
+        table = self._table()
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(table)
+            writer.writerows(zip(*table.values(), strict=True))
+
+    def _order(self) -> IntArray:
+        """The most relevant first."""
+        return np.argsort(-self.scores, kind="stable")
+
+    def _table(self) -> dict[str, list[Any]]:
+        """What is told of the selected features, by column."""
+        order = self._order()
+        return {
+            "feature": [self.names[i] for i in order],
+            "index": self.indices[order].tolist(),
+            "relevance": self.scores[order].tolist(),
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,9 +211,9 @@ class GroupSelectionResult(SelectionResult):
         }
         return _frame(columns, backend)
 
-    def _columns(self) -> list[tuple[str, list[Any]]]:
+    def _table(self) -> dict[str, list[Any]]:
         labels = [self.groups.labels[number] for number in self.group_numbers]
-        return [*super()._columns(), ("group", labels)]
+        return super()._table() | {"group": [labels[i] for i in self._order()]}
 
 
 def _frame(columns: dict[str, list[Any]], backend: str) -> Any:

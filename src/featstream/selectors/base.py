@@ -6,7 +6,8 @@ import dataclasses
 import logging
 import time
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from os import PathLike
 from typing import Any, Self
@@ -16,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
+from featstream.engines import blas_threads, count_threads, prepared_ahead
 from featstream.errors import DataError, NotStartedError, printable
 from featstream.measures import choose_measure, resolve_measure
 from featstream.measures.target import as_labels
@@ -32,7 +34,12 @@ from featstream.protocols import (
 )
 from featstream.result import SelectionResult
 from featstream.selectors.stream import Stream, in_storage
-from featstream.sources import IteratorSource, as_source, check_has_features
+from featstream.sources import (
+    IteratorSource,
+    as_source,
+    check_has_features,
+    open_dataset,
+)
 from featstream.trace import Trace
 
 __all__ = ["OnlineSelector", "StreamSelector"]
@@ -67,8 +74,12 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
+        if isinstance(X, str | PathLike):
+            dataset = open_dataset(X)
+            y = dataset.y if y is None else y
+            return self._fit(dataset.source, y, **options)
         source = as_source(X)
-        is_stored = isinstance(X, (str, PathLike)) or source is X
+        is_stored = source is X
         if not is_stored:
             validate_data(self, X, skip_check_array=True)
         check_has_features(source)
@@ -262,6 +273,13 @@ class StreamSelector(OnlineSelector):
     def _decide(self, block: Block, stream: Stream) -> None:
         """Decide about every column of a block and record it in the stream."""
 
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
+        """Do what can be done for a block ahead of its turn, perhaps in a thread.
+
+        Returns what decides about it when its turn has come.
+        """
+        return partial(self._decide, block, stream)
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Select from a whole data set: ``start(y).consume(X)``.
 
@@ -270,7 +288,7 @@ class StreamSelector(OnlineSelector):
         X : array, sparse matrix, data frame, path or Source
             Samples by features.
         y : array of shape (n_samples,)
-            The class of each sample.
+            The class of each sample; by default what the file of ``X`` holds.
         """
         return self._fit(X, y)
 
@@ -291,7 +309,10 @@ class StreamSelector(OnlineSelector):
             block = dataclasses.replace(block, names=None)
         if stream.measure is None:
             self._choose_measure([block], stream)
-        self._take(block, stream)
+        began = time.perf_counter()
+        for piece in _pieces(iter([block]), stream):
+            self._take(piece, self._prepare(piece, stream), stream)
+        stream.seconds += time.perf_counter() - began
         return self._last_decision(stream)
 
     def consume(self, source: Any, *, progress: bool | Observer = False) -> Self:
@@ -311,27 +332,33 @@ class StreamSelector(OnlineSelector):
             blocks = self._look_ahead(blocks, stream)
         n_before, n_new = stream.n_seen, source.n_features
         n_features = None if n_new is None else n_before + n_new
-        with observed(progress, type(self).__name__) as observe:
-            for block in blocks:
-                self._take(block, stream)
+        n_threads = count_threads(getattr(self, "n_jobs", None))
+        pieces = _pieces(blocks, stream)
+        began = time.perf_counter()
+        with (
+            observed(progress, type(self).__name__) as observe,
+            blas_threads(1),  # blocks are spread over threads, not products
+        ):
+            for piece, decide in prepared_ahead(
+                pieces, lambda piece: (piece, self._prepare(piece, stream)), n_threads
+            ):
+                self._take(piece, decide, stream)
+                stream.seconds += time.perf_counter() - began
                 if observe is not None:
                     n_kept = self._kept()[0].size
                     observe(Progress(stream.n_seen, n_features, n_kept))
+                began = time.perf_counter()
         return self
 
-    def _take(self, block: Block, stream: Stream) -> None:
-        """Decide about the features of one block."""
-        began = time.perf_counter()
-        block = dataclasses.replace(block, start=stream.n_seen)
-        if stream.is_sparse is None:
-            stream.is_sparse = block.is_sparse
-        for piece in in_storage(block, is_sparse=stream.is_sparse):
-            self._decide(piece, stream)
-            if piece.names is not None:
-                stream.names.add(piece.start, piece.names)
-                if stream.trace.level != "full":
-                    self._forget_names(stream, piece)
-        stream.seconds += time.perf_counter() - began
+    def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
+        """Decide about the features of a block, and keep their names."""
+        if piece.names is not None:
+            stream.names.check(piece.start, piece.names)
+        decide()
+        if piece.names is not None:
+            stream.names.add(piece.start, piece.names)
+            if stream.trace.level != "full":
+                self._forget_names(stream, piece)
 
     def _last_decision(self, stream: Stream) -> Decision:
         last, arrival = stream.last, stream.n_seen - 1
@@ -345,3 +372,14 @@ class StreamSelector(OnlineSelector):
             overlap=last.overlap,
             displaced=tuple(stream.names[gone] for gone in last.displaced),
         )
+
+
+def _pieces(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
+    """The blocks in the storage of the stream, positioned in it."""
+    arrival = stream.n_seen
+    for block in blocks:
+        if stream.is_sparse is None:
+            stream.is_sparse = block.is_sparse
+        placed = dataclasses.replace(block, start=arrival)
+        yield from in_storage(placed, is_sparse=stream.is_sparse)
+        arrival += block.n_columns

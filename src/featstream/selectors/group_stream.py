@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from featstream.engines import prepared_ahead
 from featstream.kernels.group_scan import (
-    ARRIVING_IS_FULL,
-    DONE,
-    KEPT_IS_FULL,
-    Arrivals,
+    Arriving,
     GroupOutcome,
-    close_group,
+    Workspace,
+    as_newcomers,
     scan_groups,
 )
-from featstream.kernels.pools import make_room, start_kept
-from featstream.kernels.scan import Kept, Rule
+from featstream.kernels.pools import (
+    fit_index,
+    make_room,
+    start_kept,
+    start_kept_for,
+)
+from featstream.kernels.rule import Rule
+from featstream.kernels.scan import Kept, Newcomers
 from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray
 from featstream.selectors.stream import Stream, in_storage
 from featstream.sources.groups import Batch
@@ -58,18 +61,7 @@ def score_ahead(
 ) -> Iterator[ScoredBatch]:
     """Encode and score groups in order; with several threads, some in advance."""
     placed = _place(batches, stream)
-    if n_threads == 1:
-        for batch in placed:
-            yield _score(batch, stream)
-        return
-    waiting: deque[Future[ScoredBatch]] = deque()
-    with ThreadPoolExecutor(n_threads) as pool:
-        for batch in placed:
-            waiting.append(pool.submit(_score, batch, stream))
-            if len(waiting) > n_threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    return prepared_ahead(placed, lambda batch: _score(batch, stream), n_threads)
 
 
 def _place(batches: Iterator[Batch], stream: Stream) -> Iterator[Batch]:
@@ -130,23 +122,22 @@ class GroupStream:
         Returns what became of their features, and earlier groups that left.
         """
         self.groups.check_new(batch.labels)
-        for piece in batch.pieces:
-            if piece.block.names is not None:
-                stream.names.add(piece.block.start, piece.block.names)
+        named = [p.block for p in batch.pieces if p.block.names is not None]
+        names = [name for block in named for name in block.names or ()]
+        stream.names.check(stream.n_seen, names)
         outcome = self._scan(batch, stream)
         stream.trace.extend(outcome.fate, batch.scores, outcome.witness)
         self._record(batch, outcome)
-        emptied = []
-        for gone, by in displacements(outcome):
-            stream.trace.mark(gone, Fate.DISPLACED, by)
-            label = self.groups.lose(gone)
-            if label is not None:
-                emptied.append(label)
-        return outcome, emptied
+        for block in named:
+            stream.names.add(block.start, block.names or ())
+        gone, by = displacements(outcome)
+        fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
+        stream.trace.mark(gone, fates, by)
+        return outcome, self.groups.lose(gone)
 
     def _scan(self, batch: ScoredBatch, stream: Stream) -> GroupOutcome:
         """Walk the relevant features of some groups through the kernel."""
-        measure, first, n_before = stream.measure, stream.n_seen, len(self.groups)
+        measure, first = stream.measure, stream.n_seen
         assert measure is not None
         kept_arrivals, _ = self.arrivals_and_scores()
         kept_ends = np.unique(self.groups.ends[self.groups.of(kept_arrivals)])
@@ -154,47 +145,50 @@ class GroupStream:
         n_relevant = sum(piece.relevant.size for piece in batch.pieces)
         n_events = kept_arrivals.size + n_relevant
         outcome = _new_outcome(first, int(batch.ends[-1]), n_events)
+        pieces = [piece for piece in batch.pieces if piece.relevant.size]
+        if not pieces:
+            return outcome
+        chosen = [measure.columns(p.encoded, p.relevant) for p in pieces]
+        arrivals = [piece.block.start + piece.relevant for piece in pieces]
+        group = np.searchsorted(ends, np.concatenate(arrivals), "right")
+        left = start_kept_for(chosen, np.flatnonzero(np.diff(group, prepend=-1)))
+        group = np.append(group, -1)
+        if self._kept is None:
+            self._kept = start_kept(chosen[0][0])
         how = (
             np.concatenate([kept_ends, ends]),
             self._rule,
             self._is_frozen,
             measure.scratch(is_sparse=bool(stream.is_sparse)),
-            outcome,
         )
-        arriving = None
-        for piece in batch.pieces:
-            if not piece.relevant.size:
-                continue
-            columns, column = measure.columns(piece.encoded, piece.relevant)
-            arrival = piece.block.start + piece.relevant
-            arrivals = Arrivals(
-                columns,
-                column,
-                piece.scores[piece.relevant],
-                arrival,
-                n_before + np.searchsorted(ends, arrival, "right"),
-            )
-            if self._kept is None:
-                self._kept = start_kept(columns)
-            if arriving is None:
-                arriving = start_kept(columns)
-            done, state = 0, KEPT_IS_FULL
-            while state != DONE:
-                done, state = scan_groups(arrivals, done, arriving, self._kept, *how)
-                if state == ARRIVING_IS_FULL:
-                    arriving = make_room(arriving, columns, column[done])
-                elif state == KEPT_IS_FULL:
-                    self._make_room(arriving, outcome)
-        if arriving is not None:
-            while close_group(arriving, self._kept, *how) != DONE:
-                self._make_room(arriving, outcome)
+        begin = 0
+        for piece, arrival, (columns, column) in zip(
+            pieces, arrivals, chosen, strict=True
+        ):
+            if not self._is_frozen:
+                self._kept = fit_index(self._kept)
+            scores = piece.scores[piece.relevant]
+            no_ceiling = np.empty((scores.size, 0), np.float32)
+            newcomers = Newcomers(columns, column, scores, arrival, no_ceiling)
+            own_group = group[begin : begin + scores.size + 1]
+            begin += scores.size
+            done = 0
+            while True:
+                arriving = Arriving(left, as_newcomers(left))
+                sets, work = (arriving, self._kept), _workspace(left, self._kept)
+                done = scan_groups(
+                    newcomers, own_group, done, *sets, *how, work, outcome
+                )
+                if done == scores.size:
+                    break
+                self._make_room(left, outcome)
         return outcome
 
-    def _make_room(self, arriving: Kept, outcome: GroupOutcome) -> None:
+    def _make_room(self, left: Kept, outcome: GroupOutcome) -> None:
         """Let the kept features grow by the next one of the arriving group."""
         assert self._kept is not None
-        slot = arriving.live[outcome.open[1]]
-        self._kept = make_room(self._kept, arriving.columns, slot)
+        slot, may_index = left.live[outcome.n_added[0]], not self._is_frozen
+        self._kept = make_room(self._kept, left.columns, slot, may_index=may_index)
 
     def _record(self, batch: ScoredBatch, outcome: GroupOutcome) -> None:
         """Note what became of the groups of a batch."""
@@ -208,11 +202,10 @@ class GroupStream:
         self.groups.extend(batch.labels, batch.ends - begins, fates, n_kept)
 
 
-def displacements(outcome: GroupOutcome) -> list[tuple[int, int]]:
+def displacements(outcome: GroupOutcome) -> tuple[IntArray, IntArray]:
     """Arrivals that left earlier groups, and the arrivals that caused it."""
     n_events = int(outcome.n_events[0])
-    gone, by = outcome.gone[:n_events].tolist(), outcome.gone_by[:n_events].tolist()
-    return list(zip(gone, by, strict=True))
+    return outcome.gone[:n_events], outcome.gone_by[:n_events]
 
 
 def decisions(
@@ -226,8 +219,8 @@ def decisions(
         piece.block.name(i) for piece in batch.pieces for i in range(piece.scores.size)
     ]
     displaced: dict[int, list[str]] = {}
-    for gone, by in displacements(outcome):
-        displaced.setdefault(by, []).append(stream.names[gone])
+    for gone, by in zip(*displacements(outcome), strict=True):
+        displaced.setdefault(int(by), []).append(stream.names[int(gone)])
     decided = []
     for i, (name, score) in enumerate(zip(own_names, batch.scores, strict=True)):
         arrival, witness = outcome.first + i, int(outcome.witness[i])
@@ -250,6 +243,11 @@ def decisions(
     return tuple(decided)
 
 
+def _workspace(*sets: Any) -> Workspace:
+    n_slots = max(kept.live.size for kept in sets)
+    return Workspace(np.zeros(n_slots, np.int64), np.zeros(n_slots, np.bool_))
+
+
 def _new_outcome(first: int, n_features: int, n_events: int) -> GroupOutcome:
     return GroupOutcome(
         first=first,
@@ -259,5 +257,5 @@ def _new_outcome(first: int, n_features: int, n_events: int) -> GroupOutcome:
         gone=np.zeros(n_events, np.int64),
         gone_by=np.zeros(n_events, np.int64),
         n_events=np.zeros(1, np.int64),
-        open=np.full(2, -1, np.int64),
+        n_added=np.full(1, -1, np.int64),
     )

@@ -8,9 +8,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
+from featstream.engines import count_threads
 from featstream.errors import DataError, ParameterError, printable
 from featstream.kernels.group_scan import GroupOutcome
 from featstream.progress import Observer, Progress, observed
@@ -287,12 +287,12 @@ class GroupSAOLA(OnlineSelector):
             group,
             Fate(int(self._state.groups.fates[-1])),
             decisions(scored, outcome, stream),
-            tuple(stream.names[gone] for gone, _ in displacements(outcome)),
+            tuple(stream.names[gone] for gone in displacements(outcome)[0].tolist()),
             tuple(emptied),
         )
 
     def _score(self, batches: Iterator[Batch], stream: Stream) -> Iterator[ScoredBatch]:
-        return score_ahead(batches, stream, effective_n_jobs(self.n_jobs))
+        return score_ahead(batches, stream, count_threads(self.n_jobs))
 
     def _decide(
         self, batch: ScoredBatch, stream: Stream
