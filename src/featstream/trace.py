@@ -284,14 +284,13 @@ class GroupTrace:
         self._number_of.update(zip(labels, range(begin, end), strict=True))
         self.labels.extend(labels)
 
-    def lose(self, arrival: int) -> Hashable | None:
-        """Note that a kept feature has left; its group's label if nothing else is."""
-        number = int(self.of(np.array([arrival]))[0])
-        self._n_kept[number] -= 1
-        if self._n_kept[number]:
-            return None
-        self._fates[number] = Fate.DISPLACED
-        return self.labels[number]
+    def lose(self, arrivals: IntArray) -> list[Hashable]:
+        """Note that kept features have left; the labels of groups now empty."""
+        numbers = self.of(arrivals)
+        np.subtract.at(self._n_kept, numbers, 1)
+        emptied = np.unique(numbers[self._n_kept[numbers] == 0])
+        self._fates[emptied] = Fate.DISPLACED
+        return [self.labels[number] for number in emptied]
 
     def counts(self) -> dict[str, int]:
         """How many groups met each fate."""

@@ -466,9 +466,11 @@ def test_gathering_costs_memory_for_the_group_alone():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 20_000)), rng.integers(0, 2, 200)
     selector = GroupSAOLA(measure=FisherZ(alpha=1e-4))
-    selector.fit(X[:, :100], y, groups=np.arange(100) % 20)
+    groups = np.arange(20_000) % 20
+    source = ArraySource(X, block_bytes=2**18)
+    selector.fit(source, y, groups=groups)  # compiles
     tracemalloc.start()
-    selector.fit(X, y, groups=np.arange(20_000) % 20)
+    selector.fit(source, y, groups=groups)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # A few groups, and the blocks in which they are read.

@@ -219,12 +219,23 @@ class SparseSource:
 
     def blocks_at(self, positions: IntArray) -> Iterator[Block]:
         """Yield the columns at these positions, in this order."""
-        for first in range(0, positions.size, self.block_columns):
-            chosen = positions[first : first + self.block_columns]
+        entries = np.cumsum(np.diff(self._csc.indptr)[positions], dtype=np.int64)
+        start = 0
+        while start < positions.size:
+            before = entries[start - 1] if start else 0
+            fitting = int(np.searchsorted(entries, before + MAX_ENTRIES, "right"))
+            stop = min(max(fitting, start + 1), start + self.block_columns)
+            chosen = positions[start:stop]
+            part = self._csc[:, chosen]
+            columns = SparseColumns(
+                part.indptr.astype(np.int64),
+                part.indices.astype(np.int32, copy=False),
+                part.data,
+                self.n_samples,
+            )
             names = None if self.names is None else [self.names[i] for i in chosen]
-            part = SparseSource(self._csc[:, chosen], names)
-            for block in part.blocks():
-                yield replace(block, start=first + block.start)
+            yield Block(columns, start, names)
+            start = stop
 
 
 class IteratorSource:

@@ -287,7 +287,7 @@ class GroupSAOLA(OnlineSelector):
             group,
             Fate(int(self._state.groups.fates[-1])),
             decisions(scored, outcome, stream),
-            tuple(stream.names[gone] for gone, _ in displacements(outcome)),
+            tuple(stream.names[gone] for gone in displacements(outcome)[0].tolist()),
             tuple(emptied),
         )
 
