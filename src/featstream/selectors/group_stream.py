@@ -127,15 +127,9 @@ class GroupStream:
         outcome = self._scan(batch, stream)
         stream.trace.extend(outcome.fate, batch.scores, outcome.witness)
         self._record(batch, outcome)
-        emptied = []
-        events = slice(0, int(outcome.n_events[0]))
-        gone, by = outcome.gone[events], outcome.gone_by[events]
+        gone, by = displacements(outcome)
         stream.trace.mark(gone, np.full(gone.size, Fate.DISPLACED, np.uint8), by)
-        for arrival in gone.tolist():
-            label = self.groups.lose(arrival)
-            if label is not None:
-                emptied.append(label)
-        return outcome, emptied
+        return outcome, self.groups.lose(gone)
 
     def _scan(self, batch: ScoredBatch, stream: Stream) -> GroupOutcome:
         """Walk the relevant features of some groups through the kernel."""
@@ -210,11 +204,10 @@ class GroupStream:
         self.groups.extend(batch.labels, batch.ends - begins, fates, n_kept)
 
 
-def displacements(outcome: GroupOutcome) -> list[tuple[int, int]]:
+def displacements(outcome: GroupOutcome) -> tuple[IntArray, IntArray]:
     """Arrivals that left earlier groups, and the arrivals that caused it."""
     n_events = int(outcome.n_events[0])
-    gone, by = outcome.gone[:n_events].tolist(), outcome.gone_by[:n_events].tolist()
-    return list(zip(gone, by, strict=True))
+    return outcome.gone[:n_events], outcome.gone_by[:n_events]
 
 
 def decisions(
@@ -228,8 +221,8 @@ def decisions(
         piece.block.name(i) for piece in batch.pieces for i in range(piece.scores.size)
     ]
     displaced: dict[int, list[str]] = {}
-    for gone, by in displacements(outcome):
-        displaced.setdefault(by, []).append(stream.names[gone])
+    for gone, by in zip(*displacements(outcome), strict=True):
+        displaced.setdefault(int(by), []).append(stream.names[int(gone)])
     decided = []
     for i, (name, score) in enumerate(zip(own_names, batch.scores, strict=True)):
         arrival, witness = outcome.first + i, int(outcome.witness[i])
