@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "OSFS",
     "SAOLA",
     "Decision",
+    "FastOSFS",
     "Fate",
     "FisherZ",
     "MutualInformation",
@@ -20,8 +22,10 @@ __all__ = [
 # Names are loaded when they are first used: the command line must not wait for
 # scikit-learn and numba to say how it is called.
 _HOMES = {
+    "OSFS": "selectors",
     "SAOLA": "selectors",
     "Decision": "protocols",
+    "FastOSFS": "selectors",
     "Fate": "protocols",
     "FisherZ": "measures",
     "MutualInformation": "measures",
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate
     from featstream.result import SelectionResult
-    from featstream.selectors import SAOLA
+    from featstream.selectors import OSFS, SAOLA, FastOSFS
     from featstream.sources import as_source
     from featstream.trace import Trace
 

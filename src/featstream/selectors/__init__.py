@@ -1,5 +1,5 @@
 """Selectors, online and batch."""
 
-from featstream.selectors.online import SAOLA
+from featstream.selectors.online import OSFS, SAOLA, FastOSFS
 
-__all__ = ["SAOLA"]
+__all__ = ["OSFS", "SAOLA", "FastOSFS"]

@@ -23,6 +23,7 @@ from featstream.progress import Observer, Progress, observed
 from featstream.protocols import (
     Block,
     BoolArray,
+    BoundMeasure,
     Decision,
     Fate,
     FloatArray,
@@ -98,15 +99,17 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         y : array of shape (n_samples,)
             The class of each sample, in the order of every feature's values.
         """
-        measure = resolve_measure(self.measure)
-        stream = Stream(y, Trace(self.trace))
-        if measure is None:
+        stream = Stream(y, Trace(self.trace), self._bind(y))
+        if stream.measure is None:
             as_labels(y)  # a bad target is an error now, not at the first feature
-        else:
-            stream.measure = measure.bind(y)
         self._stream = stream
         self._begin(stream)
         return self
+
+    def _bind(self, y: Any) -> BoundMeasure | None:
+        """The measure, bound to the target; None if the first features will tell."""
+        measure = resolve_measure(self.measure)
+        return None if measure is None else measure.bind(y)
 
     def update(self, values: Any, name: str | None = None) -> Decision:
         """Decide about one feature.
@@ -165,9 +168,13 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         return chain(first, blocks)
 
     def _choose_measure(self, blocks: list[Block], stream: Stream) -> None:
-        measure, reason = choose_measure(blocks, _LOOK_AHEAD)
+        measure, reason = self._propose(blocks)
         stream.measure = measure.bind(stream.y)
-        _LOG.info("measure='auto' took %r: %s", stream.measure.name, reason)
+        _LOG.info("'auto' took %r: %s", stream.measure.name, reason)
+
+    def _propose(self, blocks: list[Block]) -> tuple[Any, str]:
+        """A measure for a stream that begins with these blocks, and why."""
+        return choose_measure(blocks, _LOOK_AHEAD)
 
     def _take(self, block: Block, stream: Stream) -> None:
         """Decide about the features of one block."""
@@ -224,6 +231,13 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             return f"{name} is irrelevant: {relevance} does not pass the threshold."
         assert witness is not None
         other = printable(stream.names[witness])
+        return self._reason(arrival, fate, name, relevance, other)
+
+    def _reason(
+        self, arrival: int, fate: Fate, name: str, relevance: str, other: str
+    ) -> str:
+        """Why a relevant feature was dropped; ``other`` is its witness."""
+        trace = self._started().trace
         if fate is Fate.REDUNDANT:
             return (
                 f"{name} is redundant: {relevance} is below that of {other}, with "

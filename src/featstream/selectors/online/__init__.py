@@ -1,5 +1,6 @@
 """Selectors to which features arrive one by one, or in groups."""
 
+from featstream.selectors.online.osfs import OSFS, FastOSFS
 from featstream.selectors.online.saola import SAOLA
 
-__all__ = ["SAOLA"]
+__all__ = ["OSFS", "SAOLA", "FastOSFS"]

@@ -1,0 +1,103 @@
+"""The rivals of SAOLA as published, slow and obvious: the truth to be met."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import chain, combinations
+
+import numpy as np
+
+# Tests of conditional independence ----------------------------------------------
+
+
+def tables(a, b, given):
+    """The counts of (a, b) within each configuration of the given columns."""
+    found = {}
+    for row in zip(a, b, *given, strict=True):
+        found.setdefault(row[2:], Counter())[row[:2]] += 1
+    return list(found.values())
+
+
+def g_square(a, b, given=()):
+    total = 0.0
+    for table in tables(a, b, given):
+        n = sum(table.values())
+        rows, columns = Counter(), Counter()
+        for (p, q), count in table.items():
+            rows[p] += count
+            columns[q] += count
+        for (p, q), count in table.items():
+            total += 2 * count * math.log(count * n / (rows[p] * columns[q]))
+    return total
+
+
+def chi_square(a, b, given=()):
+    """Pearson's, with half a count off where fewer than ten are expected."""
+    total = 0.0
+    for table in tables(a, b, given):
+        n = sum(table.values())
+        rows, columns = Counter(), Counter()
+        for (p, q), count in table.items():
+            rows[p] += count
+            columns[q] += count
+        for p in rows:
+            for q in columns:
+                expected = rows[p] * columns[q] / n
+                gap = abs(table[p, q] - expected)
+                gap -= 0.5 if expected < 10 else 0.0
+                total += gap**2 / expected
+    return total
+
+
+def degrees(a, b, given=()):
+    df = (len(set(a)) - 1) * (len(set(b)) - 1)
+    for column in given:
+        df *= len(set(column))
+    return max(df, 1)
+
+
+def partial_correlation(a, b, given=()):
+    """Correlation of the residuals of two least squares fits on the given columns."""
+    design = np.column_stack([np.ones(len(a)), *given])
+    left, right = (
+        v - design @ np.linalg.lstsq(design, v, rcond=None)[0]
+        for v in (np.asarray(a, float), np.asarray(b, float))
+    )
+    scale = np.linalg.norm(left) * np.linalg.norm(right)
+    return 0.0 if scale == 0 else float(abs(left @ right) / scale)
+
+
+# OSFS and Fast-OSFS -------------------------------------------------------------
+
+
+def subsets(candidates, max_size):
+    return chain.from_iterable(
+        combinations(candidates, size) for size in range(1, max_size + 1)
+    )
+
+
+def osfs(n_features, is_relevant, separates, max_size=3, *, is_fast=False):
+    """Over a test of each feature, and one of a feature given a set of others."""
+
+    def is_redundant(feature, others, must=()):
+        return any(
+            separates(feature, given)
+            for given in subsets(others, max_size)
+            if set(must) <= set(given)
+        )
+
+    kept = []
+    for new in range(n_features):
+        if not is_relevant(new):
+            continue
+        if is_fast and is_redundant(new, kept):
+            continue
+        kept.append(new)
+        must = (new,) if is_fast else ()
+        for feature in list(kept):
+            if is_fast and feature == new:
+                continue
+            if is_redundant(feature, [k for k in kept if k != feature], must):
+                kept.remove(feature)
+    return kept

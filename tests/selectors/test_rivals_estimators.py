@@ -1,0 +1,15 @@
+"""Every rival is a scikit-learn selector."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from featstream import OSFS, FastOSFS
+
+pytestmark = pytest.mark.jit_only
+
+
+@parametrize_with_checks([OSFS(), FastOSFS()])
+def test_is_a_scikit_learn_estimator(estimator, check):
+    check(estimator)
