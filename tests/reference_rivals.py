@@ -101,3 +101,34 @@ def osfs(n_features, is_relevant, separates, max_size=3, *, is_fast=False):
             if is_redundant(feature, [k for k in kept if k != feature], must):
                 kept.remove(feature)
     return kept
+
+
+# Alpha-investing ----------------------------------------------------------------
+
+
+def squared_error(columns, y):
+    """Of the least squares fit of ``y`` on the columns, by a pseudo-inverse."""
+    if not columns:
+        return float(y @ y)
+    design = np.column_stack(columns)
+    return float(np.sum((y - design @ (np.linalg.pinv(design) @ y)) ** 2))
+
+
+def alpha_investing(X, y, *, start, first, wealth=0.5, payout=0.5):
+    """As published; ``start`` is the model's first columns, ``first`` the first index.
+
+    The count of features goes on from the number of columns before ``first``.
+    """
+    model, kept, n = list(start), [], len(y)
+    for i in range(first, X.shape[1]):
+        alpha = wealth / (2 * (i + 1))
+        before = squared_error(model, y)
+        after = squared_error([*model, X[:, i]], y)
+        p_value = 1.0 if before < 1e-18 else np.exp((after - before) * n / (2 * before))
+        if p_value < alpha:
+            model.append(X[:, i])
+            kept.append(i)
+            wealth += payout - alpha
+        else:
+            wealth -= alpha
+    return kept, wealth

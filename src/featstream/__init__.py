@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 __all__ = [
     "OSFS",
     "SAOLA",
+    "AlphaInvesting",
     "Decision",
     "FastOSFS",
     "Fate",
@@ -24,6 +25,7 @@ __all__ = [
 _HOMES = {
     "OSFS": "selectors",
     "SAOLA": "selectors",
+    "AlphaInvesting": "selectors",
     "Decision": "protocols",
     "FastOSFS": "selectors",
     "Fate": "protocols",
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate
     from featstream.result import SelectionResult
-    from featstream.selectors import OSFS, SAOLA, FastOSFS
+    from featstream.selectors import OSFS, SAOLA, AlphaInvesting, FastOSFS
     from featstream.sources import as_source
     from featstream.trace import Trace
 

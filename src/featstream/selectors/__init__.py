@@ -1,5 +1,5 @@
 """Selectors, online and batch."""
 
-from featstream.selectors.online import OSFS, SAOLA, FastOSFS
+from featstream.selectors.online import OSFS, SAOLA, AlphaInvesting, FastOSFS
 
-__all__ = ["OSFS", "SAOLA", "FastOSFS"]
+__all__ = ["OSFS", "SAOLA", "AlphaInvesting", "FastOSFS"]

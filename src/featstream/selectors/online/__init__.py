@@ -1,6 +1,7 @@
 """Selectors to which features arrive one by one, or in groups."""
 
+from featstream.selectors.online.alpha_investing import AlphaInvesting
 from featstream.selectors.online.osfs import OSFS, FastOSFS
 from featstream.selectors.online.saola import SAOLA
 
-__all__ = ["OSFS", "SAOLA", "FastOSFS"]
+__all__ = ["OSFS", "SAOLA", "AlphaInvesting", "FastOSFS"]
