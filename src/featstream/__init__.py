@@ -13,6 +13,7 @@ __all__ = [
     "FastOSFS",
     "Fate",
     "FisherZ",
+    "Grafting",
     "MutualInformation",
     "SelectionResult",
     "SymmetricalUncertainty",
@@ -30,6 +31,7 @@ _HOMES = {
     "FastOSFS": "selectors",
     "Fate": "protocols",
     "FisherZ": "measures",
+    "Grafting": "selectors",
     "MutualInformation": "measures",
     "SelectionResult": "result",
     "SymmetricalUncertainty": "measures",
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate
     from featstream.result import SelectionResult
-    from featstream.selectors import OSFS, SAOLA, AlphaInvesting, FastOSFS
+    from featstream.selectors import OSFS, SAOLA, AlphaInvesting, FastOSFS, Grafting
     from featstream.sources import as_source
     from featstream.trace import Trace
 

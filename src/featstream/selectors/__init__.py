@@ -1,5 +1,11 @@
 """Selectors, online and batch."""
 
-from featstream.selectors.online import OSFS, SAOLA, AlphaInvesting, FastOSFS
+from featstream.selectors.online import (
+    OSFS,
+    SAOLA,
+    AlphaInvesting,
+    FastOSFS,
+    Grafting,
+)
 
-__all__ = ["OSFS", "SAOLA", "AlphaInvesting", "FastOSFS"]
+__all__ = ["OSFS", "SAOLA", "AlphaInvesting", "FastOSFS", "Grafting"]

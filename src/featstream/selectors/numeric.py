@@ -13,9 +13,10 @@ from featstream.measures.checks import (
     complain_of_values,
     to_kernel_dtype,
 )
+from featstream.measures.target import Labels
 from featstream.protocols import Block, BoolArray, FloatArray, SparseColumns
 
-__all__ = ["as_numeric", "check_number", "dense_column"]
+__all__ = ["as_numeric", "check_number", "class_indicators", "dense_column"]
 
 _LARGEST = 1e150
 """Squares beyond this overflow."""
@@ -65,6 +66,20 @@ def dense_column(columns: NDArray[Any] | SparseColumns, j: int) -> FloatArray:
         column[columns.rows[stored]] = columns.values[stored]
         return column
     return columns[:, j].astype(np.float64)
+
+
+def class_indicators(labels: Labels) -> FloatArray:
+    """One column for two classes, otherwise one for each, whatever their names.
+
+    Of two classes it is the rarer one, or that of the first row; several come in the
+    order of their first rows.
+    """
+    codes, counts = labels.codes, labels.counts
+    if counts.size == 2:
+        chosen = codes[0] if counts[0] == counts[1] else counts.argmin()
+        return np.asarray(codes == chosen, dtype=np.float64)[:, None]
+    first = np.unique(codes, return_index=True)[1]
+    return np.equal.outer(codes, np.argsort(first)).astype(np.float64)
 
 
 def check_number(

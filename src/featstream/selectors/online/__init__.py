@@ -1,7 +1,8 @@
 """Selectors to which features arrive one by one, or in groups."""
 
 from featstream.selectors.online.alpha_investing import AlphaInvesting
+from featstream.selectors.online.grafting import Grafting
 from featstream.selectors.online.osfs import OSFS, FastOSFS
 from featstream.selectors.online.saola import SAOLA
 
-__all__ = ["OSFS", "SAOLA", "AlphaInvesting", "FastOSFS"]
+__all__ = ["OSFS", "SAOLA", "AlphaInvesting", "FastOSFS", "Grafting"]

@@ -20,7 +20,12 @@ from featstream.protocols import (
     SparseColumns,
 )
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.numeric import as_numeric, check_number, dense_column
+from featstream.selectors.numeric import (
+    as_numeric,
+    check_number,
+    class_indicators,
+    dense_column,
+)
 from featstream.selectors.stream import LastDecision, Stream
 from featstream.trace import TraceLevel
 
@@ -298,12 +303,9 @@ def _responses(y: Any, target: str) -> tuple[FloatArray, int]:
     if target == "numeric":
         return as_numbers(y)[:, None], 1
     labels = as_labels(y)
-    if labels.classes.size == 2:
-        return _rarer_class(labels.codes, labels.counts)[:, None], 1
-    # By first appearance: the names of the classes must not matter.
-    first = [int(np.argmax(labels.codes == c)) for c in range(labels.classes.size)]
-    order = np.argsort(first)
-    indicators = np.equal.outer(labels.codes, order) / np.sqrt(labels.counts[order])
+    indicators = class_indicators(labels)
+    if labels.classes.size > 2:
+        indicators = indicators / np.sqrt(indicators.sum(axis=0))
     return indicators, labels.classes.size - 1
 
 
@@ -314,10 +316,4 @@ def _two_classes(y: Any) -> FloatArray:
             f"loss='logistic' of AlphaInvesting is for two classes, and y has "
             f"{labels.classes.size}. Use loss='linear'."
         )
-    return _rarer_class(labels.codes, labels.counts)
-
-
-def _rarer_class(codes: Any, counts: IntArray) -> FloatArray:
-    """Indicator of the rarer class, or of that of the first row, whatever its name."""
-    chosen = codes[0] if counts[0] == counts[1] else counts.argmin()
-    return np.asarray(codes == chosen, dtype=np.float64)
+    return class_indicators(labels)[:, 0]
