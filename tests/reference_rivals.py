@@ -132,3 +132,20 @@ def alpha_investing(X, y, *, start, first, wealth=0.5, payout=0.5):
         else:
             wealth -= alpha
     return kept, wealth
+
+
+# OFS ----------------------------------------------------------------------------
+
+
+def ofs(X, y, n_kept, step=0.2, regularization=0.01):
+    """Algorithm 2 for classes -1 and +1: weights and mistakes."""
+    w, mistakes = np.zeros(X.shape[1]), 0
+    for x, sign in zip(X, y, strict=True):
+        margin = sign * (w @ x)
+        mistakes += margin <= 0
+        w = (1 - regularization * step) * w
+        if margin <= 1:
+            w = w + step * sign * x
+            w = w * min(1.0, 1 / np.sqrt(regularization) / np.linalg.norm(w))
+            w[np.argsort(-np.abs(w), kind="stable")[n_kept:]] = 0.0
+    return w, mistakes

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "OFS",
     "OSFS",
     "SAOLA",
     "AlphaInvesting",
@@ -24,6 +25,7 @@ __all__ = [
 # Names are loaded when they are first used: the command line must not wait for
 # scikit-learn and numba to say how it is called.
 _HOMES = {
+    "OFS": "selectors",
     "OSFS": "selectors",
     "SAOLA": "selectors",
     "AlphaInvesting": "selectors",
@@ -43,7 +45,14 @@ if TYPE_CHECKING:
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate
     from featstream.result import SelectionResult
-    from featstream.selectors import OSFS, SAOLA, AlphaInvesting, FastOSFS, Grafting
+    from featstream.selectors import (
+        OFS,
+        OSFS,
+        SAOLA,
+        AlphaInvesting,
+        FastOSFS,
+        Grafting,
+    )
     from featstream.sources import as_source
     from featstream.trace import Trace
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from featstream import OSFS, AlphaInvesting, FastOSFS, Grafting
+from featstream import OFS, OSFS, AlphaInvesting, FastOSFS, Grafting
 
 pytestmark = pytest.mark.jit_only
 
 
-@parametrize_with_checks([OSFS(), FastOSFS(), AlphaInvesting(), Grafting()])
+@parametrize_with_checks([OSFS(), FastOSFS(), AlphaInvesting(), Grafting(), OFS()])
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)

@@ -1,6 +1,7 @@
 """Selectors, online and batch."""
 
 from featstream.selectors.online import (
+    OFS,
     OSFS,
     SAOLA,
     AlphaInvesting,
@@ -8,4 +9,4 @@ from featstream.selectors.online import (
     Grafting,
 )
 
-__all__ = ["OSFS", "SAOLA", "AlphaInvesting", "FastOSFS", "Grafting"]
+__all__ = ["OFS", "OSFS", "SAOLA", "AlphaInvesting", "FastOSFS", "Grafting"]

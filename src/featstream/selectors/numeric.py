@@ -16,7 +16,13 @@ from featstream.measures.checks import (
 from featstream.measures.target import Labels
 from featstream.protocols import Block, BoolArray, FloatArray, SparseColumns
 
-__all__ = ["as_numeric", "check_number", "class_indicators", "dense_column"]
+__all__ = [
+    "as_numeric",
+    "check_count",
+    "check_number",
+    "class_indicators",
+    "dense_column",
+]
 
 _LARGEST = 1e150
 """Squares beyond this overflow."""
@@ -99,3 +105,12 @@ def check_number(
             f"`{name}` of {owner} must be a {sort} number. Got {value!r}."
         )
     return float(value)
+
+
+def check_count(value: Any, name: str, owner: str) -> int:
+    """A whole number of at least 1."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ParameterError(
+            f"`{name}` of {owner} must be an integer of at least 1. Got {value!r}."
+        )
+    return int(value)

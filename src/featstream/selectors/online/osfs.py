@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from featstream.errors import FeatstreamWarning, ParameterError, printable
+from featstream.errors import FeatstreamWarning, printable
 from featstream.kernels.osfs import Candidates, KeptSet, Outcome, take
 from featstream.kernels.subsets import CUT, N_TESTS, N_UNRELIABLE
 from featstream.measures import (
@@ -20,6 +20,7 @@ from featstream.measures import (
 from featstream.measures.conditional import BoundTest, resolve_test
 from featstream.protocols import Block, BoundMeasure, Fate, FloatArray, IntArray
 from featstream.selectors.base import StreamSelector
+from featstream.selectors.numeric import check_count
 from featstream.selectors.stream import LastDecision, Stream
 from featstream.trace import TraceLevel
 
@@ -93,10 +94,10 @@ class _ConditionalSelector(StreamSelector):
 
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
-        self._limit = _check_count(self.max_condition, "max_condition", owner)
+        self._limit = check_count(self.max_condition, "max_condition", owner)
         self._budget = np.iinfo(np.int64).max
         if self.max_tests is not None:
-            self._budget = _check_count(self.max_tests, "max_tests", owner)
+            self._budget = check_count(self.max_tests, "max_tests", owner)
         self._state: KeptSet | None = None
         self._tally = np.zeros(4, np.int64)
         self._separators = Separators(self._limit)
@@ -352,11 +353,3 @@ def _grow(kept: KeptSet, test: BoundTest) -> KeptSet:
     for old, new in zip(kept[1:], larger[1:], strict=True):
         new[tuple(map(slice, old.shape))] = old
     return larger
-
-
-def _check_count(value: Any, name: str, owner: str) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ParameterError(
-            f"`{name}` of {owner} must be an integer of at least 1. Got {value!r}."
-        )
-    return int(value)
