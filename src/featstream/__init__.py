@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "OFS",
+    "OGFS",
     "OSFS",
     "SAOLA",
     "AlphaInvesting",
@@ -26,6 +27,7 @@ __all__ = [
 # scikit-learn and numba to say how it is called.
 _HOMES = {
     "OFS": "selectors",
+    "OGFS": "selectors",
     "OSFS": "selectors",
     "SAOLA": "selectors",
     "AlphaInvesting": "selectors",

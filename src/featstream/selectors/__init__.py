@@ -2,6 +2,7 @@
 
 from featstream.selectors.online import (
     OFS,
+    OGFS,
     OSFS,
     SAOLA,
     AlphaInvesting,
@@ -9,4 +10,4 @@ from featstream.selectors.online import (
     Grafting,
 )
 
-__all__ = ["OFS", "OSFS", "SAOLA", "AlphaInvesting", "FastOSFS", "Grafting"]
+__all__ = ["OFS", "OGFS", "OSFS", "SAOLA", "AlphaInvesting", "FastOSFS", "Grafting"]
