@@ -1,4 +1,4 @@
-"""Errors and warnings: what is wrong, what was found, what to do next.
+"""Errors: what is wrong, what was found, what to do next.
 
 Every error derives from `FeatstreamError` *and* from the builtin that fits, so
 that ``except ValueError`` keeps working.
@@ -10,10 +10,12 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
+    "ComplexDataError",
     "DataError",
     "DataTypeError",
     "FeatstreamError",
-    "FeatstreamWarning",
+    "MissingExtraError",
+    "MissingFileError",
     "NotStartedError",
     "ParameterError",
     "RunError",
@@ -38,16 +40,24 @@ class DataTypeError(FeatstreamError, TypeError):
     """The data, or the target, are of a kind that cannot be used."""
 
 
+class ComplexDataError(DataTypeError, DataError):
+    """Complex numbers: a TypeError to us, a ValueError to scikit-learn's checks."""
+
+
+class MissingFileError(FeatstreamError, FileNotFoundError):
+    """There is no such file."""
+
+
+class MissingExtraError(FeatstreamError, ImportError):
+    """Something needs a package that is not installed."""
+
+
 class NotStartedError(FeatstreamError, AttributeError, ValueError):
     """A stream was used before ``start(y)`` or ``fit(X, y)``."""
 
 
 class RunError(FeatstreamError, ValueError):
     """A saved run cannot be read, or does not fit what is asked of it."""
-
-
-class FeatstreamWarning(UserWarning):
-    """Something worth knowing, said once per stream."""
 
 
 def printable(text: object, *, limit: int = 80) -> str:

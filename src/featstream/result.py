@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,13 @@ class SelectionResult:
             ],
         }
 
+    def ranked(self) -> list[tuple[str, int, float]]:
+        """Name, index and relevance of the selected features, the best first."""
+        order = np.argsort(-self.scores, kind="stable")
+        return [
+            (self.names[i], int(self.indices[i]), float(self.scores[i])) for i in order
+        ]
+
     def to_frame(self, backend: str = "pandas") -> Any:
         """The selected features as a data frame, the most relevant first.
 
@@ -95,10 +104,19 @@ class SelectionResult:
         """
         import narwhals as nw
 
-        order = np.argsort(-self.scores, kind="stable")
+        names, indices, scores = zip(*self.ranked(), strict=True) if self else ((),) * 3
         columns: dict[str, Any] = {
-            "feature": [self.names[i] for i in order],
-            "index": self.indices[order].tolist(),
-            "relevance": self.scores[order].tolist(),
+            "feature": list(names),
+            "index": list(indices),
+            "relevance": list(scores),
         }
         return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the selected features, the most relevant first."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["feature", "index", "relevance"])
+            writer.writerows(
+                (name, index, repr(score)) for name, index, score in self.ranked()
+            )

@@ -94,12 +94,17 @@ class Trace:
             self._arrivals[begin:end] = first + chosen
         self._size = end
 
-    def mark(self, arrival: int, fate: int, witness: int) -> None:
-        """Change the fate of a feature that was kept."""
-        if self.level is not None:
-            position = self._position(arrival)
-            self._records[position]["fate"] = fate
-            self._records[position]["witness"] = witness
+    def mark(
+        self, arrivals: IntArray, fates: NDArray[np.uint8], witnesses: IntArray
+    ) -> None:
+        """Change the fates of features that were kept."""
+        if self.level is None:
+            return
+        positions = arrivals
+        if self.level == "kept":
+            positions = np.searchsorted(self.arrivals, arrivals)
+        self._records["fate"][positions] = fates
+        self._records["witness"][positions] = witnesses
 
     def restore(self, n_seen: int, records: NDArray[Any], arrivals: IntArray) -> None:
         """Take over what was recorded before."""
@@ -195,16 +200,16 @@ class Names:
     def __len__(self) -> int:
         return len(self._name_of)
 
-    def add(self, first: int, names: Sequence[str]) -> None:
-        """Name consecutive features; a name that is taken is an error."""
-        before = len(self._arrival_of)
-        arrivals = range(first, first + len(names))
-        taken = self._arrival_of.keys() & set(names)
-        if taken or len(set(names)) != len(names):
+    def check(self, first: int, names: Sequence[str]) -> None:
+        """A name that is taken is an error; checked before anything is decided."""
+        if len(set(names)) != len(names) or self._arrival_of.keys() & set(names):
             raise self._duplicate(first, names)
+
+    def add(self, first: int, names: Sequence[str]) -> None:
+        """Name consecutive features."""
+        arrivals = range(first, first + len(names))
         self._arrival_of.update(zip(names, arrivals, strict=True))
         self._name_of.update(zip(arrivals, names, strict=True))
-        assert len(self._arrival_of) == before + len(names)
 
     def forget(self, arrival: int) -> None:
         """Drop the name of a feature that is not recorded."""

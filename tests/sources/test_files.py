@@ -154,8 +154,8 @@ BAD_FILES = {
     "empty.npz": (lambda path: path.write_bytes(b""), None, "its first bytes are not"),
     "junk.parquet": (lambda path: path.write_bytes(b"junk"), None, "Parquet"),
     "empty.csv": (lambda path: path.write_bytes(b""), None, "Empty CSV file"),
-    "bad.svm": (lambda path: path.write_text("1 1:x\n"), None, "could not convert"),
-    "junk.svm.gz": (lambda path: path.write_bytes(b"junk"), None, "gzipped"),
+    "bad.svm": (lambda path: path.write_text("1 1:x\n"), None, "is not a number"),
+    "cut.svm.gz": (lambda path: path.write_bytes(b"\x1f\x8bjunk"), None, "gz"),
     "format.npz": (
         lambda path: np.savez(path, **{**sparse_parts("X_"), "X_format": "zzz"}),
         None,
@@ -212,8 +212,8 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
     with pytest.raises(ParameterError) as caught:
         open_dataset(path)
     assert str(caught.value).endswith(
-        "is from its suffix '.xls'. Known: .npy, .npz, .csv, .parquet, .svm, "
-        ".svmlight, .libsvm, .txt; text also as .gz."
+        "is from its suffix '.xls'. Known: .cols, .npy, .npz, .csv, .parquet, .svm, "
+        ".svmlight, .libsvm, .txt; text also as .gz, .xz or .bz2."
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
+from numpy.typing import NDArray
 
-from featstream.kernels._jit import jit
+from featstream.kernels._jit import LEAN, lean
+from featstream.protocols import IntArray
 
-__all__ = ["count_common", "count_ones", "n_words", "unpack"]
+__all__ = ["count_common", "pack", "unpack"]
 
 
 def _ones(word):
@@ -24,26 +28,35 @@ def _ctpop(typingctx, word):
     return types.uint64(types.uint64), codegen
 
 
-@overload(_ones)
+@overload(_ones, jit_options=LEAN)
 def _ones_compiled(word):
     return lambda word: np.int64(_ctpop(np.uint64(word)))
 
 
-def n_words(n_rows: int) -> int:
-    """Number of 64-bit words that hold one bit for each row."""
-    return (n_rows + 63) // 64
+def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntArray]:
+    """Bit planes of columns of codes, one row a column, and the size of each plane.
+
+    The planes of a column, for its codes 1, 2, …, follow one another.
+
+    >>> planes, sizes = pack(np.array([[0, 1, 2, 1]], np.uint8), np.array([3]))
+    >>> [f"{int(plane[0]):04b}" for plane in planes], sizes.tolist()
+    (['1010', '0100'], [2, 1])
+    """
+    n_planes = arity - 1
+    last = np.cumsum(n_planes)
+    n = codes.shape[1]
+    bits = np.zeros((int(last[-1]) if last.size else 0, (n + 63) // 64 * 8), np.uint8)
+    for code in range(1, int(arity.max(initial=1))):
+        having = np.flatnonzero(n_planes >= code)
+        rows = codes if having.size == arity.size else codes[having]
+        is_set = rows if code == 1 == n_planes.max() else rows == code
+        packed = np.packbits(is_set, axis=1, bitorder="little")
+        bits[(last - n_planes)[having] + code - 1, : packed.shape[1]] = packed
+    planes = bits.view(np.uint64)
+    return planes, np.bitwise_count(planes).sum(axis=1, dtype=np.int64)
 
 
-@jit
-def count_ones(plane):
-    """Number of rows set in a plane."""
-    total = 0
-    for w in range(plane.size):
-        total += _ones(plane[w])
-    return total
-
-
-@jit
+@lean
 def count_common(a, b):
     """Number of rows set in both of two planes."""
     total = 0
@@ -52,7 +65,7 @@ def count_common(a, b):
     return total
 
 
-@jit
+@lean
 def unpack(planes, codes):
     """Write the codes that the planes spell: plane p stands for code p + 1."""
     codes[:] = 0

@@ -17,8 +17,6 @@ __all__ = [
     "code_dense",
     "code_sparse",
     "find_bad",
-    "pack_codes",
-    "pack_small",
     "summarise_dense",
     "summarise_sparse",
 ]
@@ -60,35 +58,6 @@ def summarise_dense(block, low, high, is_whole, is_missing, is_infinite):
         is_infinite[j] = smallest == -np.inf or largest == np.inf
         if is_infinite[j] and missing:
             is_infinite[j] = find_bad(column.astype(np.float64))[2] >= 0
-
-
-@jit
-def pack_small(block, which, low, arity, is_missing, first_plane, planes, plane_count):
-    """Bit planes of columns of whole numbers in a small range."""
-    n = block.shape[0]
-    for k in range(which.size):
-        column, j = block[:, which[k]], which[k]
-        first, smallest = first_plane[j], low[j]
-        for i in range(n):
-            value = np.float64(column[i])
-            if is_missing[j] and np.isnan(value):
-                code = arity[j] - 1
-            else:
-                code = np.int64(value - smallest)
-            if code > 0:
-                bit = np.uint64(1) << np.uint64(i & 63)
-                planes[first + code - 1, i >> 6] |= bit
-                plane_count[first + code - 1] += 1
-
-
-@jit
-def pack_codes(codes, planes, plane_count):
-    """Bit planes of one column of codes."""
-    for i in range(codes.size):
-        if codes[i] > 0:
-            bit = np.uint64(1) << np.uint64(i & 63)
-            planes[codes[i] - 1, i >> 6] |= bit
-            plane_count[codes[i] - 1] += 1
 
 
 @jit

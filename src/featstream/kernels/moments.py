@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import jit
+from featstream.kernels._jit import jit, lean
 
 __all__ = [
     "LANES",
@@ -26,10 +26,11 @@ __all__ = [
     "SparseMoments",
     "correlate_dense",
     "correlate_sparse",
-    "deviate_dense",
     "deviate_sparse",
     "eta",
     "moment_scratch",
+    "standardise",
+    "standardise_row",
     "sum_dense",
     "sum_sparse",
 ]
@@ -38,11 +39,18 @@ LANES = 64
 
 
 class DenseMoments(NamedTuple):
-    """Continuous columns as deviations from their pivots, one row a column."""
+    """Continuous columns, one row a column, as they are or as deviations.
+
+    The deviations of column ``i`` are ``values[i] - pivot[i]``. Kept columns
+    also have ``unit``, the same centred, of length one, and in single precision:
+    the product of two is near their correlation, at a fraction of the cost.
+    """
 
     total: np.ndarray
     norm: np.ndarray
+    pivot: np.ndarray
     values: np.ndarray
+    unit: np.ndarray
 
 
 class SparseMoments(NamedTuple):
@@ -78,7 +86,7 @@ def moment_scratch(n_rows: int, *, is_sparse: bool) -> MomentScratch:
     return MomentScratch(np.zeros(LANES), np.zeros(n_rows if is_sparse else 0))
 
 
-@jit
+@lean
 def _fold(lanes):
     """Add the lanes pairwise, in place and in a fixed order."""
     half = LANES // 2
@@ -89,23 +97,24 @@ def _fold(lanes):
     return lanes[0]
 
 
-@jit
-def _dot(a, b, lanes):
-    """Sum of products in the fixed order."""
+@lean
+def _dot(a, pivot_a, b, pivot_b, lanes):
+    """Sum of products of deviations in the fixed order."""
     n = a.size
     lanes[:] = 0.0
     whole = n - n % LANES
     for start in range(0, whole, LANES):
         left, right = a[start : start + LANES], b[start : start + LANES]
         for k in range(LANES):
-            lanes[k] += left[k] * right[k]
-    left, right = a[whole:], b[whole:]
+            deviation = np.float64(left[k]) - pivot_a
+            lanes[k] += deviation * (np.float64(right[k]) - pivot_b)
     for k in range(n - whole):
-        lanes[k] += left[k] * right[k]
+        deviation = np.float64(a[whole + k]) - pivot_a
+        lanes[k] += deviation * (np.float64(b[whole + k]) - pivot_b)
     return _fold(lanes)
 
 
-@jit
+@lean
 def median_of_three(a, b, c):
     """The middle one: a typical value of a column, even with an odd first row."""
     return max(min(a, b), min(max(a, b), c))
@@ -120,41 +129,51 @@ def sum_dense(block, weights, pivots, totals, squares, products):
     infinity in a column makes its ``squares`` NaN or infinite.
     """
     n, m = block.shape
-    n_targets = weights.shape[0]
-    sums, powers = np.empty(LANES), np.empty(LANES)
-    cross = np.empty((n_targets, LANES))
+    whole = n - n % LANES
+    sums, powers, cross = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     for j in range(m):
         column = block[:, j]
         pivot = np.float64(median_of_three(column[0], column[n // 2], column[n - 1]))
-        sums[:] = 0.0
-        powers[:] = 0.0
-        cross[:] = 0.0
-        for start in range(0, n, LANES):
-            size = min(LANES, n - start)
-            piece = column[start : start + size]
-            for k in range(size):
-                deviation = np.float64(piece[k]) - pivot
+        pivots[j] = pivot
+        for t in range(weights.shape[0]):
+            weight = weights[t]
+            sums[:] = 0.0
+            powers[:] = 0.0
+            cross[:] = 0.0
+            for start in range(0, whole, LANES):
+                piece = column[start : start + LANES]
+                weights_here = weight[start : start + LANES]
+                for k in range(LANES):
+                    deviation = np.float64(piece[k]) - pivot
+                    sums[k] += deviation
+                    powers[k] += deviation * deviation
+                    cross[k] += deviation * weights_here[k]
+            for k in range(n - whole):
+                deviation = np.float64(column[whole + k]) - pivot
                 sums[k] += deviation
                 powers[k] += deviation * deviation
-            for t in range(n_targets):
-                weight, lanes = weights[t, start : start + size], cross[t]
-                for k in range(size):
-                    lanes[k] += (np.float64(piece[k]) - pivot) * weight[k]
-        pivots[j] = pivot
+                cross[k] += deviation * weight[whole + k]
+            products[t, j] = _fold(cross)
         totals[j] = _fold(sums)
         squares[j] = _fold(powers)
-        for t in range(n_targets):
-            products[t, j] = _fold(cross[t])
 
 
-@jit
-def deviate_dense(block, which, pivots, values):
-    """Write the deviations of the chosen columns, one row a column."""
+@lean
+def standardise_row(columns, i, out):
+    """Write a dense column centred, of length one, in single precision."""
+    row = columns.values[i]
+    n = row.size
+    mean = columns.pivot[i] + columns.total[i] / n
+    scale = np.sqrt(np.float64(n)) / columns.norm[i]
+    for r in range(n):
+        out[r] = (np.float64(row[r]) - mean) * scale
+
+
+@lean
+def standardise(columns, which, unit):
+    """Write the chosen columns in that form."""
     for k in range(which.size):
-        j = which[k]
-        column, row, pivot = block[:, j], values[k], pivots[j]
-        for i in range(row.size):
-            row[i] = np.float64(column[i]) - pivot
+        standardise_row(columns, which[k], unit[k])
 
 
 @jit
@@ -207,15 +226,15 @@ def deviate_sparse(indptr, rows, values, which, pivots, offset, out_rows, out_va
             out_values[offset[k] + e] = np.float64(values[start + e]) - pivots[j]
 
 
-@jit
+@lean
 def correlate_dense(a, i, b, j, scratch):
     """Absolute correlation of two dense columns."""
     left, right = a.values[i], b.values[j]
-    product = _dot(left, right, scratch.lanes)
+    product = _dot(left, a.pivot[i], right, b.pivot[j], scratch.lanes)
     return abs(left.size * product - a.total[i] * b.total[j]) / (a.norm[i] * b.norm[j])
 
 
-@jit
+@lean
 def correlate_sparse(a, i, b, j, scratch):
     """Absolute correlation of two sparse columns, in time of those stored in ``b``.
 

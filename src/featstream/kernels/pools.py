@@ -7,30 +7,62 @@ from typing import Any
 import numpy as np
 
 from featstream.kernels._jit import jit
+from featstream.kernels.index import empty_index, no_index
 from featstream.kernels.moments import DenseMoments, SparseMoments
 from featstream.kernels.scan import Kept
-from featstream.kernels.storage import copy_column
+from featstream.kernels.storage import copy_column, register
 from featstream.kernels.tables import DenseTables, SparseTables
 
-__all__ = ["make_room", "start_kept"]
+__all__ = ["fit_index", "make_room", "start_kept"]
 
 Columns = DenseTables | SparseTables | DenseMoments | SparseMoments
 
 _GROWTH = 1.5
 _FEW = 16
+_LONG_WALK = 2000
 
 
-def start_kept(columns: Columns, capacity: int = _FEW) -> Kept:
+def start_kept(columns: Columns) -> Kept:
     """An empty kept set for columns of this storage."""
-    return _allocate(columns, capacity, (0, 0))
+    return _allocate(columns, _FEW, (0, 0), has_index=False)
 
 
-def make_room(kept: Kept, columns: Columns, i: int) -> Kept:
-    """A copy without what has left, and with room for column ``i`` and more."""
+def make_room(kept: Kept, columns: Columns, i: int, *, may_index: bool = True) -> Kept:
+    """A copy without what has left, and with room for column ``i`` and more.
+
+    It has an inverted index if walks have become long.
+    """
+    has_index = may_index and _wants_index(kept)
+    return _rebuild(kept, columns, _demand(columns, [i])[:, 0], has_index=has_index)
+
+
+def fit_index(kept: Kept) -> Kept:
+    """The same with an inverted index if walks have become long, without if short."""
+    has_index = _wants_index(kept)
+    if has_index == (kept.lookup.head.size > 0):
+        return kept
+    return _rebuild(kept, kept.columns, np.zeros(2, int), has_index=has_index)
+
+
+def _wants_index(kept: Kept) -> bool:
+    """Whether an index would pay: it costs upkeep for each feature that is kept.
+
+    That is so when a plain walk reads some thousand entries. What has an index
+    keeps it until walks are much shorter.
+    """
+    if not isinstance(kept.columns, SparseTables | SparseMoments):
+        return False
+    entries_read = kept.lookup.pace[0] * kept.used[0] / max(1, int(kept.size[1]))
+    has_index = kept.lookup.head.size > 0
+    return bool(entries_read > (_LONG_WALK / 4 if has_index else _LONG_WALK))
+
+
+def _rebuild(kept: Kept, like: Columns, extra: np.ndarray, *, has_index: bool) -> Kept:
     live = kept.live[: kept.size[0]]
-    held = _demand(kept.columns, live).sum(axis=1) + _demand(columns, [i])[:, 0]
+    held = _demand(kept.columns, live).sum(axis=1) + extra
     n_slots = max(_FEW, int(_GROWTH * (live.size + 1)) + 1)
-    larger = _allocate(columns, n_slots, (int(held[0]), int(held[1])))
+    demand = int(held[0]), int(held[1])
+    larger = _allocate(like, n_slots, demand, has_index=has_index)
     _repack(kept, larger)
     return larger
 
@@ -50,10 +82,13 @@ def _demand(columns: Columns, which: Any) -> np.ndarray:
     return np.stack([nothing, nothing])
 
 
-def _allocate(like: Columns, n_slots: int, demand: tuple[int, int]) -> Kept:
+def _allocate(
+    like: Columns, n_slots: int, demand: tuple[int, int], *, has_index: bool
+) -> Kept:
     """Empty pools: half as much again as is demanded."""
     first, second = (int(_GROWTH * d) for d in demand)
     columns: Columns
+    index = no_index()
     if isinstance(like, DenseTables):
         columns = like._replace(
             arity=np.zeros(n_slots, np.int64),
@@ -77,6 +112,8 @@ def _allocate(like: Columns, n_slots: int, demand: tuple[int, int]) -> Kept:
             count_offset=np.zeros(n_slots, np.int64),
             counts=np.zeros(second, np.int64),
         )
+        if has_index:
+            index = empty_index(like.nlogn.size - 1, n_slots, first, has_values=False)
     elif isinstance(like, SparseMoments):
         columns = like._replace(
             total=np.zeros(n_slots),
@@ -87,16 +124,22 @@ def _allocate(like: Columns, n_slots: int, demand: tuple[int, int]) -> Kept:
             rows=np.zeros(first, np.int32),
             values=np.zeros(first),
         )
+        if has_index:
+            index = empty_index(like.n_rows, n_slots, first, has_values=True)
     else:
         columns = DenseMoments(
             total=np.zeros(n_slots),
             norm=np.zeros(n_slots),
+            pivot=np.zeros(n_slots),
             values=np.zeros((n_slots, like.values.shape[1])),
+            unit=np.zeros((n_slots, like.values.shape[1]), np.float32),
         )
     return Kept(
         columns=columns,
+        lookup=index,
         score=np.zeros(n_slots),
         arrival=np.zeros(n_slots, np.int64),
+        hint=np.zeros(n_slots, np.int64),
         live=np.zeros(n_slots, np.int64),
         size=np.zeros(2, np.int64),
         used=np.zeros(2, np.int64),
@@ -111,5 +154,8 @@ def _repack(kept, larger):
         copy_column(kept.columns, slot, larger.columns, position, larger.used)
         larger.score[position] = kept.score[slot]
         larger.arrival[position] = kept.arrival[slot]
+        larger.hint[position] = kept.hint[slot]
+        register(larger.columns, larger.lookup, position, kept.score[slot])
         larger.live[position] = position
     larger.size[:] = kept.size[0]
+    larger.lookup.pace[0] = kept.lookup.pace[0]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import jit
+from featstream.kernels._jit import lean
 from featstream.kernels.bits import count_common, unpack
 
 __all__ = [
@@ -40,7 +40,7 @@ MAX_PLANES = 15
 """Columns of at most ``MAX_PLANES + 1`` categories are stored as bit planes."""
 
 MAX_CELLS = 1 << 20
-"""Tables of more cells than this are counted by sorting instead."""
+"""Tables of more cells than this are counted by their keys instead."""
 
 
 class DenseTables(NamedTuple):
@@ -83,9 +83,14 @@ class SparseTables(NamedTuple):
 
 
 class TableScratch(NamedTuple):
-    """Working memory of the discrete pair kernels; all zero between calls."""
+    """Working memory of the discrete pair kernels.
+
+    Between calls all is zero, but for ``keys``, which are -1, and what is in
+    ``left`` and ``right``.
+    """
 
     cells: np.ndarray
+    keys: np.ndarray
     mark: np.ndarray
     used_left: np.ndarray
     used_right: np.ndarray
@@ -96,8 +101,11 @@ class TableScratch(NamedTuple):
 def table_scratch(n_rows: int, *, is_sparse: bool) -> TableScratch:
     """Fresh working memory for columns of ``n_rows`` values."""
     sparse_rows = n_rows if is_sparse else 0
+    n_keys = 1 << int(2 * n_rows).bit_length()
+    n_cells = max(n_keys, min(MAX_CELLS, (n_rows + 1) ** 2))
     return TableScratch(
-        cells=np.zeros(min(MAX_CELLS, (n_rows + 1) ** 2), np.int64),
+        cells=np.zeros(n_cells, np.int64),
+        keys=np.full(n_keys, -1, np.int64),
         mark=np.zeros(sparse_rows, np.int32),
         used_left=np.zeros(n_rows + 1, np.int64),
         used_right=np.zeros(n_rows + 1, np.int64),
@@ -122,7 +130,7 @@ def fixed_point_nlogn(n_rows: int) -> np.ndarray:
     return np.rint(np.ldexp(table, shift)).astype(np.int64)
 
 
-@jit
+@lean
 def sum_nlogn(nlogn, counts):
     """Sum of ``k log2 k`` over an array of counts."""
     total = 0
@@ -131,14 +139,15 @@ def sum_nlogn(nlogn, counts):
     return total
 
 
-@jit
-def _joint_of_codes(nlogn, left, right, n_right, n_cells, cells):
+@lean
+def _joint_of_codes(nlogn, left, right, n_right, n_cells, scratch):
     """Sum of ``k log2 k`` over the cells of the table of two lists of codes.
 
     A running sum: when a cell grows from k to k + 1 the sum grows by the
-    difference, so time is in the rows and never in the cells.
+    difference, so time is in the rows and never in the cells. A table of too
+    many cells is kept by its keys instead.
     """
-    total = 0
+    total, cells = 0, scratch.cells
     if n_cells <= cells.size:
         for i in range(left.size):
             cell = left[i] * n_right + right[i]
@@ -147,39 +156,42 @@ def _joint_of_codes(nlogn, left, right, n_right, n_cells, cells):
         for i in range(left.size):
             cells[left[i] * n_right + right[i]] = 0
         return total
-    keys = np.empty(left.size, np.int64)
+    keys, mask = scratch.keys, scratch.keys.size - 1
     for i in range(left.size):
-        keys[i] = np.int64(left[i]) * n_right + right[i]
-    keys.sort()
-    run = 0
-    for i in range(keys.size):
-        run += 1
-        if i + 1 == keys.size or keys[i + 1] != keys[i]:
-            total += nlogn[run]
-            run = 0
+        key = np.int64(left[i]) * n_right + right[i]
+        place = (key * 0x9E3779B1) & mask
+        while keys[place] >= 0 and keys[place] != key:
+            place = (place + 1) & mask
+        keys[place] = key
+        total += nlogn[cells[place] + 1] - nlogn[cells[place]]
+        cells[place] += 1
+    keys[:] = -1
+    cells[: keys.size] = 0
     return total
 
 
-@jit
-def _codes_of(columns, i, buffer):
-    """Codes of a dense column; planes are spelt out into ``buffer``."""
-    if columns.code_row[i] >= 0:
-        return columns.codes[columns.code_row[i]]
-    first = columns.first_plane[i]
-    unpack(columns.planes[first : first + columns.arity[i] - 1], buffer)
-    return buffer
+@lean
+def _spell(columns, i, codes):
+    """Write the codes of a dense column."""
+    row, first = columns.code_row[i], columns.first_plane[i]
+    if row < 0:
+        unpack(columns.planes[first : first + columns.arity[i] - 1], codes)
+        return
+    for r in range(codes.size):
+        codes[r] = columns.codes[row, r]
 
 
-@jit
+@lean
 def joint_of_dense(a, i, b, j, scratch):
     """Sum of ``k log2 k`` over the joint table of two dense columns."""
     nlogn = a.nlogn
     n_a, n_b = a.arity[i] - 1, b.arity[j] - 1
     if a.code_row[i] >= 0 or b.code_row[j] >= 0:
-        left = _codes_of(a, i, scratch.left)
-        right = _codes_of(b, j, scratch.right)
+        left, right = scratch.left, scratch.right
+        _spell(a, i, left)
+        _spell(b, j, right)
         n_cells = np.int64(n_a + 1) * np.int64(n_b + 1)
-        return _joint_of_codes(nlogn, left, right, n_b + 1, n_cells, scratch.cells)
+        return _joint_of_codes(nlogn, left, right, n_b + 1, n_cells, scratch)
     first_a, first_b = a.first_plane[i], b.first_plane[j]
     total, both_zero = 0, nlogn.size - 1
     if n_a == 1 and n_b == 1:
@@ -211,7 +223,7 @@ def joint_of_dense(a, i, b, j, scratch):
     return total + nlogn[both_zero]
 
 
-@jit
+@lean
 def joint_of_sparse(a, i, b, j, scratch):
     """Sum of ``k log2 k`` over the joint table of two sparse columns.
 
@@ -236,7 +248,7 @@ def joint_of_sparse(a, i, b, j, scratch):
     left, right = scratch.left[:common], scratch.right[:common]
     n_right = b.arity[j]
     n_cells = np.int64(a.arity[i]) * np.int64(n_right)
-    total = _joint_of_codes(nlogn, left, right, n_right, n_cells, scratch.cells)
+    total = _joint_of_codes(nlogn, left, right, n_right, n_cells, scratch)
     total += a.own[i] - nlogn[n - stored_a] + b.own[j] - nlogn[n - stored_b]
     total += nlogn[n - stored_a - stored_b + common]
     used_left, used_right = scratch.used_left, scratch.used_right
@@ -255,7 +267,7 @@ def joint_of_sparse(a, i, b, j, scratch):
     return total
 
 
-@jit
+@lean
 def joint_of_counts(nlogn, ones_a, ones_b, common):
     """The same for two binary columns, from their counts alone."""
     return (
@@ -276,7 +288,7 @@ class TableTarget(NamedTuple):
     norm: int
 
 
-@jit
+@lean
 def ratio(information, norm_a, norm_b):
     """The score: twice the information over the sum of the norms; 0 for 0 / 0."""
     if norm_a + norm_b == 0:
@@ -284,7 +296,7 @@ def ratio(information, norm_a, norm_b):
     return 2.0 * max(information, 0) / (norm_a + norm_b)
 
 
-@jit
+@lean
 def _is_independent(cells, arity, class_counts, n):
     """Whether every cell is exactly what its margins say."""
     n_classes = class_counts.size
@@ -297,7 +309,7 @@ def _is_independent(cells, arity, class_counts, n):
     return True
 
 
-@jit
+@lean
 def _measure_table(cells, arity, target, nlogn):
     """Information in a table of (category, class), and ``own`` of its categories.
 
@@ -322,7 +334,7 @@ def _measure_table(cells, arity, target, nlogn):
     return information, own
 
 
-@jit
+@lean
 def _measure_large_table(codes, classes, arity, own, target, nlogn, scratch):
     """The same from lists of codes, for tables too large to count in cells.
 
@@ -330,12 +342,12 @@ def _measure_large_table(codes, classes, arity, own, target, nlogn, scratch):
     """
     n_classes = target.counts.size
     n_cells = np.int64(arity) * n_classes
-    joint = _joint_of_codes(nlogn, codes, classes, n_classes, n_cells, scratch.cells)
+    joint = _joint_of_codes(nlogn, codes, classes, n_classes, n_cells, scratch)
     information = nlogn[nlogn.size - 1] + joint - own - target.own
     return information if information > n_cells else 0
 
 
-@jit
+@lean
 def _fill_from_planes(cells, planes, counts, target, n):
     """Count (category, class) with one popcount for each pair of planes."""
     n_classes = target.counts.size
@@ -352,7 +364,7 @@ def _fill_from_planes(cells, planes, counts, target, n):
         cells[0] -= cells[row]
 
 
-@jit
+@lean
 def score_dense_tables(columns, target, scratch, scores, entropy_norm):
     """Score every dense column with the target; fill ``own`` and ``norm``.
 
@@ -373,17 +385,19 @@ def score_dense_tables(columns, target, scratch, scores, entropy_norm):
             information, own = _measure_table(cells, arity, target, nlogn)
             cells[:n_cells] = 0
         else:
-            codes = _codes_of(columns, i, scratch.left)
+            codes = scratch.left
+            _spell(columns, i, codes)
             if n_cells <= cells.size:
                 for r in range(n):
                     cells[codes[r] * n_classes + target.classes[r]] += 1
                 information, own = _measure_table(cells, arity, target, nlogn)
                 cells[:n_cells] = 0
             else:
-                sizes = np.zeros(arity, np.int64)
+                sizes = scratch.used_left
                 for r in range(n):
                     sizes[codes[r]] += 1
                 own = sum_nlogn(nlogn, sizes)
+                sizes[:] = 0
                 information = _measure_large_table(
                     codes, target.classes, arity, own, target, nlogn, scratch
                 )
@@ -393,7 +407,7 @@ def score_dense_tables(columns, target, scratch, scores, entropy_norm):
         scores[i] = ratio(information, columns.norm[i], target.norm)
 
 
-@jit
+@lean
 def score_sparse_tables(columns, target, scratch, scores, entropy_norm):
     """Score every sparse column with the target; fill ``own`` and ``norm``."""
     nlogn, cells = columns.nlogn, scratch.cells
@@ -404,7 +418,8 @@ def score_sparse_tables(columns, target, scratch, scores, entropy_norm):
         n_cells = np.int64(arity) * n_classes
         start, stop = columns.offset[i], columns.offset[i] + columns.length[i]
         if n_cells <= cells.size:
-            cells[:n_classes] = target.counts
+            for c in range(n_classes):
+                cells[c] = target.counts[c]
             for e in range(start, stop):
                 c = target.classes[columns.rows[e]]
                 cells[columns.codes[e] * n_classes + c] += 1
@@ -412,7 +427,8 @@ def score_sparse_tables(columns, target, scratch, scores, entropy_norm):
             information, own = _measure_table(cells, arity, target, nlogn)
             cells[:n_cells] = 0
         else:
-            codes = np.zeros(n, np.int32)
+            codes = scratch.left
+            codes[:] = 0
             for e in range(start, stop):
                 codes[columns.rows[e]] = columns.codes[e]
             sizes = columns.counts[

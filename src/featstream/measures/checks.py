@@ -34,16 +34,17 @@ def refuse_text(block: Block, measure: str) -> None:
         )
 
 
-def to_kernel_dtype(values: NDArray[Any]) -> NDArray[Any]:
-    """One of the few dtypes that the kernels are compiled for."""
-    if values.dtype in (np.uint8, np.int64, np.float32, np.float64):
+def to_kernel_dtype(values: NDArray[Any], *, are_labels: bool = False) -> NDArray[Any]:
+    """The same numbers in one of the few dtypes that the kernels are compiled for.
+
+    Of labels only their being different matters, and that zero stays zero.
+    """
+    dtype = values.dtype
+    if dtype in (np.uint8, np.int64, np.float32, np.float64):
         return values
-    if values.dtype == np.bool_:
+    if dtype == np.bool_ or (are_labels and dtype == np.int8):
         return values.view(np.uint8)
-    if values.dtype.kind in "iu":
-        is_wide = values.dtype == np.uint64
-        return values.astype(np.float64 if is_wide else np.int64, order="K")
-    return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+    return values.astype(np.float32 if dtype.itemsize <= 2 else np.float64, order="K")
 
 
 def complain_of_values(block: Block, i: int, remedy: str) -> DataError:

@@ -15,7 +15,6 @@ from featstream.kernels.moments import (
     DenseMoments,
     MomentScratch,
     SparseMoments,
-    deviate_dense,
     deviate_sparse,
     eta,
     moment_scratch,
@@ -32,6 +31,8 @@ from featstream.measures.target import as_labels, as_numbers
 from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseColumns
 
 __all__ = ["BoundFisherZ", "FisherZ"]
+
+_NO_UNITS = np.empty((0, 0), np.float32)
 
 
 class FisherZ(BaseEstimator):
@@ -238,9 +239,6 @@ class BoundFisherZ:
         self, encoded: EncodedMoments, which: IntArray
     ) -> tuple[DenseMoments | SparseMoments, IntArray]:
         """Deviations of the chosen columns, and their positions among them."""
-        positions = np.arange(which.size)
-        total = encoded.totals[which]
-        norm = np.sqrt(encoded.squared_norms[which])
         if isinstance(encoded.values, SparseColumns):
             indptr = encoded.values.indptr
             length = np.diff(indptr)[which]
@@ -257,13 +255,20 @@ class BoundFisherZ:
                 rows,
                 values,
             )
-            base = -encoded.pivots[which]
             return SparseMoments(
-                total, norm, base, offset[:-1], length, rows, values, self.n_samples
-            ), positions
-        deviations = np.empty((which.size, self.n_samples))
-        deviate_dense(encoded.values, which, encoded.pivots, deviations)
-        return DenseMoments(total, norm, deviations), positions
+                encoded.totals[which],
+                np.sqrt(encoded.squared_norms[which]),
+                -encoded.pivots[which],
+                offset[:-1],
+                length,
+                rows,
+                values,
+                self.n_samples,
+            ), np.arange(which.size)
+        norm = np.sqrt(np.maximum(encoded.squared_norms, 0.0))
+        return DenseMoments(
+            encoded.totals, norm, encoded.pivots, encoded.values.T, _NO_UNITS
+        ), which
 
     def scratch(self, *, is_sparse: bool) -> MomentScratch:
         """Working memory for the pair kernels, one a thread."""

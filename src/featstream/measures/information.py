@@ -10,12 +10,10 @@ from sklearn.base import BaseEstimator
 
 from featstream.errors import ParameterError, printable
 from featstream.kernels.binning import MDL, QUANTILE, UNIFORM
-from featstream.kernels.bits import n_words
+from featstream.kernels.bits import pack
 from featstream.kernels.encoding import (
     code_dense,
     code_sparse,
-    pack_codes,
-    pack_small,
     summarise_dense,
     summarise_sparse,
 )
@@ -188,10 +186,10 @@ class BoundInformation:
         bit = int(self._nlogn[2]) // 2
         self._bits_norm = n * bit
         own = int(sum_nlogn(self._nlogn, labels.counts))
-        n_planes = n_classes - 1 if n_classes <= MAX_PLANES + 1 else 0
-        planes = np.zeros((n_planes, n_words(n)), np.uint64)
-        if n_planes:
-            pack_codes(labels.codes, planes, np.zeros(n_planes, np.int64))
+        planes, _ = pack(
+            labels.codes[None, :].astype(np.uint8),
+            np.array([n_classes if n_classes <= MAX_PLANES + 1 else 1]),
+        )
         norm = int(self._nlogn[n]) - own if self._uses_entropy_norm else self._bits_norm
         self._target = TableTarget(labels.codes, labels.counts, planes, own, norm)
         self._binning = (binning, n_bins, self._nlogn, 1.0 / bit)
@@ -238,17 +236,16 @@ class BoundInformation:
             )
 
     def _encode_dense(self, block: Block, values: NDArray[Any]) -> DenseTables:
-        values = np.asfortranarray(to_kernel_dtype(values))
+        values = np.asfortranarray(
+            to_kernel_dtype(values, are_labels=block.nominal is None)
+        )
         if block.nominal is not None and block.nominal.any() and (values < 0).any():
             is_absent = (values < 0) & block.nominal
             values = np.asfortranarray(np.where(is_absent, np.nan, values))
         m, n = block.n_columns, self.n_samples
-        low, high = np.empty(m), np.empty(m)
-        is_whole, is_missing, is_infinite = np.empty((3, m), dtype=np.bool_)
-        summarise_dense(values, low, high, is_whole, is_missing, is_infinite)
-        self._refuse_bad(block, is_missing, is_infinite)
-        size = np.where(is_whole & (low <= high), high - low + 1, np.inf) + is_missing
-        is_small = size <= MAX_PLANES + 1
+        low, high, is_whole, is_missing = self._summarise(block, values)
+        size = np.where(is_whole & (low <= high), high - low + 1, np.inf)
+        is_small = (size <= MAX_PLANES + 1) & ~is_missing
         arity = np.where(is_small, size, 0).astype(np.int64)
         other = np.flatnonzero(~is_small)
         codes = np.empty((other.size, n), np.int32)
@@ -267,60 +264,74 @@ class BoundInformation:
                 found,
             )
             arity[other] = found
-        n_planes = np.where(arity <= MAX_PLANES + 1, arity - 1, 0)
-        first_plane = np.concatenate([[0], np.cumsum(n_planes)])
-        planes = np.zeros((int(first_plane[-1]), n_words(n)), np.uint64)
-        plane_count = np.zeros(planes.shape[0], np.int64)
-        small = np.flatnonzero(is_small)
-        pack_small(
-            values, small, low, arity, is_missing, first_plane, planes, plane_count
+        has_planes = arity <= MAX_PLANES + 1
+        n_planes = np.where(has_planes, arity - 1, 0)
+        planes, plane_count = pack(
+            _small_codes(values, low, is_small, has_planes, codes), arity[has_planes]
         )
         code_row = np.full(m, -1, np.int64)
-        for k, j in enumerate(other):
-            if arity[j] > MAX_PLANES + 1:
-                code_row[j] = k
-            else:
-                own = slice(first_plane[j], first_plane[j + 1])
-                pack_codes(codes[k], planes[own], plane_count[own])
+        code_row[other] = np.where(has_planes[other], -1, np.arange(other.size))
         return DenseTables(
             nlogn=self._nlogn,
             arity=arity,
             own=np.zeros(m, np.int64),
             norm=np.full(m, self._bits_norm, np.int64),
-            first_plane=first_plane[:-1],
+            first_plane=np.cumsum(n_planes) - n_planes,
             planes=planes,
             plane_count=plane_count,
             code_row=code_row,
             codes=codes,
         )
 
+    def _summarise(
+        self, block: Block, values: NDArray[Any]
+    ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
+        """Range of every column, whether it is whole numbers, whether some miss."""
+        m = block.n_columns
+        if values.dtype.kind in "iu":
+            low, high = values.min(axis=0), values.max(axis=0)
+            everywhere, nowhere = np.ones(m, dtype=bool), np.zeros(m, dtype=bool)
+            return low.astype(float), high.astype(float), everywhere, nowhere
+        low, high = np.empty(m), np.empty(m)
+        is_whole, is_missing, is_infinite = np.empty((3, m), dtype=np.bool_)
+        summarise_dense(values, low, high, is_whole, is_missing, is_infinite)
+        self._refuse_bad(block, is_missing, is_infinite)
+        return low, high, is_whole, is_missing
+
     def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseTables:
-        values = to_kernel_dtype(stored.values)
+        values = to_kernel_dtype(stored.values, are_labels=True)
         m = block.n_columns
         is_plain, is_whole, is_missing, is_infinite = np.empty((4, m), dtype=np.bool_)
         summarise_sparse(
             stored.indptr, values, is_plain, is_whole, is_missing, is_infinite
         )
         self._refuse_bad(block, is_missing, is_infinite)
-        n_entries = int(stored.indptr[-1] - stored.indptr[0])
-        rows, codes = np.empty(n_entries, np.int32), np.empty(n_entries, np.int32)
-        counts = np.empty(n_entries + m * (self._binning[1] + 2), np.int64)
-        arity, length = np.empty(m, np.int64), np.empty(m, np.int64)
-        n_entries, n_counts = code_sparse(
-            stored.indptr,
-            stored.rows,
-            values,
-            is_plain,
-            is_whole,
-            self._target,
-            self._binning,
-            self.n_samples,
-            rows,
-            codes,
-            counts,
-            arity,
-            length,
-        )
+        begin, end = int(stored.indptr[0]), int(stored.indptr[-1])
+        if is_plain.all():
+            length = np.diff(stored.indptr)
+            arity = 1 + (length > 0).astype(np.int64)
+            rows, codes = stored.rows[begin:end], np.ones(end - begin, np.int32)
+            counts = length[length > 0]
+        else:
+            rows, codes = np.empty((2, end - begin), np.int32)
+            counts = np.empty(end - begin + m * (self._binning[1] + 2), np.int64)
+            arity, length = np.empty((2, m), np.int64)
+            n_entries, n_counts = code_sparse(
+                stored.indptr,
+                stored.rows,
+                values,
+                is_plain,
+                is_whole,
+                self._target,
+                self._binning,
+                self.n_samples,
+                rows,
+                codes,
+                counts,
+                arity,
+                length,
+            )
+            rows, codes, counts = rows[:n_entries], codes[:n_entries], counts[:n_counts]
         return SparseTables(
             nlogn=self._nlogn,
             arity=arity,
@@ -328,8 +339,27 @@ class BoundInformation:
             norm=np.full(m, self._bits_norm, np.int64),
             offset=np.cumsum(length) - length,
             length=length,
-            rows=rows[:n_entries],
-            codes=codes[:n_entries],
+            rows=rows,
+            codes=codes,
             count_offset=np.cumsum(arity - 1) - (arity - 1),
-            counts=counts[:n_counts],
+            counts=counts,
         )
+
+
+def _small_codes(
+    values: NDArray[Any],
+    low: FloatArray,
+    is_small: BoolArray,
+    has_planes: BoolArray,
+    other_codes: NDArray[np.int32],
+) -> NDArray[np.uint8]:
+    """Codes of the columns of few categories, one row a column.
+
+    Those in ``is_small`` are whole numbers that need but begin at zero.
+    """
+    if values.dtype == np.uint8 and is_small.all() and not low.any():
+        return values.T
+    codes = np.empty((int(has_planes.sum()), values.shape[0]), np.uint8)
+    codes[is_small[has_planes]] = (values[:, is_small] - low[is_small]).T
+    codes[~is_small[has_planes]] = other_codes[has_planes[~is_small]]
+    return codes

@@ -6,7 +6,8 @@ import dataclasses
 import logging
 import time
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from os import PathLike
 from typing import Any, Self
@@ -16,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
+from featstream.engines import blas_threads, count_threads, prepared_ahead
 from featstream.errors import DataError, NotStartedError, printable
 from featstream.measures import choose_measure, resolve_measure
 from featstream.measures.target import as_labels
@@ -33,7 +35,12 @@ from featstream.protocols import (
 )
 from featstream.result import SelectionResult
 from featstream.selectors.stream import Stream, in_storage
-from featstream.sources import IteratorSource, as_source, check_has_features
+from featstream.sources import (
+    IteratorSource,
+    as_source,
+    check_has_features,
+    open_dataset,
+)
 from featstream.trace import Trace
 
 __all__ = ["StreamSelector"]
@@ -59,6 +66,13 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     def _decide(self, block: Block, stream: Stream) -> None:
         """Decide about every column of a block and record it in the stream."""
 
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
+        """Do what can be done for a block ahead of its turn, perhaps in a thread.
+
+        Returns what decides about it when its turn has come.
+        """
+        return partial(self._decide, block, stream)
+
     @abstractmethod
     def _begin(self, stream: Stream) -> None:
         """Check the parameters and set up the state of an empty stream."""
@@ -75,10 +89,13 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         X : array, sparse matrix, data frame, path or Source
             Samples by features.
         y : array of shape (n_samples,)
-            The class of each sample.
+            The class of each sample; by default what the file of ``X`` holds.
         """
+        if isinstance(X, str | PathLike):
+            dataset = open_dataset(X)
+            return self.fit(dataset.source, dataset.y if y is None else y)
         source = as_source(X)
-        is_stored = isinstance(X, (str, PathLike)) or source is X
+        is_stored = source is X
         if not is_stored:
             validate_data(self, X, skip_check_array=True)
         check_has_features(source)
@@ -128,7 +145,10 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             block = dataclasses.replace(block, names=None)
         if stream.measure is None:
             self._choose_measure([block], stream)
-        self._take(block, stream)
+        began = time.perf_counter()
+        for piece in _pieces(iter([block]), stream):
+            self._take(piece, self._prepare(piece, stream), stream)
+        stream.seconds += time.perf_counter() - began
         return self._last_decision(stream)
 
     def consume(self, source: Any, *, progress: bool | Observer = False) -> Self:
@@ -148,12 +168,22 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             blocks = self._look_ahead(blocks, stream)
         n_before, n_new = stream.n_seen, source.n_features
         n_features = None if n_new is None else n_before + n_new
-        with observed(progress, type(self).__name__) as observe:
-            for block in blocks:
-                self._take(block, stream)
+        n_threads = count_threads(getattr(self, "n_jobs", None))
+        pieces = _pieces(blocks, stream)
+        began = time.perf_counter()
+        with (
+            observed(progress, type(self).__name__) as observe,
+            blas_threads(n_threads),
+        ):
+            for piece, decide in prepared_ahead(
+                pieces, lambda piece: (piece, self._prepare(piece, stream)), n_threads
+            ):
+                self._take(piece, decide, stream)
+                stream.seconds += time.perf_counter() - began
                 if observe is not None:
                     n_kept = self._kept()[0].size
                     observe(Progress(stream.n_seen, n_features, n_kept))
+                began = time.perf_counter()
         return self
 
     def _look_ahead(self, blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
@@ -176,19 +206,15 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         """A measure for a stream that begins with these blocks, and why."""
         return choose_measure(blocks, _LOOK_AHEAD)
 
-    def _take(self, block: Block, stream: Stream) -> None:
-        """Decide about the features of one block."""
-        began = time.perf_counter()
-        block = dataclasses.replace(block, start=stream.n_seen)
-        if stream.is_sparse is None:
-            stream.is_sparse = block.is_sparse
-        for piece in in_storage(block, is_sparse=stream.is_sparse):
-            self._decide(piece, stream)
-            if piece.names is not None:
-                stream.names.add(piece.start, piece.names)
-                if stream.trace.level != "full":
-                    self._forget_names(stream, piece)
-        stream.seconds += time.perf_counter() - began
+    def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
+        """Decide about the features of a block, and keep their names."""
+        if piece.names is not None:
+            stream.names.check(piece.start, piece.names)
+        decide()
+        if piece.names is not None:
+            stream.names.add(piece.start, piece.names)
+            if stream.trace.level != "full":
+                self._forget_names(stream, piece)
 
     def _forget_names(self, stream: Stream, piece: Block) -> None:
         """Names are kept for the features that the trace knows, and no more."""
@@ -339,3 +365,14 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _pieces(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
+    """The blocks in the storage of the stream, positioned in it."""
+    arrival = stream.n_seen
+    for block in blocks:
+        if stream.is_sparse is None:
+            stream.is_sparse = block.is_sparse
+        placed = dataclasses.replace(block, start=arrival)
+        yield from in_storage(placed, is_sparse=stream.is_sparse)
+        arrival += block.n_columns

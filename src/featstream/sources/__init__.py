@@ -11,6 +11,7 @@ from scipy import sparse
 
 from featstream.errors import DataTypeError
 from featstream.protocols import Source
+from featstream.sources._store_writer import write_store
 from featstream.sources.columns import as_array, check_has_features
 from featstream.sources.files import (
     Dataset,
@@ -22,20 +23,30 @@ from featstream.sources.files import (
 )
 from featstream.sources.frames import FrameSource, is_frame
 from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
+from featstream.sources.store import StoreSource, open_store
+from featstream.sources.svmlight import RowSlice, iter_svmlight, read_svmlight
+from featstream.sources.transpose import convert
 
 __all__ = [
     "ArraySource",
     "Dataset",
     "FrameSource",
     "IteratorSource",
+    "RowSlice",
     "SparseSource",
+    "StoreSource",
     "as_source",
     "check_has_features",
+    "convert",
+    "iter_svmlight",
     "open_dataset",
     "open_npy",
     "open_npz",
+    "open_store",
     "open_svmlight",
     "open_table",
+    "read_svmlight",
+    "write_store",
 ]
 
 

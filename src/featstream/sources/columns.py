@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featstream.errors import DataError, DataTypeError, printable
+from featstream.errors import ComplexDataError, DataError, DataTypeError, printable
 from featstream.protocols import Block, Source, SparseColumns, feature_name
 
 __all__ = [
     "BLOCK_BYTES",
-    "ComplexDataError",
     "as_array",
     "as_column",
     "as_column_of_objects",
@@ -34,7 +33,7 @@ __all__ = [
     "numeric_dtype",
 ]
 
-BLOCK_BYTES = 2**21
+BLOCK_BYTES = 2**23
 """Size of a dense block: about what one core's second-level cache holds."""
 
 MAX_COLUMNS = 2**16
@@ -45,10 +44,6 @@ EXACT_IN_FLOAT = 2**53
 
 NamedColumn: TypeAlias = tuple[str | None, Any, bool]
 """Name, values (1-D ndarray or one sparse column), whether they are codes."""
-
-
-class ComplexDataError(DataTypeError, DataError):
-    """Complex numbers: a TypeError to us, a ValueError to scikit-learn's checks."""
 
 
 def numeric_dtype(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -19,18 +19,19 @@ from scipy import sparse
 from featstream.errors import (
     DataError,
     DataTypeError,
-    FeatstreamError,
+    MissingExtraError,
+    MissingFileError,
     ParameterError,
     printable,
 )
 from featstream.protocols import Source
 from featstream.sources.frames import FrameSource
 from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.store import open_store
+from featstream.sources.svmlight import read_svmlight
 
 __all__ = [
     "Dataset",
-    "MissingExtraError",
-    "MissingFileError",
     "open_dataset",
     "open_npy",
     "open_npz",
@@ -54,14 +55,6 @@ UNREADABLE = (
 """What the readers of other libraries raise on a file that is not well formed."""
 
 
-class MissingFileError(FeatstreamError, FileNotFoundError):
-    """There is no such file."""
-
-
-class MissingExtraError(FeatstreamError, ImportError):
-    """A file needs a package that is not installed."""
-
-
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """Features, and the target where the file holds one.
@@ -72,7 +65,7 @@ class Dataset:
         The features.
     y : ndarray of shape (n_samples,) or None
         The target.
-    names : list of str or None
+    names : sequence of str or None
         The names of the features, where the file holds them.
 
     Examples
@@ -86,7 +79,7 @@ class Dataset:
 
     source: Source
     y: NDArray[Any] | None = None
-    names: list[str] | None = None
+    names: Sequence[str] | None = None
 
 
 def open_dataset(path: PathLike, target: str | None = None) -> Dataset:
@@ -95,8 +88,9 @@ def open_dataset(path: PathLike, target: str | None = None) -> Dataset:
     Parameters
     ----------
     path : str or path-like
-        ``.npy``, ``.npz``, ``.csv``, ``.parquet``, or svmlight (``.svm``,
-        ``.svmlight``, ``.libsvm``, ``.txt``); text files may end in ``.gz``.
+        ``.npy``, ``.npz``, ``.csv``, ``.parquet``, ``.cols`` (a column store), or
+        svmlight (``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``); text files may
+        end in ``.gz``, ``.xz`` or ``.bz2``.
     target : str, default=None
         Where the target is: the array in an ``.npz`` (by default ``y`` or
         ``y_train``), the column of a table (by default the one called ``y``,
@@ -119,13 +113,14 @@ def open_dataset(path: PathLike, target: str | None = None) -> Dataset:
     """
     path = _existing(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"]:
+    if suffixes[-1:] in ([".gz"], [".xz"], [".bz2"]):
         suffixes.pop()
     suffix = suffixes[-1] if suffixes else ""
     if suffix not in READERS:
         raise ParameterError(
             f"Cannot tell what kind of file {printable(path)} is from its suffix "
-            f"{printable(suffix)}. Known: {', '.join(READERS)}; text also as .gz."
+            f"{printable(suffix)}. Known: {', '.join(READERS)}; text also as .gz, .xz "
+            "or .bz2."
         )
     return READERS[suffix](path, target)
 
@@ -315,7 +310,7 @@ def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
     Parameters
     ----------
     path : str or path-like
-        Plain, or compressed with gzip.
+        Plain, or compressed with gzip, xz or bzip2.
     target : None
         Each line begins with the target, so there is nothing to choose.
 
@@ -334,19 +329,27 @@ def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
     Dataset(source=SparseSource(2 samples × 3 features, 3 stored float64),
             y=array([ 1., -1.]), names=None)
     """
-    from sklearn.datasets import load_svmlight_file
-
     path = _existing(path)
     if target is not None:
         raise ParameterError(
             f"An svmlight file holds its own target. Got target={target!r} for {path}."
         )
-    with _reading(path):
-        X, y = load_svmlight_file(str(path))
-        return Dataset(SparseSource(X), y)
+    X, y = read_svmlight(path)
+    return Dataset(SparseSource(X), y)
+
+
+def open_cols(path: PathLike, target: str | None = None) -> Dataset:
+    """Open a column store; see `featstream.sources.open_store`."""
+    if target is not None:
+        raise ParameterError(
+            f"A column store holds its own target. Got target={target!r} for {path}."
+        )
+    store = open_store(path)
+    return Dataset(store, store.y, store.names)
 
 
 READERS: dict[str, Callable[[PathLike, str | None], Dataset]] = {
+    ".cols": open_cols,
     ".npy": open_npy,
     ".npz": open_npz,
     ".csv": open_table,
@@ -360,7 +363,7 @@ READERS: dict[str, Callable[[PathLike, str | None], Dataset]] = {
 
 def _existing(path: PathLike) -> Path:
     path = Path(path)
-    if not path.exists() or path.is_dir():
+    if not path.exists() or (path.is_dir() and path.suffix != ".cols"):
         hint = "It is a folder." if path.is_dir() else "Check the path."
         raise MissingFileError(
             f"There is no file {printable(path, limit=400)} "

@@ -1,0 +1,302 @@
+"""The command line: ``featstream select | info | demo``.
+
+Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 failed,
+2 usage, 130 interrupted. Nothing heavy is imported before it is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import featstream
+
+if TYPE_CHECKING:
+    from featstream.result import SelectionResult
+    from featstream.sources import Dataset
+
+__all__ = ["main"]
+
+_SHOWN = 20
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    try:
+        return int(arguments.run(arguments) or 0)
+    except KeyboardInterrupt:
+        print("featstream: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stderr.close()
+        return 0
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        from featstream.errors import FeatstreamError
+
+        if not isinstance(error, OSError | FeatstreamError):
+            raise
+        print(f"featstream: error: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="featstream",
+        description="Select a small, predictive subset of very many features, "
+        "in one pass.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"featstream {featstream.__version__}"
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_select(commands)
+    _add_info(commands)
+    _add_demo(commands)
+    return parser
+
+
+def _add_select(commands: Any) -> None:
+    select = commands.add_parser(
+        "select",
+        help="select features of a data file",
+        description="Select features of a data file with SAOLA.",
+    )
+    _add_data(select)
+    select.add_argument(
+        "--measure",
+        default="auto",
+        metavar="NAME",
+        help="su, mi (discrete), fisher-z (continuous), or auto (default)",
+    )
+    select.add_argument(
+        "--alpha", type=float, help="significance level of fisher-z (default: 0.01)"
+    )
+    select.add_argument(
+        "--delta", type=float, help="relevance threshold of su and mi (default: 0)"
+    )
+    for option, choices in (
+        ("bound", ("min", "max")),
+        ("ties", ("keep", "drop")),
+        ("pruning", ("interleaved", "deferred")),
+    ):
+        select.add_argument(
+            f"--{option}",
+            choices=choices,
+            default=choices[0],
+            help=f"as printed in the paper: {choices[0]} (default)",
+        )
+    select.add_argument(
+        "--max-features", type=int, metavar="K", help="keep at most K features"
+    )
+    select.add_argument(
+        "--jobs", type=int, metavar="N", help="threads (default: all cores)"
+    )
+    select.add_argument(
+        "-o", "--output", type=Path, metavar="FILE.csv", help="write the selection here"
+    )
+    select.add_argument("--json", action="store_true", help="print JSON")
+    select.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    select.set_defaults(run=_select)
+
+
+def _add_info(commands: Any) -> None:
+    info = commands.add_parser(
+        "info",
+        help="describe a data file",
+        description="Describe a data file, and say which measure suits it.",
+    )
+    _add_data(info)
+    info.add_argument("--json", action="store_true", help="print JSON")
+    info.set_defaults(run=_info)
+
+
+def _add_demo(commands: Any) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="select from a generated stream whose answer is known",
+        description="Select from a generated stream whose answer is known.",
+    )
+    demo.add_argument("--features", type=int, default=50_000, help="default: 50,000")
+    demo.add_argument("--seed", type=int, default=0)
+    demo.set_defaults(run=_demo)
+
+
+def _add_data(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "data", metavar="FILE", help=".npz, .npy, .csv, .parquet or svmlight"
+    )
+    command.add_argument(
+        "--target",
+        metavar="NAME",
+        help="the array (.npz), column (table) or second file (.npy) of the target",
+    )
+
+
+def _measure(arguments: argparse.Namespace) -> Any:
+    """The measure that the flags describe."""
+    from featstream.errors import ParameterError
+    from featstream.measures import FisherZ, resolve_measure
+
+    measure = resolve_measure(arguments.measure)
+    alpha, delta = arguments.alpha, arguments.delta
+    if measure is None:
+        if alpha is not None or delta is not None:
+            raise ParameterError(
+                "--alpha and --delta belong to a measure. Add --measure fisher-z "
+                "(for --alpha) or --measure su (for --delta)."
+            )
+        return "auto"
+    given, other = (alpha, delta) if isinstance(measure, FisherZ) else (delta, alpha)
+    if other is not None:
+        wrong, right = ("--delta", "--alpha")
+        if not isinstance(measure, FisherZ):
+            wrong, right = right, wrong
+        raise ParameterError(
+            f"{wrong} has no meaning for the measure {arguments.measure}; use {right}."
+        )
+    if given is not None:
+        name = "alpha" if isinstance(measure, FisherZ) else "threshold"
+        setattr(measure, name, given)
+    return measure
+
+
+def _open(arguments: argparse.Namespace) -> Dataset:
+    from featstream.errors import DataError, printable
+    from featstream.sources import open_dataset
+
+    dataset = open_dataset(arguments.data, arguments.target)
+    if dataset.y is None:
+        raise DataError(
+            f"{printable(arguments.data)} holds no target. Name it with --target."
+        )
+    return dataset
+
+
+def _select(arguments: argparse.Namespace) -> int:
+    from featstream.selectors import SAOLA
+
+    dataset = _open(arguments)
+    selector = SAOLA(
+        measure=_measure(arguments),
+        bound=arguments.bound,
+        ties=arguments.ties,
+        pruning=arguments.pruning,
+        max_features=arguments.max_features,
+        n_jobs=arguments.jobs,
+    )
+    selector.start(dataset.y).consume(dataset.source, progress=not arguments.quiet)
+    result = selector.result_
+    if arguments.output is not None:
+        result.to_csv(arguments.output)
+    if arguments.json:
+        print(json.dumps(result.to_dict(), indent=2))
+    else:
+        print(_summary(result))
+    return 0
+
+
+def _summary(result: SelectionResult) -> str:
+    """A few lines about a result, for people."""
+    counts = result.trace.counts()
+    lines = [
+        f"{len(result):,} of {result.n_features:,} features selected "
+        f"({result.selector}, {result.measure}, {result.n_samples:,} samples, "
+        f"{result.seconds:.2f} s)",
+        f"dropped: {counts['irrelevant']:,} irrelevant, {counts['redundant']:,} "
+        f"redundant, {counts['displaced']:,} displaced by better ones",
+    ]
+    if len(result):
+        ranked = result.ranked()
+        width = max(len("feature"), *(len(name) for name, _, _ in ranked[:_SHOWN]))
+        lines += ["", f"{'feature':<{width}}  {'index':>9}  relevance"]
+        lines += [
+            f"{name:<{width}}  {index:>9}  {score:.6f}"
+            for name, index, score in ranked[:_SHOWN]
+        ]
+        if len(ranked) > _SHOWN:
+            n_more = len(ranked) - _SHOWN
+            lines.append(f"... and {n_more:,} more (all with --json or -o)")
+    return "\n".join(lines)
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    import numpy as np
+
+    from featstream.measures import choose_measure
+    from featstream.protocols import SparseColumns
+    from featstream.sources import open_dataset
+
+    dataset = open_dataset(arguments.data, arguments.target)
+    source = dataset.source
+    first = next(iter(source.blocks()))
+    columns = first.columns
+    values = columns.values if isinstance(columns, SparseColumns) else columns
+    measure, reason = choose_measure([first], 256)
+    facts: dict[str, Any] = {
+        "file": str(arguments.data),
+        "n_samples": first.n_samples,
+        "n_features": source.n_features,
+        "storage": "sparse" if first.is_sparse else "dense",
+        "dtype": str(values.dtype),
+        "first_features": [first.name(i) for i in range(min(5, first.n_columns))],
+        "target": None,
+        "measure": type(measure).__name__,
+        "measure_reason": reason,
+    }
+    if dataset.y is not None:
+        classes, sizes = np.unique(dataset.y, return_counts=True)
+        facts["target"] = {
+            str(label): int(size) for label, size in zip(classes, sizes, strict=True)
+        }
+    if arguments.json:
+        print(json.dumps(facts, indent=2))
+        return 0
+    print(
+        f"{facts['file']}: {first.n_samples:,} samples × {source.n_features or '?':,} "
+        f"features, {facts['storage']} {facts['dtype']}"
+    )
+    print(f"features: {', '.join(facts['first_features'])}, ...")
+    if facts["target"] is None:
+        print("target: none in the file; name it with --target")
+    else:
+        shown = list(facts["target"].items())[:10]
+        print("target: " + ", ".join(f"{label} ({size:,})" for label, size in shown))
+    print(f"measure: {facts['measure']}, because {reason}")
+    return 0
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from featstream.datasets import make_stream
+    from featstream.measures import FisherZ
+    from featstream.selectors import SAOLA
+
+    stream = make_stream(
+        n_samples=500,
+        n_features=arguments.features,
+        kind="continuous",
+        seed=arguments.seed,
+    )
+    print(
+        f"A stream of {stream.X.shape[1]:,} features of {stream.X.shape[0]} samples: "
+        f"{stream.informative.size} informative, {stream.redundant.size} redundant, "
+        f"{stream.irrelevant.size:,} irrelevant."
+    )
+    print("Compiling kernels on first use takes some seconds; they are cached.\n")
+    selector = SAOLA(measure=FisherZ(alpha=1e-6)).start(stream.y)
+    selector.consume(stream.source(), progress=True)
+    print(_summary(selector.result_))
+    print("\nWhy some were dropped:")
+    for arrival in (*stream.redundant[:3], stream.irrelevant[0]):
+        print("  " + selector.explain(int(arrival)))
+    found = set(selector.selected_) & set(stream.blanket)
+    print(
+        f"\nOf the {stream.blanket.size} features that determine the class, "
+        f"{len(found)} were found."
+    )
+    return 0 if len(found) == stream.blanket.size else 1

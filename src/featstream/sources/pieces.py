@@ -1,0 +1,180 @@
+"""A text file as pieces that end with a line: mapped, or unpacked while reading."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import mmap
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from io import BufferedIOBase
+from typing import IO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, printable
+
+__all__ = ["MAX_BYTES", "Piece", "TextFile"]
+
+MAX_BYTES = 4 << 30
+_MAX_RATIO = 200  # no honest text shrinks further
+_ALWAYS_ALLOWED = 64 << 20  # small enough to unpack, whatever the ratio
+_MAX_LINE = 1 << 30  # of a compressed file, whose lines are held in memory
+_N_SAMPLES, _SAMPLE = 32, 64 << 10
+_LEAST = 16  # shorter pieces are padded, so that the kernels see one kind of array
+
+_OPENERS: dict[bytes, Callable[[IO[bytes]], BufferedIOBase]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Piece(NamedTuple):
+    """Some whole lines of text, the last one ended by a newline."""
+
+    text: NDArray[np.uint8]
+    stop: int  # bytes of the file, as stored, read so far
+
+
+class TextFile:
+    """A text file, plain or compressed with gzip, bzip2 or xz.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; its first bytes tell how it is compressed, not its name.
+    piece : int
+        Size of a piece in bytes; a longer line makes a larger piece.
+    max_bytes : int or None
+        Most text that a compressed file may unfold to.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], piece: int, max_bytes: int | None
+    ) -> None:
+        self.name = printable(os.fspath(path), limit=4096)[1:-1]
+        self._piece = piece
+        self._file: IO[bytes] = open(path, "rb")  # noqa: SIM115 - closed by close()
+        self.size = os.fstat(self._file.fileno()).st_size
+        head = self._file.peek(16)[:16]
+        magic = next((magic for magic in _OPENERS if head.startswith(magic)), b"")
+        if magic == b"BZh" and head[4:10] not in (b"1AY&SY", b"\x17rE8P\x90"):
+            magic = b""  # a label that happens to begin with BZh
+        self._opener = _OPENERS.get(magic)
+        allowed = max(_ALWAYS_ALLOWED, _MAX_RATIO * self.size)
+        self._max_bytes = allowed if max_bytes is None else min(allowed, max_bytes)
+        self._map: mmap.mmap | None = None
+        if self._opener is None and self.size:
+            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._forgotten = 0
+
+    def close(self) -> None:
+        """Close the file; pieces handed out stay readable."""
+        self._map = None  # unmapped with the last piece that looks into it
+        self._file.close()
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether pieces are unpacked rather than mapped."""
+        return self._opener is not None
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the text, piece by piece."""
+        if self.is_compressed:
+            yield from self._unpacked()
+        elif self._map is not None:
+            yield from self._mapped(self._map)
+
+    def sample(self) -> tuple[bytes, float]:
+        """Some of the text, from all over the file, and how many times more there is.
+
+        A compressed file gives its beginning.
+        """
+        if self.is_compressed:
+            piece = next(self.pieces(), None)
+            if piece is None:
+                return b"", 1.0
+            return piece.text.tobytes(), self.size / max(1, piece.stop)
+        if self._map is None:
+            return b"", 1.0
+        starts = range(0, self.size, max(1, self.size // _N_SAMPLES, _SAMPLE))
+        text = b" ".join(self._map[i : i + _SAMPLE] for i in starts)
+        return text, self.size / len(text)
+
+    def forget(self, stop: int) -> None:
+        """Give back the memory of what lies before ``stop``; it is not needed again."""
+        stop -= stop % mmap.PAGESIZE
+        if self._map is not None and stop > self._forgotten:
+            if hasattr(self._map, "madvise"):
+                length = stop - self._forgotten
+                self._map.madvise(mmap.MADV_DONTNEED, self._forgotten, length)
+            self._forgotten = stop
+
+    def _mapped(self, mapped: mmap.mmap) -> Iterator[Piece]:
+        text = np.frombuffer(mapped, np.uint8)
+        begin = 3 if mapped[:3] == _BYTE_ORDER_MARK else 0
+        while begin < text.size:
+            last = min(begin + self._piece, text.size) - 1
+            stop = mapped.find(b"\n", last) + 1
+            if stop == 0:  # what is left has no newline at its end
+                stop = mapped.rfind(b"\n", begin) + 1
+                if stop > begin:
+                    yield Piece(_padded(text[begin:stop]), stop)
+                    begin = stop
+                yield Piece(_padded(np.append(text[begin:], np.uint8(10))), text.size)
+                return
+            yield Piece(_padded(text[begin:stop]), stop)
+            begin = stop
+
+    def _unpacked(self) -> Iterator[Piece]:
+        total = 0
+        rest = b""
+        for chunk in self._chunks():
+            if total == 0:
+                chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
+            total += len(chunk)
+            if total > self._max_bytes:
+                raise DataError(
+                    f"{self.name} unfolds to more than {self._max_bytes:,} bytes. If "
+                    "you trust it, unpack it first, or raise max_bytes."
+                )
+            cut = chunk.rfind(b"\n") + 1
+            if cut:
+                text = np.frombuffer(rest + chunk[:cut], np.uint8)
+                rest = chunk[cut:]
+                yield Piece(_padded(text), self._file.tell())
+            else:
+                rest += chunk
+            if len(rest) > _MAX_LINE:
+                raise DataError(f"{self.name} has a line of more than 1 GiB.")
+        if rest:
+            text = np.frombuffer(rest + b"\n", np.uint8)
+            yield Piece(_padded(text), self._file.tell())
+
+    def _chunks(self) -> Iterator[bytes]:
+        assert self._opener is not None
+        self._file.seek(0)
+        try:
+            with self._opener(self._file) as stream:
+                while chunk := stream.read(self._piece):
+                    yield chunk
+        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise DataError(
+                f"{self.name}: the compressed data are damaged or cut short ({error})."
+            ) from error
+
+
+def _padded(text: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Put blanks before a very short piece; a line may begin with blanks."""
+    if text.size < _LEAST:
+        blanks = np.full(_LEAST - text.size, 32, np.uint8)
+        text = np.concatenate([blanks, text])
+    text.flags.writeable = False
+    return text

@@ -1,0 +1,355 @@
+"""The column store: a folder of plain ``.npy`` files, mapped when read.
+
+NAME.cols/
+meta.json       what the rest is; written last
+indptr.npy      sparse columns: int64, where each column begins and ends
+rows.npy        int32, row of each entry
+values.npy      smallest type that is exact; absent if all are 1
+columns.npy     dense columns instead: column-major
+names.npy       optional: UTF-8 of all names, end to end, and
+name_ends.npy   int64, where each name ends
+nominal.npy     optional: bool, whether a column holds codes of categories
+y.npy           optional: the target; UTF-8 if it is words, with
+y_ends.npy
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, ParameterError, printable
+from featstream.kernels.columns import find_bad_column
+from featstream.protocols import Block, SparseColumns
+from featstream.sources._npy import MappedArray, checksum_of
+
+__all__ = ["StoreSource", "open_store"]
+
+FORMAT = "featstream columns"
+VERSION = 1
+ONES = "ones"  # in place of a type: every entry is 1 and none is written
+DTYPES = ("|u1", "|i1", "<u2", "<i2", "<i4", "<i8", "<f4", "<f8")
+
+_TARGETS = (*DTYPES, "|b1")
+_MAX_META = 1 << 20
+_MAX_COLUMNS = 16_384
+_MAX_ENTRIES = 1 << 22
+_MAX_VALUES = 1 << 24  # of a dense block, unless one column is longer
+
+
+def open_store(path: str | os.PathLike[str]) -> StoreSource:
+    r"""Open a column store.
+
+    Parameters
+    ----------
+    path : str or path
+        Folder made by `write_store` or `convert`.
+
+    Returns
+    -------
+    store : StoreSource
+        A source; nothing is read but the description.
+
+    Raises
+    ------
+    DataError
+        If the folder is not a store, is damaged, or is of a later version.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "small.svm").write_text("1 1:0.5 3:2\n-1 2:1\n")
+    >>> from featstream.sources.transpose import convert
+    >>> store = convert(folder / "small.svm", folder / "small.cols")
+    >>> store
+    StoreSource(2 samples · 3 features · 3 entries · float32)
+    >>> open_store(folder / "small.cols").y
+    array([ 1., -1.])
+    """
+    return StoreSource(path)
+
+
+class StoreSource:
+    """Columns of a store, as a source.
+
+    Blocks are views of the mapped files. What has been passed is given back to
+    the system, so that memory does not grow with the number of columns.
+
+    Parameters
+    ----------
+    path : str or path
+        Folder of the store.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    n_samples, n_features : int
+        Shape of the data.
+    n_entries : int or None
+        Stored entries; None if the columns are dense.
+    dtype : dtype
+        Type of the values.
+    fingerprint : str
+        Changes with any value, name or label.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        meta = _read_meta(self.path)
+        self.n_samples: int = meta["n_samples"]
+        self.n_features: int = meta["n_features"]
+        self.n_entries: int | None = meta["n_entries"]
+        self.fingerprint: str = meta["fingerprint"]
+        self.checksums: dict[str, str] = meta["checksums"]
+        is_ones = meta["dtype"] == ONES
+        self.dtype = np.dtype(np.uint8 if is_ones else meta["dtype"])
+        self._meta = meta
+        self._values: MappedArray | None = None
+        if self.n_entries is None:
+            self._columns = self._map("columns", self.dtype, *self.shape)
+        else:
+            self._indptr = self._map("indptr", "<i8", self.n_features + 1)
+            self._rows = self._map("rows", "<i4", self.n_entries)
+            if not is_ones:
+                self._values = self._map("values", self.dtype, self.n_entries)
+            if self._indptr.array[[0, -1]].tolist() != [0, self.n_entries]:
+                raise self._damaged("indptr.npy", "it does not span the entries")
+        self.names: Names | None = None
+        if meta["names"] is not None:
+            self.names = Names(
+                self._map("names", "|u1", meta["names"]),
+                self._map("name_ends", "<i8", self.n_features),
+            )
+        self._nominal = (
+            self._map("nominal", "|b1", self.n_features) if meta["nominal"] else None
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of samples and of features."""
+        return self.n_samples, self.n_features
+
+    @property
+    def y(self) -> NDArray[Any] | None:
+        """The target, if the store has one; words as str."""
+        target = self._meta["y"]
+        if target is None:
+            return None
+        if "n_bytes" not in target:
+            return self._map("y", target["dtype"], self.n_samples).array.copy()
+        words = Names(
+            self._map("y", "|u1", target["n_bytes"]),
+            self._map("y_ends", "<i8", self.n_samples),
+        )
+        return np.array(list(words), np.str_)
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on.
+
+        Raises
+        ------
+        DataError
+            If a block is damaged: rows out of range, out of order.
+        """
+        if not 0 <= start <= self.n_features:
+            raise ParameterError(
+                f"`start` must be in [0, {self.n_features}]. Got {start}."
+            )
+        columns: NDArray[Any] | SparseColumns
+        while start < self.n_features:
+            if self.n_entries is None:
+                columns, stop = self._dense_block(start)
+            else:
+                columns, stop = self._sparse_block(start)
+            nominal = None if self._nominal is None else self._nominal.array[start:stop]
+            if nominal is not None and not nominal.any():
+                nominal = None
+            names = None if self.names is None else self.names[start:stop]
+            yield Block(columns, start, names, nominal)
+            self._forget(start, stop)
+            start = stop
+
+    def verify(self) -> None:
+        """Read every file and compare its checksum.
+
+        Opening a store and walking its blocks finds damage to its structure; only
+        this finds a changed value.
+
+        Raises
+        ------
+        DataError
+            If a file is not as it was written.
+        """
+        for name, checksum in self.checksums.items():
+            if f"{checksum_of(self.path / Path(name).name):08x}" != checksum:
+                raise self._damaged(name, "its checksum is another")
+
+    def _dense_block(self, start: int) -> tuple[NDArray[Any], int]:
+        n = max(1, min(_MAX_COLUMNS, _MAX_VALUES // max(1, self.n_samples)))
+        stop = min(start + n, self.n_features)
+        return self._columns.array[:, start:stop], stop
+
+    def _sparse_block(self, start: int) -> tuple[SparseColumns, int]:
+        indptr = self._indptr.array[start : start + _MAX_COLUMNS + 1]
+        n = int(np.searchsorted(indptr, indptr[0] + _MAX_ENTRIES, "right")) - 1
+        n = min(max(n, 1), indptr.size - 1)
+        stop = start + n
+        indptr = indptr[: n + 1]
+        first, last = int(indptr[0]), int(indptr[-1])
+        assert self.n_entries is not None
+        if not 0 <= first <= last <= self.n_entries or (np.diff(indptr) < 0).any():
+            raise self._damaged("indptr.npy", f"columns {start} to {stop} overlap")
+        indptr = indptr - first
+        rows = self._rows.array[first:last]
+        bad = find_bad_column(indptr, rows, self.n_samples)
+        if bad >= 0:
+            raise self._damaged("rows.npy", f"bad rows in column {start + bad}")
+        if self._values is None:
+            values: NDArray[Any] = np.ones(last - first, np.uint8)
+        else:
+            values = self._values.array[first:last]
+        return SparseColumns(indptr, rows, values, self.n_samples), stop
+
+    def _forget(self, start: int, stop: int) -> None:
+        if self.n_entries is None:
+            self._columns.forget(start * self.n_samples, stop * self.n_samples)
+        else:
+            first, last = self._indptr.array[[start, stop]].tolist()
+            self._indptr.forget(start, stop)
+            self._rows.forget(first, last)
+            if self._values is not None:
+                self._values.forget(first, last)
+        if self._nominal is not None:
+            self._nominal.forget(start, stop)
+        if self.names is not None:
+            self.names.forget(start, stop)
+
+    def _map(self, name: str, dtype: Any, *shape: int) -> MappedArray:
+        try:
+            return MappedArray(self.path / f"{name}.npy", dtype, shape)
+        except FileNotFoundError as error:
+            raise self._damaged(f"{name}.npy", "it is missing") from error
+
+    def _damaged(self, name: str, how: str) -> DataError:
+        return DataError(
+            f"{self.path / name} is damaged: {how}. Make the store again from its "
+            "source."
+        )
+
+    def __repr__(self) -> str:
+        entries = "dense" if self.n_entries is None else f"{self.n_entries:,} entries"
+        return (
+            f"StoreSource({self.n_samples:,} samples · {self.n_features:,} features · "
+            f"{entries} · {self.dtype})"
+        )
+
+
+class Names(Sequence[str]):
+    """Strings stored end to end, decoded one at a time."""
+
+    def __init__(
+        self, text: MappedArray, ends: MappedArray, span: range | None = None
+    ) -> None:
+        self._text = text
+        self._ends = ends
+        self._span = range(ends.array.size) if span is None else span
+
+    def __len__(self) -> int:
+        return len(self._span)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> Names: ...
+    def __getitem__(self, i: int | slice) -> str | Names:
+        """One name, or a view of some."""
+        if isinstance(i, slice):
+            return Names(self._text, self._ends, self._span[i])
+        j = self._span[i]
+        begin, end = int(self._ends.array[j - 1]) if j else 0, int(self._ends.array[j])
+        try:
+            if not 0 <= begin <= end <= self._text.array.size:
+                raise ValueError("it lies outside the text")
+            return self._text.array[begin:end].tobytes().decode("utf-8")
+        except ValueError as error:
+            raise DataError(
+                f"Name {j} of the store is damaged: {error}. Make the store again."
+            ) from error
+
+    def forget(self, start: int, stop: int) -> None:
+        """Give back the memory of the text of some names."""
+        begin, end = self._ends.array[[max(start - 1, 0), stop - 1]].tolist()
+        if 0 <= begin <= end <= self._text.array.size:
+            self._text.forget(begin, end)
+        self._ends.forget(start, stop)
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    """Description of a store, checked."""
+    try:
+        with open(path / "meta.json", "rb") as file:
+            text = file.read(_MAX_META + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not path.exists():
+            raise
+        raise DataError(
+            f"{path} is not a column store, or one that was never finished. Make it "
+            "with `featstream convert`."
+        ) from error
+    try:
+        meta = json.loads(text)
+        if len(text) > _MAX_META or meta["format"] != FORMAT:
+            raise ValueError("not the description of a column store")
+        version = meta["version"]
+        if isinstance(version, int) and version > VERSION:
+            raise DataError(
+                f"{path} has version {version} of the format. This featstream reads "
+                f"up to {VERSION}; install a newer one."
+            )
+        _check_meta(meta)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"{path / 'meta.json'} is damaged: {printable(error)}. Make the store "
+            "again from its source."
+        ) from error
+    return dict(meta)
+
+
+def _check_meta(meta: dict[str, Any]) -> None:
+    """Raise unless every field has a type and value that it can have."""
+
+    def is_count(value: object) -> bool:
+        return type(value) is int and 0 <= value < 2**62
+
+    def is_target(value: object) -> bool:
+        return value is None or (
+            isinstance(value, dict)
+            and (is_count(value.get("n_bytes")) or value.get("dtype") in _TARGETS)
+        )
+
+    checks = {
+        "version": is_count(meta["version"]),
+        "n_samples": is_count(meta["n_samples"]) and meta["n_samples"] < 2**31,
+        "n_features": is_count(meta["n_features"]),
+        "n_entries": meta["n_entries"] is None or is_count(meta["n_entries"]),
+        "dtype": meta["dtype"] in DTYPES
+        or (meta["dtype"] == ONES and meta["n_entries"] is not None),
+        "names": meta["names"] is None or is_count(meta["names"]),
+        "nominal": type(meta["nominal"]) is bool,
+        "y": is_target(meta["y"]),
+        "checksums": type(meta["checksums"]) is dict,
+        "fingerprint": type(meta["fingerprint"]) is str,
+    }
+    for field, is_good in checks.items():
+        if not is_good:
+            raise ValueError(f"{field} is {meta[field]!r}")

@@ -1,0 +1,319 @@
+"""The column store: what goes in comes out, and damage is noticed."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array, random_array
+
+from block_sources import Blocks, as_array, as_columns
+from featstream.errors import DataError, DataTypeError, ParameterError
+from featstream.protocols import Block, Source, SparseColumns
+from featstream.sources import store
+from featstream.sources._store_writer import write_store
+from featstream.sources.store import open_store
+
+
+def stored(tmp_path, *columns, y=None, **options):
+    write_store(tmp_path / "x.cols", Blocks(*columns, **options), y)
+    return open_store(tmp_path / "x.cols")
+
+
+def test_a_store_is_a_source(tmp_path):
+    assert isinstance(stored(tmp_path, np.eye(3)), Source)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([1, 1], None),
+        ([1, 2], "u1"),
+        ([-1, 127], "i1"),
+        ([1, 256], "u2"),
+        ([-1, 300], "i2"),
+        ([1, 70_000], "i4"),
+        ([1, 2**40], "f4"),
+        ([0.5, 2], "f4"),
+        ([0.1, 2], "f8"),
+        ([np.nan, 1], "f4"),
+        ([np.inf, 1], "f4"),
+        (np.array([1, 2**40 + 1]), "i8"),
+        (np.array([True, True]), None),
+    ],
+)
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_values_keep_their_value_in_the_smallest_type(
+    tmp_path, values, dtype, is_sparse
+):
+    X = np.asarray(values, getattr(values, "dtype", float)).reshape(2, 1)
+    read = stored(tmp_path, as_columns(X) if is_sparse else X)
+    np.testing.assert_array_equal(as_array(read), X)
+    assert read.dtype == np.dtype(dtype or "u1")
+    if is_sparse:
+        assert (tmp_path / "x.cols/values.npy").exists() == (dtype is not None)
+
+
+def test_types_that_change_between_blocks_are_joined(tmp_path):
+    blocks = [np.array([[1], [2]]), np.array([[0.1], [2]]), np.array([[True], [False]])]
+    read = stored(tmp_path, *blocks)
+    assert read.dtype == np.float64
+    np.testing.assert_array_equal(as_array(read), [[1, 0.1, 1], [2, 2, 0]])
+
+
+def test_dense_and_sparse_blocks_mix_into_what_came_first(tmp_path):
+    X = np.array([[0, 1.5], [2, 0]])
+    write_store(tmp_path / "a.cols", Blocks(X, as_columns(X)))
+    write_store(tmp_path / "b.cols", Blocks(as_columns(X), X))
+    dense, sparse = open_store(tmp_path / "a.cols"), open_store(tmp_path / "b.cols")
+    assert dense.n_entries is None
+    assert sparse.n_entries == 4
+    np.testing.assert_array_equal(as_array(dense), np.hstack([X, X]))
+    np.testing.assert_array_equal(as_array(sparse), np.hstack([X, X]))
+
+
+def test_blocks_are_bounded_and_can_begin_anywhere(tmp_path, monkeypatch):
+    X = random_array((30, 40), density=0.3, rng=np.random.default_rng(0))
+    read = stored(tmp_path, as_columns(X))
+    for max_columns, max_entries in [(7, 10**6), (1000, 20), (1000, 1), (1, 1)]:
+        monkeypatch.setattr(store, "_MAX_COLUMNS", max_columns)
+        monkeypatch.setattr(store, "_MAX_ENTRIES", max_entries)
+        for block in read.blocks():
+            assert block.n_columns <= max_columns
+            assert block.columns.rows.size <= max_entries or block.n_columns == 1
+        for start in (0, 1, 17, 39):
+            np.testing.assert_array_equal(as_array(read, start), X.toarray()[:, start:])
+    assert list(read.blocks(40)) == []
+    with pytest.raises(ParameterError, match="start"):
+        list(read.blocks(41))
+
+
+def test_an_indptr_need_not_begin_at_zero(tmp_path):
+    whole = as_columns(np.array([[1, 0, 3], [4, 5, 0]]))
+    part = SparseColumns(whole.indptr[1:], whole.rows, whole.values, 2)
+    np.testing.assert_array_equal(as_array(stored(tmp_path, part)), [[0, 3], [5, 0]])
+
+
+def test_stored_zeros_are_left_out(tmp_path):
+    columns = SparseColumns(
+        np.array([0, 2, 3]), np.array([0, 1, 1], np.int32), np.array([0.0, 2, -0.0]), 2
+    )
+    read = stored(tmp_path, columns)
+    assert read.n_entries == 1
+    np.testing.assert_array_equal(as_array(read), [[0, 0], [2, 0]])
+
+
+def test_names_and_kinds_come_back(tmp_path):
+    names = ["gene", "", "größe\n", "</script>"]
+    read = stored(
+        tmp_path, np.eye(4)[:, :2], np.eye(4)[:, 2:], names=names, nominal=[0, 0, 1, 0]
+    )
+    assert list(read.names) == names
+    assert read.names[-1] == names[-1]
+    (block,) = read.blocks(1)
+    assert list(block.names) == names[1:]
+    assert block.nominal.tolist() == [False, True, False]
+
+
+def test_names_that_begin_late_are_filled_up(tmp_path):
+    class Late(Blocks):
+        def blocks(self, start=0):
+            yield Block(np.eye(2), 0)
+            yield Block(np.eye(2), 2, ["a", "b"], np.array([True, False]))
+
+    write_store(tmp_path / "x.cols", Late(np.eye(2)))
+    read = open_store(tmp_path / "x.cols")
+    assert list(read.names) == ["x0", "x1", "a", "b"]
+    (block,) = read.blocks()
+    assert block.nominal.tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [[1, 2, 3], [0.5, 1, 2], ["ham", "spam", "größe"], [True, False, True], None],
+)
+def test_the_target_comes_back(tmp_path, y):
+    read = stored(tmp_path, np.eye(3), y=y)
+    assert (None if y is None else read.y.tolist()) == y
+
+
+def test_what_cannot_be_stored_is_refused(tmp_path):
+    path = tmp_path / "x.cols"
+    unsorted = SparseColumns(
+        np.array([0, 2]), np.array([1, 0], np.int32), np.array([1, 1]), 2
+    )
+    cases = [
+        (Blocks(np.eye(2)), [1, 2, 3], DataError, "target has shape"),
+        (Blocks(np.eye(2)), [1j, 2], DataTypeError, "numbers or words"),
+        (Blocks(np.eye(2)), [None, "a"], DataTypeError, "numbers or words"),
+        (Blocks(np.eye(2, dtype=complex)), None, DataTypeError, "holds numbers"),
+        (Blocks(np.eye(2), np.eye(3)), None, DataError, "3 values but the first"),
+        (Blocks(unsorted), None, DataError, "do not increase"),
+        (Blocks(np.empty((3, 0))), None, DataError, "no columns"),
+    ]
+    for source, y, error, message in cases:
+        with pytest.raises(error, match=message):
+            write_store(path, source, y)
+        assert os.listdir(tmp_path) == []  # not even a trace
+    path.mkdir()
+    with pytest.raises(ParameterError, match="exists"):
+        write_store(path, Blocks(np.eye(2)))
+
+
+def test_the_files_are_readable_with_numpy_alone(tmp_path):
+    X = random_array((5, 6), density=0.5, rng=np.random.default_rng(0))
+    stored(tmp_path, as_columns(X))
+    folder = tmp_path / "x.cols"
+    parts = [np.load(folder / f"{n}.npy") for n in ("values", "rows", "indptr")]
+    assert (csc_array(tuple(parts), shape=(5, 6)) != X).nnz == 0
+
+
+def test_the_fingerprint_is_that_of_the_content(tmp_path):
+    prints = set()
+    for i, (X, y) in enumerate([(1, 0), (1, 0), (2, 0), (1, 1)]):
+        write_store(tmp_path / f"{i}", Blocks(X * np.eye(2)), [y, 2])
+        prints.add(open_store(tmp_path / f"{i}").fingerprint)
+    assert len(prints) == 3
+
+
+# Damage.
+
+
+@pytest.fixture
+def folder(tmp_path):
+    X = random_array((20, 30), density=0.4, rng=np.random.default_rng(0))
+    names = [f"name {j}" for j in range(30)]
+    stored(tmp_path, as_columns(X), y=["a", "b"] * 10, names=names, nominal=[True] * 30)
+    return tmp_path / "x.cols"
+
+
+def read_all(folder):
+    read = open_store(folder)
+    return as_array(read), read.y, list(read.names)
+
+
+def test_every_file_cut_short_or_missing_is_noticed(folder):
+    for path in folder.iterdir():
+        whole = path.read_bytes()
+        for size in {0, 1, 60, 127, 128, len(whole) // 2, len(whole) - 1}:
+            path.write_bytes(whole[:size])
+            with pytest.raises(DataError):
+                read_all(folder)
+        path.unlink()
+        with pytest.raises(DataError):
+            read_all(folder)
+        path.write_bytes(whole)
+    read_all(folder)
+
+
+def test_no_flipped_bit_of_the_structure_crashes(folder):
+    rng = np.random.default_rng(0)
+    for name in ("indptr", "rows", "name_ends", "y_ends", "names"):
+        path = folder / f"{name}.npy"
+        whole = bytearray(path.read_bytes())
+        for bit in rng.choice(8 * len(whole), 150, replace=False):
+            damaged = whole.copy()
+            damaged[bit // 8] ^= 1 << (bit % 8)
+            path.write_bytes(damaged)
+            try:
+                read_all(folder)
+            except DataError:
+                continue
+        path.write_bytes(whole)
+
+
+def test_a_changed_value_is_found_by_verifying(folder):
+    open_store(folder).verify()
+    path = folder / "values.npy"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    read_all(folder)
+    with pytest.raises(DataError, match=r"values\.npy is damaged: its checksum"):
+        open_store(folder).verify()
+
+
+def test_lies_of_the_description_are_noticed(folder):
+    path = folder / "meta.json"
+    meta = json.loads(path.read_text())
+    lies = {
+        "format": ["other", 3],
+        "version": [2, "x"],
+        "n_samples": [10, -1, 2**31, 2.5, None],
+        "n_features": [29, 31, 2**60, "30"],
+        "n_entries": [1, 10**12, None],
+        "dtype": ["<f4", "|O", "<U5", "ones", None],
+        "names": [1, -1, [3]],
+        "y": [{"n_bytes": 3}, {"dtype": "|O"}, {}, 3, "dtype"],
+        "checksums": [None],
+        "fingerprint": [1],
+    }
+    for field, values in lies.items():
+        for value in values:
+            path.write_text(json.dumps(meta | {field: value}))
+            if (field, value) == ("dtype", "ones"):
+                continue  # true of the files that are there
+            with pytest.raises(DataError):
+                read_all(folder)
+        path.write_text(json.dumps({k: v for k, v in meta.items() if k != field}))
+        with pytest.raises(DataError):
+            read_all(folder)
+    for text in ["", "[]", "[" * 100_000, "nul", " " * (1 << 20) + "{}"]:
+        path.write_text(text)
+        with pytest.raises(DataError):
+            read_all(folder)
+
+
+def test_a_folder_without_a_description_is_no_store(tmp_path):
+    with pytest.raises(DataError, match="never finished"):
+        open_store(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        open_store(tmp_path / "missing")
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_store(tmp_path / "x.cols", Blocks(np.eye(3)))
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_number_of_columns(tmp_path):
+    peaks = []
+    for n_features in (200_000, 1_600_000):
+        out = tmp_path / f"{n_features}.cols"
+
+        class Wide:
+            n_samples = 20_000
+
+            def __init__(self, n_features):
+                self.n_features = n_features
+
+            def blocks(self, start=0):
+                rng = np.random.default_rng(0)
+                for begin in range(0, self.n_features, 20_000):
+                    rows = np.sort(rng.integers(0, 2000, (20_000, 10))) * 10
+                    rows = (rows + np.arange(10)).astype(np.int32).ravel()
+                    indptr = np.arange(0, 200_001, 10)
+                    yield Block(
+                        SparseColumns(indptr, rows, rng.normal(size=200_000), 20_000),
+                        begin,
+                    )
+
+        write_store(out, Wide(n_features))
+        script = (
+            "import resource, sys; from featstream.sources.store import open_store;"
+            "n = sum(b.columns.rows.sum() + b.columns.values.sum() > 0"
+            " for b in open_store(sys.argv[1]).blocks());"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        )
+        run = [sys.executable, "-c", script, str(out)]
+        done = subprocess.run(run, check=True, capture_output=True, text=True)
+        peaks.append(int(done.stdout))
+    assert peaks[1] < 1.1 * peaks[0]

@@ -1,0 +1,375 @@
+"""The svmlight reader: the matrix of scikit-learn, the errors of nobody else."""
+
+import bz2
+import gzip
+import lzma
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_svmlight_file
+
+import reference_svmlight as reference
+from featstream.errors import DataError, ParameterError
+from featstream.sources import _svmlight_rows, pieces
+from featstream.sources.svmlight import iter_svmlight, read_svmlight
+
+quick = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(data, name="file.svm"):
+        path = tmp_path / name
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def tiny_pieces(monkeypatch):
+    monkeypatch.setattr(_svmlight_rows, "PIECE", 16)
+
+
+def dense(path, **options):
+    X, y = read_svmlight(path, **options)
+    return X.toarray().tolist(), y.tolist()
+
+
+def real_valued_text(n_rows, n_features, digits, seed):
+    rng = np.random.default_rng(seed)
+    lines = []
+    for _ in range(n_rows):
+        columns = np.unique(rng.integers(1, n_features + 1, 40)).tolist()
+        values = rng.normal(size=len(columns)).tolist()
+        entries = [f"{j}:{v:.{digits}g}" for j, v in zip(columns, values, strict=True)]
+        lines.append(f"{rng.choice([-1, 1])} {' '.join(entries)}\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("digits", [1, 6, 8, 9, 16, 17, 25])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_the_matrix_is_that_of_scikit_learn_to_the_bit(
+    write, monkeypatch, digits, n_jobs
+):
+    monkeypatch.setattr(_svmlight_rows, "PIECE", 5000)
+    path = write(real_valued_text(100, 1000, digits, seed=digits))
+    X, y = read_svmlight(path, n_jobs=n_jobs)
+    expected, labels = load_svmlight_file(str(path))
+    assert X.shape == expected.shape
+    assert X.data.tobytes() == expected.data.tobytes()
+    assert X.indices.tolist() == expected.indices.tolist()
+    assert X.indptr.tolist() == expected.indptr.tolist()
+    assert y.tolist() == labels.tolist()
+    X.check_format(full_check=True)
+
+
+def test_comments_blanks_tabs_and_line_ends_are_read(write):
+    text = (
+        "# head: 1:2\r\n\r\n  +1\tqid:3 1:1\t 3:-2.5 \t# tail\r\n\n-1 2:0#x:y\n \t\n2"
+    )
+    assert dense(write(text)) == ([[1, 0, -2.5], [0, 0, 0], [0, 0, 0]], [1, -1, 2])
+
+
+def test_zeros_that_are_written_are_stored(write):
+    X, _ = read_svmlight(write("1 1:0 2:-0\n"))
+    assert X.nnz == 2
+    assert np.signbit(X.data).tolist() == [False, True]
+
+
+def test_the_base_of_indices_is_found_or_given(write):
+    one, zero = write("1 1:5\n", "one"), write("1 1:5\n1 0:3\n", "zero")
+    assert dense(one)[0] == [[5]]
+    assert dense(one, zero_based=True)[0] == [[0, 5]]
+    assert dense(zero)[0] == [[0, 5], [3, 0]]
+    assert dense(zero, zero_based=True)[0] == [[0, 5], [3, 0]]
+    with pytest.raises(DataError, match=r"zero, line 2: index 0 in a one-based file"):
+        read_svmlight(zero, zero_based=False)
+
+
+def test_the_number_of_features_can_be_given(write):
+    path = write("1 3:5\n")
+    assert read_svmlight(path, n_features=7)[0].shape == (1, 7)
+    with pytest.raises(DataError, match="has 3 columns but n_features=2"):
+        read_svmlight(path, n_features=2)
+
+
+def test_words_are_labels(write):
+    _, y = read_svmlight(write("spam 1:1\nHäm 1:2\n"))
+    assert y.tolist() == ["spam", "Häm"]
+
+
+def test_a_byte_order_mark_is_skipped(write):
+    mark = b"\xef\xbb\xbf"
+    assert dense(write(mark + b"1 1:2\n")) == ([[2]], [1])
+    assert dense(write(gzip.compress(mark + b"1 1:2\n"))) == ([[2]], [1])
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "\n\n  "])
+def test_a_file_without_rows_is_an_empty_matrix(write, text):
+    X, y = read_svmlight(write(text))
+    assert X.shape == (0, 0)
+    assert y.shape == (0,)
+
+
+@pytest.mark.parametrize("index", [1, 2**31 - 1])
+def test_the_greatest_index_is_allowed(write, index):
+    X, _ = read_svmlight(write(f"1 {index}:1\n"))
+    assert X.shape == (1, index)
+
+
+REFUSED = {
+    "1 9:1 5:1": "index 5 after 9; indices must increase",
+    "1 5:1 5:1": "index 5 occurs twice; indices must increase",
+    "1 -3:1": "index -3 is negative",
+    "1 2147483648:1": "index 2147483648 is above 2147483647",
+    "1 99999999999999999999:1": "index 99999999999999999999 is above 2147483647",
+    "1 1_0:1": "index '1_0' is not a whole number",
+    "1 +1:1": "index '+1' is not a whole number",
+    "1 :1": "index '' is not a whole number",
+    "1 5": "'5' has no colon",
+    "1 x": "'x' has no colon",
+    "1 5:": "value '' of index 5 is not a number",
+    "1 5:1_0": "value '1_0' of index 5 is not a number",
+    "1 5:0x1p3": "value '0x1p3' of index 5 is not a number",
+    "1 5:1,5": "value '1,5' of index 5 is not a number",
+    "1 5:1:2": "value '1:2' of index 5 is not a number",
+    "1 5:nan": "value 'nan' of index 5 is not finite. Leave the entry out",
+    "1 5:-Inf": "value '-Inf' of index 5 is not finite",
+    "1 5:1e999": "'5:1e999' is too large for a float",
+    "1 5:" + "9" * 400: "is too large for a float",
+    "1,2 1:1": "several labels, '1,2'",
+    "a,b 1:1": "several labels, 'a,b'",
+    "1:1 2:1": "'1:1' where the label should be",
+    "nan 1:1": "label 'nan' is not finite",
+    "-inf 1:1": "label '-inf' is not finite",
+    "1_0 1:1": "label '1_0' is neither a number nor a word",
+    "0x1 1:1": "label '0x1' is neither a number nor a word",
+    "a\x7fb 1:1": r"label 'a\\x7fb' is neither",
+    "1e999 1:1": "'1e999' is too large for a float",
+    "w" * 256 + " 1:1": "is longer than 255 bytes",
+    "1 qid:x 1:1": "'qid:x' is out of place or no whole number",
+    "1 1:1 qid:3": "'qid:3' is out of place",
+    "1 1:1\x00": "NUL byte",
+    "1 1:1 # \x00": "NUL byte",
+    "1 1:1\r2:1": "carriage return inside the line",
+    "1 1:1\r 2:1": "carriage return inside the line",
+    "1 1:1\x0b2:1": "is not a number",
+}
+
+
+@pytest.mark.parametrize("bad", REFUSED)
+@pytest.mark.parametrize("before", [2, 40])
+def test_a_bad_line_is_named_with_its_reason(write, tiny_pieces, bad, before):
+    path = write("# head\n" * (before - 1) + bad + "\n1 5:x\n")
+    with pytest.raises(DataError) as caught:
+        read_svmlight(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}, line {before}: ")
+    assert REFUSED[bad].replace(r"\\", "\\") in message.replace(r"\\", "\\")
+
+
+def test_numbers_and_words_do_not_mix(write, tiny_pieces):
+    path = write("\n1 1:1\n# x\n2 1:1\nspam 1:1\n")
+    with pytest.raises(
+        DataError, match=r"line 5: label 'spam' after labels of another"
+    ):
+        read_svmlight(path)
+
+
+def test_labels_must_be_utf8(write):
+    with pytest.raises(DataError, match=r"line 2: label 'sp\\\\xffm' is neither"):
+        read_svmlight(write(b"ham 1:1\nsp\xffm 1:1\n"))
+
+
+@pytest.mark.parametrize("text", ["1 1:0.5 2:", "1 1:0.5 2", "1 1:1e"])
+def test_a_last_line_cut_inside_a_token_is_refused(write, text):
+    with pytest.raises(DataError, match="line 2"):
+        read_svmlight(write("1 1:1\n" + text))
+
+
+PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_compressed_text_is_read_alike(write, monkeypatch, kind):
+    monkeypatch.setattr(_svmlight_rows, "PIECE", 1000)
+    text = real_valued_text(60, 200, 7, seed=1).encode().rstrip()
+    X, y = read_svmlight(write(text))
+    Z, z = read_svmlight(write(PACKERS[kind](text), "packed"))
+    assert (X != Z).nnz == 0
+    assert y.tolist() == z.tolist()
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+@pytest.mark.parametrize("cut", [0.3, 0.9])
+def test_damaged_archives_are_refused(write, kind, cut):
+    packed = PACKERS[kind](real_valued_text(60, 200, 7, seed=1).encode())
+    broken = packed[: int(cut * len(packed))]
+    with pytest.raises(DataError, match="damaged or cut short"):
+        read_svmlight(write(broken))
+
+
+def test_a_bomb_is_refused_while_it_unfolds(write, monkeypatch):
+    monkeypatch.setattr(pieces, "_ALWAYS_ALLOWED", 1000)
+    path = write(gzip.compress(b"1 1:1\n" * 1_000_000))
+    with pytest.raises(DataError, match="unfolds to more than"):
+        read_svmlight(path)
+    small = write(gzip.compress(b"1 1:1\n" * 10), "small")
+    with pytest.raises(DataError, match="unfolds to more than 59 bytes"):
+        read_svmlight(small, max_bytes=59)
+
+
+def test_a_label_may_begin_like_an_archive(write):
+    assert read_svmlight(write("BZh91 1:1\n"))[1].tolist() == ["BZh91"]
+
+
+def test_parameters_are_checked(write):
+    path = write("1 1:1\n")
+    with pytest.raises(ParameterError, match="zero_based"):
+        read_svmlight(path, zero_based="maybe")
+    with pytest.raises(ParameterError, match="n_jobs"):
+        read_svmlight(path, n_jobs=0)
+    with pytest.raises(FileNotFoundError):
+        read_svmlight(path.with_name("missing"))
+
+
+def test_slices_add_up_to_the_whole(write, monkeypatch):
+    monkeypatch.setattr(_svmlight_rows, "PIECE", 3000)
+    path = write(real_valued_text(100, 50, 5, seed=2))
+    seen = []
+    progress = []
+    for rows in iter_svmlight(path, progress=lambda *a: progress.append(a)):
+        seen.append(rows)
+    X, y = read_svmlight(path)
+    assert len(seen) > 3
+    assert np.concatenate([rows.values for rows in seen]).tolist() == X.data.tolist()
+    assert (
+        np.concatenate([rows.indices for rows in seen]).tolist() == X.indices.tolist()
+    )
+    assert np.concatenate([rows.y for rows in seen]).tolist() == y.tolist()
+    assert progress[-1] == (path.stat().st_size,) * 2
+
+
+# Property tests against the twin.
+
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(10**20), 10**20).map(str),
+    st.from_regex(r"[+-]?[0-9]{0,20}\.?[0-9]{0,20}(e[+-]?[0-9]{1,4})?", fullmatch=True),
+)
+TOKENS = st.one_of(
+    st.builds("{}:{}".format, st.integers(0, 30), NUMBERS),
+    NUMBERS,
+    st.text("ab1:.,#_-+e \t\r\x00é", max_size=6),
+    st.sampled_from(["qid:1", "qid:", "nan", "1:inf", "spam", "3:nan", "\xff", "1:"]),
+)
+LINES = st.lists(TOKENS, max_size=6).map(" ".join)
+TEXTS = st.lists(LINES, max_size=8).map("\n".join).map(str.encode)
+
+
+def check_against_twin(path, data, zero_based="auto"):
+    try:
+        expected = reference.parse(data, base=int(zero_based is False))
+    except reference.Malformed as malformed:
+        with pytest.raises(DataError, match=f"line {malformed.line}:"):
+            read_svmlight(path, zero_based=zero_based, n_jobs=2)
+        return False
+    X, y = read_svmlight(path, zero_based=zero_based, n_jobs=2)
+    lowest = min((j for _, row in expected for j, _ in row), default=1)
+    shift = {True: 0, False: 1, "auto": int(lowest > 0)}[zero_based]
+    assert y.tolist() == [label for label, _ in expected]
+    for i, (_, row) in enumerate(expected):
+        entries = slice(X.indptr[i], X.indptr[i + 1])
+        assert X.indices[entries].tolist() == [j - shift for j, _ in row]
+        assert X.data[entries].tobytes() == np.array([v for _, v in row]).tobytes()
+    return True
+
+
+@quick
+@given(TEXTS, st.sampled_from([True, False, "auto"]))
+def test_the_reader_agrees_with_its_twin(write, tiny_pieces, data, zero_based):
+    check_against_twin(write(data), data, zero_based)
+
+
+@quick
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(write, data):
+    assume(not data.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ")))
+    check_against_twin(write(data), data)
+
+
+def mutate(data, rng):
+    """Change a few bytes, favouring those that mean something."""
+    data = bytearray(data)
+    for _ in range(rng.randrange(1, 5)):
+        i = rng.randrange(len(data) + 1)
+        piece = rng.choice(
+            [
+                b":",
+                b" ",
+                b"\n",
+                b"#",
+                b"\r",
+                b"\0",
+                b"e",
+                b".",
+                b"-",
+                b"9",
+                b"0",
+                b"_",
+                b"\xff",
+                b"nan",
+                b"qid:1",
+            ]
+        )
+        action = rng.randrange(3)
+        if action == 0:
+            data[i:i] = piece
+        elif action == 1:
+            data[i : i + len(piece)] = piece
+        else:
+            del data[i : i + rng.randrange(1, 4)]
+    return bytes(data)
+
+
+def fuzz(tmp_path, n, seed):
+    rng = random.Random(seed)
+    path = tmp_path / "fuzz.svm"
+    base = real_valued_text(3, 30, 9, seed=seed).encode()
+    accepted = 0
+    for _ in range(n):
+        data = mutate(base, rng)
+        path.write_bytes(data)
+        accepted += check_against_twin(path, data)
+    return accepted
+
+
+def test_mutated_files_are_read_like_the_twin_reads_them(tmp_path):
+    assert 20 < fuzz(tmp_path, 300, seed=0) < 280
+
+
+@pytest.mark.slow
+def test_many_mutated_files_are_read_like_the_twin_reads_them(tmp_path):
+    assert fuzz(tmp_path, 20_000, seed=int.from_bytes(os.urandom(4), "big")) > 0
+
+
+@pytest.mark.slow
+def test_the_kernels_run_as_plain_python(write):
+    path = write("+1 1:0.5 3:12345678901234567 # x\n-1 2:1e-300 4:0.12345678912\n")
+    script = (
+        "import sys; from featstream.sources.svmlight import read_svmlight;"
+        "X, y = read_svmlight(sys.argv[1]); print(X.toarray().tolist(), y.tolist())"
+    )
+    env = dict(os.environ, NUMBA_DISABLE_JIT="1")
+    run = [sys.executable, "-W", "error", "-c", script, str(path)]
+    out = subprocess.run(run, env=env, check=True, capture_output=True, text=True)
+    assert out.stdout.strip() == "{} {}".format(*dense(path))

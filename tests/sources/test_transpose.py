@@ -1,0 +1,157 @@
+"""From rows to columns: the same store however the work is cut."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from block_sources import Blocks, as_array
+from featstream.errors import DataError, ParameterError
+from featstream.sources import _svmlight_rows, transpose
+from featstream.sources.store import open_store
+from featstream.sources.svmlight import read_svmlight
+from featstream.sources.transpose import convert
+
+
+def random_text(n_rows, n_features, seed, values="real", base=1):
+    rng = np.random.default_rng(seed)
+    lines = []
+    for _ in range(n_rows):
+        columns = np.flatnonzero(rng.random(n_features) < 0.3) + base
+        if values == "real":
+            numbers = [f"{v:.6g}" for v in rng.normal(size=columns.size)]
+        else:
+            numbers = rng.choice(values, columns.size)
+        row = " ".join(f"{j}:{v}" for j, v in zip(columns, numbers, strict=True))
+        lines.append(f"{rng.choice([-1, 1])} {row}\n")
+    return "".join(lines)
+
+
+def check_conversion(path, out, **options):
+    X, y = read_svmlight(path, zero_based=options.get("zero_based", "auto"))
+    read = convert(path, out, **options)
+    np.testing.assert_array_equal(as_array(read), X.toarray())
+    assert read.y.tolist() == y.tolist()
+    assert read.n_entries == np.count_nonzero(X.data)
+    assert not list(read.path.glob("*.scratch"))
+    return read
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    n_rows=st.integers(1, 60),
+    n_features=st.integers(1, 40),
+    seed=st.integers(0, 99),
+    max_entries=st.sampled_from([1, 7, 50, 10**6]),
+    max_columns=st.sampled_from([1, 3, 10**6]),
+    piece=st.sampled_from([16, 300, 10**6]),
+    base=st.integers(0, 1),
+)
+def test_any_cut_gives_the_same_store(
+    tmp_path_factory, n_rows, n_features, seed, max_entries, max_columns, piece, base
+):
+    folder = tmp_path_factory.mktemp("cut")
+    path = folder / "x.svm"
+    path.write_text(
+        f"1 {n_features}:1\n" + random_text(n_rows, n_features, seed, base=base)
+    )
+    memory = transpose._LEAST_MEMORY
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_svmlight_rows, "PIECE", piece)
+        patch.setattr(transpose, "_BYTES_PER_ENTRY", memory // max_entries)
+        patch.setattr(transpose, "_BYTES_PER_COLUMN", memory // max_columns)
+        check_conversion(path, folder / "x.cols", memory=memory)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"), [(["1"], "u1"), (["1", "0"], "u1"), (["-3", "0.5"], "f4")]
+)
+def test_the_type_is_found_while_converting(tmp_path, values, dtype):
+    path = tmp_path / "x.svm"
+    path.write_text(random_text(20, 10, 0, values=values))
+    assert check_conversion(path, tmp_path / "x.cols").dtype == np.dtype(dtype)
+
+
+def test_columns_far_apart_and_columns_without_entries(tmp_path):
+    path = tmp_path / "x.svm"
+    path.write_text("a 1:1 3000000:2\nb\n")
+    read = convert(path, tmp_path / "x.cols", memory=64 << 20)
+    assert read.shape == (2, 3_000_000)
+    assert sum(block.columns.rows.size for block in read.blocks()) == 2
+    assert read.y.tolist() == ["a", "b"]
+
+
+def test_columns_that_appear_late_are_split_off(tmp_path, monkeypatch):
+    """The sample of a compressed file is its beginning: here it knows column 1."""
+    monkeypatch.setattr(_svmlight_rows, "PIECE", 100)
+    monkeypatch.setattr(transpose, "_BYTES_PER_ENTRY", (64 << 20) // 100)
+    path = tmp_path / "x.svm.gz"
+    rows = ["1 1:1"] * 50 + [f"1 {j}:{j} {j + 500}:2" for j in range(2, 500)]
+    path.write_bytes(gzip.compress("\n".join(rows).encode()))
+    check_conversion(path, tmp_path / "x.cols", memory=64 << 20)
+
+
+def test_a_source_is_converted_too(tmp_path):
+    read = convert(Blocks(np.eye(3)), tmp_path / "x.cols", y=[1, 2, 3])
+    assert read.y.tolist() == [1, 2, 3]
+
+
+def test_progress_is_told(tmp_path):
+    path = tmp_path / "x.svm"
+    path.write_text(random_text(20, 10, 0))
+    seen = []
+    convert(path, tmp_path / "x.cols", progress=lambda *step: seen.append(step))
+    size = path.stat().st_size
+    assert seen == [("reading", size, size), ("writing", 10, 10)]
+
+
+def test_a_failed_conversion_leaves_nothing(tmp_path):
+    path = tmp_path / "x.svm"
+    for text, message in [
+        ("1 1:1\n1 1:x\n", "line 2"),
+        ("1\n", "no columns"),
+        ("", "no"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(DataError, match=message):
+            convert(path, tmp_path / "x.cols")
+        assert os.listdir(tmp_path) == ["x.svm"]
+    with pytest.raises(ParameterError, match="memory"):
+        convert(path, tmp_path / "x.cols", memory=1)
+    with pytest.raises(ParameterError, match="y"):
+        convert(path, tmp_path / "x.cols", y=[1])
+
+
+CHILD = """
+import sys
+from featstream.sources.transpose import convert
+print("started", flush=True)
+convert(sys.argv[1], sys.argv[2], memory=64 << 20)
+print("finished", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_conversion_leaves_no_store(tmp_path):
+    path = tmp_path / "x.svm"
+    path.write_text(random_text(2000, 300, 0) * 5)
+    landed = 0
+    for attempt in range(20):
+        out = tmp_path / f"{attempt}.cols"
+        command = [sys.executable, "-c", CHILD, str(path), str(out)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "started\n"
+        time.sleep(0.05 * attempt)
+        child.send_signal(signal.SIGKILL)
+        if "finished" not in child.communicate()[0]:
+            landed += 1
+        if out.exists():  # the rename may have happened already
+            assert as_array(open_store(out)).shape == (10_000, 300)
+    assert landed > 0
