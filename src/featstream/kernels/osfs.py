@@ -111,9 +111,29 @@ def _relate(product, n, total, norm, kept, slot, j):
 
 
 @jit
+def _keep_tables(columns, i, values):
+    pass
+
+
+@jit
+def _keep_dense_moments(columns, i, values):
+    row, pivot = columns.values[i], columns.pivot[i]
+    for r in range(values.size):
+        values[r] = np.float64(row[r]) - pivot
+
+
+@jit
+def _keep_sparse_moments(columns, i, values):
+    values[:] = columns.base[i]
+    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+        values[columns.rows[e]] = columns.values[e]
+
+
+@jit
 def _place_dense_moments(columns, new, k, kept, slot):
     i = new.column[k]
-    values, total, norm = columns.values[i], columns.total[i], columns.norm[i]
+    values, total, norm = kept.values[slot], columns.total[i], columns.norm[i]
+    _keep_dense_moments(columns, i, values)
     for j in range(slot):
         product = _dot(values, kept.values[j])
         _relate(product, values.size, total, norm, kept, slot, j)
@@ -138,23 +158,6 @@ def _finish_moments(new, k, kept, slot, total, norm):
     kept.pool.links[slot] = new.links[k]
     kept.total[slot] = total
     kept.norm[slot] = norm
-
-
-@jit
-def _keep_tables(columns, i, values):
-    pass
-
-
-@jit
-def _keep_dense_moments(columns, i, values):
-    values[:] = columns.values[i]
-
-
-@jit
-def _keep_sparse_moments(columns, i, values):
-    values[:] = columns.base[i]
-    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
-        values[columns.rows[e]] = columns.values[e]
 
 
 _PLACE = {

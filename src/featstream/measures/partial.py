@@ -125,10 +125,11 @@ class BoundPartialTest(BoundTest):
         """The chosen columns by their correlations."""
         columns, positions = self._measure.columns(encoded, which)
         values = np.empty((positions.size, self.n_samples))
-        for i in positions:
-            keep_values(columns, i, values[i])
+        for row, i in zip(values, positions, strict=True):
+            keep_values(columns, i, row)
+        total, norm = columns.total[positions], columns.norm[positions]
         gram = np.empty((positions.size, positions.size))
-        fill_correlations(values, columns.total, columns.norm, gram)
+        fill_correlations(values, total, norm, gram)
         return Correlations(gram, self._measure.span(encoded)[which])
 
     def test(

@@ -147,8 +147,9 @@ class Grafting(StreamSelector):
             events += [(int(old), arrival) for old in gone]
             self._arrivals = np.append(self._arrivals, arrival)[is_used]
         stream.trace.extend(fate, slopes, np.full(block.n_columns, -1))
-        for gone, by in events:
-            stream.trace.mark(gone, Fate.DISPLACED, by)
+        gone_and_by = np.array(events, np.int64).reshape(-1, 2)
+        displaced = np.full(len(events), Fate.DISPLACED, np.uint8)
+        stream.trace.mark(gone_and_by[:, 0], displaced, gone_and_by[:, 1])
         if block.n_columns == 1:
             stream.last = LastDecision(
                 Fate(int(fate[0])),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, cast
 
@@ -259,9 +259,10 @@ class OGFS(StreamSelector):
     def _kept(self) -> tuple[IntArray, FloatArray]:
         return self._arrivals, self._scores
 
-    def _take(self, block: Block, stream: Stream) -> None:
+    def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
         """A feature that comes alone is a group."""
-        self._take_group(len(self._labels), block, stream)
+        super()._take(piece, decide, stream)
+        self._labels.append(len(self._labels))
         (fate, score) = self._verdict[0]
         stream.last = LastDecision(Fate(int(fate)), score, displaced=tuple(self._gone))
 
@@ -273,12 +274,8 @@ class OGFS(StreamSelector):
                 "must arrive together."
             )
         block = replace(block, start=stream.n_seen)
-        self._decide(block, stream)
+        super()._take(block, self._prepare(block, stream), stream)
         self._labels.append(label)
-        if block.names is not None:
-            stream.names.add(block.start, block.names)
-            if stream.trace.level != "full":
-                self._forget_names(stream, block)
         stream.seconds += time.perf_counter() - began
 
     def _decide(self, block: Block, stream: Stream) -> None:
@@ -304,8 +301,11 @@ class OGFS(StreamSelector):
         self._verdict = list(zip(fate.tolist(), scores.tolist(), strict=True))
         stream.trace.extend(fate, scores, np.full(block.n_columns, -1))
         last = block.start + block.n_columns - 1
-        for gone in self._gone:
-            stream.trace.mark(gone, Fate.DISPLACED, last)
+        stream.trace.mark(
+            np.array(self._gone, np.int64),
+            np.full(len(self._gone), Fate.DISPLACED, np.uint8),
+            np.full(len(self._gone), last),
+        )
 
     def _choose(
         self, between: FloatArray, within: FloatArray, scores: FloatArray

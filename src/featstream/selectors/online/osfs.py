@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -17,7 +19,7 @@ from featstream.measures import (
     FisherZTest,
     GTest,
 )
-from featstream.measures.conditional import BoundTest, resolve_test
+from featstream.measures.conditional import BoundTest, Screening, resolve_test
 from featstream.protocols import Block, BoundMeasure, Fate, FloatArray, IntArray
 from featstream.selectors.base import StreamSelector
 from featstream.selectors.numeric import check_count
@@ -45,12 +47,14 @@ class _ConditionalSelector(StreamSelector):
         max_condition: int = 3,
         max_tests: int | None = None,
         trace: TraceLevel = "full",
+        n_jobs: int | None = None,
     ) -> None:
         self.test = test
         self.alpha = alpha
         self.max_condition = max_condition
         self.max_tests = max_tests
         self.trace = trace
+        self.n_jobs = n_jobs
 
     @property
     def n_tests_(self) -> int:
@@ -109,21 +113,35 @@ class _ConditionalSelector(StreamSelector):
         return self._state.arrival[:size].copy(), self._state.score[:size].copy()
 
     def _decide(self, block: Block, stream: Stream) -> None:
+        self._prepare(block, stream)()
+
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
         test = cast(BoundTest, stream.measure)
         encoded = test.encode(block)
-        effect, is_dependent, is_reliable = test.screen(encoded)
-        self._tally[N_UNRELIABLE] += np.count_nonzero(~is_reliable)
-        relevant = np.flatnonzero(is_dependent)
-        new = test.candidates(encoded, relevant, effect, block.start)
-        outcome = self._judge(new, test)
+        screening = test.screen(encoded)
+        relevant = np.flatnonzero(screening.is_dependent)
+        new = test.candidates(encoded, relevant, screening.effect, block.start)
+        return partial(self._decide_about, block, screening, relevant, new, stream)
+
+    def _decide_about(
+        self,
+        block: Block,
+        screening: Screening,
+        relevant: IntArray,
+        new: Candidates,
+        stream: Stream,
+    ) -> None:
+        effect = screening.effect
+        self._tally[N_UNRELIABLE] += np.count_nonzero(~screening.is_reliable)
+        outcome = self._judge(new, cast(BoundTest, stream.measure))
         fate = np.zeros(block.n_columns, np.uint8)
         witness = np.full(block.n_columns, -1, np.int64)
         fate[relevant], witness[relevant] = outcome.fate, outcome.sets[:, 0]
         stream.trace.extend(fate, effect, witness)
         n_gone = int(outcome.n_events[0])
         gone = outcome.gone[:n_gone]
-        for arrival, by in zip(gone, outcome.gone_by, strict=False):
-            stream.trace.mark(int(arrival), Fate.DISPLACED, int(by))
+        displaced = np.full(n_gone, Fate.DISPLACED, np.uint8)
+        stream.trace.mark(gone, displaced, outcome.gone_by[:n_gone])
         if stream.trace.level == "full":
             is_redundant = outcome.fate == Fate.REDUNDANT
             self._separators.add(new.arrival[is_redundant], outcome.sets[is_redundant])
@@ -216,6 +234,8 @@ class OSFS(_ConditionalSelector):
     trace : {"full", "kept"} or None, default="full"
         What is remembered of dropped features: why each was dropped, only those
         once kept, or nothing.
+    n_jobs : int, optional
+        Number of threads. The selection does not depend on it.
 
     Attributes
     ----------
@@ -286,6 +306,8 @@ class FastOSFS(_ConditionalSelector):
         short: the features it was about stay, and a warning says so once.
     trace : {"full", "kept"} or None, default="full"
         What is remembered of dropped features.
+    n_jobs : int, optional
+        Number of threads. The selection does not depend on it.
 
     Attributes
     ----------
