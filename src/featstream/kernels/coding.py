@@ -8,6 +8,7 @@ from numba.extending import overload
 from featstream.kernels._jit import jit
 from featstream.kernels.bits import unpack
 from featstream.kernels.contingency import chi_square
+from featstream.kernels.planes import pack_plane
 from featstream.kernels.tables import DenseTables, SparseTables
 
 __all__ = ["count_categories", "score_chi_square", "spell"]
@@ -44,9 +45,50 @@ def _spell_raw(columns, i, codes):
 
 
 @jit
+def _plane_of_dense(columns, i, plane):
+    first = columns.first_plane[i]
+    if columns.code_row[i] >= 0 or columns.arity[i] != 2:
+        return -1
+    plane[:] = columns.planes[first]
+    return columns.plane_count[first]
+
+
+@jit
+def _plane_of_sparse(columns, i, plane):
+    if columns.arity[i] != 2:
+        return -1
+    plane[:] = 0
+    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+        row = columns.rows[e]
+        plane[row >> 6] |= np.uint64(1) << np.uint64(row & 63)
+    return columns.length[i]
+
+
+_PLANE_OF = {DenseTables: _plane_of_dense, SparseTables: _plane_of_sparse}
+
+
+def plane_of(columns, i, plane):
+    """Write a column of two codes as a plane; how many rows it has, or -1."""
+    return _PLANE_OF[type(columns)](columns, i, plane)
+
+
+@overload(plane_of)
+def _plane_of(columns, i, plane):
+    chosen = _PLANE_OF[columns.instance_class]
+    return lambda columns, i, plane: chosen(columns, i, plane)
+
+
+@jit
 def spell(columns, i, arity, pool, slot):
-    """Write column ``i`` into a slot, with codes that all occur."""
+    """Write column ``i`` into a slot: as a plane, or with codes that all occur."""
     codes = pool.codes[slot]
+    n_ones = plane_of(columns, i, pool.planes[slot])
+    if 0 < n_ones < codes.size:
+        pool.has_codes[slot] = False
+        pool.n_codes[slot] = 2
+        pool.arity[slot] = arity if arity > 0 else 2
+        return
+    pool.has_codes[slot] = True
     spell_raw(columns, i, codes)
     new_code = np.zeros(columns.arity[i], np.int32)
     for r in range(codes.size):
@@ -60,6 +102,8 @@ def spell(columns, i, arity, pool, slot):
         codes[r] = new_code[codes[r]]
     pool.n_codes[slot] = n_codes
     pool.arity[slot] = arity if arity > 0 else n_codes
+    if n_codes == 2:
+        pack_plane(codes, pool.planes[slot])
 
 
 @jit

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from featstream.kernels._jit import jit
+from featstream.kernels._jit import jit, lean
 
 __all__ = ["fit_logistic", "graft_dense", "graft_sparse", "objective"]
 
 
-@jit
+@lean
 def _gradient(values, rows, n, residuals, totals):
     """Largest slope of the loss along a standardised column, by its nonzeros."""
     size, mean, square = values.size, 0.0, 0.0

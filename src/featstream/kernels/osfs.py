@@ -198,7 +198,10 @@ def _keep_values(columns, i, values):
 
 @jit
 def _move_codes(pool, source, slot, size):
-    pool.codes[slot] = pool.codes[source]
+    pool.has_codes[slot] = pool.has_codes[source]
+    pool.planes[slot] = pool.planes[source]
+    if pool.has_codes[source]:
+        pool.codes[slot] = pool.codes[source]
     pool.n_codes[slot] = pool.n_codes[source]
     pool.arity[slot] = pool.arity[source]
 

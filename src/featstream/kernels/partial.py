@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import jit
+from featstream.kernels._jit import lean
 from featstream.kernels.contingency import (
     DEPENDENT,
     INDEPENDENT,
@@ -73,6 +73,8 @@ class PartialWork(NamedTuple):
     shared: np.ndarray
     target: np.ndarray
     column: np.ndarray
+    triangle: np.ndarray
+    solved: np.ndarray
     path: np.ndarray
     order: np.ndarray
 
@@ -88,12 +90,14 @@ def partial_work(n_targets: int, max_size: int) -> PartialWork:
         shared=np.zeros((size + 1, n_targets)),
         target=np.zeros((size + 1, n_targets, n_targets)),
         column=np.zeros(1, np.int64),
+        triangle=np.zeros((n_targets, n_targets)),
+        solved=np.zeros(n_targets),
         path=np.zeros(size, np.int64),
         order=np.zeros(size, np.int64),
     )
 
 
-@jit
+@lean
 def begin_partial(columns, a, rule, work):
     """Pair column ``a`` with the target."""
     work.column[0] = a
@@ -104,7 +108,7 @@ def begin_partial(columns, a, rule, work):
             work.target[0, t, u] = 1.0 if t == u else 0.0
 
 
-@jit
+@lean
 def _extend(columns, path, d, work):
     """Add member ``d`` of the set to the factor; False if it depends on the others."""
     gram, factor, links = columns.gram, work.factor, work.links
@@ -138,8 +142,8 @@ def _extend(columns, path, d, work):
     return True
 
 
-@jit
-def _correlate_left(left, shared, target):
+@lean
+def _correlate_left(left, shared, target, factor, solved):
     """Correlation of what is left of a column with what is left of the target.
 
     Nothing left of either is no correlation: the set says it all. The solution
@@ -152,8 +156,6 @@ def _correlate_left(left, shared, target):
         if not target[0, 0] > COLLINEAR:
             return 0.0
         return min(1.0, abs(shared[0]) / np.sqrt(left * target[0, 0]))
-    factor = np.zeros((n_targets, n_targets))
-    solved = np.zeros(n_targets)
     explained = 0.0
     for t in range(n_targets):
         for u in range(t + 1):
@@ -162,8 +164,9 @@ def _correlate_left(left, shared, target):
                 value -= factor[t, k] * factor[u, k]
             if u == t:
                 factor[t, t] = np.sqrt(value) if value > COLLINEAR else 0.0
-            elif factor[u, u] > 0.0:
-                factor[t, u] = value / factor[u, u]
+            else:
+                factor[t, u] = value / factor[u, u] if factor[u, u] > 0.0 else 0.0
+        solved[t] = 0.0
         if factor[t, t] > 0.0:
             value = shared[t]
             for k in range(t):
@@ -173,7 +176,7 @@ def _correlate_left(left, shared, target):
     return min(1.0, np.sqrt(explained / left))
 
 
-@jit
+@lean
 def measure_partial(columns, path, size, built, rule, work):
     """Absolute partial correlation given the set ``path[:size]``.
 
@@ -183,11 +186,17 @@ def measure_partial(columns, path, size, built, rule, work):
     for d in range(built, size):
         if not _extend(columns, path, d, work):
             return np.nan, d
-    value = _correlate_left(work.left[size], work.shared[size], work.target[size])
+    value = _correlate_left(
+        work.left[size],
+        work.shared[size],
+        work.target[size],
+        work.triangle,
+        work.solved,
+    )
     return value, size
 
 
-@jit
+@lean
 def judge_partial(columns, path, size, built, rule, work):
     """Whether the set ``path[:size]`` makes the column independent of the target."""
     critical = rule.critical[size]

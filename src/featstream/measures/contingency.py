@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import chdtrc, chdtri
 
 from featstream.errors import DataError, ParameterError, printable
+from featstream.kernels.bits import unpack
 from featstream.kernels.coding import count_categories, score_chi_square, spell
 from featstream.kernels.contingency import (
     CodedColumns,
@@ -20,6 +21,7 @@ from featstream.kernels.contingency import (
     table_work,
 )
 from featstream.kernels.osfs import Candidates, KeptSet
+from featstream.kernels.planes import n_words, pack_plane
 from featstream.kernels.tables import (
     DenseTables,
     SparseTables,
@@ -229,6 +231,7 @@ class BoundTableTest(BoundTest):
         )
         self._rule = TableRule(
             target=labels.codes,
+            target_plane=_plane(labels.codes, n_classes),
             target_codes=n_classes,
             target_arity=arity,
             nlogn=nlogn,
@@ -280,7 +283,7 @@ class BoundTableTest(BoundTest):
         rule, paired, work = self._pair(columns, b, size)
         begin_tables(paired, a, rule, work)
         path = np.array([*given, 0], np.int64)
-        statistic, df, _ = measure_tables(paired, path, size, 0, rule, work)
+        statistic, df = measure_tables(paired, path, size, 0, rule, work)
         if np.isnan(statistic):
             return TestResult(np.nan, int(df), 1.0, False, True, np.nan)
         share = 1 / (2 * np.log(2.0)) if rule.uses_g2 else 1.0
@@ -330,6 +333,8 @@ class BoundTableTest(BoundTest):
     def _empty(self, capacity: int) -> CodedColumns:
         return CodedColumns(
             np.zeros((capacity, self.n_samples), np.int32),
+            np.zeros(capacity, np.bool_),
+            np.zeros((capacity, n_words(self.n_samples)), np.uint64),
             np.zeros(capacity, np.int64),
             np.zeros(capacity, np.int64),
         )
@@ -339,12 +344,24 @@ class BoundTableTest(BoundTest):
     ) -> tuple[TableRule, CodedColumns, TableWork]:
         rule = self.rule(max_size)
         if b != TARGET:
+            n_codes = int(columns.n_codes[b])
+            if not columns.has_codes[b]:
+                unpack(columns.planes[b : b + 1], columns.codes[b])
             rule = rule._replace(
                 target=columns.codes[b],
-                target_codes=int(columns.n_codes[b]),
+                target_plane=_plane(columns.codes[b], n_codes),
+                target_codes=n_codes,
                 target_arity=int(columns.arity[b]),
             )
         return rule, columns, self.work(max_size)
+
+
+def _plane(codes: Any, n_codes: int) -> Any:
+    """Rows of the second of two categories; empty for more."""
+    plane = np.zeros(n_words(codes.size) if n_codes == 2 else 0, np.uint64)
+    if n_codes == 2:
+        pack_plane(codes, plane)
+    return plane
 
 
 def _largest_label(labels: Labels) -> int:
