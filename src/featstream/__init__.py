@@ -16,11 +16,16 @@ __all__ = [
     "Fate",
     "FisherZ",
     "Grafting",
+    "GroupDecision",
+    "GroupSAOLA",
+    "GroupSelectionResult",
     "MutualInformation",
     "SelectionResult",
     "SymmetricalUncertainty",
     "Trace",
     "as_source",
+    "random_groups",
+    "read_groups",
 ]
 
 # Names are loaded when they are first used: the command line must not wait for
@@ -36,24 +41,32 @@ _HOMES = {
     "Fate": "protocols",
     "FisherZ": "measures",
     "Grafting": "selectors",
+    "GroupDecision": "protocols",
+    "GroupSAOLA": "selectors",
+    "GroupSelectionResult": "result",
     "MutualInformation": "measures",
     "SelectionResult": "result",
     "SymmetricalUncertainty": "measures",
     "Trace": "trace",
     "as_source": "sources",
+    "random_groups": "groups",
+    "read_groups": "groups",
 }
 
 if TYPE_CHECKING:
+    from featstream.groups import random_groups, read_groups
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
-    from featstream.protocols import Decision, Fate
-    from featstream.result import SelectionResult
+    from featstream.protocols import Decision, Fate, GroupDecision
+    from featstream.result import GroupSelectionResult, SelectionResult
     from featstream.selectors import (
         OFS,
+        OGFS,
         OSFS,
         SAOLA,
         AlphaInvesting,
         FastOSFS,
         Grafting,
+        GroupSAOLA,
     )
     from featstream.sources import as_source
     from featstream.trace import Trace

@@ -133,5 +133,5 @@ def test_a_bad_parameter_is_named(parameters, message):
 
 def test_a_class_that_comes_late_is_an_error():
     selector = OFS().partial_fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(ValueError, match="'2' was not among the first rows"):
+    with pytest.raises(ValueError, match="class 2 was not among the first rows"):
         selector.partial_fit([[2.0]], [2])

@@ -10,7 +10,8 @@ from featstream.kernels._jit import jit
 from featstream.kernels.index import empty_index, no_index
 from featstream.kernels.moments import DenseMoments, SparseMoments
 from featstream.kernels.scan import Kept
-from featstream.kernels.storage import copy_column, register
+from featstream.kernels.shortlist import register
+from featstream.kernels.storage import copy_column
 from featstream.kernels.tables import DenseTables, SparseTables
 
 __all__ = ["fit_index", "make_room", "start_kept"]
@@ -52,9 +53,10 @@ def _wants_index(kept: Kept) -> bool:
     """
     if not isinstance(kept.columns, SparseTables | SparseMoments):
         return False
-    entries_read = kept.lookup.pace[0] * kept.used[0] / max(1, int(kept.size[1]))
+    mean_length = kept.used[0] / max(1, int(kept.size[1]))
+    effort = kept.lookup.pace[0] * (mean_length + 4.0)
     has_index = kept.lookup.head.size > 0
-    return bool(entries_read > (_LONG_WALK / 4 if has_index else _LONG_WALK))
+    return bool(effort > (_LONG_WALK / 4 if has_index else _LONG_WALK))
 
 
 def _rebuild(kept: Kept, like: Columns, extra: np.ndarray, *, has_index: bool) -> Kept:

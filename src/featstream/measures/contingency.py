@@ -22,10 +22,10 @@ from featstream.kernels.contingency import (
 )
 from featstream.kernels.osfs import Candidates, KeptSet
 from featstream.kernels.planes import n_words, pack_plane
+from featstream.kernels.relevance import TableTarget
 from featstream.kernels.tables import (
     DenseTables,
     SparseTables,
-    TableTarget,
     fixed_point_nlogn,
 )
 from featstream.measures.conditional import (

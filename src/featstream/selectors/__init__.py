@@ -8,6 +8,16 @@ from featstream.selectors.online import (
     AlphaInvesting,
     FastOSFS,
     Grafting,
+    GroupSAOLA,
 )
 
-__all__ = ["OFS", "OGFS", "OSFS", "SAOLA", "AlphaInvesting", "FastOSFS", "Grafting"]
+__all__ = [
+    "OFS",
+    "OGFS",
+    "OSFS",
+    "SAOLA",
+    "AlphaInvesting",
+    "FastOSFS",
+    "Grafting",
+    "GroupSAOLA",
+]

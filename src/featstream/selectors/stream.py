@@ -12,7 +12,7 @@ from scipy import sparse
 from featstream.protocols import Block, BoundMeasure, Fate, SparseColumns
 from featstream.trace import Names, Trace
 
-__all__ = ["LastDecision", "Stream", "in_storage"]
+__all__ = ["LastDecision", "Stream", "in_storage", "in_stream"]
 
 _DENSE_BYTES = 1 << 24
 
@@ -80,3 +80,14 @@ def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
                 block.n_samples,
             ),
         )
+
+
+def in_stream(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
+    """The blocks in the storage of the stream, positioned in it."""
+    arrival = stream.n_seen
+    for block in blocks:
+        if stream.is_sparse is None:
+            stream.is_sparse = block.is_sparse
+        placed = replace(block, start=arrival)
+        yield from in_storage(placed, is_sparse=stream.is_sparse)
+        arrival += block.n_columns

@@ -90,7 +90,7 @@ def as_source(X: Any) -> Source:
     if isinstance(X, Iterable) and not isinstance(X, (Mapping, bytes, set)):
         return IteratorSource(X)
     raise DataTypeError(
-        f"Cannot read features from a {type(X).__name__}. Give a two-dimensional "
+        f"Cannot read features from {type(X).__name__}. Give a two-dimensional "
         "array or list of rows, a scipy.sparse matrix, a pandas, polars or pyarrow "
         "table, the path of a data set, an iterable of (name, values), or a Source."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,7 @@ from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.kernels.layout import copy_columns
-from featstream.protocols import Block, SparseColumns, feature_name
+from featstream.protocols import Block, IntArray, SparseColumns, feature_name
 from featstream.sources.columns import (
     BLOCK_BYTES,
     MAX_COLUMNS,
@@ -111,6 +112,15 @@ class ArraySource:
             names = None if self.names is None else self.names[first:stop]
             yield Block(self._columns(first, stop), first, names)
 
+    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order."""
+        width = block_width(self.n_samples, self._array.itemsize, self.block_bytes)
+        for first in range(0, positions.size, width):
+            chosen = positions[first : first + width]
+            names = None if self.names is None else [self.names[i] for i in chosen]
+            for block in ArraySource(self._array[:, chosen], names).blocks():
+                yield replace(block, start=first + block.start)
+
     @property
     def _is_by_row(self) -> bool:
         down, across = (abs(stride) for stride in self._array.strides)
@@ -206,6 +216,15 @@ class SparseSource:
             names = None if self.names is None else self.names[start:stop]
             yield Block(columns, start, names)
             start = stop
+
+    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order."""
+        for first in range(0, positions.size, self.block_columns):
+            chosen = positions[first : first + self.block_columns]
+            names = None if self.names is None else [self.names[i] for i in chosen]
+            part = SparseSource(self._csc[:, chosen], names)
+            for block in part.blocks():
+                yield replace(block, start=first + block.start)
 
 
 class IteratorSource:

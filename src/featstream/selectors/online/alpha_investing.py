@@ -19,13 +19,13 @@ from featstream.protocols import (
     IntArray,
     SparseColumns,
 )
-from featstream.selectors.base import StreamSelector
 from featstream.selectors.numeric import (
     as_numeric,
     check_number,
     class_indicators,
     dense_column,
 )
+from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
 from featstream.trace import TraceLevel
 

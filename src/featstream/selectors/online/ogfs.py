@@ -20,9 +20,9 @@ from featstream.protocols import (
     Decision,
     Fate,
     FloatArray,
+    GroupDecision,
     IntArray,
 )
-from featstream.selectors.base import StreamSelector
 from featstream.selectors.grouping import cut_into_groups, join_columns
 from featstream.selectors.numeric import (
     as_numeric,
@@ -31,6 +31,7 @@ from featstream.selectors.numeric import (
     class_indicators,
     dense_column,
 )
+from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
 from featstream.sources import as_source
 from featstream.trace import TraceLevel
@@ -188,7 +189,7 @@ class OGFS(StreamSelector):
 
     def update_group(
         self, X_group: Any, group: Hashable, names: Sequence[str] | None = None
-    ) -> tuple[Decision, ...]:
+    ) -> GroupDecision:
         """Decide about one group.
 
         Parameters
@@ -207,18 +208,20 @@ class OGFS(StreamSelector):
         block = join_columns([(b, i) for b in blocks for i in range(b.n_columns)])
         if names is not None:
             block = replace(block, names=list(names))
-        first = stream.n_seen
+        first, before = stream.n_seen, self.selected_groups_
         self._take_group(group, block, stream)
-        gone = tuple(stream.names[arrival] for arrival in self._gone)
-        return tuple(
-            Decision(
-                name=stream.names[first + i],
-                arrival=first + i,
-                fate=Fate(int(fate)),
-                relevance=float(score),
-                displaced=gone if fate == Fate.KEPT else (),
-            )
+        features = tuple(
+            Decision(stream.names[first + i], first + i, Fate(int(fate)), score)
             for i, (fate, score) in enumerate(self._verdict)
+        )
+        is_kept = any(feature.is_kept for feature in features)
+        left = self.selected_groups_
+        return GroupDecision(
+            group,
+            Fate.KEPT if is_kept else Fate.IRRELEVANT,
+            features,
+            tuple(stream.names[arrival] for arrival in self._gone),
+            tuple(label for label in before if label not in left),
         )
 
     @property

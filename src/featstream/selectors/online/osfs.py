@@ -21,8 +21,8 @@ from featstream.measures import (
 )
 from featstream.measures.conditional import BoundTest, Screening, resolve_test
 from featstream.protocols import Block, BoundMeasure, Fate, FloatArray, IntArray
-from featstream.selectors.base import StreamSelector
 from featstream.selectors.numeric import check_count
+from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
 from featstream.trace import TraceLevel
 

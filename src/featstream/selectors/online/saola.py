@@ -14,7 +14,7 @@ from featstream.kernels.pools import fit_index, make_room, start_kept
 from featstream.kernels.rule import Rule
 from featstream.kernels.scan import Kept, Newcomers, Outcome, scan
 from featstream.protocols import Block, Fate, FloatArray, IntArray, Measure
-from featstream.selectors.base import StreamSelector
+from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
 from featstream.trace import TraceLevel
 
@@ -219,7 +219,7 @@ def make_rule(selector: Any) -> Rule:
                 f"`{name}` of {owner} must be {known[0]!r} or {known[1]!r}. "
                 f"Got {printable(value)}."
             )
-    limit = selector.max_features
+    limit = getattr(selector, "max_features", None)
     if limit is not None and (
         not isinstance(limit, int | np.integer) or isinstance(limit, bool) or limit < 1
     ):

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios in one run against named baselines, never bare times."""

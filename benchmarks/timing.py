@@ -1,0 +1,92 @@
+"""How the benchmarks take time, and the data they take it on."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+SHARED = Path(
+    os.environ.get("FEATSTREAM_SHARED", Path(__file__).parents[1].parent / "shared")
+)
+
+
+def alternate(functions, rounds=5):
+    """Best time of each function, taken in turns so that all meet the same noise."""
+    best = dict.fromkeys(functions, float("inf"))
+    for _ in range(rounds):
+        for name, function in functions.items():
+            began = time.perf_counter()
+            function()
+            best[name] = min(best[name], time.perf_counter() - began)
+    return best
+
+
+def continuous(n_samples=1000, n_features=100_000, seed=0):
+    """Column-major float32, a fifth of it noisy copies of 20 informative factors."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n_samples)
+    strength = np.linspace(0.4, 1.2, 20)
+    factors = rng.standard_normal((20, n_samples)) + np.outer(strength, y)
+    X = rng.standard_normal((n_features, n_samples), dtype=np.float32)
+    for j in rng.permutation(n_features)[: n_features // 5]:
+        X[j] = factors[rng.integers(20)] + rng.uniform(0.2, 1.0) * X[j]
+    return X.T, y
+
+
+def binary(n_samples=2000, n_features=100_000, seed=0):
+    """Column-major uint8, a fifth of it noisy copies of 20 informative features."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n_samples).astype(np.uint8)
+    agreement = np.linspace(0.55, 0.75, 20)
+    factors = y ^ (rng.random((20, n_samples)) > agreement[:, None])
+    X = rng.integers(0, 2, (n_features, n_samples), dtype=np.uint8)
+    for j in rng.permutation(n_features)[: n_features // 5]:
+        flipped = rng.random(n_samples) < rng.uniform(0, 0.3)
+        X[j] = factors[rng.integers(20)] ^ flipped
+    return X.T, y
+
+
+def one_entry_columns(n_samples=1000, n_features=1_000_000, seed=0):
+    """Sparse columns that store a single one each."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, n_samples, n_features).astype(np.int32)
+    ones = np.ones(n_features, np.uint8)
+    starts = np.arange(n_features + 1)
+    X = sp.csc_array((ones, rows, starts), shape=(n_samples, n_features))
+    return X, rng.integers(0, 2, n_samples)
+
+
+def shared_set(name):
+    """Training part of a data set beside the repository; None where it is absent."""
+    path = SHARED / "data" / f"{name}.npz"
+    if not path.exists():
+        return None
+    from featstream.sources import SparseSource, open_npz
+
+    dataset = open_npz(path)
+    with np.load(path, allow_pickle=False) as arrays:
+        if "n_train" not in arrays:
+            return dataset.source, dataset.y
+        n_train = int(arrays["n_train"])
+    whole = sp.hstack([as_matrix(block) for block in dataset.source.blocks()])
+    return SparseSource(whole.tocsr()[:n_train].tocsc()), dataset.y[:n_train]
+
+
+def as_matrix(block):
+    """A sparse block as scipy has it."""
+    stored = block.columns
+    start = stored.indptr - stored.indptr[0]
+    rows = stored.rows[stored.indptr[0] : stored.indptr[-1]]
+    values = stored.values[stored.indptr[0] : stored.indptr[-1]]
+    return sp.csc_array((values, rows, start), shape=stored.shape)
+
+
+def table(rows, title):
+    """Print rows of (what, ours, baseline, ratio, floor)."""
+    print(f"\n{title}")
+    for what, value, wanted in rows:
+        print(f"  {what:<66} {value:>9.3f}   {wanted}")

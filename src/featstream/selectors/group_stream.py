@@ -1,0 +1,265 @@
+"""The state of a stream of groups, and how a batch of groups changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from featstream.engines import prepared_ahead
+from featstream.kernels.group_scan import (
+    ARRIVING_IS_FULL,
+    DONE,
+    KEPT_IS_FULL,
+    Arrivals,
+    GroupOutcome,
+    close_group,
+    new_marks,
+    scan_groups,
+)
+from featstream.kernels.pools import fit_index, make_room, start_kept
+from featstream.kernels.rule import Rule
+from featstream.kernels.scan import Kept
+from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray
+from featstream.selectors.stream import Stream, in_storage
+from featstream.sources.groups import Batch
+from featstream.trace import GroupTrace
+
+__all__ = ["GroupStream", "ScoredBatch", "decisions", "displacements", "score_ahead"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A block in the storage of its stream, with the scores of its columns."""
+
+    block: Block
+    encoded: Any
+    scores: FloatArray
+    relevant: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredBatch:
+    """Whole groups, encoded and scored."""
+
+    pieces: list[Piece]
+    labels: list[Hashable]
+    ends: IntArray
+
+    @property
+    def scores(self) -> FloatArray:
+        """Relevance of every feature."""
+        return np.concatenate([piece.scores for piece in self.pieces])
+
+
+def score_ahead(
+    batches: Iterator[Batch], stream: Stream, n_threads: int
+) -> Iterator[ScoredBatch]:
+    """Encode and score groups in order; with several threads, some in advance."""
+    placed = _place(batches, stream)
+    return prepared_ahead(placed, lambda batch: _score(batch, stream), n_threads)
+
+
+def _place(batches: Iterator[Batch], stream: Stream) -> Iterator[Batch]:
+    """Number features by arrival; the first block decides how all are stored."""
+    start = stream.n_seen
+    for batch in batches:
+        blocks = []
+        for block in batch.blocks:
+            blocks.append(replace(block, start=start))
+            start += block.n_columns
+        if stream.is_sparse is None:
+            stream.is_sparse = blocks[0].is_sparse
+        yield replace(batch, blocks=blocks)
+
+
+def _score(batch: Batch, stream: Stream) -> ScoredBatch:
+    measure = stream.measure
+    assert measure is not None
+    pieces = []
+    for block in batch.blocks:
+        for part in in_storage(block, is_sparse=bool(stream.is_sparse)):
+            encoded = measure.encode(part)
+            scores = measure.relevance(encoded)
+            relevant = np.flatnonzero(measure.is_relevant(scores))
+            pieces.append(Piece(part, encoded, scores, relevant))
+    return ScoredBatch(pieces, list(batch.labels), batch.ends)
+
+
+class GroupStream:
+    """The kept features of a stream of groups, and the history of the groups.
+
+    Parameters
+    ----------
+    rule : Rule
+        When one of two features makes the other redundant.
+    is_frozen : bool
+        Whether removed features still act while groups are compared.
+    """
+
+    def __init__(self, rule: Rule, *, is_frozen: bool) -> None:
+        self.groups = GroupTrace()
+        self._rule = rule
+        self._is_frozen = is_frozen
+        self._kept: Kept | None = None
+
+    def arrivals_and_scores(self) -> tuple[IntArray, FloatArray]:
+        """Of the kept features, in order of arrival."""
+        if self._kept is None:
+            return np.empty(0, np.int64), np.empty(0)
+        live = self._kept.live[: self._kept.size[0]]
+        return self._kept.arrival[live], self._kept.score[live]
+
+    def decide(
+        self, batch: ScoredBatch, stream: Stream
+    ) -> tuple[GroupOutcome, list[Hashable]]:
+        """Decide about whole groups; those that cannot be used change nothing.
+
+        Returns what became of their features, and earlier groups that left.
+        """
+        self.groups.check_new(batch.labels)
+        for piece in batch.pieces:
+            if piece.block.names is not None:
+                stream.names.refuse_taken(piece.block.start, piece.block.names)
+                stream.names.add(piece.block.start, piece.block.names)
+        outcome = self._scan(batch, stream)
+        stream.trace.extend(outcome.fate, batch.scores, outcome.witness)
+        self._record(batch, outcome)
+        emptied = []
+        events = slice(0, int(outcome.n_events[0]))
+        gone, by = outcome.gone[events], outcome.gone_by[events]
+        stream.trace.mark(gone, np.full(gone.size, Fate.DISPLACED, np.uint8), by)
+        for arrival in gone.tolist():
+            label = self.groups.lose(arrival)
+            if label is not None:
+                emptied.append(label)
+        return outcome, emptied
+
+    def _scan(self, batch: ScoredBatch, stream: Stream) -> GroupOutcome:
+        """Walk the relevant features of some groups through the kernel."""
+        measure, first, n_before = stream.measure, stream.n_seen, len(self.groups)
+        assert measure is not None
+        kept_arrivals, _ = self.arrivals_and_scores()
+        kept_ends = np.unique(self.groups.ends[self.groups.of(kept_arrivals)])
+        ends = first + batch.ends
+        n_relevant = sum(piece.relevant.size for piece in batch.pieces)
+        n_events = kept_arrivals.size + n_relevant
+        outcome = _new_outcome(first, int(batch.ends[-1]), n_events)
+        how = (
+            np.concatenate([kept_ends, ends]),
+            self._rule,
+            self._is_frozen,
+            measure.scratch(is_sparse=bool(stream.is_sparse)),
+        )
+        arriving = None
+        if self._kept is not None:
+            self._kept = fit_index(self._kept)
+        for piece in batch.pieces:
+            if not piece.relevant.size:
+                continue
+            columns, column = measure.columns(piece.encoded, piece.relevant)
+            arrival = piece.block.start + piece.relevant
+            arrivals = Arrivals(
+                columns,
+                column,
+                piece.scores[piece.relevant],
+                arrival,
+                n_before + np.searchsorted(ends, arrival, "right"),
+            )
+            if self._kept is None:
+                self._kept = start_kept(columns)
+            if arriving is None:
+                arriving = start_kept(columns)
+            done, state = 0, KEPT_IS_FULL
+            while state != DONE:
+                marks = new_marks(arriving, self._kept)
+                done, state = scan_groups(
+                    arrivals, done, arriving, self._kept, *how, marks, outcome
+                )
+                if state == ARRIVING_IS_FULL:
+                    arriving = make_room(arriving, columns, column[done])
+                elif state == KEPT_IS_FULL:
+                    self._make_room(arriving, outcome)
+        state = DONE if arriving is None else KEPT_IS_FULL
+        while state != DONE:
+            assert arriving is not None
+            assert self._kept is not None
+            marks = new_marks(arriving, self._kept)
+            state = close_group(arriving, self._kept, *how, marks, outcome)
+            if state != DONE:
+                self._make_room(arriving, outcome)
+        return outcome
+
+    def _make_room(self, arriving: Kept, outcome: GroupOutcome) -> None:
+        """Let the kept features grow by the next one of the arriving group."""
+        assert self._kept is not None
+        slot = arriving.live[outcome.open[1]]
+        self._kept = make_room(self._kept, arriving.columns, slot)
+
+    def _record(self, batch: ScoredBatch, outcome: GroupOutcome) -> None:
+        """Note what became of the groups of a batch."""
+        begins = np.concatenate([[0], batch.ends[:-1]])
+        is_kept = outcome.fate == Fate.KEPT
+        is_relevant = outcome.fate != Fate.IRRELEVANT
+        n_kept = np.add.reduceat(is_kept, begins, dtype=np.int64)
+        n_relevant = np.add.reduceat(is_relevant, begins, dtype=np.int64)
+        fates = np.where(n_kept > 0, Fate.KEPT, Fate.REDUNDANT)
+        fates[n_relevant == 0] = Fate.IRRELEVANT
+        self.groups.extend(batch.labels, batch.ends - begins, fates, n_kept)
+
+
+def displacements(outcome: GroupOutcome) -> list[tuple[int, int]]:
+    """Arrivals that left earlier groups, and the arrivals that caused it."""
+    n_events = int(outcome.n_events[0])
+    gone, by = outcome.gone[:n_events].tolist(), outcome.gone_by[:n_events].tolist()
+    return list(zip(gone, by, strict=True))
+
+
+def decisions(
+    batch: ScoredBatch, outcome: GroupOutcome, stream: Stream
+) -> tuple[Decision, ...]:
+    """What was decided about each feature of a group.
+
+    Their names are those of the blocks: the stream may have forgotten them.
+    """
+    own_names = [
+        piece.block.name(i) for piece in batch.pieces for i in range(piece.scores.size)
+    ]
+    displaced: dict[int, list[str]] = {}
+    for gone, by in displacements(outcome):
+        displaced.setdefault(by, []).append(stream.names[gone])
+    decided = []
+    for i, (name, score) in enumerate(zip(own_names, batch.scores, strict=True)):
+        arrival, witness = outcome.first + i, int(outcome.witness[i])
+        witness_name = None
+        if witness >= outcome.first:
+            witness_name = own_names[witness - outcome.first]
+        elif witness >= 0:
+            witness_name = stream.names[witness]
+        decided.append(
+            Decision(
+                name=name,
+                arrival=arrival,
+                fate=Fate(int(outcome.fate[i])),
+                relevance=float(score),
+                witness=witness_name,
+                overlap=None if witness < 0 else float(outcome.overlap[i]),
+                displaced=tuple(displaced.get(arrival, ())),
+            )
+        )
+    return tuple(decided)
+
+
+def _new_outcome(first: int, n_features: int, n_events: int) -> GroupOutcome:
+    return GroupOutcome(
+        first=first,
+        fate=np.full(n_features, Fate.IRRELEVANT, np.uint8),
+        witness=np.full(n_features, -1, np.int64),
+        overlap=np.full(n_features, np.nan),
+        gone=np.zeros(n_events, np.int64),
+        gone_by=np.zeros(n_events, np.int64),
+        n_events=np.zeros(1, np.int64),
+        open=np.full(2, -1, np.int64),
+    )
