@@ -28,6 +28,7 @@ from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
     BoolArray,
+    BoundMeasure,
     Fate,
     FloatArray,
     IntArray,
@@ -119,16 +120,18 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
         y : array of shape (n_samples,)
             The class of each sample, in the order of every feature's values.
         """
-        measure = resolve_measure(self.measure)
-        stream = Stream(y, Trace(self.trace))
-        if measure is None:
+        stream = Stream(y, Trace(self.trace), self._bind(y))
+        if stream.measure is None:
             as_labels(y)  # a bad target is an error now, not at the first feature
-        else:
-            stream.measure = measure.bind(y)
         self._stream = stream
         self._run: Link | None = None
         self._begin(stream)
         return self
+
+    def _bind(self, y: Any) -> BoundMeasure | None:
+        """The measure, bound to the target; None if the first features will tell."""
+        measure = resolve_measure(self.measure)
+        return None if measure is None else measure.bind(y)
 
     def _look_ahead(self, blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
         """Choose the measure by the first features, and give them all back."""
@@ -142,9 +145,13 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
         return chain(first, blocks)
 
     def _choose_measure(self, blocks: list[Block], stream: Stream) -> None:
-        measure, reason = choose_measure(blocks, _LOOK_AHEAD)
+        measure, reason = self._propose(blocks)
         stream.measure = measure.bind(stream.y)
-        _LOG.info("measure='auto' took %r: %s", stream.measure.name, reason)
+        _LOG.info("'auto' took %r: %s", stream.measure.name, reason)
+
+    def _propose(self, blocks: list[Block]) -> tuple[Any, str]:
+        """A measure for a stream that begins with these blocks, and why."""
+        return choose_measure(blocks, _LOOK_AHEAD)
 
     def _forget_names(self, stream: Stream, piece: Block) -> None:
         """Names are kept for the features that the trace knows, and no more."""
@@ -174,6 +181,13 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
             return f"{name} is irrelevant: {relevance} does not pass the threshold."
         assert witness is not None
         other = self._shown(witness, stream)
+        return self._reason(arrival, fate, name, relevance, other)
+
+    def _reason(
+        self, arrival: int, fate: Fate, name: str, relevance: str, other: str
+    ) -> str:
+        """Why a relevant feature was dropped; ``other`` is its witness."""
+        trace = self._started().trace
         if fate is Fate.REDUNDANT:
             drops_ties = getattr(self, "ties", "keep") == "drop"
             how = "not above" if drops_ties else "below"
@@ -293,5 +307,6 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         # Without this, transform would refuse the missing values that fit took.
-        tags.input_tags.allow_nan = getattr(self.measure, "missing", "") == "category"
+        measure = getattr(self, "measure", getattr(self, "test", None))
+        tags.input_tags.allow_nan = getattr(measure, "missing", "") == "category"
         return tags
