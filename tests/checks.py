@@ -385,10 +385,11 @@ STREAM_CHECKS = [
     check_constants_change_nothing,
     check_irrelevant_features_change_nothing,
     check_storage_may_change_in_mid_stream,
-    check_resume_equals_uninterrupted,
-    check_updates_go_on_after_save,
 ]
 """Of every stream selector, with any measure."""
+
+RESUME_CHECKS = [check_resume_equals_uninterrupted, check_updates_go_on_after_save]
+"""Of selectors whose runs can be saved."""
 
 PAIRWISE_CHECKS = [
     check_the_kept_never_dominate_each_other,

@@ -146,7 +146,7 @@ class OGFS(StreamSelector):
         finally:
             del self._groups
 
-    def consume(
+    def consume(  # type: ignore[override]  # groups, and no runs yet
         self,
         source: Any,
         *,
