@@ -1,9 +1,8 @@
 """The paper's experiment with groups: 100 at random, ten times.
 
-    python benchmarks/group_protocol.py [data set ...]
-
 Means over the ten divisions, beside Table 23 (`tb17`: features and groups) and
 Table 22 (`tb16`: accuracy) of the paper.
+``python -m benchmarks.group_protocol [data set ...]``.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ import sys
 import time
 
 import numpy as np
-from shared_data import load
+from scipy import sparse
 
+from benchmarks.timing import SHARED
 from featstream import FisherZ, GroupSAOLA, SymmetricalUncertainty, random_groups
 from featstream.evaluation import paper_table
 from featstream.evaluation.classifiers import as_classifier
@@ -25,6 +25,20 @@ FILES = {
     "dorothea": ("dorothea", SymmetricalUncertainty()),
 }
 CLASSIFIERS = ("KNN", "J48")
+
+
+def load(name):
+    """Arrays of a data set, sparse matrices put together again."""
+    with np.load(SHARED / "data" / f"{name}.npz", allow_pickle=False) as archive:
+        arrays = dict(archive)
+    for key in [key for key in arrays if key.endswith("_format")]:
+        name = key.removesuffix("_format")
+        data, rows, starts, shape = (
+            arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
+        )
+        parts = data, rows.astype(np.int32), starts
+        arrays[name] = sparse.csc_array(parts, shape=tuple(shape))
+    return arrays
 
 
 def printed(name):
@@ -60,12 +74,9 @@ def measure(data, selector, n_repeats=10):
                 as_classifier(c.lower()).fit(train, y).score(test, data["y_test"])
                 for c in CLASSIFIERS
             ]
-        rows.append((kept_counts(selector), accuracies, seconds))
-    return np.array([[*counts, *scores, seconds] for counts, scores, seconds in rows])
-
-
-def kept_counts(selector):
-    return selector.selected_.size, selector.selected_groups_.size
+        counts = selector.selected_.size, selector.selected_groups_.size
+        rows.append([*counts, *accuracies, seconds])
+    return np.array(rows)
 
 
 def show(name, how, values, spread=None):

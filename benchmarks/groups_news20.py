@@ -1,61 +1,47 @@
 """10,000 random groups on news20_bigram, against SAOLA on the same columns.
 
-    python benchmarks/groups_news20.py [threshold ...]
-
-Training rows only (9,996 of 19,996), symmetrical uncertainty. The paper's threshold
-0 makes nearly all 1.45 million features relevant and takes minutes; the default
-here is 0.001.
+Training rows, symmetrical uncertainty, one thread, after warm-up.
+``python -m benchmarks.groups_news20 [threshold]``. The default is 0, the paper's,
+which makes nearly all of the 1.45 million features relevant.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 
-import numpy as np
-from shared_data import load
-
+from benchmarks.timing import alternate, shared_set, table
 from featstream import SAOLA, GroupSAOLA, SymmetricalUncertainty, random_groups
 
-N_TRAIN, N_GROUPS = 9996, 10_000
+N_GROUPS = 10_000
 
 
-def best_of(n, selector, X, y, **options):
-    """Shortest time of some runs, the compilation left out, and the selector."""
-    selector.fit(X[:, :1000], y)
-    seconds = []
-    for _ in range(n):
-        began = time.perf_counter()
-        selector.fit(X, y, **options)
-        seconds.append(time.perf_counter() - began)
-    return min(seconds), selector
-
-
-def main(thresholds):
-    data = load("news20_bigram")
-    X, y = data["X"].tocsr()[:N_TRAIN].tocsc(), data["y"][:N_TRAIN]
-    groups = random_groups(X.shape[1], N_GROUPS)
-    mixed = X[:, np.concatenate(groups)]
-    for threshold in thresholds:
-        measure = SymmetricalUncertainty(threshold=threshold)
-        n = 3 if threshold > 0 else 1
-        runs = {
-            "SAOLA, order of the file": best_of(n, SAOLA(measure=measure), X, y),
-            "SAOLA, order of the groups": best_of(n, SAOLA(measure=measure), mixed, y),
-        }
-        for reading in ("printed", "library"):
-            selector = GroupSAOLA(measure=measure, reading=reading)
-            runs[f"GroupSAOLA, {reading}"] = best_of(n, selector, X, y, groups=groups)
-        base = runs["SAOLA, order of the file"][0]
-        for name, (seconds, selector) in runs.items():
-            n_groups = len(getattr(selector, "selected_groups_", ()))
-            print(
-                f"threshold {threshold:g}  {name:28}{seconds:8.2f} s"
-                f"{seconds / base:6.2f} x  {selector.selected_.size:,} features"
-                + (f" in {n_groups:,} groups" if n_groups else ""),
-                flush=True,
-            )
+def main(threshold=0.0, rounds=3):
+    found = shared_set("news20_bigram")
+    if found is None:
+        sys.exit("news20_bigram is not there; set FEATSTREAM_SHARED")
+    source, y = found
+    groups = random_groups(source.n_features, N_GROUPS)
+    measure = SymmetricalUncertainty(threshold=threshold)
+    alone = SAOLA(measure=measure)
+    grouped = {
+        reading: GroupSAOLA(measure=measure, reading=reading)
+        for reading in ("printed", "library")
+    }
+    functions = {"saola": lambda: alone.fit(source, y)}
+    for reading, selector in grouped.items():
+        functions[reading] = lambda s=selector: s.fit(source, y, groups=groups)
+    if rounds > 1:
+        alternate(functions, rounds=1)  # compiles
+    best = alternate(functions, rounds)
+    print(f"SAOLA: {best['saola']:.2f} s, {alone.result_}")
+    for reading, selector in grouped.items():
+        print(f"{reading}: {best[reading]:.2f} s, {selector.result_}")
+    rows = [
+        ("groups / SAOLA", best["printed"] / best["saola"], "at most 2"),
+        ("groups, library's reading / SAOLA", best["library"] / best["saola"], "—"),
+    ]
+    table(rows, f"news20_bigram, {N_GROUPS:,} random groups, threshold {threshold:g}")
 
 
 if __name__ == "__main__":
-    main([float(argument) for argument in sys.argv[1:]] or [0.001])
+    main(*(float(argument) for argument in sys.argv[1:2]))

@@ -100,6 +100,17 @@ def _add_select(commands: Any) -> None:
             help=f"as printed in the paper: {choices[0]} (default)",
         )
     select.add_argument(
+        "--groups",
+        metavar="FILE",
+        help="groups: one label a line, or a CSV of feature and group",
+    )
+    select.add_argument(
+        "--group-size", type=int, metavar="K", help="groups of K features in order"
+    )
+    select.add_argument(
+        "--group-by", metavar="REGEX", help="group by what this finds in the names"
+    )
+    select.add_argument(
         "--max-features", type=int, metavar="K", help="keep at most K features"
     )
     select.add_argument(
@@ -197,14 +208,16 @@ def _select(arguments: argparse.Namespace) -> int:
     from featstream.selectors import SAOLA
 
     dataset = _open(arguments)
-    selector = SAOLA(
-        measure=_measure(arguments),
-        bound=arguments.bound,
-        ties=arguments.ties,
-        pruning=arguments.pruning,
-        max_features=arguments.max_features,
-        n_jobs=arguments.jobs,
-    )
+    options = {
+        "measure": _measure(arguments),
+        "bound": arguments.bound,
+        "ties": arguments.ties,
+        "pruning": arguments.pruning,
+        "n_jobs": arguments.jobs,
+    }
+    if _are_grouped(arguments):
+        return _select_groups(arguments, dataset, options)
+    selector = SAOLA(max_features=arguments.max_features, **options)
     output, saving = arguments.output, None
     if output is not None and output.suffix.lower() != ".csv":
         saving = run_checkpoint(
@@ -214,6 +227,41 @@ def _select(arguments: argparse.Namespace) -> int:
         dataset.source, progress=not arguments.quiet, checkpoint=saving
     )
     if output is not None and saving is None:
+        selector.result_.to_csv(output)
+    print_result(selector.result_, as_json=arguments.json)
+    return 0
+
+
+def _are_grouped(arguments: argparse.Namespace) -> bool:
+    given = (arguments.groups, arguments.group_size, arguments.group_by)
+    return any(flag is not None for flag in given)
+
+
+def _select_groups(
+    arguments: argparse.Namespace, dataset: Dataset, options: dict[str, Any]
+) -> int:
+    from featstream.errors import ParameterError
+    from featstream.groups import read_groups
+    from featstream.selectors import GroupSAOLA
+
+    output = arguments.output
+    if output is not None and output.suffix.lower() != ".csv":
+        raise ParameterError(
+            f"A selection of groups cannot be saved as a run yet. Got -o {output}. "
+            "Write the selected features with -o FILE.csv."
+        )
+    if arguments.max_features is not None:
+        raise ParameterError("--max-features has no meaning for groups. Leave it out.")
+    groups = read_groups(
+        arguments.groups,
+        size=arguments.group_size,
+        pattern=arguments.group_by,
+        names=dataset.names,
+        n_features=dataset.source.n_features,
+    )
+    selector = GroupSAOLA(**options).start(dataset.y)
+    selector.consume(dataset.source, groups=groups, progress=not arguments.quiet)
+    if output is not None:
         selector.result_.to_csv(output)
     print_result(selector.result_, as_json=arguments.json)
     return 0

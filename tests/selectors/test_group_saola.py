@@ -28,8 +28,9 @@ from featstream import (
     as_source,
     random_groups,
 )
+from featstream.kernels import pools
 from featstream.kernels.storage import overlap
-from featstream.sources import ArraySource
+from featstream.sources import ArraySource, SparseSource
 from featstream.sources.columns import BLOCK_BYTES
 from shared import load, shared
 
@@ -459,6 +460,31 @@ def test_any_hashable_is_a_label():
         assert selector.update_group(Y[:, None], group=label).is_kept
     assert selector.selected_groups_.tolist() == [("chr1", 3), 7, "seven", 7.5]
     assert selector.group_of_.dtype == object
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("pruning", ["interleaved", "deferred"])
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+@pytest.mark.parametrize("measure", ["su", FisherZ(alpha=0.5)], ids=["su", "fisher-z"])
+def test_an_index_of_sparse_columns_changes_nothing(
+    measure, ties, pruning, monkeypatch
+):
+    monkeypatch.setattr(pools, "_LONG_WALK", 0)
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 300)
+    X = (rng.random((300, 3000)) < rng.uniform(0.005, 0.05, 3000)).astype(np.int64)
+    X[:, ::7] &= y[:, None]
+    X *= rng.integers(1, 3, (300, 3000))
+    groups = rng.integers(0, 300, 3000)
+    selector = GroupSAOLA(measure=measure, ties=ties, pruning=pruning)
+    plain = clone(selector).fit(X, y, groups=groups)
+    indexed = clone(selector).start(y)
+    for block_columns in (3000, 100):
+        source = SparseSource(sparse.csc_array(X), block_columns=block_columns)
+        indexed.fit(source, y, groups=groups)
+        assert outcome(indexed)[2:4] == outcome(plain)[2:4]
+        assert indexed.selected_.tolist() == plain.selected_.tolist()
+    assert indexed._state._kept.lookup.head.size > 0
 
 
 @pytest.mark.jit_only

@@ -218,8 +218,8 @@ class GroupSAOLA(OnlineSelector):
 
         Notes
         -----
-        An error ends a stream whose groups have to be gathered; otherwise the
-        groups before it count.
+        An error ends a stream whose groups have to be gathered; otherwise what was
+        decided before it stands.
         """
         stream, began = self._started(), time.perf_counter()
         source = as_source(source)
