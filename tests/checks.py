@@ -6,13 +6,21 @@ broken. A new selector joins the registry in ``tests/selectors/registry.py``.
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import tempfile
 
 import numpy as np
+import pandas as pd
+import polars as pl
 from scipy import sparse
 from sklearn.base import clone
 
+import featstream
+from featstream import Fate
+from featstream.measures import resolve_measure
 from featstream.sources import ArraySource, SparseSource
+from scores import overlaps, relevances
 
 
 def outcome(selector):
@@ -111,15 +119,42 @@ def check_input_is_not_kept_by_reference(selector, X, y):
     assert outcome(stream) == outcome(clone(selector).fit(X, y))
 
 
-def check_irrelevant_features_change_nothing(selector, X, y):
-    """Constants may be put anywhere: the rest is decided as before."""
+def check_constants_change_nothing(selector, X, y):
+    """P5. Constants may be put anywhere: the rest is decided as before."""
+    for value in (0, 1, -3, 0.1):
+        constant = np.full(X.shape[0], value)
+        check_insertion_changes_nothing(selector, X, y, [constant] * X.shape[1])
+
+
+def check_irrelevant_features_change_nothing(selector, X, y, seed=0):
+    """P6. So may features that do not pass the threshold, whatever they are."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(0, 2, (X.shape[0], 40)).astype(X.dtype)
+    alone = clone(selector).fit(drawn, y).result_.trace
+    is_irrelevant = [alone.fate(j) is Fate.IRRELEVANT for j in range(40)]
+    chosen = list(drawn[:, is_irrelevant].T)
+    if chosen:
+        check_insertion_changes_nothing(selector, X, y, chosen)
+
+
+def check_insertion_changes_nothing(selector, X, y, inserted):
+    """Put the features among those of X, in turn, and compare what is kept of X."""
     plain = clone(selector).fit(X, y)
-    n, p = X.shape
-    spaced = np.zeros((n, 2 * p), X.dtype)
-    spaced[:, 1::2] = X
-    fitted = clone(selector).fit(spaced, y)
-    assert ((fitted.selected_ - 1) / 2).tolist() == plain.selected_.tolist()
+    columns, is_old = [], []
+    for j in range(max(X.shape[1], len(inserted))):
+        if j < len(inserted):
+            columns.append(inserted[j])
+            is_old.append(False)
+        if j < X.shape[1]:
+            columns.append(X[:, j])
+            is_old.append(True)
+    fitted = clone(selector).fit(np.column_stack(columns), y)
+    old = np.flatnonzero(is_old)
+    assert fitted.selected_.tolist() == old[plain.selected_].tolist()
     assert fitted.scores_.tolist() == plain.scores_.tolist()
+    trace = fitted.result_.trace
+    for j in np.flatnonzero(~np.array(is_old)):
+        assert trace.fate(j) is Fate.IRRELEVANT
 
 
 def check_storage_may_change_in_mid_stream(selector, X, y):
@@ -129,6 +164,212 @@ def check_storage_may_change_in_mid_stream(selector, X, y):
     assert_close(mixed.consume(SparseSource(sparse.csc_array(X[:, cut:]))), expected)
     mixed = clone(selector).start(y).consume(sparse.csc_array(X[:, :cut]))
     assert_close(mixed.consume(X[:, cut:]), expected)
+
+
+class _StoppedError(Exception):
+    """Stands for a kill."""
+
+
+def check_resume_equals_uninterrupted(selector, X, y, cut=None):
+    """Stopped after ``cut`` features or later, resumed from disk, never different."""
+    cut = X.shape[1] // 2 if cut is None else cut
+
+    def stop(progress):
+        if progress.n_seen >= cut:
+            raise _StoppedError
+
+    width = max(1, X.shape[1] // 8)
+    for source in (
+        ArraySource(X, block_bytes=width * X.itemsize * X.shape[0]),
+        SparseSource(sparse.csc_array(X), block_columns=width),
+    ):
+        expected = outcome(clone(selector).start(y).consume(source))
+        with tempfile.TemporaryDirectory() as folder:
+            killed = clone(selector).start(y)
+            with contextlib.suppress(_StoppedError):
+                killed.consume(source, checkpoint=folder, every=0, progress=stop)
+            resumed = featstream.resume(folder)
+            assert resumed.n_seen_ < max(1, cut)
+            assert outcome(resumed.consume(source)) == expected
+            assert outcome(featstream.resume(folder)) == expected
+
+
+def check_updates_go_on_after_save(selector, X, y, cut=None):
+    cut = X.shape[1] // 2 if cut is None else cut
+    expected = outcome(clone(selector).fit(X, y))
+    stream = clone(selector).start(y)
+    if selector.get_params().get("measure") == "auto":
+        return  # it is chosen by as many features as arrive together
+    for j in range(cut):
+        stream.update(X[:, j])
+    with tempfile.TemporaryDirectory() as folder:
+        stream.save(folder)
+        resumed = featstream.resume(folder)
+        for j in range(cut, X.shape[1]):
+            resumed.update(X[:, j])
+        assert outcome(resumed) == expected
+
+
+# Of selectors that compare pairs by Algorithm 1 -----------------------------------
+
+
+def dominates(selector, better, worse, overlap):
+    """Whether the first of two features removes the other, given (score, arrival)."""
+    bound = (min if selector.bound == "min" else max)(better[0], worse[0])
+    reaches = overlap >= bound if selector.overlap == ">=" else overlap > bound
+    is_tied = better[0] == worse[0] and better[1] < worse[1]
+    return reaches and (better[0] > worse[0] or (is_tied and selector.ties == "drop"))
+
+
+def check_the_kept_never_dominate_each_other(selector, X, y):
+    """P7, after every arrival."""
+    measure = resolve_measure(selector.measure)
+    scores, pairs = relevances(measure, X, y), overlaps(measure, X, y)
+    stream = clone(selector).start(y)
+    for arrival in range(X.shape[1]):
+        stream.update(X[:, arrival])
+        kept = stream.selected_.tolist()
+        assert kept == sorted(kept)
+        for i in kept:
+            for j in kept:
+                newer, older = max(i, j), min(i, j)
+                first, second = (scores[i], i), (scores[j], j)
+                assert not dominates(selector, first, second, pairs[newer, older])
+
+
+def check_every_reason_holds(selector, X, y):
+    """P10. Each decision names features kept at that moment, and is confirmed."""
+    measure = resolve_measure(selector.measure)
+    bound = measure.bind(y)
+    scores, pairs = relevances(measure, X, y), overlaps(measure, X, y)
+    stream = clone(selector).start(y)
+    fates = {}
+    for i in range(X.shape[1]):
+        before = stream.selected_.tolist()
+        decision = stream.update(X[:, i])
+        assert (decision.arrival, decision.relevance) == (i, scores[i])
+        gone = [int(name[1:]) for name in decision.displaced]
+        assert set(gone) <= set(before)
+        assert bound.is_relevant(scores[[i]])[0] == (
+            decision.fate is not Fate.IRRELEVANT
+        )
+        fates[i] = (decision.fate, None)
+        after = [j for j in before if j not in gone]
+        if decision.fate is Fate.REDUNDANT:
+            witness = int(decision.witness[1:])
+            assert witness in after
+            assert decision.overlap == pairs[i, witness]
+            better, worse = (scores[witness], witness), (scores[i], i)
+            assert dominates(selector, better, worse, decision.overlap)
+            fates[i] = (Fate.REDUNDANT, witness)
+        else:
+            assert (decision.witness, decision.overlap) == (None, None)
+        if decision.is_kept:
+            after.append(i)
+        is_full = selector.max_features is not None
+        for j in gone:
+            is_beaten = dominates(selector, (scores[i], i), (scores[j], j), pairs[i, j])
+            assert is_beaten or (is_full and scores[j] <= scores[i])
+            fates[j] = (Fate.DISPLACED, i)
+        if decision.fate is Fate.DISPLACED:
+            assert is_full
+            fates[i] = (Fate.DISPLACED, i)
+        assert stream.selected_.tolist() == after
+    trace = stream.result_.trace
+    found = {i: (trace.fate(i), trace.witness(i)) for i in range(X.shape[1])}
+    assert found == fates
+
+
+def check_duplicates_follow_the_tie_rule(selector, X, y):
+    """P4. A copy of a kept feature, right after it: by ties and by pruning."""
+    if selector.max_features is not None or selector.overlap == ">":
+        return
+    plain = clone(selector).fit(X, y)
+    stream = clone(selector).start(y)
+    for k in range(X.shape[1]):
+        if not stream.update(X[:, k]).is_kept:
+            continue
+        order = [*range(k + 1), *range(k, X.shape[1])]
+        doubled = clone(selector).fit(X[:, order], y)
+        online = clone(selector).start(y).consume(X[:, : k + 1])
+        before = online.selected_.tolist()
+        decision = online.update(X[:, k])
+        kept = [order[j] for j in doubled.selected_ if j != k + 1]
+        if selector.ties == "drop":
+            assert decision.fate is Fate.REDUNDANT
+            assert k + 1 not in doubled.selected_
+            assert kept == plain.selected_.tolist()
+            continue
+        assert decision.is_kept
+        assert online.selected_.tolist() == [*before, k + 1]
+        if selector.pruning == "deferred":
+            assert kept == plain.selected_.tolist()
+            assert (k + 1 in doubled.selected_) == (k in plain.selected_)
+
+
+def check_a_limit_holds_at_every_moment(selector, X, y):
+    """P16. At most k are kept, the most relevant; a limit not reached is none."""
+    for limit in (1, 2, X.shape[1]):
+        stream = clone(selector).set_params(max_features=limit).start(y)
+        for j in range(X.shape[1]):
+            before = dict(zip(stream.selected_, stream.scores_, strict=True))
+            decision = stream.update(X[:, j])
+            assert len(stream.selected_) <= limit
+            if decision.fate is Fate.DISPLACED:
+                assert all(score >= decision.relevance for score in before.values())
+    free = clone(selector).set_params(max_features=None)
+    limited = clone(selector).set_params(max_features=X.shape[1])
+    assert outcome(limited.fit(X, y)) == outcome(free.fit(X, y))
+
+
+# Of measures ----------------------------------------------------------------------
+
+
+def check_category_names_do_not_matter(selector, X, y, seed=0):
+    """P3, for discrete measures: any bijection of the labels of any feature."""
+    expected = outcome(clone(selector).fit(X, y))
+    rng = np.random.default_rng(seed)
+    renamed = X.copy()
+    for j in range(X.shape[1]):
+        labels = np.unique(X[:, j])
+        # Few or many, negative, with gaps or beyond what a lookup table holds.
+        most = rng.choice([labels.size, 50, 10**7])
+        names = rng.choice(np.arange(most) if most < 100 else most, labels.size, False)
+        renamed[:, j] = (names - rng.integers(0, 5))[np.searchsorted(labels, X[:, j])]
+    for form in (renamed, sparse.csc_array(renamed)):
+        assert outcome(clone(selector).fit(form, y)) == expected
+
+
+def check_spellings_of_values_agree(selector, X, y):
+    """P13, for discrete measures and small whole numbers."""
+    expected = outcome(clone(selector).fit(X, y))
+    dtypes = [np.int8, np.uint8, np.int16, np.int32, np.uint64, np.float32, np.float64]
+    if X.max() <= 1:
+        dtypes.append(bool)
+    for dtype in dtypes:
+        for form in (np.asarray, sparse.csc_array):
+            assert outcome(clone(selector).fit(form(X.astype(dtype)), y)) == expected
+    for frame in (pd.DataFrame(X), pd.DataFrame(X.astype(str)), pl.DataFrame(X)):
+        assert outcome(clone(selector).fit(frame, y)) == expected
+    categories = pd.DataFrame(X.astype(str)).astype("category")
+    assert outcome(clone(selector).fit(categories, y)) == expected
+    assert outcome(clone(selector).fit(X.astype(object), y)) == expected
+
+
+def check_scale_and_sign_change_nothing(selector, X, y, seed=0):
+    """P14, for correlations: powers of two and signs to the bit."""
+    expected = outcome(clone(selector).fit(X, y))
+    rng = np.random.default_rng(seed)
+    factor = 2.0 ** rng.integers(-40, 40, X.shape[1]) * rng.choice([-1, 1], X.shape[1])
+    assert outcome(clone(selector).fit(X * factor, y)) == expected
+
+
+def check_shifts_change_nothing(selector, X, y, seed=0):
+    """P14, for correlations: whole numbers plus a whole number, to the bit."""
+    X = np.round(4 * X)
+    expected = outcome(clone(selector).fit(X, y))
+    offset = np.random.default_rng(seed).integers(-(10**6), 10**6, X.shape[1])
+    assert outcome(clone(selector).fit(X + offset, y)) == expected
 
 
 STREAM_CHECKS = [
@@ -141,6 +382,27 @@ STREAM_CHECKS = [
     check_class_names_do_not_matter,
     check_input_is_never_modified,
     check_input_is_not_kept_by_reference,
+    check_constants_change_nothing,
     check_irrelevant_features_change_nothing,
     check_storage_may_change_in_mid_stream,
+    check_resume_equals_uninterrupted,
+    check_updates_go_on_after_save,
+]
+"""Of every stream selector, with any measure."""
+
+PAIRWISE_CHECKS = [
+    check_the_kept_never_dominate_each_other,
+    check_every_reason_holds,
+    check_duplicates_follow_the_tie_rule,
+    check_a_limit_holds_at_every_moment,
+]
+"""Of selectors with the options of Algorithm 1."""
+
+DISCRETE_CHECKS = [
+    check_category_names_do_not_matter,
+    check_spellings_of_values_agree,
+]
+CONTINUOUS_CHECKS = [
+    check_scale_and_sign_change_nothing,
+    check_shifts_change_nothing,
 ]

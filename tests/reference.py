@@ -126,6 +126,80 @@ def saola(
     return kept, fates
 
 
+# Categories ---------------------------------------------------------------------
+
+
+def categories(values, classes, binning="quantile", n_bins=5):
+    """What stands for each value: itself, or the number of cut points below it."""
+    present = [v for v in values if v == v]
+    if binning is None or all(float(v).is_integer() for v in present):
+        return ["missing" if v != v else v for v in values]
+    known = [c for v, c in zip(values, classes, strict=True) if v == v]
+    cuts = CUTS[binning](present, known, n_bins)
+    return ["missing" if v != v else sum(c < v for c in cuts) for v in values]
+
+
+def quantile_cuts(values, classes, n_bins):
+    """The largest value of each bin: the first at or past each part of the rows."""
+    distinct = sorted(set(values))
+    if len(distinct) <= n_bins:
+        return distinct[:-1]
+    ordered, n = sorted(values), len(values)
+    cuts = {ordered[-(-q * n // n_bins) - 1] for q in range(1, n_bins)}
+    return sorted(cuts - {distinct[-1]})
+
+
+def uniform_cuts(values, classes, n_bins):
+    distinct = sorted(set(values))
+    if len(distinct) <= n_bins:
+        return distinct[:-1]
+    low, high = distinct[0], distinct[-1]
+    return [low + (high - low) * (q / n_bins) for q in range(1, n_bins)]
+
+
+def description_length_cuts(values, classes, n_bins=None):
+    """Fayyad and Irani (1993), Section 3, by recursion; n_bins plays no part."""
+    pairs = sorted(zip(values, classes, strict=True))
+    n, k = len(pairs), len(set(classes))
+    splits = [i for i in range(1, n) if pairs[i - 1][0] != pairs[i][0]]
+    if not splits or k < 2:
+        return []
+
+    def class_information(i):
+        left, right = pairs[:i], pairs[i:]
+        return (i * class_entropy(left) + (n - i) * class_entropy(right)) / n
+
+    cost = {i: class_information(i) for i in splits}
+    least = min(cost.values())
+    best = next(i for i in splits if cost[i] <= least + 1e-12)
+    left, right = pairs[:best], pairs[best:]
+    whole = class_entropy(pairs)
+    k_left, k_right = len({c for _, c in left}), len({c for _, c in right})
+    spared = k * whole - k_left * class_entropy(left) - k_right * class_entropy(right)
+    price = (math.log2(n - 1) + math.log2(3**k - 2) - spared) / n
+    if whole - cost[best] <= price:
+        return []
+    return [
+        *description_length_cuts(*zip(*left, strict=True)),
+        left[-1][0],
+        *description_length_cuts(*zip(*right, strict=True)),
+    ]
+
+
+def class_entropy(pairs):
+    counts = Counter(c for _, c in pairs)
+    return -math.fsum(
+        m / len(pairs) * math.log2(m / len(pairs)) for m in counts.values()
+    )
+
+
+CUTS = {
+    "quantile": quantile_cuts,
+    "uniform": uniform_cuts,
+    "mdl": description_length_cuts,
+}
+
+
 # Algorithm 2 ------------------------------------------------------------------
 
 

@@ -1,8 +1,17 @@
-"""Hypothesis strategies: small data, few values, many ties."""
+"""Hypothesis strategies: small data, few values, many ties.
+
+Data come from one number: drawn piece by piece they would be tiny, as Hypothesis
+likes small pieces. The number's digits are the sizes, so that it still shrinks
+to small data.
+"""
 
 from __future__ import annotations
 
+import itertools
+
+import numba
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 RULES = {
@@ -14,9 +23,30 @@ RULES = {
 }
 
 
+def examples(n):
+    """Try so many examples; half of them where kernels run as plain Python."""
+    return settings(max_examples=n // 2 if numba.config.DISABLE_JIT else n)
+
+
 def rules():
     """Options of SAOLA."""
-    return st.fixed_dictionaries({k: st.sampled_from(v) for k, v in RULES.items()})
+    choices = itertools.product(*RULES.values())
+    return st.sampled_from(
+        [dict(zip(RULES, choice, strict=True)) for choice in choices]
+    )
+
+
+def generators(*limits):
+    """A random generator, and one size below each limit."""
+    return st.integers(0, 2**40).map(lambda number: _split(number, limits))
+
+
+def _split(number, limits):
+    sizes, rest = [], number
+    for limit in limits:
+        rest, size = divmod(rest, limit)
+        sizes.append(size)
+    return np.random.default_rng(number), *sizes
 
 
 GROUP_RULES = {name: RULES[name] for name in ("bound", "ties", "pruning", "overlap")}
@@ -43,12 +73,10 @@ def grouped(draw, data):
 @st.composite
 def discrete_data(draw, *, max_features=12, max_arity=4, max_classes=3):
     """Small integer columns, some of them copies, relabelled copies or noisy ones."""
-    seed = draw(st.integers(0, 2**32 - 1))
-    n = draw(st.integers(4, 24))
-    p = draw(st.integers(1, max_features))
-    arity = draw(st.integers(2, max_arity))
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, draw(st.integers(2, max_classes)), n)
+    rng, p, n = draw(generators(max_features, 21))
+    n, p = n + 4, p + 1
+    arity = rng.integers(2, max_arity + 1)
+    y = rng.integers(0, rng.integers(2, max_classes + 1), n)
     y[:2] = [0, 1]
     X = rng.integers(0, arity, (n, p))
     for j in range(p):
@@ -70,11 +98,9 @@ def discrete_data(draw, *, max_features=12, max_arity=4, max_classes=3):
 @st.composite
 def continuous_data(draw, *, max_features=10):
     """Correlated columns; some whole-numbered, so that ties occur."""
-    seed = draw(st.integers(0, 2**32 - 1))
-    n = draw(st.integers(5, 150))
-    p = draw(st.integers(1, max_features))
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, draw(st.integers(2, 3)), n)
+    rng, p, n = draw(generators(max_features, 146))
+    n, p = n + 5, p + 1
+    y = rng.integers(0, rng.integers(2, 4), n)
     y[:3] = [0, 1, y.max()]
     X = rng.normal(size=(n, p))
     for j in range(p):
@@ -87,4 +113,29 @@ def continuous_data(draw, *, max_features=10):
             X[:, j] = X[:, rng.integers(0, j)]
         elif kind == 3:
             X[:, j] = np.round(X[:, j] + y) * (rng.random(n) < 0.5)
+    return X, y
+
+
+@st.composite
+def awkward_data(draw, *, max_features=12):
+    """Columns that try sums: outliers, offsets, near copies, tiny and huge scales."""
+    rng, p, n = draw(generators(max_features, 120))
+    n, p = n + 5, p + 1
+    y = rng.integers(0, 2, n)
+    y[:2] = [0, 1]
+    X = rng.normal(size=(n, p)) + y[:, None]
+    for j in range(p):
+        kind = rng.integers(0, 6)
+        if kind == 0:
+            X[rng.integers(0, n, 2), j] = 1e8
+        elif kind == 1:
+            X[:, j] += 10.0 ** rng.integers(3, 9)
+        elif kind == 2 and j:
+            X[:, j] = X[:, j - 1] * (1 + 1e-15 * rng.normal(size=n))
+        elif kind == 3:
+            X[:, j] *= 10.0 ** rng.integers(-120, 120)
+        elif kind == 4:
+            X[:, j] = y + 1e-9 * X[:, j]
+        elif kind == 5 and j:
+            X[:, j] = 3.0 * X[:, j - 1] - 7.0
     return X, y

@@ -1,4 +1,4 @@
-"""Errors: what is wrong, what was found, what to do next.
+"""Errors and warnings: what is wrong, what was found, what to do next.
 
 Every error derives from `FeatstreamError` *and* from the builtin that fits, so
 that ``except ValueError`` keeps working.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Number
+from os import PathLike
 
 __all__ = [
     "ComplexDataError",
     "DataError",
     "DataTypeError",
     "FeatstreamError",
+    "FeatstreamWarning",
     "MissingExtraError",
     "MissingFileError",
     "NotStartedError",
@@ -26,6 +29,10 @@ __all__ = [
 
 class FeatstreamError(Exception):
     """Base of every error that featstream raises on purpose."""
+
+
+class FeatstreamWarning(UserWarning):
+    """Something worth knowing, said once per stream."""
 
 
 class ParameterError(FeatstreamError, ValueError):
@@ -61,18 +68,27 @@ class RunError(FeatstreamError, ValueError):
 
 
 def printable(text: object, *, limit: int = 80) -> str:
-    """Quote a name for a message, with control characters escaped.
+    """Show a name or a value in a message: text quoted, control characters escaped.
 
     >>> printable("gene_17")
     "'gene_17'"
+    >>> printable(17)
+    '17'
     """
-    quoted = repr(str(text))
-    return quoted if len(quoted) <= limit else quoted[: limit - 4] + "...'"
+    if isinstance(text, (str, PathLike)):
+        quoted = repr(str(text))
+    else:
+        quoted = str(text) if isinstance(text, Number) else repr(text)
+    if len(quoted) <= limit:
+        return quoted
+    end = "...'" if quoted[0] == "'" else "..."
+    return quoted[: limit - len(end)] + end
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> ParameterError:
     """Error for a name that is not among the known ones, with a suggestion."""
     known = sorted(known)
     close = get_close_matches(str(name), known, n=1)
+    close = close or get_close_matches(str(name).lower(), known, n=1)
     hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
     return ParameterError(f"Unknown {what} {printable(name)}. {hint}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -89,9 +90,9 @@ class SelectionResult:
 
     def ranked(self) -> list[tuple[str, int, float]]:
         """Name, index and relevance of the selected features, the best first."""
+        order = np.argsort(-self.scores, kind="stable")
         return [
-            (self.names[i], int(self.indices[i]), float(self.scores[i]))
-            for i in self._order()
+            (self.names[i], int(self.indices[i]), float(self.scores[i])) for i in order
         ]
 
     def to_frame(self, backend: str = "pandas") -> Any:
@@ -102,28 +103,32 @@ class SelectionResult:
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Which library's frame to make.
         """
-        return _frame(self._table(), backend)
+        order = np.argsort(-self.scores, kind="stable")
+        columns = {name: [cells[i] for i in order] for name, cells in self._columns()}
+        return _frame(columns, backend)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the selected features, the most relevant first."""
-        table = self._table()
         with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(table)
-            writer.writerows(zip(*table.values(), strict=True))
+            file.write(self.as_csv())
 
-    def _order(self) -> IntArray:
-        """The most relevant first."""
-        return np.argsort(-self.scores, kind="stable")
+    def as_csv(self) -> str:
+        """What `to_csv` writes."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow(["feature", "index", "relevance"])
+        writer.writerows(
+            (name, index, repr(score)) for name, index, score in self.ranked()
+        )
+        return text.getvalue()
 
-    def _table(self) -> dict[str, list[Any]]:
-        """What is told of the selected features, by column."""
-        order = self._order()
-        return {
-            "feature": [self.names[i] for i in order],
-            "index": self.indices[order].tolist(),
-            "relevance": self.scores[order].tolist(),
-        }
+    def _columns(self) -> list[tuple[str, list[Any]]]:
+        """What the frame says of each feature."""
+        return [
+            ("feature", list(self.names)),
+            ("index", self.indices.tolist()),
+            ("relevance", self.scores.tolist()),
+        ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,9 +216,9 @@ class GroupSelectionResult(SelectionResult):
         }
         return _frame(columns, backend)
 
-    def _table(self) -> dict[str, list[Any]]:
+    def _columns(self) -> list[tuple[str, list[Any]]]:
         labels = [self.groups.labels[number] for number in self.group_numbers]
-        return super()._table() | {"group": [labels[i] for i in self._order()]}
+        return [*super()._columns(), ("group", labels)]
 
 
 def _frame(columns: dict[str, list[Any]], backend: str) -> Any:

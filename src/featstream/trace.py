@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ OVER_LIMIT = 4
 """Stored for a feature that was displaced because `max_features` was reached."""
 
 _DTYPE = np.dtype([("fate", "u1"), ("relevance", "<f4"), ("witness", "<i4")])
+
+_FEW_NAMES = 10_000
 
 
 class Trace:
@@ -311,16 +314,19 @@ class Names:
     def __len__(self) -> int:
         return len(self._name_of)
 
-    def check(self, first: int, names: Sequence[str]) -> None:
-        """A name that is taken is an error; checked before anything is decided."""
-        if len(set(names)) != len(names) or self._arrival_of.keys() & set(names):
-            raise self._duplicate(first, names)
-
     def add(self, first: int, names: Sequence[str]) -> None:
-        """Name consecutive features."""
+        """Name consecutive features, with names that `refuse_taken` let pass."""
         arrivals = range(first, first + len(names))
         self._arrival_of.update(zip(names, arrivals, strict=True))
         self._name_of.update(zip(arrivals, names, strict=True))
+
+    def refuse_taken(self, first: int, names: Sequence[str]) -> None:
+        """Complain of names that cannot be given to features from ``first`` on."""
+        distinct = set(names)
+        if len(distinct) != len(names) or not self._arrival_of.keys().isdisjoint(
+            distinct
+        ):
+            raise self._duplicate(first, names)
 
     def forget(self, arrival: int) -> None:
         """Drop the name of a feature that is not recorded."""
@@ -330,7 +336,9 @@ class Names:
 
     def __getitem__(self, arrival: int) -> str:
         name = self._name_of.get(arrival)
-        return name or feature_name(int(self.positions(np.array([arrival]))[0]))
+        if name is not None:
+            return name
+        return feature_name(int(self.positions(np.array([arrival]))[0]))
 
     def reorder(self, first: int, order: IntArray) -> None:
         """Say at which positions, from ``first`` on, the next features are."""
@@ -361,6 +369,12 @@ class Names:
             if arrival not in self._name_of and feature_name(position) == name:
                 return arrival
         return None
+
+    def closest(self, name: object) -> str | None:
+        """A name that may have been meant, if it can be found without delay."""
+        if len(self) > _FEW_NAMES:
+            return None
+        return next(iter(get_close_matches(str(name), self._arrival_of, n=1)), None)
 
     def listed(self) -> list[str]:
         """The names there are, in order of position."""

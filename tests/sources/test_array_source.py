@@ -210,10 +210,14 @@ def test_unusable_arrays_say_why(case):
             ["a", "b"],
             "names must have one name a feature. Got 2 names for 3 features.",
         ),
-        (["a", "b", "a"], "feature name 'a' already seen at position 0 (now 2)"),
+        (
+            ["a", "b", "a"],
+            "Feature name 'a' already seen at position 0 (now 2). Names must be "
+            "unique.",
+        ),
         (
             ["a", "b", 3],
-            "A feature name must be a string. Got '3' of type int at position 2.",
+            "A feature name must be a string. Got 3 of type int at position 2.",
         ),
     ],
 )

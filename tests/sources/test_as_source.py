@@ -80,9 +80,9 @@ def test_numbers_beside_text_in_a_list_stay_numbers():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (None, "Cannot read features from a NoneType. Give a two-dimensional array"),
-        (5, "Cannot read features from a int."),
-        ({"a": [1]}, "Cannot read features from a dict."),
+        (None, "Cannot read features from NoneType. Give a two-dimensional array"),
+        (5, "Cannot read features from int."),
+        ({"a": [1]}, "Cannot read features from dict."),
         ([[1, 2], [3]], "X is a ragged sequence: its items have different lengths."),
     ],
 )

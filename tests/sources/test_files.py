@@ -134,13 +134,13 @@ BAD_FILES = {
     "named.npz": (
         lambda path: np.savez(path, X=X, names=["a", "b", "a"]),
         None,
-        ": feature name 'a' already seen at position 0 (now 2)",
+        ": Feature name 'a' already seen at position 0 (now 2). Names must be unique.",
     ),
     "flat.npy": (lambda path: np.save(path, Y), None, ": Expected 2D array, got 1D"),
     "twice.csv": (
         lambda path: path.write_text("a,a,y\n1,2,3\n"),
         None,
-        ": feature name 'a' already seen at position 0 (now 1)",
+        ": Feature name 'a' already seen at position 0 (now 1). Names must be unique.",
     ),
     "pickle.npy": (save_object_array, None, "Python objects in dtype"),
     "cut.npz": (save_truncated, None, "File is not a zip file"),

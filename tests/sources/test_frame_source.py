@@ -173,7 +173,9 @@ def test_mixed_names_are_refused_in_the_words_of_scikit_learn():
 def test_duplicate_names_are_refused(frame):
     with pytest.raises(DataError) as caught:
         FrameSource(frame)
-    assert str(caught.value) == "feature name 'f3' already seen at position 0 (now 2)"
+    assert str(caught.value) == (
+        "Feature name 'f3' already seen at position 0 (now 2). Names must be unique."
+    )
 
 
 def test_frames_without_columns_or_rows():

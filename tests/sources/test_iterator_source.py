@@ -94,12 +94,13 @@ BAD = {
         [(7, [1, 2])],
         DataTypeError,
         "An iterator of features must give pairs (name, values) with a string for a "
-        "name. Got '7' of type int at position 0.",
+        "name. Got 7 of type int at position 0.",
     ),
     "length": (
         [("f2", np.zeros(100)), ("f3", np.zeros(99))],
         DataError,
-        "feature 'f3' has 99 values but the features before it have 100",
+        "Feature 'f3' has 99 values but the features before it have 100. Every "
+        "feature needs one value per sample.",
     ),
     "two-dimensional": (
         [("a", np.zeros((3, 2)))],

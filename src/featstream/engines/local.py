@@ -7,6 +7,7 @@ one thread, in order of arrival. Nothing can depend on the number of threads.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +15,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
-from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from featstream.errors import ParameterError
@@ -37,7 +37,9 @@ def count_threads(n_jobs: int | None) -> int:
             f"`n_jobs` must be an integer other than 0, or None for one thread. "
             f"Got {n_jobs!r}. Use -1 for all cores."
         )
-    return int(effective_n_jobs(n_jobs))
+    if n_jobs is None or n_jobs > 0:
+        return n_jobs or 1
+    return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 def prepared_ahead(

@@ -135,7 +135,9 @@ def _cut_by_description_length(values, table, nlogn, unit):
         gain = whole - (left.sum() * part_left + right.sum() * part_right) / n
         k_left, k_right = _count_present(left), _count_present(right)
         spent = k * whole - k_left * part_left - k_right * part_right
-        price = np.log2(n - 1.0) + np.log2(3.0**k - 2.0) - spent
+        # log2(3**k - 2), which overflows for many classes and is k log2(3) there.
+        choices = np.log2(3.0**k - 2.0) if k < 40 else k * np.log2(3.0)
+        price = np.log2(n - 1.0) + choices - spent
         if gain * n > price:
             is_cut[cut] = True
             pending.append((begin, cut + 1))

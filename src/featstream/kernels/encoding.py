@@ -130,7 +130,8 @@ def code_dense(
     for k in range(which.size):
         j = which[k]
         column, size = block[:, j], high[j] - low[j] + 1
-        if is_whole[j] and size <= 4 * n + 1024:
+        # Where all is missing there is no range: high < low.
+        if is_whole[j] and 0 < size <= 4 * n + 1024:
             arity[k] = _code_by_lookup(
                 column, low[j], np.int64(size), is_missing[j], codes[k]
             )

@@ -11,7 +11,16 @@ from featstream.errors import DataError, DataTypeError, printable
 from featstream.kernels.encoding import find_bad
 from featstream.protocols import Block, SparseColumns
 
-__all__ = ["check_length", "complain_of_values", "refuse_text", "to_kernel_dtype"]
+__all__ = [
+    "check_length",
+    "complain_of_values",
+    "keep_apart",
+    "refuse_text",
+    "to_kernel_dtype",
+]
+
+_EXACT_IN_FLOAT = 2**53
+"""Up to here every integer is a float64 of its own."""
 
 
 def check_length(block: Block, n_samples: int) -> None:
@@ -47,6 +56,28 @@ def to_kernel_dtype(values: NDArray[Any], *, are_labels: bool = False) -> NDArra
     return values.astype(np.float32 if dtype.itemsize <= 2 else np.float64, order="K")
 
 
+def keep_apart(values: NDArray[Any]) -> NDArray[Any]:
+    """Labels that stay different when the kernels read them as float64.
+
+    Integers beyond 2**53 are numbered, in each column (dense) or among those
+    stored (sparse); zero stays zero.
+
+    >>> keep_apart(np.array([[2**60, 0], [2**60 + 1, 3]]))
+    array([[1, 0],
+           [2, 2]])
+    """
+    if values.dtype not in (np.int64, np.uint64) or not values.size:
+        return values
+    if values.max() <= _EXACT_IN_FLOAT and values.min() >= -_EXACT_IN_FLOAT:
+        return values
+    columns = values.T if values.ndim == 2 else [values]
+    numbered = [
+        np.where(column == 0, 0, 1 + np.unique(column, return_inverse=True)[1])
+        for column in columns
+    ]
+    return np.column_stack(numbered) if values.ndim == 2 else numbered[0]
+
+
 def complain_of_values(block: Block, i: int, remedy: str) -> DataError:
     """Error for a column with missing or infinite values."""
     name = printable(block.name(i))
@@ -67,10 +98,12 @@ def complain_of_values(block: Block, i: int, remedy: str) -> DataError:
         )
     if n_missing:
         return DataError(
-            f"Feature {name} has {n_missing} missing values (NaN), the first at row "
-            f"{rows[first_missing]}. {remedy}"
+            f"Feature {name} has {n_missing} missing value{'s' * (n_missing > 1)} "
+            f"(NaN), the first at row {rows[first_missing]}. {remedy}"
         )
+    largest = np.abs(values).max()
+    size, fault = ("large", "overflow") if largest > 1 else ("small", "vanish")
     return DataError(
-        f"Feature {name} has values as large as {np.abs(values).max():g}, whose "
-        "squares overflow. Rescale it."
+        f"Feature {name} has values as {size} as {largest:g}, whose squares {fault}. "
+        "Rescale it."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,21 +18,24 @@ from featstream.kernels.encoding import (
     summarise_dense,
     summarise_sparse,
 )
+from featstream.kernels.relevance import (
+    TableTarget,
+    score_dense_tables,
+    score_sparse_tables,
+)
 from featstream.kernels.tables import (
     MAX_PLANES,
     DenseTables,
     SparseTables,
     TableScratch,
-    TableTarget,
     fixed_point_nlogn,
-    score_dense_tables,
-    score_sparse_tables,
     sum_nlogn,
     table_scratch,
 )
 from featstream.measures.checks import (
     check_length,
     complain_of_values,
+    keep_apart,
     to_kernel_dtype,
 )
 from featstream.measures.target import Labels, as_labels
@@ -46,6 +50,7 @@ class _InformationMeasure(BaseEstimator):
     """What the two measures share: all but the norm of the score."""
 
     _name: ClassVar[str]
+    _largest: ClassVar[float]
 
     def __init__(
         self,
@@ -77,13 +82,13 @@ class _InformationMeasure(BaseEstimator):
         if (
             not isinstance(threshold, int | float | np.number)
             or isinstance(threshold, bool)
-            or not 0 <= threshold < 1
+            or not 0 <= threshold < self._largest
         ):
             raise ParameterError(
-                f"`threshold` of {owner} must be in [0, 1). Got {threshold!r}. The "
-                "paper uses threshold=0.0."
+                f"`threshold` of {owner} must be in [0, {self._largest:g}). Got "
+                f"{threshold!r}. The paper uses threshold=0.0."
             )
-        if self.binning not in _BINNINGS:
+        if not isinstance(self.binning, str | None) or self.binning not in _BINNINGS:
             raise ParameterError(
                 f"`binning` of {owner} must be 'quantile', 'uniform', 'mdl' or None. "
                 f"Got {printable(self.binning)}."
@@ -131,6 +136,7 @@ class SymmetricalUncertainty(_InformationMeasure):
     """
 
     _name = "su"
+    _largest = 1.0
 
 
 class MutualInformation(_InformationMeasure):
@@ -160,6 +166,7 @@ class MutualInformation(_InformationMeasure):
     """
 
     _name = "mi"
+    _largest = math.inf
 
 
 class BoundInformation:
@@ -236,12 +243,11 @@ class BoundInformation:
             )
 
     def _encode_dense(self, block: Block, values: NDArray[Any]) -> DenseTables:
-        values = np.asfortranarray(
-            to_kernel_dtype(values, are_labels=block.nominal is None)
-        )
-        if block.nominal is not None and block.nominal.any() and (values < 0).any():
-            is_absent = (values < 0) & block.nominal
-            values = np.asfortranarray(np.where(is_absent, np.nan, values))
+        given, are_labels = values, block.nominal is None
+        values = to_kernel_dtype(keep_apart(values), are_labels=are_labels)
+        if block.nominal is not None and (given[:, block.nominal] < 0).any():
+            values = np.where((given < 0) & block.nominal, np.nan, values)
+        values = np.asfortranarray(values)
         m, n = block.n_columns, self.n_samples
         low, high, is_whole, is_missing = self._summarise(block, values)
         size = np.where(is_whole & (low <= high), high - low + 1, np.inf)
@@ -299,16 +305,19 @@ class BoundInformation:
         return low, high, is_whole, is_missing
 
     def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseTables:
-        values = to_kernel_dtype(stored.values, are_labels=True)
+        begin, end = int(stored.indptr[0]), int(stored.indptr[-1])
+        given, indptr = stored.values[begin:end], stored.indptr - begin
+        are_labels = block.nominal is None
+        values = to_kernel_dtype(keep_apart(given), are_labels=are_labels)
+        if block.nominal is not None:
+            is_code = np.repeat(block.nominal, np.diff(indptr))
+            values = np.where((given < 0) & is_code, np.nan, values)
         m = block.n_columns
         is_plain, is_whole, is_missing, is_infinite = np.empty((4, m), dtype=np.bool_)
-        summarise_sparse(
-            stored.indptr, values, is_plain, is_whole, is_missing, is_infinite
-        )
+        summarise_sparse(indptr, values, is_plain, is_whole, is_missing, is_infinite)
         self._refuse_bad(block, is_missing, is_infinite)
-        begin, end = int(stored.indptr[0]), int(stored.indptr[-1])
         if is_plain.all():
-            length = np.diff(stored.indptr)
+            length = np.diff(indptr)
             arity = 1 + (length > 0).astype(np.int64)
             rows, codes = stored.rows[begin:end], np.ones(end - begin, np.int32)
             counts = length[length > 0]
@@ -317,8 +326,8 @@ class BoundInformation:
             counts = np.empty(end - begin + m * (self._binning[1] + 2), np.int64)
             arity, length = np.empty((2, m), np.int64)
             n_entries, n_counts = code_sparse(
-                stored.indptr,
-                stored.rows,
+                indptr,
+                stored.rows[begin:end],
                 values,
                 is_plain,
                 is_whole,

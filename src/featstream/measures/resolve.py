@@ -77,8 +77,9 @@ def choose_measure(
 
 
 def _values_of(block: Block, i: int) -> Any:
-    """Distinct values matter, so the zeros of a sparse column may be left out."""
+    """Values of a column, each at least once: the storage must not matter."""
     if isinstance(block.columns, SparseColumns):
         start, stop = block.columns.indptr[i], block.columns.indptr[i + 1]
-        return block.columns.values[start:stop]
+        stored = block.columns.values[start:stop]
+        return stored if stored.size == block.n_samples else np.append(stored, 0)
     return block.columns[:, i]

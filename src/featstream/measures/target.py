@@ -13,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.protocols import FloatArray, IntArray
 
-__all__ = ["Labels", "as_labels", "as_numbers"]
+__all__ = ["Labels", "as_labels", "as_numbers", "as_vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ def as_labels(y: Any) -> Labels:
     >>> as_labels(["spam", "ham", "spam"]).codes
     array([1, 0, 1], dtype=int32)
     """
-    values = _as_vector(y)
+    values = as_vector(y)
     if values.dtype.kind == "f" and not np.all(values == np.floor(values)):
-        shown = ", ".join(str(v) for v in values[:2])
+        row = int((values != np.floor(values)).argmax())
         raise DataError(
-            f"y looks continuous ({shown}, ...); class labels are expected. Unknown "
-            "label type: continuous. Bin it, or use FisherZ(target='numeric')."
+            f"y looks continuous: {values[row]} at row {row} is no class label. "
+            "Unknown label type: continuous. Bin it, or use FisherZ(target='numeric')."
         )
     try:
         classes, codes = np.unique(values, return_inverse=True)
@@ -58,8 +58,8 @@ def as_labels(y: Any) -> Labels:
         ) from None
     if classes.size < 2:
         raise DataError(
-            f"y has a single class ({printable(classes[0])}); at least two are "
-            "needed, so one class cannot be told from another."
+            f"y has a single class ({printable(classes.tolist()[0])}); at least two "
+            "are needed, so one class cannot be told from another. Check the labels."
         )
     counts = np.bincount(codes).astype(np.int64)
     return Labels(classes, codes.astype(np.int32), counts)
@@ -71,22 +71,22 @@ def as_numbers(y: Any) -> FloatArray:
     >>> as_numbers([1, 2, 4])
     array([1., 2., 4.])
     """
-    values = _as_vector(y)
+    values = as_vector(y)
     if values.dtype.kind not in "fiub":
         raise DataTypeError(
-            f"y has the label {printable(values[0])}, which is not a number. Use "
-            "FisherZ(target='nominal') for labels."
+            f"y has the label {printable(values.tolist()[0])}, which is not a number. "
+            "Use FisherZ(target='nominal') for labels."
         )
     numbers = values.astype(np.float64)
     if np.all(numbers == numbers[0]):
         raise DataError(
             f"y has a single value ({numbers[0]:g}); nothing correlates with a "
-            "constant, at least two values are needed."
+            "constant, at least two values are needed. Check the target."
         )
     return numbers
 
 
-def _as_vector(y: Any) -> NDArray[Any]:
+def as_vector(y: Any) -> NDArray[Any]:
     """One-dimensional, without missing or infinite values, not empty."""
     if y is None:
         raise DataError(
@@ -96,7 +96,7 @@ def _as_vector(y: Any) -> NDArray[Any]:
     if hasattr(y, "to_numpy"):
         values = np.asarray(y.to_numpy())
     else:
-        values = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+        values = _as_array(y.toarray() if hasattr(y, "toarray") else y)
     if values.ndim == 2 and values.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Pass "
@@ -113,22 +113,39 @@ def _as_vector(y: Any) -> NDArray[Any]:
     if values.size == 0:
         raise DataError("y is empty. Pass one label per sample.")
     if values.size == 1:
-        raise DataError("y has one sample; nothing can be learned from 1 sample.")
+        raise DataError("y has only 1 sample. Pass the labels of at least two.")
     if values.dtype.kind in "cmMV":
         raise DataTypeError(
-            f"y has dtype {values.dtype}; labels are numbers, text or booleans."
+            f"y has dtype {values.dtype}. Give labels as numbers, text or booleans."
         )
     is_missing = _find_missing(values)
     if is_missing.any():
+        n_missing = int(is_missing.sum())
         raise DataError(
-            f"y has {is_missing.sum()} missing labels (NaN), the first at row "
-            f"{int(is_missing.argmax())}. Drop those samples."
+            f"y has {n_missing} missing label{'s' * (n_missing > 1)} (NaN), the first "
+            f"at row {int(is_missing.argmax())}. Drop those samples."
         )
     if values.dtype.kind == "f" and np.isinf(values).any():
         row = int(np.isinf(values).argmax())
-        raise DataError(f"y has infinite labels (inf), the first at row {row}.")
+        raise DataError(
+            f"y has infinite labels (inf), the first at row {row}. Drop those samples."
+        )
     if values.dtype.kind == "O":
         values = _as_plain(values)
+    return values
+
+
+def _as_array(y: Any) -> NDArray[Any]:
+    """An array of the labels as they are: of a list numpy makes text of numbers."""
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise DataTypeError(
+            "y is a ragged sequence: its items have different lengths. Pass one label "
+            "per sample."
+        ) from error
+    if values.dtype.kind in "US" and isinstance(y, list | tuple):
+        return np.asarray(y, object)
     return values
 
 

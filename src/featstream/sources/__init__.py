@@ -12,7 +12,9 @@ from scipy import sparse
 from featstream.errors import DataTypeError
 from featstream.protocols import Source
 from featstream.sources._store_writer import write_store
+from featstream.sources.chain import ChainedSource, open_folder
 from featstream.sources.columns import as_array, check_has_features
+from featstream.sources.features import is_svmlight, open_features
 from featstream.sources.files import (
     Dataset,
     open_dataset,
@@ -29,6 +31,7 @@ from featstream.sources.transpose import convert
 
 __all__ = [
     "ArraySource",
+    "ChainedSource",
     "Dataset",
     "FrameSource",
     "IteratorSource",
@@ -38,8 +41,11 @@ __all__ = [
     "as_source",
     "check_has_features",
     "convert",
+    "is_svmlight",
     "iter_svmlight",
     "open_dataset",
+    "open_features",
+    "open_folder",
     "open_npy",
     "open_npz",
     "open_store",
@@ -90,7 +96,7 @@ def as_source(X: Any) -> Source:
     if isinstance(X, Iterable) and not isinstance(X, (Mapping, bytes, set)):
         return IteratorSource(X)
     raise DataTypeError(
-        f"Cannot read features from a {type(X).__name__}. Give a two-dimensional "
+        f"Cannot read features from {type(X).__name__}. Give a two-dimensional "
         "array or list of rows, a scipy.sparse matrix, a pandas, polars or pyarrow "
         "table, the path of a data set, an iterable of (name, values), or a Source."
     )

@@ -33,7 +33,7 @@ __all__ = [
     "numeric_dtype",
 ]
 
-BLOCK_BYTES = 2**23
+BLOCK_BYTES = 2**22
 """Size of a dense block: about what one core's second-level cache holds."""
 
 MAX_COLUMNS = 2**16
@@ -206,7 +206,8 @@ def check_names(names: Iterable[Any], n_features: int) -> list[str]:
     >>> check_names(["a", "b", "a"], 3)
     Traceback (most recent call last):
         ...
-    featstream.errors.DataError: feature name 'a' already seen at position 0 (now 2)
+    featstream.errors.DataError: Feature name 'a' already seen at position 0 (now 2).
+    Names must be unique.
     """
     listed = list(names)
     if len(listed) != n_features:
@@ -224,8 +225,8 @@ def check_names(names: Iterable[Any], n_features: int) -> list[str]:
         first = seen.setdefault(name, position)
         if first != position:
             raise DataError(
-                f"feature name {printable(name)} already seen at position {first} "
-                f"(now {position})"
+                f"Feature name {printable(name)} already seen at position {first} "
+                f"(now {position}). Names must be unique."
             )
     return [str(name) for name in listed]
 
@@ -333,8 +334,8 @@ def group_columns(
         elif values.shape[0] != n_samples:
             shown = printable(feature_name(start + len(held)) if name is None else name)
             raise DataError(
-                f"feature {shown} has {values.shape[0]} values but the features "
-                f"before it have {n_samples}"
+                f"Feature {shown} has {values.shape[0]} values but the features "
+                f"before it have {n_samples}. Every feature needs one value per sample."
             )
         is_wide = _is_wide(values)
         common = np.result_type(dtype, values.dtype) if held else values.dtype

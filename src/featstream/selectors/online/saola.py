@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featstream.errors import ParameterError, printable
 from featstream.kernels.ceilings import ceilings
@@ -14,7 +15,8 @@ from featstream.kernels.pools import fit_index, make_room, start_kept
 from featstream.kernels.rule import Rule
 from featstream.kernels.scan import Kept, Newcomers, Outcome, scan
 from featstream.protocols import Block, Fate, FloatArray, IntArray, Measure
-from featstream.selectors.base import StreamSelector
+from featstream.selectors.kept import pack_kept, unpack_kept
+from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
 from featstream.trace import TraceLevel
 
@@ -131,6 +133,13 @@ class SAOLA(StreamSelector):
             return np.empty(0, np.int64), np.empty(0)
         live = self._state.live[: self._state.size[0]]
         return self._state.arrival[live], self._state.score[live]
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        return pack_kept(self._state)
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        n_samples = len(self._started().y)
+        self._state = unpack_kept(arrays, n_samples, may_index=self._uses_index)
 
     def _decide(self, block: Block, stream: Stream) -> None:
         self._prepare(block, stream)()

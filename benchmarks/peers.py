@@ -1,0 +1,229 @@
+"""Ours, the peers and the physical limit, side by side in one run.
+
+``python -m benchmarks.peers [--limit SECONDS] [--large]`` installs the peers into an
+environment of their own (``benchmarks/out/peers``), runs each method on each shape in
+a process of its own after a warm-up on a slice, and writes ``benchmarks/out/peers.md``
+and ``peers.png``. A method that exceeds the limit, or cannot take the shape, says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+OUT = Path(__file__).parent / "out"
+PACKAGES = [
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "fcbf",
+    "mrmr-selection",
+    "fast-select",
+    "skfeature-chappers",
+]
+
+WARM_UP = 200
+
+# Each is run as a script with X and y loaded and the warm-up slice in `Xs`; dense
+# methods are not given sparse shapes, nor discrete ones continuous shapes.
+METHODS = {
+    "np.sum (memory)": ("any", "", "X.sum()"),
+    "SAOLA": (
+        "any",
+        "from featstream import SAOLA; s = SAOLA(measure='su' if discrete else "
+        "'fisher-z')",
+        "s.fit(X, y)",
+    ),
+    "f_classif": (
+        "any",
+        "from sklearn.feature_selection import f_classif",
+        "f_classif(X, y)",
+    ),
+    "chi2": (
+        "discrete",
+        "from sklearn.feature_selection import chi2",
+        "chi2(X, y)",
+    ),
+    "mutual_info_classif": (
+        "discrete",
+        "from sklearn.feature_selection import mutual_info_classif as mi",
+        "mi(X, y, discrete_features=True)",
+    ),
+    "fcbf": (
+        "dense discrete",
+        "import pandas as pd; from fcbf import fcbf",
+        "fcbf(pd.DataFrame(X), pd.Series(y), 0.0)",
+    ),
+    "skfeature FCBF": (
+        "dense discrete",
+        "from skfeature.function.information_theoretical_based.FCBF import fcbf",
+        "fcbf(X, y, delta=0.0)",
+    ),
+    "mrmr-selection (K=20)": (
+        "dense",
+        "import pandas as pd; from mrmr import mrmr_classif",
+        "mrmr_classif(pd.DataFrame(X), pd.Series(y), K=20, n_jobs=1, "
+        "show_progress=False)",
+    ),
+    "fast-select mRMR (20)": (
+        "dense discrete",
+        "from fast_select import mRMR",
+        "mRMR(n_features_to_select=20).fit(X, y)",
+    ),
+}
+
+SCRIPT = """
+import sys, time, warnings
+warnings.simplefilter("ignore")
+import numpy as np, scipy.sparse as sp
+path, discrete = sys.argv[1], sys.argv[2] == "discrete"
+if path.endswith(".npy"):
+    X = np.load(path)
+else:
+    X = sp.load_npz(path)
+y = np.load(path + ".y.npy")
+{setup}
+whole, X = X, X[:, :{warm_up}]
+{call}
+X = whole
+began = time.perf_counter()
+{call}
+print("seconds", time.perf_counter() - began)
+"""
+
+
+def shapes(folder, *, with_large):
+    """Write the data sets; yields (name, path, kinds)."""
+    from benchmarks.timing import binary, continuous, shared_set
+
+    def save(name, X, y, kinds):
+        path = str(folder / f"{name}.{'npz' if sp.issparse(X) else 'npy'}")
+        if sp.issparse(X):
+            sp.save_npz(path, sp.csc_matrix(X), compressed=False)
+        else:
+            np.save(path, X)
+        np.save(path + ".y.npy", y)
+        return name, path, kinds
+
+    yield save("800 x 20k binary", *binary(800, 20_000), "dense discrete")
+    yield save("300 x 20k continuous", *continuous(300, 20_000), "dense continuous")
+    yield save("1k x 100k continuous", *continuous(), "dense continuous")
+    rng = np.random.default_rng(0)
+    X = sp.random(10_000, 200_000, 0.001, "csc", np.uint8, rng, np.ones)
+    y = rng.integers(0, 2, 10_000)
+    yield save("10k x 200k sparse", X, y, "sparse discrete")
+    found = shared_set("news20_bigram")
+    if found is not None:
+        from benchmarks.timing import as_matrix
+
+        matrix = sp.hstack([as_matrix(block) for block in found[0].blocks()])
+        yield save("news20 bigrams", matrix, found[1], "sparse discrete")
+    if with_large:
+        X = sp.random(20_000, 16_000_000, 1e-4, "csc", np.uint8, rng, np.ones)
+        y = rng.integers(0, 2, 20_000)
+        yield save("20k x 16M sparse", X, y, "sparse discrete")
+
+
+def run(python, method, path, kinds, limit):
+    """Seconds, or why there are none."""
+    takes, setup, call = METHODS[method]
+    if takes != "any" and not set(takes.split()) <= set(kinds.split()):
+        return "not for such data"
+    script = SCRIPT.format(setup=setup, call=call, warm_up=WARM_UP)
+    discrete = "discrete" if "discrete" in kinds else "continuous"
+    try:
+        done = subprocess.run(
+            [python, "-c", script, path, discrete],
+            capture_output=True,
+            text=True,
+            timeout=limit,
+        )
+    except subprocess.TimeoutExpired:
+        return f"exceeded {limit:g} s"
+    for line in done.stdout.splitlines():
+        if line.startswith("seconds "):
+            return float(line.split()[1])
+    reason = (done.stderr.strip().splitlines() or ["no output"])[-1]
+    return f"failed: {reason[:60]}"
+
+
+def peers_python():
+    """The interpreter of the peers' environment, made on first use."""
+    home = OUT / "peers"
+    python = home / "bin" / "python"
+    if not python.exists():
+        venv.create(home, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
+    return str(python)
+
+
+def write_table(results, names):
+    lines = ["| method | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for method, cells in results.items():
+        shown = []
+        for name in names:
+            cell, limit = cells[name], results["np.sum (memory)"][name]
+            is_time = isinstance(cell, float)
+            shown.append(f"{cell / limit:,.1f}" if is_time else cell)
+        lines.append(f"| {method} | " + " | ".join(shown) + " |")
+    text = "Time as a multiple of one `np.sum` over the same data:\n\n"
+    (OUT / "peers.md").write_text(text + "\n".join(lines) + "\n")
+    return "\n".join(lines)
+
+
+def draw(results, names):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(9, 4.2), layout="constrained")
+    markers = iter("ksov^<>DP*")
+    for method, cells in results.items():
+        points = [
+            (i, cells[name])
+            for i, name in enumerate(names)
+            if isinstance(cells[name], float)
+        ]
+        if points:
+            x, seconds = zip(*points, strict=True)
+            ours = method == "SAOLA"
+            style = {"linewidth": 2.5 if ours else 1, "markersize": 8 if ours else 6}
+            ax.plot(x, seconds, marker=next(markers), label=method, **style)
+    ax.set_yscale("log")
+    ax.set_xticks(range(len(names)), names, fontsize="small")
+    ax.set_ylabel("seconds")
+    ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+    figure.savefig(OUT / "peers.png", dpi=130)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--large", action="store_true", help="also 20k x 16M")
+    arguments = parser.parse_args()
+    folder = OUT / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    peers = peers_python()
+    results = {method: {} for method in METHODS}
+    names = []
+    for name, path, kinds in shapes(folder, with_large=arguments.large):
+        names.append(name)
+        for method in METHODS:
+            python = sys.executable if method == "SAOLA" else peers
+            cell = run(python, method, path, kinds, arguments.limit)
+            results[method][name] = cell
+            print(f"{name:<22} {method:<24} {cell}", flush=True)
+    print(write_table(results, names))
+    draw(results, names)
+
+
+if __name__ == "__main__":
+    main()

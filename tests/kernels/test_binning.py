@@ -1,0 +1,114 @@
+"""Cut points against plain ones, and Fayyad and Irani by recursion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from featstream.kernels.binning import (
+    MDL,
+    QUANTILE,
+    UNIFORM,
+    cut_column,
+    distinct_values,
+)
+from featstream.kernels.tables import fixed_point_nlogn
+from strategies import examples, generators
+
+METHODS = {"quantile": QUANTILE, "uniform": UNIFORM, "mdl": MDL}
+
+
+def cut(values, classes, method, n_bins=5, *, n_zeros_apart=0):
+    """Cuts by the kernels, with some of the zeros given as not stored."""
+    values, classes = np.asarray(values, float), np.asarray(classes, np.int32)
+    zeros = np.flatnonzero(values == 0)[:n_zeros_apart]
+    stored = np.delete(np.arange(values.size), zeros)
+    n_classes = int(classes.max()) + 1
+    zero_classes = np.bincount(classes[zeros], minlength=n_classes).astype(np.int64)
+    distinct, table = distinct_values(
+        values[stored], classes[stored], zeros.size, zero_classes, n_classes
+    )
+    nlogn = fixed_point_nlogn(values.size)
+    unit = 2.0 / nlogn[2]
+    return cut_column(distinct, table, METHODS[method], n_bins, nlogn, unit).tolist()
+
+
+@st.composite
+def columns(draw):
+    """Values in which some repeat and many are zero, with two to four classes."""
+    rng, n = draw(generators(99))
+    n += 2
+    classes = rng.integers(0, rng.integers(2, 5), n)
+    grain = rng.choice([0.5, 2.0, 64.0])
+    values = np.round(grain * (rng.normal(size=n) + rng.integers(0, 4) * classes))
+    values /= 64.0
+    values[rng.random(n) < rng.choice([0.0, 0.5])] = 0.0
+    return values.tolist(), classes.tolist()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@examples(80)
+@given(
+    column=columns(), n_bins=st.integers(2, 7), n_zeros_apart=st.sampled_from([0, 9])
+)
+def test_cuts_are_the_plain_ones(method, column, n_bins, n_zeros_apart):
+    values, classes = column
+    expected = reference.CUTS[method](values, classes, n_bins)
+    found = cut(values, classes, method, n_bins, n_zeros_apart=n_zeros_apart)
+    assert found == expected
+
+
+@examples(40)
+@given(column=columns(), n_zeros=st.integers(0, 60))
+def test_zeros_may_be_stored_or_not(column, n_zeros):
+    values, classes = (np.asarray(part) for part in column)
+    is_zero = values == 0
+    apart = np.flatnonzero(is_zero)[:n_zeros]
+    n_classes = classes.max() + 1
+    stored = np.delete(np.arange(values.size), apart)
+    distinct, table = distinct_values(
+        values[stored],
+        classes[stored].astype(np.int32),
+        apart.size,
+        np.bincount(classes[apart], minlength=n_classes).astype(np.int64),
+        n_classes,
+    )
+    assert distinct.tolist() == sorted(set(values.tolist()))
+    for value, row in zip(distinct, table, strict=True):
+        counts = np.bincount(classes[values == value], minlength=n_classes)
+        assert row.tolist() == counts.tolist()
+
+
+def test_quantile_bins_of_distinct_values_have_equal_sizes():
+    cuts = cut(np.arange(100.0) + 0.5, np.arange(100) % 2, "quantile")
+    assert cuts == [19.5, 39.5, 59.5, 79.5]
+
+
+def test_uniform_bins_have_equal_widths():
+    values = [0.0, 0.5, 1.5, 2.5, 7.0, 10.0]
+    assert cut(values, [0, 1] * 3, "uniform") == [2.0, 4.0, 6.0, 8.0]
+
+
+def test_few_values_are_kept_as_they_are():
+    values = [0.5, 0.5, 1.5, 2.5, 2.5]
+    for method in ("quantile", "uniform"):
+        assert cut(values, [0, 1, 0, 1, 0], method) == [0.5, 1.5]
+
+
+def test_description_length_cuts_where_the_class_changes_and_nowhere_else():
+    values = np.arange(40) / 8
+    classes = np.repeat([0, 1], 20)
+    assert cut(values, classes, "mdl") == [values[19]]
+    alternating = np.arange(40) % 2
+    assert cut(values, alternating, "mdl") == []
+
+
+def test_description_length_pays_for_many_classes():
+    """The price has log2(3**k - 2), which no float holds for 700 classes."""
+    classes = np.tile(np.arange(700), 4)
+    values = np.where(classes < 350, 0.25, 0.75)
+    # Cutting saves n bits and costs about 700 log2(3) + log2(n) - 700, far fewer.
+    assert cut(values, classes, "mdl") == [0.25]

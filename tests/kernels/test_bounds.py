@@ -1,0 +1,31 @@
+"""Compiled kernels do not check their indices; here they do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.jit_only
+def test_no_kernel_reaches_beyond_an_array(tmp_path):
+    environment = os.environ | {
+        "NUMBA_BOUNDSCHECK": "1",
+        "NUMBA_CACHE_DIR": str(tmp_path),
+    }
+    folders = ["tests/kernels", "tests/measures", "tests/selectors/test_saola.py"]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", *folders],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-3000:]

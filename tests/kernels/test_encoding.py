@@ -1,0 +1,148 @@
+"""From values to categories, dense and sparse, against the plain ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import reference
+from featstream import SymmetricalUncertainty
+from featstream.kernels.encoding import find_bad, summarise_dense, summarise_sparse
+from scores import categories, numbered, relevances
+from strategies import examples, generators
+
+STORAGES = {"dense": np.asarray, "sparse": sparse.csc_array}
+
+
+def measure(binning="quantile", n_bins=5):
+    return SymmetricalUncertainty(binning=binning, n_bins=n_bins, missing="category")
+
+
+@st.composite
+def tables(draw):
+    """Columns of every sort: whole, not whole, missing, few values and many."""
+    rng, p, n = draw(generators(6, 49))
+    n, p = n + 2, p + 1
+    y = rng.integers(0, 3, n)
+    y[:2] = [0, 1]
+    X = rng.normal(size=(n, p)) + y[:, None]
+    for j in range(p):
+        grain = rng.choice([1.0, 4.0, 0.1, 1000.0])
+        X[:, j] = np.round(grain * X[:, j]) * rng.choice([1.0, 1.0, 1 / 16])
+        X[rng.random(n) < rng.choice([0.0, 0.6]), j] = 0.0
+        X[rng.random(n) < rng.choice([0.0, 0.0, 0.2, 1.0]), j] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("binning", ["quantile", "uniform", "mdl", None])
+@examples(60)
+@given(data=tables(), n_bins=st.integers(2, 20))
+def test_categories_are_the_plain_ones(storage, binning, data, n_bins):
+    X, y = data
+    found = categories(measure(binning, n_bins), STORAGES[storage](X), y)
+    for column, codes in zip(X.T.tolist(), found, strict=True):
+        expected = reference.categories(column, y.tolist(), binning, n_bins)
+        assert codes == numbered(expected)
+
+
+@pytest.mark.parametrize("binning", ["quantile", "uniform", "mdl", None])
+@examples(40)
+@given(data=tables(), n_bins=st.integers(2, 8))
+def test_dense_and_sparse_scores_are_equal_to_the_bit(binning, data, n_bins):
+    X, y = data
+    chosen = measure(binning, n_bins)
+    dense = relevances(chosen, X, y)
+    assert relevances(chosen, sparse.csc_array(X), y).tolist() == dense.tolist()
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [0, 5, 9, 5, 0, 9],  # gaps
+        [-3, -1, -3, 7, -1, 7],  # negative
+        [0, 10**6, -(10**6), 0, 10**6, -(10**6)],  # a range longer than any column
+        [2**60, 2**60 + 1, 0, 2**60, 2**60 + 1, 0],  # equal as float64
+        [-(2**60), 1 - 2**60, 0, -(2**60), 1 - 2**60, 0],
+        [0, 1, 2, 3, 4, 5],  # as many as rows
+        [7, 7, 7, 7, 7, 7],  # one
+    ],
+)
+def test_whole_numbers_are_labels_whatever_they_are(storage, labels):
+    X = np.array(labels, np.int64)[:, None]
+    y = [0, 1, 0, 1, 0, 1]
+    assert categories(measure(), STORAGES[storage](X), y) == [numbered(labels)]
+
+
+def test_unsigned_numbers_beyond_the_signed_ones_are_labels_too():
+    labels = [2**64 - 1, 2**64 - 2, 0, 1, 2**64 - 1, 2**64 - 2]
+    X = np.array(labels, np.uint64)[:, None]
+    for storage in STORAGES.values():
+        assert categories(measure(), storage(X), [0, 1] * 3) == [numbered(labels)]
+
+
+@pytest.mark.parametrize("arity", [15, 16, 17, 18])
+def test_the_number_of_planes_has_a_limit_and_categories_none(arity):
+    values = np.arange(3 * arity) % arity
+    y = np.arange(3 * arity) % 2
+    for storage in STORAGES.values():
+        for X in (values, values + 0.5, np.where(values == 0, np.nan, values)):
+            bare = measure(None)
+            found = categories(bare, storage(X[:, None]), y)
+            assert found == [numbered(values.tolist())]
+
+
+def test_a_column_without_any_value_has_one_category():
+    X = np.full((6, 1), np.nan)
+    for storage in STORAGES.values():
+        for binning in ("quantile", "uniform", "mdl", None):
+            assert categories(measure(binning), storage(X), [0, 1] * 3) == [[0] * 6]
+
+
+def test_missing_is_a_category_of_its_own():
+    X = np.array([np.nan, 0.0, 1.0, np.nan, 1.0, 0.0])[:, None]
+    for storage in STORAGES.values():
+        assert categories(measure(), storage(X), [0, 1] * 3) == [[0, 1, 2, 0, 2, 1]]
+
+
+def test_find_bad_tells_missing_from_infinite():
+    nan, inf = np.nan, np.inf
+    assert tuple(find_bad(np.array([1.0, nan, 2.0, nan, -inf, inf]))) == (1, 2, 4)
+    assert tuple(find_bad(np.array([1.0, 2.0]))) == (-1, 0, -1)
+
+
+@examples(40)
+@given(data=tables(), seed=st.integers(0, 100))
+def test_summaries_are_those_of_numpy(data, seed):
+    X, _ = data
+    rng = np.random.default_rng(seed)
+    X[rng.random(X.shape) < rng.choice([0.0, 0.05])] = rng.choice([np.inf, -np.inf])
+    m = X.shape[1]
+    low, high = np.empty(m), np.empty(m)
+    is_whole, is_missing, is_infinite, is_plain = np.empty((4, m), bool)
+    summarise_dense(np.asfortranarray(X), low, high, is_whole, is_missing, is_infinite)
+    csc = sparse.csc_array(X)
+    stored_whole, stored_missing, stored_infinite = np.empty((3, m), bool)
+    indptr = csc.indptr.astype(np.int64)
+    summarise_sparse(
+        indptr, csc.data, is_plain, stored_whole, stored_missing, stored_infinite
+    )
+    for j in range(m):
+        present = X[~np.isnan(X[:, j]), j]
+        finite = present[np.isfinite(present)]
+        assert is_missing[j] == stored_missing[j] == np.isnan(X[:, j]).any()
+        assert is_infinite[j] == stored_infinite[j] == np.isinf(present).any()
+        assert stored_whole[j] == np.all(finite == np.floor(finite))
+        if present.size:
+            assert (low[j], high[j]) == (present.min(), present.max())
+        else:
+            assert low[j] > high[j]
+        stored = X[X[:, j] != 0, j]
+        if is_plain[j]:
+            assert np.unique(stored).size <= 1
+        elif not np.isnan(stored).any():
+            assert np.unique(stored).size > 1 or not stored_whole[j]

@@ -1,0 +1,119 @@
+"""Fisher's Z and the F-test: relevant is a p-value of at most alpha."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+from sklearn.feature_selection import f_classif
+
+from featstream import SAOLA, FisherZ
+from scores import relevances
+
+STORAGES = [np.asarray, sparse.csc_array]
+
+
+def fisher_z_p(r, n):
+    """Two-sided p-value of Fisher's Z, as Section 3.4.2 describes it."""
+    return 2 * stats.norm.sf(np.sqrt(n - 3) * np.arctanh(abs(r)))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("target", ["nominal", "numeric"])
+def test_two_classes_are_judged_by_fishers_z(storage, target):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = rng.normal(size=(60, 200)) + 0.4 * y[:, None]
+    r = [stats.pearsonr(column, y).statistic for column in X.T]
+    p = fisher_z_p(np.array(r), 60)
+    for alpha in (0.001, 0.01, 0.05, 0.5):
+        measure = FisherZ(alpha=alpha, target=target)
+        scores = relevances(measure, storage(X), y)
+        np.testing.assert_allclose(scores, np.abs(r), atol=1e-12)
+        found = measure.bind(y).is_relevant(scores)
+        assert found.tolist() == (p <= alpha).tolist()
+        assert 0 < found.sum() < 200
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_several_classes_are_judged_by_the_f_test(storage, n_classes):
+    rng = np.random.default_rng(n_classes)
+    y = rng.integers(0, n_classes, 90)
+    X = rng.normal(size=(90, 200)) + 0.3 * y[:, None] ** 2
+    f, p = f_classif(X, y)
+    between, within = n_classes - 1, 90 - n_classes
+    for alpha in (0.001, 0.01, 0.2):
+        measure = FisherZ(alpha=alpha)
+        scores = relevances(measure, storage(X), y)
+        eta = np.sqrt(f * between / (f * between + within))
+        np.testing.assert_allclose(scores, eta, atol=1e-12)
+        found = measure.bind(y).is_relevant(scores)
+        assert found.tolist() == (p <= alpha).tolist()
+    assert len(np.unique(found)) <= 2
+
+
+@pytest.mark.parametrize("n", [4, 5, 30, 1000])
+@pytest.mark.parametrize("alpha", [0.001, 0.01, 0.05, 0.3])
+def test_the_edge_is_where_the_p_value_is_alpha(n, alpha):
+    bound = FisherZ(alpha=alpha).bind(np.arange(n) % 2)
+    assert fisher_z_p(bound.critical, n) == pytest.approx(alpha, rel=1e-9)
+    edge = np.array([bound.critical, np.nextafter(bound.critical, 0)])
+    assert bound.is_relevant(edge).tolist() == [True, False]
+    if n < 6:
+        return
+    bound = FisherZ(alpha=alpha).bind(np.arange(n) % 3)
+    explained = bound.critical**2
+    f = explained / 2 / ((1 - explained) / (n - 3))
+    assert stats.f.sf(f, 2, n - 3) == pytest.approx(alpha, rel=1e-9)
+
+
+def test_too_few_samples_for_a_test_leave_nothing_relevant():
+    """Fisher's Z has n - 3 under a root, the F-test n - k degrees of freedom."""
+    assert SAOLA(measure="fisher-z").fit([[0.0], [1.0], [1.0]], [0, 1, 1]).n_seen_ == 1
+    for y in ([0, 1, 1], [0, 1, 2]):
+        X = np.array(y, float)[:, None]
+        assert SAOLA(measure="fisher-z").fit(X, y).selected_.tolist() == []
+
+
+def test_a_numeric_target_need_not_be_classes():
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=50)
+    X = np.column_stack([y + rng.normal(size=50), rng.normal(size=50)])
+    found = relevances(FisherZ(target="numeric"), X, y)
+    expected = [abs(np.corrcoef(column, y)[0, 1]) for column in X.T]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    selector = SAOLA(measure=FisherZ(target="numeric")).fit(X, y)
+    assert selector.selected_.tolist() == [0]
+
+
+def test_with_several_classes_the_target_makes_a_difference():
+    """The middle class stands out: seen by the ratio, not by the coding 0, 1, 2."""
+    y = np.repeat([0, 1, 2], 20)
+    X = (y == 1).astype(float)[:, None]
+    assert relevances(FisherZ(), X, y)[0] == pytest.approx(1.0, abs=1e-12)
+    assert relevances(FisherZ(target="numeric"), X, y)[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_the_sign_of_a_correlation_does_not_matter():
+    """Section 3.4.2 prints signed comparisons; |r| is meant."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 2)) + 2 * y[:, None]
+    measure = FisherZ()
+    plain = relevances(measure, X, y)
+    assert relevances(measure, -X, y).tolist() == plain.tolist()
+    assert relevances(measure, X, 1 - y).tolist() == plain.tolist()
+
+
+@pytest.mark.parametrize("alpha", [0.01, np.float32(0.01), np.float64(0.01)])
+def test_alpha_may_be_any_real_number(alpha):
+    assert 0 < FisherZ(alpha=alpha).bind([0, 1] * 10).critical < 1
+
+
+def test_class_counts_may_be_uneven():
+    y = np.array([0] * 50 + [1] * 3)
+    X = (np.arange(53) >= 49).astype(float)[:, None]
+    expected = abs(np.corrcoef(X[:, 0], y)[0, 1])
+    (found,) = relevances(FisherZ(), X, y)
+    assert found == pytest.approx(expected, abs=1e-13)

@@ -1,0 +1,72 @@
+"""Scores of a measure, by the way that selectors take: encode, score, compare."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from featstream import as_source
+from featstream.kernels.bits import unpack
+from featstream.kernels.storage import lift, overlap, settle
+from featstream.kernels.tables import SparseTables
+
+
+def relevances(measure, X, y):
+    """Score of every column with the target."""
+    bound = measure.bind(y)
+    blocks = as_source(X).blocks()
+    return np.concatenate([bound.relevance(bound.encode(block)) for block in blocks])
+
+
+def overlaps(measure, X, y):
+    """Score of every column with every other, in the order (newcomer, kept).
+
+    A constant has no correlation: NaN. No selector compares one, as none is kept.
+    """
+    bound = measure.bind(y)
+    (block,) = as_source(X).blocks()
+    encoded = bound.encode(block)
+    bound.relevance(encoded)
+    columns, position = bound.columns(encoded, np.arange(block.n_columns))
+    scratch = bound.scratch(is_sparse=block.is_sparse)
+    found = np.empty((block.n_columns, block.n_columns))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for a, i in enumerate(position):
+            settle(columns, i, scratch)
+            for b, j in enumerate(position):
+                found[a, b] = overlap(columns, i, columns, j, scratch)
+            lift(columns, i, scratch)
+    return found
+
+
+def categories(measure, X, y):
+    """The category of every row, for each column; numbered by first appearance."""
+    bound = measure.bind(y)
+    (block,) = as_source(X).blocks()
+    encoded = bound.encode(block)
+    found = []
+    for i in range(block.n_columns):
+        codes = np.zeros(bound.n_samples, np.int32)
+        if isinstance(encoded, SparseTables):
+            here = slice(encoded.offset[i], encoded.offset[i] + encoded.length[i])
+            codes[encoded.rows[here]] = encoded.codes[here]
+            n_codes = encoded.arity[i] - 1
+            first = encoded.count_offset[i]
+            counts = encoded.counts[first : first + n_codes]
+            assert counts.tolist() == [(codes == c + 1).sum() for c in range(n_codes)]
+        elif encoded.code_row[i] >= 0:
+            codes[:] = encoded.codes[encoded.code_row[i]]
+        else:
+            first, n_planes = encoded.first_plane[i], encoded.arity[i] - 1
+            unpack(encoded.planes[first : first + n_planes], codes)
+            counts = encoded.plane_count[first : first + n_planes]
+            assert counts.tolist() == [(codes == c + 1).sum() for c in range(n_planes)]
+        assert codes.min() >= 0
+        assert codes.max() < encoded.arity[i]
+        found.append(numbered(codes.tolist()))
+    return found
+
+
+def numbered(labels):
+    """The labels replaced by 0, 1, ... in the order in which they first appear."""
+    order = {}
+    return [order.setdefault(label, len(order)) for label in labels]

@@ -1,0 +1,120 @@
+"""What saves work must not change the answer: index, ceilings, threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import strategies
+from featstream import SAOLA, FisherZ
+from featstream.kernels import pools
+from featstream.sources import ArraySource, SparseSource
+
+pytestmark = pytest.mark.jit_only
+
+
+class PlainScan(SAOLA):
+    _uses_index = False
+
+
+def rare_columns(seed, *, n_samples=200, n_features=1500, values=(1,)):
+    """Sparse columns, most of them rare: the kept set grows to hundreds."""
+    rng = np.random.default_rng(seed)
+    sizes = np.minimum(rng.geometric(0.3, n_features), n_samples // 4)
+    sizes[rng.random(n_features) < 0.02] = n_samples // 3
+    columns = [np.sort(rng.choice(n_samples, size, replace=False)) for size in sizes]
+    rows = np.concatenate(columns)
+    data = rng.choice(values, rows.size)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    X = sparse.csc_array((data, rows, indptr), shape=(n_samples, n_features))
+    return X, rng.integers(0, 3, n_samples)
+
+
+def history(selector):
+    return selector.scores_.tolist(), selector.result_.trace.records.tobytes()
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10_000),
+    rule=strategies.rules(),
+    values=st.sampled_from([(1,), (1, 2, 3)]),
+    measure=st.sampled_from(["su", "mi", FisherZ(alpha=0.6), "numeric"]),
+)
+def test_the_index_changes_nothing(seed, rule, values, measure):
+    X, y = rare_columns(seed, values=values)
+    if measure == "numeric":
+        measure = FisherZ(alpha=0.6, target="numeric")
+    expected = PlainScan(measure=measure, **rule).fit(X, y)
+    selector = SAOLA(measure=measure, **rule).start(y)
+    patience = pools._LONG_WALK
+    try:
+        pools._LONG_WALK = -1  # an index from the first block on
+        selector.consume(SparseSource(X, block_columns=100))
+    finally:
+        pools._LONG_WALK = patience
+    if rule["max_features"] is None:
+        assert selector._state.lookup.head.size
+    assert history(selector) == history(expected)
+
+
+def test_the_index_is_built_when_walks_are_long_and_only_then():
+    X, y = rare_columns(0, n_samples=2000, n_features=20_000)
+    many = SAOLA(measure="su").start(y).consume(X)
+    assert many._state.lookup.head.size
+    assert history(many) == history(PlainScan(measure="su").fit(X, y))
+    few = SAOLA(measure="su", max_features=5).start(y).consume(X)
+    assert not few._state.lookup.head.size
+
+
+def test_the_index_and_the_kept_columns_stay_small():
+    X, y = rare_columns(0, n_samples=2000, n_features=20_000)
+    state = SAOLA(measure="su").start(y).consume(X)._state
+    live = state.live[: state.size[0]]
+    entries = int(state.columns.length[live].sum())
+    held = state.columns.rows.size + state.lookup.slot.size + state.lookup.next.size
+    assert held * 4 < 3 * 2 * entries * 4  # a kept entry is a row and a code
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10_000), rule=strategies.rules())
+def test_ceilings_rule_out_only_what_could_not_decide(seed, rule):
+    """Blocks of one column have no ceilings; they must decide alike."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 60)
+    factors = rng.normal(size=(60, 6)) + y[:, None] * rng.uniform(0, 2, 6)
+    X = factors[:, rng.integers(0, 6, 120)] + 0.4 * rng.normal(size=(60, 120))
+    X = (X * 10.0 ** rng.integers(-3, 4, 120)).astype(np.float32)
+    measure = FisherZ(alpha=0.05)
+    one_by_one = SAOLA(measure=measure, **rule).start(y)
+    one_by_one.consume(ArraySource(X, block_bytes=1))
+    at_once = SAOLA(measure=measure, **rule).fit(X, y)
+    assert history(one_by_one) == history(at_once)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 5, -1])
+@pytest.mark.parametrize("measure", ["su", "fisher-z"])
+def test_threads_change_nothing(n_jobs, measure):
+    rng = np.random.default_rng(5)
+    X, y = rng.integers(0, 3, (100, 800)), rng.integers(0, 2, 100)
+    X[:, ::3] = (X[:, ::3] + 2 * y[:, None]) // 2
+    expected = SAOLA(measure=measure).fit(X, y)
+    selector = SAOLA(measure=measure, n_jobs=n_jobs).start(y)
+    selector.consume(ArraySource(X, block_bytes=100 * 8 * 7))
+    assert history(selector) == history(expected)
+
+
+def test_an_error_in_a_thread_is_raised_and_what_came_before_is_kept():
+    X, y = np.random.default_rng(0).normal(size=(50, 40)), np.arange(50) % 2
+    X[7, 31] = np.nan
+    selector = SAOLA(measure="fisher-z", n_jobs=2).start(y)
+    with pytest.raises(ValueError, match="'x31' has 1 missing"):
+        selector.consume(ArraySource(X, block_bytes=50 * 8 * 4))
+    assert selector.n_seen_ % 4 == 0
+    assert selector.n_seen_ <= 28
+    seen = SAOLA(measure="fisher-z").fit(X[:, : selector.n_seen_ or 1], y)
+    if selector.n_seen_:
+        assert history(selector) == history(seen)

@@ -1,0 +1,236 @@
+"""SAOLA as a scikit-learn selector: its checks, and the company it keeps."""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from featstream import SAOLA, FisherZ, MutualInformation, SymmetricalUncertainty
+
+SELECTORS = [
+    SAOLA(),
+    SAOLA(measure="su"),
+    SAOLA(measure="mi"),
+    SAOLA(measure="fisher-z"),
+    SAOLA(measure=FisherZ(alpha=0.05, target="numeric")),
+    SAOLA(measure=SymmetricalUncertainty(binning="uniform", n_bins=3)),
+    SAOLA(measure=SymmetricalUncertainty(binning="mdl")),
+    SAOLA(measure=SymmetricalUncertainty(binning=None)),
+    SAOLA(measure=MutualInformation(missing="category")),
+    SAOLA(bound="max", ties="drop", pruning="deferred", overlap=">", max_features=2),
+    SAOLA(trace=None),
+]
+
+
+@pytest.mark.jit_only
+@parametrize_with_checks(SELECTORS)
+def test_every_check_of_scikit_learn_passes(estimator, check):
+    """No expected failures: what a check asks is done."""
+    check(estimator)
+
+
+CANCER = load_breast_cancer(as_frame=True)
+X, Y = CANCER.data, CANCER.target
+
+
+def test_a_pipeline_selects_before_it_learns():
+    plain = make_pipeline(StandardScaler(), LogisticRegression())
+    model = make_pipeline(SAOLA(), StandardScaler(), LogisticRegression())
+    model.fit(X, Y)
+    n_selected = model[0].support_.sum()
+    assert 1 <= n_selected < X.shape[1]
+    assert model[-1].n_features_in_ == n_selected
+    scores = cross_val_score(model, X, Y, cv=3)
+    assert scores.mean() > cross_val_score(plain, X, Y, cv=3).mean() - 0.08
+
+
+def test_a_clone_is_equal_and_apart():
+    selector = SAOLA(measure=FisherZ(alpha=0.2), bound="max", max_features=3)
+    copied = clone(selector)
+    assert repr(copied) == repr(selector)
+    assert copied.measure is not selector.measure
+    copied.set_params(measure__alpha=0.001)
+    assert selector.measure.alpha == 0.2
+    selector.fit(X, Y)
+    assert not hasattr(clone(selector), "n_features_in_")
+
+
+def test_a_grid_searches_the_parameters_of_the_measure():
+    model = make_pipeline(
+        SAOLA(measure=FisherZ()), StandardScaler(), LogisticRegression()
+    )
+    grid = {"saola__measure__alpha": [1e-12, 0.01], "saola__bound": ["min", "max"]}
+    search = GridSearchCV(model, grid, cv=3).fit(X, Y)
+    assert set(search.best_params_) == set(grid)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    measures = {"saola__measure": ["su", "fisher-z", MutualInformation(n_bins=3)]}
+    assert GridSearchCV(model, measures, cv=3).fit(X, Y).best_score_ > 0.8
+
+
+def test_parameters_reach_into_the_measure():
+    selector = SAOLA(measure=SymmetricalUncertainty())
+    selector.set_params(measure__threshold=0.3, measure__n_bins=7)
+    assert selector.measure.threshold == 0.3
+    assert selector.get_params()["measure__n_bins"] == 7
+    with pytest.raises(ValueError, match="Invalid parameter 'alpha'"):
+        selector.set_params(measure__alpha=0.1)
+
+
+@pytest.mark.parametrize(("library", "frame"), [("pandas", pd), ("polars", pl)])
+def test_output_may_be_a_frame(library, frame):
+    selector = SAOLA().set_output(transform=library).fit(X, Y)
+    found = selector.transform(X)
+    assert isinstance(found, frame.DataFrame)
+    assert list(found.columns) == X.columns[selector.support_].tolist()
+    np.testing.assert_array_equal(found.to_numpy(), X.to_numpy()[:, selector.support_])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda X: pl.from_pandas(X)])
+def test_names_come_from_the_frame(make):
+    selector = SAOLA().fit(make(X), Y)
+    assert selector.feature_names_in_.tolist() == X.columns.tolist()
+    chosen = X.columns[selector.support_].tolist()
+    assert selector.get_feature_names_out().tolist() == chosen
+    assert list(selector.result_.names) == chosen
+    unnamed = SAOLA().fit(X.to_numpy(), Y)
+    assert not hasattr(unnamed, "feature_names_in_")
+    expected = [f"x{i}" for i in unnamed.selected_]
+    assert unnamed.get_feature_names_out().tolist() == expected
+
+
+def test_other_names_are_noticed():
+    selector = SAOLA().fit(X, Y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        selector.transform(X.rename(columns={"mean radius": "radius"}))
+    with pytest.raises(ValueError, match="feature names should match"):
+        selector.transform(X[X.columns[::-1]])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        selector.transform(X.to_numpy())
+    with pytest.raises(ValueError, match="has 29 features, but SAOLA is expecting 30"):
+        selector.transform(X.to_numpy()[:, :29])
+
+
+def test_names_of_an_earlier_fit_are_forgotten():
+    selector = SAOLA().fit(X, Y)
+    selector.fit(X.to_numpy()[:, :10], Y)
+    assert not hasattr(selector, "feature_names_in_")
+    assert selector.n_features_in_ == 10
+    assert selector.transform(X.to_numpy()[:, :10]).shape[1] == selector.support_.sum()
+
+
+@pytest.mark.parametrize("measure", ["su", "mi", "fisher-z"])
+def test_several_classes_are_selected_for(measure):
+    data, target = load_iris(return_X_y=True)
+    selector = SAOLA(measure=measure).fit(data, target)
+    _, best, _ = selector.result_.ranked()[0]
+    assert best in (2, 3)  # the petals, as every tree of iris says
+    names = np.array(["setosa", "versicolor", "virginica"])[target]
+    assert SAOLA(measure=measure).fit(data, names).selected_.tolist() == (
+        selector.selected_.tolist()
+    )
+
+
+def test_frames_with_text_need_no_encoding():
+    colour = np.where(Y == 1, "red", "blue")
+    shape = np.tile(["round", "square"], 300)[: Y.size]
+    frame = pd.DataFrame({"shape": shape, "colour": colour}).assign(
+        size=pd.Categorical(np.where(np.arange(Y.size) % 3 == 0, "L", "S")),
+        texture=X["mean texture"],
+    )
+    selector = SAOLA(measure="su").fit(frame, Y)
+    assert selector.get_feature_names_out().tolist() == ["colour"]
+    assert selector.transform(frame).shape == (Y.size, 1)
+    assert SAOLA().fit(frame, Y).measure_ == "su"
+
+
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame])
+def test_what_may_be_missing_in_fit_may_be_missing_in_transform(make):
+    holed = X.to_numpy().copy()
+    holed[::7, 3] = np.nan
+    selector = SAOLA(measure=SymmetricalUncertainty(missing="category"))
+    found = selector.fit(make(holed), Y).transform(make(holed))
+    np.testing.assert_array_equal(found, holed[:, selector.support_])
+    strict = SAOLA(measure="su").fit(make(X.to_numpy()), Y)
+    with pytest.raises(ValueError, match="contains NaN"):
+        strict.transform(make(holed))
+
+
+def test_a_column_transformer_may_hold_it():
+    model = ColumnTransformer(
+        [("selected", SAOLA(measure="fisher-z"), list(X.columns[:20]))],
+        remainder="passthrough",
+    )
+    found = model.fit_transform(X, Y)
+    assert 10 < found.shape[1] < 30
+    assert model.get_feature_names_out()[0].startswith("selected__")
+
+
+@pytest.mark.parametrize(
+    "make", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix]
+)
+def test_sparse_goes_in_and_comes_out(make):
+    stored = make((X.to_numpy() > X.to_numpy().mean(axis=0)).astype(float))
+    selector = SAOLA(measure="su").fit(stored, Y)
+    found = selector.transform(stored)
+    assert sparse.issparse(found)
+    expected = stored.toarray()[:, selector.support_]
+    np.testing.assert_array_equal(found.toarray(), expected)
+
+
+def test_inverse_transform_puts_features_back_in_their_places():
+    selector = SAOLA().fit(X.to_numpy(), Y)
+    back = selector.inverse_transform(selector.transform(X.to_numpy()))
+    assert back.shape == X.shape
+    support = selector.support_
+    np.testing.assert_array_equal(back[:, support], X.to_numpy()[:, support])
+    assert not back[:, ~support].any()
+
+
+def test_a_fitted_selector_can_be_sent_elsewhere():
+    """Objects are picklable, for workers; featstream itself never loads one."""
+    selector = SAOLA(measure=FisherZ(alpha=0.1)).fit(X, Y)
+    sent = io.BytesIO()
+    pickle.dump(selector, sent)
+    received = pickle.loads(sent.getvalue())
+    assert received.selected_.tolist() == selector.selected_.tolist()
+    assert received.explain("mean radius") == selector.explain("mean radius")
+    noise = np.arange(Y.size) % 7
+    assert received.update(noise, name="noise") == selector.update(noise, name="noise")
+
+
+def test_an_unfitted_selector_says_so():
+    for call in ("transform", "get_support"):
+        with pytest.raises((NotFittedError, ValueError), match=r"not fitted|no target"):
+            getattr(SAOLA(), call)(*([X] if call == "transform" else []))
+
+
+def test_fitting_again_starts_anew():
+    selector = SAOLA(measure="fisher-z").fit(X.to_numpy()[:, :5], Y)
+    again = selector.fit(X.to_numpy(), Y)
+    assert again is selector
+    fresh = SAOLA(measure="fisher-z").fit(X.to_numpy(), Y)
+    assert again.selected_.tolist() == fresh.selected_.tolist()
+    assert again.n_seen_ == 30
+
+
+def test_nothing_selected_is_a_warning_and_an_empty_table():
+    independent = np.tile([0.0, 1.0, 1.0, 0.0], 10)[:, None]
+    y = np.tile([0, 0, 1, 1], 10)
+    selector = SAOLA(measure="su").fit(independent, y)
+    with pytest.warns(UserWarning, match="No features were selected"):
+        assert selector.transform(independent).shape == (40, 0)

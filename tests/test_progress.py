@@ -1,0 +1,57 @@
+"""Progress: what is shown, where, and how often."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+
+from featstream import SAOLA, progress
+from featstream.progress import Progress, format_line, observed
+from featstream.sources import ArraySource
+
+
+def test_a_callable_sees_every_block():
+    X, y = np.arange(60).reshape(10, 6).T % 7, np.arange(6) % 2
+    seen = []
+    source = ArraySource(X, block_bytes=X.itemsize * 6 * 4)
+    SAOLA(measure="su").start(y).consume(source, progress=seen.append)
+    assert [at.n_seen for at in seen] == [4, 8, 10]
+    assert {at.n_features for at in seen} == {10}
+
+
+def test_lines_leave_out_what_is_not_known():
+    assert format_line("SAOLA", Progress(5, None, 2), 0.001) == (
+        "SAOLA  5  5.0k feat/s  |S*| 2"
+    )
+    assert format_line("SAOLA", Progress(90, 100, 2), 3.0).endswith("eta 0:00")
+
+
+def test_without_a_terminal_there_is_a_plain_line_every_ten_seconds(monkeypatch):
+    clock = iter([0.0, 1.0, 10.5, 11.0, 21.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with observed(True, "SAOLA") as observe:
+        for n_seen in (10, 20, 30, 40):
+            observe(Progress(n_seen, 40, 1))
+    lines = stderr.getvalue().splitlines()
+    assert [line.split()[1] for line in lines] == ["20/40", "40/40"]
+
+
+def test_no_progress_is_none():
+    with observed(False, "SAOLA") as observe:
+        assert observe is None
+
+
+def test_on_a_terminal_the_line_is_live(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with observed(True, "SAOLA") as observe:
+        observe(Progress(10, 40, 3))
+    assert "10/40" in sys.stderr.getvalue()
+    assert "|S*| 3" in sys.stderr.getvalue()
