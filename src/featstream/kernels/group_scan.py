@@ -8,54 +8,37 @@ enough and neither has gone before. Hence the nesting of the printed loops does
 not matter, only the order of the pairs that share a feature: each feature of the
 arriving group walks along those before it in the group (Steps 10 to 19), and then
 each that is left walks along the kept ones, oldest group first (Steps 21 to 35).
+Both are the walk of Algorithm 1.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from featstream.kernels._jit import lean
-from featstream.kernels.index import forget_touched, keep_pace
 from featstream.kernels.rule import reaches
-from featstream.kernels.scan import Kept
-from featstream.kernels.shortlist import (
-    make_shortlist,
-    overlap_known,
-    register,
-    unregister,
-)
+from featstream.kernels.scan import Kept, Newcomers, _leave, walk
+from featstream.kernels.shortlist import register
 from featstream.kernels.storage import copy_column, has_room, lift, overlap, settle
 
 __all__ = [
-    "ARRIVING_IS_FULL",
-    "DONE",
-    "KEPT_IS_FULL",
-    "Arrivals",
+    "Arriving",
     "GroupOutcome",
-    "close_group",
-    "new_marks",
+    "Workspace",
+    "as_newcomers",
     "scan_groups",
 ]
 
 KEPT, REDUNDANT = 1, 2
 
-DONE, ARRIVING_IS_FULL, KEPT_IS_FULL = 0, 1, 2
 
+class Arriving(NamedTuple):
+    """The arriving group: what is left of it, and the same as newcomers by slot."""
 
-class Arrivals(NamedTuple):
-    """The relevant features of whole groups, or of parts of them, in order.
-
-    Feature ``k`` is column ``column[k]`` of ``columns``, with the relevance
-    ``score[k]``, the arrival ``arrival[k]`` and the group number ``group[k]``.
-    """
-
-    columns: Any
-    column: np.ndarray
-    score: np.ndarray
-    arrival: np.ndarray
-    group: np.ndarray
+    left: Kept
+    newcomers: Newcomers
 
 
 class GroupOutcome(NamedTuple):
@@ -63,9 +46,9 @@ class GroupOutcome(NamedTuple):
 
     ``fate``, ``witness`` and ``overlap`` are by feature, from the arrival
     ``first`` on. The first ``n_events[0]`` of ``gone`` and ``gone_by`` list the
-    arrivals that left earlier groups and the arrivals that caused it. ``open`` is
-    the group now arriving, or -1, and how many of its features have been taken
-    over among the kept, or -1 if it has not been compared with them.
+    arrivals that left earlier groups and the arrivals that caused it.
+    ``n_added[0]`` is how many features of a group that is being closed have been
+    dealt with, or -1 if none is.
     """
 
     first: int
@@ -75,27 +58,21 @@ class GroupOutcome(NamedTuple):
     gone: np.ndarray
     gone_by: np.ndarray
     n_events: np.ndarray
-    open: np.ndarray
+    n_added: np.ndarray
 
 
-class Marks(NamedTuple):
-    """Working memory, by slot: no mark is left between calls."""
+class Workspace(NamedTuple):
+    """Working memory for as many slots as either set has; ``is_gone`` is all false."""
 
-    is_gone: np.ndarray
-    is_out: np.ndarray
     displaced: np.ndarray
-    covered: np.ndarray
+    is_gone: np.ndarray
 
 
-def new_marks(arriving: Kept, kept: Kept) -> Marks:
-    """Working memory for as many slots as there are."""
-    n_slots = max(arriving.live.size, kept.live.size)
-    return Marks(
-        is_gone=np.zeros(n_slots, np.bool_),
-        is_out=np.zeros(n_slots, np.bool_),
-        displaced=np.empty(n_slots, np.int64),
-        covered=np.empty(n_slots),
-    )
+def as_newcomers(left: Kept) -> Newcomers:
+    """What is left of a group, as it comes to the kept features."""
+    slots = np.arange(left.live.size)
+    no_ceiling = np.empty((slots.size, 0), np.float32)
+    return Newcomers(left.columns, slots, left.score, left.arrival, no_ceiling)
 
 
 @lean
@@ -107,193 +84,167 @@ def _drop(outcome, arrival, witness, value):
 
 
 @lean
-def _put(columns, i, score, arrival, kept):
-    """Add a column to the end of the kept ones."""
-    slot = kept.size[1]
-    copy_column(columns, i, kept.columns, slot, kept.used)
-    kept.score[slot] = score
-    kept.arrival[slot] = arrival
-    kept.live[kept.size[0]] = slot
-    kept.size[0] += 1
-    kept.size[1] += 1
-    register(kept.columns, kept.lookup, slot, score)
+def _displace(outcome, arrival, by):
+    event = outcome.n_events[0]
+    outcome.gone[event] = arrival
+    outcome.gone_by[event] = by
+    outcome.n_events[0] = event + 1
 
 
 @lean
-def _is_full(columns, i, kept):
+def _put(newcomers, k, kept):
+    """Add a newcomer to the end of the kept ones."""
+    slot = kept.size[1]
+    copy_column(newcomers.columns, newcomers.column[k], kept.columns, slot, kept.used)
+    kept.score[slot] = newcomers.score[k]
+    kept.arrival[slot] = newcomers.arrival[k]
+    register(kept.columns, kept.lookup, slot, newcomers.score[k])
+    kept.live[kept.size[0]] = slot
+    kept.size[0] += 1
+    kept.size[1] += 1
+
+
+@lean
+def _is_full(newcomers, k, kept):
     return kept.size[1] == kept.live.size or not has_room(
-        columns, i, kept.columns, kept.used
+        newcomers.columns, newcomers.column[k], kept.columns, kept.used
     )
 
 
 @lean
-def _compact(kept, is_gone):
-    """Forget the features in the slots that are marked, and clear the marks."""
-    n = 0
-    for position in range(kept.size[0]):
-        slot = kept.live[position]
-        if not is_gone[slot]:
-            kept.live[n] = slot
-            n += 1
-        is_gone[slot] = False
-    kept.size[0] = n
-
-
-@lean
-def _join(arrivals, k, arriving, rule, scratch, marks, outcome):
+def _join(newcomers, k, left, rule, scratch, work, outcome):
     """Steps 11 to 18: a feature along those of its group before it."""
-    columns, i = arrivals.columns, arrivals.column[k]
-    score, arrival = arrivals.score[k], arrivals.arrival[k]
-    n_covered, is_out = 0, False
+    columns, i, arrival = newcomers.columns, newcomers.column[k], newcomers.arrival[k]
     settle(columns, i, scratch)
-    for position in range(arriving.size[0]):
-        slot = arriving.live[position]
-        other = arriving.score[slot]
-        if score == other and not rule.drops_ties:
-            continue
-        value = overlap(columns, i, arriving.columns, slot, scratch)
-        if not reaches(value, score, other, rule):
-            continue
-        if other >= score:  # Step 11
-            _drop(outcome, arrival, arriving.arrival[slot], value)
-            is_out = True
-            break
-        marks.displaced[n_covered] = slot  # Step 16
-        marks.covered[n_covered] = value
-        n_covered += 1
+    slot, value, n_displaced = walk(newcomers, k, left, rule, scratch, work.displaced)
+    if slot < 0 or not rule.is_deferred:
+        for d in range(n_displaced):  # Step 16
+            gone = work.displaced[d]
+            shared = overlap(columns, i, left.columns, gone, scratch)
+            _drop(outcome, left.arrival[gone], arrival, shared)
+            _leave(left, gone)
     lift(columns, i, scratch)
-    if n_covered and not (is_out and rule.is_deferred):
-        for c in range(n_covered):
-            slot = marks.displaced[c]
-            marks.is_out[slot] = True
-            _drop(outcome, arriving.arrival[slot], arrival, marks.covered[c])
-        _compact(arriving, marks.is_out)
-    if not is_out:
-        _put(columns, i, score, arrival, arriving)
+    if slot >= 0:  # Step 11
+        _drop(outcome, arrival, left.arrival[slot], value)
+    else:
+        _put(newcomers, k, left)
 
 
 @lean
-def _next_group(kept, position, ends):
-    """The position after the last kept feature of the group at a position."""
-    arrival = kept.arrival[kept.live[position]]
-    low, high = 0, ends.size
-    while low < high:
-        middle = (low + high) // 2
-        if ends[middle] <= arrival:
-            low = middle + 1
-        else:
-            high = middle
-    while position < kept.size[0] and kept.arrival[kept.live[position]] < ends[low]:
-        position += 1
-    return position
+def _compare(arriving, kept, rule, scratch, work, outcome):
+    """Steps 21 to 35: what is left of the arriving group along the kept groups."""
+    newcomers, left = arriving.newcomers, arriving.left
+    for position in range(left.size[0]):
+        k = left.live[position]
+        settle(newcomers.columns, k, scratch)
+        slot, value, n_displaced = walk(
+            newcomers, k, kept, rule, scratch, work.displaced
+        )
+        lift(newcomers.columns, k, scratch)
+        if slot < 0 or not rule.is_deferred:
+            for d in range(n_displaced):  # Step 22
+                gone = work.displaced[d]
+                _displace(outcome, kept.arrival[gone], left.arrival[k])
+                _leave(kept, gone)
+        if slot >= 0:  # Step 26
+            _drop(outcome, left.arrival[k], kept.arrival[slot], value)
 
 
 @lean
-def _compare(arriving, kept, ends, rule, is_frozen, scratch, marks, outcome):
-    """Steps 21 to 35: what is left of the arriving group along the kept groups.
+def _compare_frozen(arriving, kept, ends, rule, scratch, work, outcome):
+    """The same with both lists as they were at the start: the library's reading.
 
-    If ``is_frozen``, both lists stay as they were at the start: a feature that has
-    been removed still removes others, though a newcomer leaves the kept group in
-    which it met its witness, and of equally relevant ones the older goes.
+    A feature that has been removed still removes others; but a newcomer goes on to
+    the next kept group where it meets its witness. Of equally relevant features
+    the older one goes.
     """
-    columns = arriving.columns
-    for b in range(arriving.size[0]):
-        i = arriving.live[b]
-        score, arrival = arriving.score[i], arriving.arrival[i]
-        n_displaced, step, witness = 0, 0, -1
-        n_listed, n_touched = -1, 0
-        settle(columns, i, scratch)
-        if not is_frozen:
-            n_listed, n_touched = make_shortlist(columns, i, score, kept, rule)
-        n_steps = kept.size[0] if n_listed < 0 else n_listed
-        while step < n_steps:
-            here = step
-            slot = kept.live[here] if n_listed < 0 else kept.lookup.shortlist[here]
-            step += 1
-            if marks.is_gone[slot] and not is_frozen:
+    newcomers, left = arriving.newcomers, arriving.left
+    for b in range(left.size[0]):
+        k = left.live[b]
+        score, arrival = left.score[k], left.arrival[k]
+        group, skipped = 0, -1
+        settle(newcomers.columns, k, scratch)
+        for position in range(kept.size[0]):
+            slot = kept.live[position]
+            while ends[group] <= kept.arrival[slot]:
+                group += 1
+            if group == skipped:
                 continue
-            other = kept.score[slot]
-            if score == other and not rule.drops_ties:
+            value = overlap(newcomers.columns, k, kept.columns, slot, scratch)
+            if not reaches(value, score, kept.score[slot], rule):
                 continue
-            if n_listed < 0:
-                value = overlap(columns, i, kept.columns, slot, scratch)
-            else:
-                value = overlap_known(columns, i, kept, slot, scratch)
-            if not reaches(value, score, other, rule):
-                continue
-            if other > score or (other == score and not is_frozen):  # Step 26
-                if not marks.is_out[i]:
+            if kept.score[slot] > score:
+                skipped = group
+                if outcome.fate[arrival - outcome.first] != REDUNDANT:
                     _drop(outcome, arrival, kept.arrival[slot], value)
-                marks.is_out[i] = True
-                witness = slot
-                if not is_frozen:
-                    break
-                step = _next_group(kept, here, ends)
-            else:  # Step 22
-                marks.displaced[n_displaced] = slot
-                n_displaced += 1
-        lift(columns, i, scratch)
-        forget_touched(kept.lookup, n_touched)
-        if not is_frozen:
-            keep_pace(kept.lookup, kept.live, kept.size[0], witness)
-        if marks.is_out[i] and rule.is_deferred:
-            continue
-        for d in range(n_displaced):
-            slot = marks.displaced[d]
-            if not marks.is_gone[slot]:
-                marks.is_gone[slot] = True
-                unregister(kept.columns, kept.lookup, slot)
-                event = outcome.n_events[0]
-                outcome.gone[event] = kept.arrival[slot]
-                outcome.gone_by[event] = arrival
-                outcome.n_events[0] = event + 1
-    _compact(kept, marks.is_gone)
-    _compact(arriving, marks.is_out)
+            elif not work.is_gone[slot]:
+                work.is_gone[slot] = True
+                _displace(outcome, kept.arrival[slot], arrival)
+        lift(newcomers.columns, k, scratch)
+    for position in range(kept.size[0] - 1, -1, -1):
+        slot = kept.live[position]
+        if work.is_gone[slot]:
+            work.is_gone[slot] = False
+            _leave(kept, slot)
 
 
 @lean
-def close_group(arriving, kept, ends, rule, is_frozen, scratch, marks, outcome):
+def _close(arriving, kept, ends, rule, is_frozen, scratch, work, outcome):
     """Steps 20 to 38: compare the arriving group with the kept ones, and add it.
 
-    Returns `DONE`, or `KEPT_IS_FULL` if ``kept`` has to grow first.
+    Returns whether that is done; it is not if ``kept`` has to grow first.
     """
-    if outcome.open[1] < 0:
-        _compare(arriving, kept, ends, rule, is_frozen, scratch, marks, outcome)
-        outcome.open[1] = 0
-    while outcome.open[1] < arriving.size[0]:  # Step 37
-        i = arriving.live[outcome.open[1]]
-        if _is_full(arriving.columns, i, kept):
-            return KEPT_IS_FULL
-        arrival = arriving.arrival[i]
-        _put(arriving.columns, i, arriving.score[i], arrival, kept)
-        outcome.fate[arrival - outcome.first] = KEPT
-        outcome.open[1] += 1
-    arriving.size[:] = 0
-    arriving.used[:] = 0
-    outcome.open[:] = -1
-    return DONE
+    left = arriving.left
+    if outcome.n_added[0] < 0:
+        if is_frozen:
+            _compare_frozen(arriving, kept, ends, rule, scratch, work, outcome)
+        else:
+            _compare(arriving, kept, rule, scratch, work, outcome)
+        outcome.n_added[0] = 0
+    while outcome.n_added[0] < left.size[0]:  # Step 37
+        k = left.live[outcome.n_added[0]]
+        feature = left.arrival[k] - outcome.first
+        if outcome.fate[feature] != REDUNDANT:
+            if _is_full(arriving.newcomers, k, kept):
+                return False
+            _put(arriving.newcomers, k, kept)
+            outcome.fate[feature] = KEPT
+        outcome.n_added[0] += 1
+    left.size[:] = 0
+    left.used[:] = 0
+    outcome.n_added[0] = -1
+    return True
 
 
 @lean
 def scan_groups(
-    arrivals, begin, arriving, kept, ends, rule, is_frozen, scratch, marks, outcome
+    newcomers,
+    group,
+    begin,
+    arriving,
+    kept,
+    ends,
+    rule,
+    is_frozen,
+    scratch,
+    work,
+    outcome,
 ):
-    """Take features from ``begin`` on through Steps 9 to 38.
+    """Take newcomers from ``begin`` on through Steps 9 to 38.
 
-    The last group stays open, since more of it may come: `close_group` ends it.
-    ``ends`` holds the arrival after the last of each group, in order. Returns the
-    number of features dealt with, and `DONE` or what has to grow first.
+    Newcomer ``k`` is of group ``group[k]``, and ``group`` has one entry more: that
+    of the newcomer to follow, or -1. A group is closed when another follows.
+    ``ends`` holds the arrival after the last of each group, in order.
+    ``arriving`` has room for any one of the groups.
+
+    Returns the number of newcomers dealt with: all of them, or fewer if ``kept``
+    has to grow before a group can be closed.
     """
-    for k in range(begin, arrivals.column.size):
-        if arrivals.group[k] != outcome.open[0]:
-            if outcome.open[0] >= 0:
-                state = close_group(
-                    arriving, kept, ends, rule, is_frozen, scratch, marks, outcome
-                )
-                if state != DONE:
-                    return k, state
-            outcome.open[0] = arrivals.group[k]
-        if _is_full(arrivals.columns, arrivals.column[k], arriving):
-            return k, ARRIVING_IS_FULL
-        _join(arrivals, k, arriving, rule, scratch, marks, outcome)
-    return arrivals.column.size, DONE
+    for k in range(begin, newcomers.column.size):
+        if outcome.n_added[0] < 0:
+            _join(newcomers, k, arriving.left, rule, scratch, work, outcome)
+        if group[k + 1] != group[k] and not _close(
+            arriving, kept, ends, rule, is_frozen, scratch, work, outcome
+        ):
+            return k
+    return newcomers.column.size

@@ -10,18 +10,20 @@ import numpy as np
 
 from featstream.engines import prepared_ahead
 from featstream.kernels.group_scan import (
-    ARRIVING_IS_FULL,
-    DONE,
-    KEPT_IS_FULL,
-    Arrivals,
+    Arriving,
     GroupOutcome,
-    close_group,
-    new_marks,
+    Workspace,
+    as_newcomers,
     scan_groups,
 )
-from featstream.kernels.pools import fit_index, make_room, start_kept
+from featstream.kernels.pools import (
+    fit_index,
+    make_room,
+    start_kept,
+    start_kept_for,
+)
 from featstream.kernels.rule import Rule
-from featstream.kernels.scan import Kept
+from featstream.kernels.scan import Kept, Newcomers
 from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray
 from featstream.selectors.stream import Stream, in_storage
 from featstream.sources.groups import Batch
@@ -120,20 +122,22 @@ class GroupStream:
         Returns what became of their features, and earlier groups that left.
         """
         self.groups.check_new(batch.labels)
-        for piece in batch.pieces:
-            if piece.block.names is not None:
-                stream.names.refuse_taken(piece.block.start, piece.block.names)
-                stream.names.add(piece.block.start, piece.block.names)
+        named = [p.block for p in batch.pieces if p.block.names is not None]
+        names = [name for block in named for name in block.names or ()]
+        stream.names.refuse_taken(stream.n_seen, names)
         outcome = self._scan(batch, stream)
         stream.trace.extend(outcome.fate, batch.scores, outcome.witness)
         self._record(batch, outcome)
+        for block in named:
+            stream.names.add(block.start, block.names or ())
         gone, by = displacements(outcome)
-        stream.trace.mark(gone, np.full(gone.size, Fate.DISPLACED, np.uint8), by)
+        fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
+        stream.trace.mark(gone, fates, by)
         return outcome, self.groups.lose(gone)
 
     def _scan(self, batch: ScoredBatch, stream: Stream) -> GroupOutcome:
         """Walk the relevant features of some groups through the kernel."""
-        measure, first, n_before = stream.measure, stream.n_seen, len(self.groups)
+        measure, first = stream.measure, stream.n_seen
         assert measure is not None
         kept_arrivals, _ = self.arrivals_and_scores()
         kept_ends = np.unique(self.groups.ends[self.groups.of(kept_arrivals)])
@@ -141,56 +145,50 @@ class GroupStream:
         n_relevant = sum(piece.relevant.size for piece in batch.pieces)
         n_events = kept_arrivals.size + n_relevant
         outcome = _new_outcome(first, int(batch.ends[-1]), n_events)
+        pieces = [piece for piece in batch.pieces if piece.relevant.size]
+        if not pieces:
+            return outcome
+        chosen = [measure.columns(p.encoded, p.relevant) for p in pieces]
+        arrivals = [piece.block.start + piece.relevant for piece in pieces]
+        group = np.searchsorted(ends, np.concatenate(arrivals), "right")
+        left = start_kept_for(chosen, np.flatnonzero(np.diff(group, prepend=-1)))
+        group = np.append(group, -1)
+        if self._kept is None:
+            self._kept = start_kept(chosen[0][0])
         how = (
             np.concatenate([kept_ends, ends]),
             self._rule,
             self._is_frozen,
             measure.scratch(is_sparse=bool(stream.is_sparse)),
         )
-        arriving = None
-        if self._kept is not None:
-            self._kept = fit_index(self._kept)
-        for piece in batch.pieces:
-            if not piece.relevant.size:
-                continue
-            columns, column = measure.columns(piece.encoded, piece.relevant)
-            arrival = piece.block.start + piece.relevant
-            arrivals = Arrivals(
-                columns,
-                column,
-                piece.scores[piece.relevant],
-                arrival,
-                n_before + np.searchsorted(ends, arrival, "right"),
-            )
-            if self._kept is None:
-                self._kept = start_kept(columns)
-            if arriving is None:
-                arriving = start_kept(columns)
-            done, state = 0, KEPT_IS_FULL
-            while state != DONE:
-                marks = new_marks(arriving, self._kept)
-                done, state = scan_groups(
-                    arrivals, done, arriving, self._kept, *how, marks, outcome
+        begin = 0
+        for piece, arrival, (columns, column) in zip(
+            pieces, arrivals, chosen, strict=True
+        ):
+            if not self._is_frozen:
+                self._kept = fit_index(self._kept)
+            scores = piece.scores[piece.relevant]
+            no_ceiling = np.empty((scores.size, 0), np.float32)
+            newcomers = Newcomers(columns, column, scores, arrival, no_ceiling)
+            own_group = group[begin : begin + scores.size + 1]
+            begin += scores.size
+            done = 0
+            while True:
+                arriving = Arriving(left, as_newcomers(left))
+                sets, work = (arriving, self._kept), _workspace(left, self._kept)
+                done = scan_groups(
+                    newcomers, own_group, done, *sets, *how, work, outcome
                 )
-                if state == ARRIVING_IS_FULL:
-                    arriving = make_room(arriving, columns, column[done])
-                elif state == KEPT_IS_FULL:
-                    self._make_room(arriving, outcome)
-        state = DONE if arriving is None else KEPT_IS_FULL
-        while state != DONE:
-            assert arriving is not None
-            assert self._kept is not None
-            marks = new_marks(arriving, self._kept)
-            state = close_group(arriving, self._kept, *how, marks, outcome)
-            if state != DONE:
-                self._make_room(arriving, outcome)
+                if done == scores.size:
+                    break
+                self._make_room(left, outcome)
         return outcome
 
-    def _make_room(self, arriving: Kept, outcome: GroupOutcome) -> None:
+    def _make_room(self, left: Kept, outcome: GroupOutcome) -> None:
         """Let the kept features grow by the next one of the arriving group."""
         assert self._kept is not None
-        slot = arriving.live[outcome.open[1]]
-        self._kept = make_room(self._kept, arriving.columns, slot)
+        slot, may_index = left.live[outcome.n_added[0]], not self._is_frozen
+        self._kept = make_room(self._kept, left.columns, slot, may_index=may_index)
 
     def _record(self, batch: ScoredBatch, outcome: GroupOutcome) -> None:
         """Note what became of the groups of a batch."""
@@ -245,6 +243,11 @@ def decisions(
     return tuple(decided)
 
 
+def _workspace(*sets: Any) -> Workspace:
+    n_slots = max(kept.live.size for kept in sets)
+    return Workspace(np.zeros(n_slots, np.int64), np.zeros(n_slots, np.bool_))
+
+
 def _new_outcome(first: int, n_features: int, n_events: int) -> GroupOutcome:
     return GroupOutcome(
         first=first,
@@ -254,5 +257,5 @@ def _new_outcome(first: int, n_features: int, n_events: int) -> GroupOutcome:
         gone=np.zeros(n_events, np.int64),
         gone_by=np.zeros(n_events, np.int64),
         n_events=np.zeros(1, np.int64),
-        open=np.full(2, -1, np.int64),
+        n_added=np.full(1, -1, np.int64),
     )
