@@ -19,8 +19,9 @@ test: $(VENV)/.dev ## the unit tests and doctests
 test-slow: $(VENV)/.dev ## the heavy suites
 	$(BIN)/python -m pytest -q -m slow
 
-test-nojit: $(VENV)/.dev ## the same kernels as plain Python
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests -m "not slow and not jit_only"
+test-nojit: $(VENV)/.dev ## the kernels as plain Python
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow and not jit_only" \
+		tests/kernels tests/measures tests/engines tests/selectors/test_saola.py
 
 lint: $(VENV)/.dev ## style and types
 	$(BIN)/ruff check .
