@@ -19,7 +19,7 @@ import numpy as np
 
 from featstream.kernels._jit import lean
 from featstream.kernels.rule import reaches
-from featstream.kernels.scan import Kept, Newcomers, _leave, walk
+from featstream.kernels.scan import Kept, Newcomers, leave, walk
 from featstream.kernels.shortlist import register
 from featstream.kernels.storage import copy_column, has_room, lift, overlap, settle
 
@@ -122,7 +122,7 @@ def _join(newcomers, k, left, rule, scratch, work, outcome):
             gone = work.displaced[d]
             shared = overlap(columns, i, left.columns, gone, scratch)
             _drop(outcome, left.arrival[gone], arrival, shared)
-            _leave(left, gone)
+            leave(left, gone)
     lift(columns, i, scratch)
     if slot >= 0:  # Step 11
         _drop(outcome, arrival, left.arrival[slot], value)
@@ -145,7 +145,7 @@ def _compare(arriving, kept, rule, scratch, work, outcome):
             for d in range(n_displaced):  # Step 22
                 gone = work.displaced[d]
                 _displace(outcome, kept.arrival[gone], left.arrival[k])
-                _leave(kept, gone)
+                leave(kept, gone)
         if slot >= 0:  # Step 26
             _drop(outcome, left.arrival[k], kept.arrival[slot], value)
 
@@ -185,7 +185,7 @@ def _compare_frozen(arriving, kept, ends, rule, scratch, work, outcome):
         slot = kept.live[position]
         if work.is_gone[slot]:
             work.is_gone[slot] = False
-            _leave(kept, slot)
+            leave(kept, slot)
 
 
 @lean

@@ -12,7 +12,7 @@ import numpy as np
 
 from featstream.kernels._jit import lean
 from featstream.kernels.index import RowIndex, forget_touched, keep_pace
-from featstream.kernels.rule import Rule, bound_of, reaches
+from featstream.kernels.rule import bound_of, reaches
 from featstream.kernels.shortlist import (
     make_shortlist,
     overlap_known,
@@ -21,7 +21,7 @@ from featstream.kernels.shortlist import (
 )
 from featstream.kernels.storage import copy_column, has_room, lift, overlap, settle
 
-__all__ = ["Kept", "Newcomers", "Outcome", "Rule", "scan", "walk"]
+__all__ = ["Kept", "Newcomers", "Outcome", "leave", "scan", "walk"]
 
 KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = 1, 2, 3, 4
 
@@ -115,7 +115,7 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
 
 
 @lean
-def _leave(kept, slot):
+def leave(kept, slot):
     """Take a feature out of the kept ones."""
     unregister(kept.columns, kept.lookup, slot)
     live, n_kept = kept.live, kept.size[0]
@@ -168,7 +168,7 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
         lift(columns, i, scratch)
         if slot < 0 or not rule.is_deferred:
             for d in range(n_displaced):
-                _leave(kept, displaced[d])
+                leave(kept, displaced[d])
                 _record(outcome, kept.arrival[displaced[d]], arrival, DISPLACED)
         if slot >= 0:
             outcome.fate[k] = REDUNDANT
@@ -187,6 +187,6 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
         outcome.fate[k] = KEPT
         if kept.size[0] > rule.limit:  # top k after Step 20
             least = _least_relevant(kept)
-            _leave(kept, least)
+            leave(kept, least)
             _record(outcome, kept.arrival[least], arrival, OVER_LIMIT)
     return newcomers.column.size
