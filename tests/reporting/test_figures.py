@@ -7,6 +7,7 @@ from featstream.reporting.figures import indistinguishable, plot_critical_differ
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ def test_bars_join_the_longest_stretches_that_do_not_differ(ranks, cd, expected)
 
 def test_diagram_shows_every_method_with_its_rank():
     methods = ["SAOLA", "Fast-OSFS", "Alpha-investing"]
-    _, ax = matplotlib.pyplot.subplots()
+    _, ax = plt.subplots()
     drawn = plot_critical_difference(
         [1.65, 1.60, 2.75], critical_difference(3, 10), methods, ax=ax
     )
@@ -33,7 +34,7 @@ def test_diagram_shows_every_method_with_its_rank():
     texts = " ".join(text.get_text() for text in ax.texts)
     for words in [*methods, "1.65", "1.60", "2.75", "critical difference 1.05"]:
         assert words in texts
-    matplotlib.pyplot.close("all")
+    plt.close("all")
 
 
 def test_ranks_and_methods_must_match():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -77,7 +77,7 @@ class ConditionalTest(BaseEstimator):
         """Prepare for the target ``y``."""
 
 
-class BoundTest:
+class BoundTest(ABC):
     """A test that knows the target.
 
     ``encode`` checks a block and makes it ready for the kernels, ``screen`` tests
@@ -88,18 +88,19 @@ class BoundTest:
     name: str
     n_samples: int
 
+    @abstractmethod
     def encode(self, block: Block) -> Any:
         """Check a block and make it ready for the kernels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def screen(self, encoded: Any) -> Screening:
         """Test every column with the target."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gather(self, encoded: Any, which: IntArray) -> Any:
         """The chosen columns as `test` wants them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def test(
         self, columns: Any, a: int, b: int = TARGET, given: Sequence[int] = ()
     ) -> TestResult:
@@ -114,7 +115,6 @@ class BoundTest:
         given : sequence of int
             Positions of the columns conditioned on.
         """
-        raise NotImplementedError
 
     def find_separator(
         self,
@@ -138,27 +138,27 @@ class BoundTest:
         size = separate(paired, a, candidates, -1, rule, work, found, tally)
         return tuple(found[:size].tolist()) if size else None
 
+    @abstractmethod
     def rule(self, max_size: int) -> Any:
         """The test as the kernels want it, for sets of at most ``max_size``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def work(self, max_size: int) -> Any:
         """Working memory for one search."""
-        raise NotImplementedError
 
+    @abstractmethod
     def candidates(
         self, encoded: Any, which: IntArray, scores: FloatArray, start: int
     ) -> Candidates:
         """The chosen columns as newcomers of a stream."""
-        raise NotImplementedError
 
+    @abstractmethod
     def allocate(self, capacity: int) -> KeptSet:
         """An empty kept set of so many slots."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _pair(self, columns: Any, b: int, max_size: int) -> tuple[Any, Any, Any]:
         """Rule, columns and memory for tests with ``b`` in place of the target."""
-        raise NotImplementedError
 
 
 def check_alpha(alpha: Any, owner: str) -> float:
