@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow test-nojit lint bench clean help
+.PHONY: demo test test-slow test-nojit lint fuzz bench clean help
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -19,13 +19,18 @@ test: $(VENV)/.dev ## the unit tests and doctests
 test-slow: $(VENV)/.dev ## the heavy suites
 	$(BIN)/python -m pytest -q -m slow
 
-test-nojit: $(VENV)/.dev ## the same kernels as plain Python
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests -m "not slow and not jit_only"
+test-nojit: $(VENV)/.dev ## the kernels as plain Python
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow and not jit_only" \
+		tests/kernels tests/measures tests/engines tests/selectors/test_saola.py
 
 lint: $(VENV)/.dev ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each
+	$(BIN)/python -m fuzz svmlight --seconds 300
+	$(BIN)/python -m fuzz state --seconds 300
 
 bench: $(VENV)/.dev ## ratios against named baselines
 	$(BIN)/python -m benchmarks

@@ -6,7 +6,9 @@ broken. A new selector joins the registry in ``tests/selectors/registry.py``.
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import tempfile
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ import polars as pl
 from scipy import sparse
 from sklearn.base import clone
 
+import featstream
 from featstream import Fate
 from featstream.measures import resolve_measure
 from featstream.sources import ArraySource, SparseSource
@@ -161,6 +164,50 @@ def check_storage_may_change_in_mid_stream(selector, X, y):
     assert_close(mixed.consume(SparseSource(sparse.csc_array(X[:, cut:]))), expected)
     mixed = clone(selector).start(y).consume(sparse.csc_array(X[:, :cut]))
     assert_close(mixed.consume(X[:, cut:]), expected)
+
+
+class _StoppedError(Exception):
+    """Stands for a kill."""
+
+
+def check_resume_equals_uninterrupted(selector, X, y, cut=None):
+    """Stopped after ``cut`` features or later, resumed from disk, never different."""
+    cut = X.shape[1] // 2 if cut is None else cut
+
+    def stop(progress):
+        if progress.n_seen >= cut:
+            raise _StoppedError
+
+    width = max(1, X.shape[1] // 8)
+    for source in (
+        ArraySource(X, block_bytes=width * X.itemsize * X.shape[0]),
+        SparseSource(sparse.csc_array(X), block_columns=width),
+    ):
+        expected = outcome(clone(selector).start(y).consume(source))
+        with tempfile.TemporaryDirectory() as folder:
+            killed = clone(selector).start(y)
+            with contextlib.suppress(_StoppedError):
+                killed.consume(source, checkpoint=folder, every=0, progress=stop)
+            resumed = featstream.resume(folder)
+            assert resumed.n_seen_ < max(1, cut)
+            assert outcome(resumed.consume(source)) == expected
+            assert outcome(featstream.resume(folder)) == expected
+
+
+def check_updates_go_on_after_save(selector, X, y, cut=None):
+    cut = X.shape[1] // 2 if cut is None else cut
+    expected = outcome(clone(selector).fit(X, y))
+    stream = clone(selector).start(y)
+    if selector.get_params().get("measure") == "auto":
+        return  # it is chosen by as many features as arrive together
+    for j in range(cut):
+        stream.update(X[:, j])
+    with tempfile.TemporaryDirectory() as folder:
+        stream.save(folder)
+        resumed = featstream.resume(folder)
+        for j in range(cut, X.shape[1]):
+            resumed.update(X[:, j])
+        assert outcome(resumed) == expected
 
 
 # Of selectors that compare pairs by Algorithm 1 -----------------------------------
@@ -340,6 +387,9 @@ STREAM_CHECKS = [
     check_storage_may_change_in_mid_stream,
 ]
 """Of every stream selector, with any measure."""
+
+RESUME_CHECKS = [check_resume_equals_uninterrupted, check_updates_go_on_after_save]
+"""Of selectors whose runs can be saved."""
 
 PAIRWISE_CHECKS = [
     check_the_kept_never_dominate_each_other,

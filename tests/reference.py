@@ -198,3 +198,159 @@ CUTS = {
     "uniform": uniform_cuts,
     "mdl": description_length_cuts,
 }
+
+
+# Algorithm 2 ------------------------------------------------------------------
+
+
+def group_saola(
+    groups,
+    relevance,
+    overlap,
+    is_relevant,
+    *,
+    bound="min",
+    ties="keep",
+    pruning="interleaved",
+    comparison=">=",
+    irrelevant="drop",
+):
+    """Algorithm 2 over groups, which are lists of features in order of arrival.
+
+    Loops are nested as printed, and what has been removed takes no further part.
+    Returns what is left of each kept group, by its number, and for each feature
+    its fate and witness. ``irrelevant="stay"`` leaves irrelevant features of a
+    relevant group in play, as the print does to the letter.
+    """
+    fates, kept, place = {}, {}, {}
+    for group in groups:
+        for feature in group:
+            place[feature] = len(place)
+
+    def loser(a, b):
+        """Which of two features must go, if any; None for neither."""
+        f, g = relevance[a], relevance[b]
+        limit = min(f, g) if bound == "min" else max(f, g)
+        value = overlap(a, b)
+        reaches = value >= limit if comparison == ">=" else value > limit
+        if not reaches or (f == g and ties == "keep"):
+            return None
+        if f == g:
+            return max(a, b, key=place.get)
+        return a if f < g else b
+
+    for number, group in enumerate(groups):
+        for feature in group:
+            fates[feature] = ("irrelevant", None)
+        if not any(is_relevant(relevance[f]) for f in group):  # Steps 5 to 8
+            continue
+        new = [f for f in group if irrelevant == "stay" or is_relevant(relevance[f])]
+        if pruning == "interleaved":
+            _prune_within(new, loser, fates)
+            _prune_between(new, kept, loser, fates)
+        else:
+            left = []
+            for f in new:
+                _walk_deferred(f, {number: left}, loser, fates, "redundant")
+            new = list(left)
+            older = {m: list(old) for m, old in kept.items()}
+            for f in list(new):
+                if not _walk_deferred(f, older, loser, fates, "displaced", add=False):
+                    new.remove(f)
+            kept = {m: old for m, old in older.items() if old}
+        for f in new:
+            fates[f] = ("kept", None)
+        if new:  # Steps 36 to 38
+            kept[number] = new
+    return kept, fates
+
+
+def _prune_within(new, loser, fates):
+    """Steps 10 to 19: every feature against every other of its group."""
+    for f in list(new):
+        for y in list(new):
+            if f not in new or y not in new or y == f:
+                continue
+            out = loser(f, y)
+            if out is not None:  # Step 11 or Step 16
+                new.remove(out)
+                fates[out] = ("redundant", y if out == f else f)
+
+
+def _prune_between(new, kept, loser, fates):
+    """Steps 21 to 35: the features of each kept group against those of the new one."""
+    for number in list(kept):
+        old = kept[number]
+        for f in list(new):
+            for k in list(old):
+                if f not in new or k not in old:
+                    continue
+                out = loser(f, k)
+                if out == k:  # Step 22
+                    old.remove(k)
+                    fates[k] = ("displaced", f)
+                elif out == f:  # Step 26
+                    new.remove(f)
+                    fates[f] = ("redundant", k)
+        if not old:
+            del kept[number]
+        if not new:
+            break
+
+
+def _walk_deferred(f, groups, loser, fates, fate, *, add=True):
+    """One feature along others; it removes some only if none removes it."""
+    weaker = []
+    for members in groups.values():
+        for y in members:
+            out = loser(f, y)
+            if out == f:
+                fates[f] = ("redundant", y)
+                return False
+            if out == y:
+                weaker.append((members, y))
+    for members, y in weaker:
+        members.remove(y)
+        fates[y] = (fate, f)
+    if add:
+        next(iter(groups.values())).append(f)
+    return True
+
+
+def group_saola_of_the_library(groups, relevance, overlap, is_relevant, bound="min"):
+    """Group-SAOLA as the authors' own library does it.
+
+    Lists are frozen while two groups are compared: removed features still act.
+    Returns what is left of each kept group, by its number.
+    """
+
+    def covers(a, b):
+        f, g = relevance[a], relevance[b]
+        return overlap(a, b) > (min(f, g) if bound == "min" else max(f, g))
+
+    kept = {}
+    for number, group in enumerate(groups):
+        new = []
+        for f in group:
+            if not is_relevant(relevance[f]):
+                continue
+            for y in list(new):
+                if relevance[y] >= relevance[f] and covers(f, y):
+                    break
+                if relevance[f] > relevance[y] and covers(f, y):
+                    new.remove(y)
+            else:
+                new.append(f)
+        gone = set()
+        for old in kept.values():
+            for f in new:
+                for k in old:
+                    if relevance[k] > relevance[f] and covers(f, k):
+                        gone.add(f)
+                        break
+                    if relevance[f] >= relevance[k] and covers(f, k):
+                        gone.add(k)
+        kept[number] = new
+        kept = {m: [f for f in left if f not in gone] for m, left in kept.items()}
+        kept = {m: left for m, left in kept.items() if left}
+    return kept

@@ -49,6 +49,27 @@ def _split(number, limits):
     return np.random.default_rng(number), *sizes
 
 
+GROUP_RULES = {name: RULES[name] for name in ("bound", "ties", "pruning", "overlap")}
+
+
+def group_rules():
+    """Options of group-SAOLA as printed."""
+    return st.fixed_dictionaries(
+        {k: st.sampled_from(v) for k, v in GROUP_RULES.items()}
+    )
+
+
+@st.composite
+def grouped(draw, data):
+    """Data with a label for each feature: from one group to as many as features."""
+    X, y = draw(data)
+    p = X.shape[1]
+    n_groups = draw(st.integers(1, p))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    labels = rng.integers(0, n_groups, p)
+    return X, y, np.sort(labels) if draw(st.booleans()) else labels
+
+
 @st.composite
 def discrete_data(draw, *, max_features=12, max_arity=4, max_classes=3):
     """Small integer columns, some of them copies, relabelled copies or noisy ones."""

@@ -79,6 +79,26 @@ def test_every_format_gives_the_same_selection(tmp_path, capsys):
     assert found["d.npz"]
 
 
+@pytest.mark.parametrize("flag", ["--groups", "--group-size", "--group-by"])
+def test_groups_are_read_from_a_file_by_size_or_by_name(data, flag, tmp_path, capsys):
+    from featstream import GroupSAOLA
+
+    labels = {
+        "--groups": [j % 7 for j in range(60)],
+        "--group-size": [j // 5 for j in range(60)],
+        "--group-by": [f"x{j}"[:2] for j in range(60)],
+    }[flag]
+    listed = tmp_path / "groups.txt"
+    listed.write_text("".join(f"{label}\n" for label in labels))
+    value = {"--groups": str(listed), "--group-size": "5", "--group-by": "x."}[flag]
+    assert main(["select", str(data), flag, value, "--json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    with np.load(data) as arrays:
+        fitted = GroupSAOLA().fit(arrays["X"], arrays["y"], groups=labels)
+    assert [f["index"] for f in found["selected"]] == fitted.result_.indices.tolist()
+    assert found["n_groups"] == len(set(labels))
+
+
 def test_info_describes_the_file(data, capsys):
     assert main(["info", str(data)]) == 0
     out = capsys.readouterr().out
@@ -98,6 +118,8 @@ def test_info_describes_the_file(data, capsys):
         (["--measure", "fisher-z", "--alpha", "5"], "For a 5% level write alpha=0.05."),
         (["--target", "z"], "It holds: X, y."),
         (["--max-features", "0"], "must be an integer of at least 1"),
+        (["--group-size", "5", "-o", "run"], "Write the selected features with -o"),
+        (["--group-size", "5", "--max-features", "2"], "has no meaning for groups"),
     ],
 )
 def test_a_wrong_flag_is_an_error_with_a_remedy(data, flags, sentence, capsys):

@@ -26,10 +26,12 @@ LAYERS = [
     {"result"},
     {"progress"},
     {"engines"},
-    {"selectors"},
+    {"lock", "statefile"},
     {"checkpoint"},
-    {"datasets"},
+    {"selectors"},
+    {"datasets", "groups"},
     {"evaluation", "reporting"},
+    {"cli_convert", "cli_runs"},
     {"cli", "__main__"},
 ]
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}

@@ -6,36 +6,71 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "OFS",
+    "OGFS",
+    "OSFS",
     "SAOLA",
+    "AlphaInvesting",
     "Decision",
+    "FastOSFS",
     "Fate",
     "FisherZ",
+    "Grafting",
+    "GroupDecision",
+    "GroupSAOLA",
+    "GroupSelectionResult",
     "MutualInformation",
     "SelectionResult",
     "SymmetricalUncertainty",
     "Trace",
     "as_source",
+    "random_groups",
+    "read_groups",
+    "resume",
 ]
 
 # Names are loaded when they are first used: the command line must not wait for
 # scikit-learn and numba to say how it is called.
 _HOMES = {
+    "OFS": "selectors",
+    "OGFS": "selectors",
+    "OSFS": "selectors",
     "SAOLA": "selectors",
+    "AlphaInvesting": "selectors",
     "Decision": "protocols",
+    "FastOSFS": "selectors",
     "Fate": "protocols",
     "FisherZ": "measures",
+    "Grafting": "selectors",
+    "GroupDecision": "protocols",
+    "GroupSAOLA": "selectors",
+    "GroupSelectionResult": "result",
     "MutualInformation": "measures",
     "SelectionResult": "result",
     "SymmetricalUncertainty": "measures",
     "Trace": "trace",
     "as_source": "sources",
+    "random_groups": "groups",
+    "read_groups": "groups",
+    "resume": "selectors",
 }
 
 if TYPE_CHECKING:
+    from featstream.groups import random_groups, read_groups
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
-    from featstream.protocols import Decision, Fate
-    from featstream.result import SelectionResult
-    from featstream.selectors import SAOLA
+    from featstream.protocols import Decision, Fate, GroupDecision
+    from featstream.result import GroupSelectionResult, SelectionResult
+    from featstream.selectors import (
+        OFS,
+        OGFS,
+        OSFS,
+        SAOLA,
+        AlphaInvesting,
+        FastOSFS,
+        Grafting,
+        GroupSAOLA,
+        resume,
+    )
     from featstream.sources import as_source
     from featstream.trace import Trace
 

@@ -1,4 +1,4 @@
-"""The command line: ``featstream select | info | demo``.
+"""The command line: ``featstream select | resume | update | explain | info | ...``.
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 failed,
 2 usage, 130 interrupted. Nothing heavy is imported before it is needed.
@@ -14,24 +14,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import featstream
+from featstream.cli_convert import add_convert
+from featstream.cli_runs import (
+    add_run_commands,
+    describe_run,
+    print_interruption,
+    print_result,
+    run_checkpoint,
+)
 
 if TYPE_CHECKING:
-    from featstream.result import SelectionResult
     from featstream.sources import Dataset
 
 __all__ = ["main"]
-
-_SHOWN = 20
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     parser = _parser()
     arguments = parser.parse_args(argv)
+    arguments.command_line = list(sys.argv[1:] if argv is None else argv)
     try:
         return int(arguments.run(arguments) or 0)
     except KeyboardInterrupt:
-        print("featstream: interrupted", file=sys.stderr)
+        print_interruption(arguments)
         return 130
     except BrokenPipeError:  # the reader of our output has seen enough
         sys.stderr.close()
@@ -56,6 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_select(commands)
+    add_run_commands(commands)
+    add_convert(commands)
     _add_info(commands)
     _add_demo(commands)
     return parser
@@ -92,13 +100,29 @@ def _add_select(commands: Any) -> None:
             help=f"as printed in the paper: {choices[0]} (default)",
         )
     select.add_argument(
+        "--groups",
+        metavar="FILE",
+        help="groups: one label a line, or a CSV of feature and group",
+    )
+    select.add_argument(
+        "--group-size", type=int, metavar="K", help="groups of K features in order"
+    )
+    select.add_argument(
+        "--group-by", metavar="REGEX", help="group by what this finds in the names"
+    )
+    select.add_argument(
         "--max-features", type=int, metavar="K", help="keep at most K features"
     )
     select.add_argument(
         "--jobs", type=int, metavar="N", help="threads (default: all cores)"
     )
     select.add_argument(
-        "-o", "--output", type=Path, metavar="FILE.csv", help="write the selection here"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="RUN",
+        help="folder that records the run, to be resumed and updated; or, if it ends "
+        "in .csv, file for the selection",
     )
     select.add_argument("--json", action="store_true", help="print JSON")
     select.add_argument("-q", "--quiet", action="store_true", help="show no progress")
@@ -108,8 +132,9 @@ def _add_select(commands: Any) -> None:
 def _add_info(commands: Any) -> None:
     info = commands.add_parser(
         "info",
-        help="describe a data file",
-        description="Describe a data file, and say which measure suits it.",
+        help="describe a data file or a run",
+        description="Describe a data file, and say which measure suits it; or "
+        "describe a run.",
     )
     _add_data(info)
     info.add_argument("--json", action="store_true", help="print JSON")
@@ -124,12 +149,13 @@ def _add_demo(commands: Any) -> None:
     )
     demo.add_argument("--features", type=int, default=50_000, help="default: 50,000")
     demo.add_argument("--seed", type=int, default=0)
+    demo.add_argument("--json", action="store_true", help="print JSON")
     demo.set_defaults(run=_demo)
 
 
 def _add_data(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "data", metavar="FILE", help=".npz, .npy, .csv, .parquet or svmlight"
+        "data", metavar="FILE", help=".npz, .npy, .csv, .parquet, svmlight or .cols"
     )
     command.add_argument(
         "--target",
@@ -182,50 +208,68 @@ def _select(arguments: argparse.Namespace) -> int:
     from featstream.selectors import SAOLA
 
     dataset = _open(arguments)
-    selector = SAOLA(
-        measure=_measure(arguments),
-        bound=arguments.bound,
-        ties=arguments.ties,
-        pruning=arguments.pruning,
-        max_features=arguments.max_features,
-        n_jobs=arguments.jobs,
+    options = {
+        "measure": _measure(arguments),
+        "bound": arguments.bound,
+        "ties": arguments.ties,
+        "pruning": arguments.pruning,
+        "n_jobs": arguments.jobs,
+    }
+    if _are_grouped(arguments):
+        return _select_groups(arguments, dataset, options)
+    selector = SAOLA(max_features=arguments.max_features, **options)
+    output, saving = arguments.output, None
+    if output is not None and output.suffix.lower() != ".csv":
+        saving = run_checkpoint(
+            output, arguments.data, arguments.target, arguments.command_line
+        )
+    selector.start(dataset.y).consume(
+        dataset.source, progress=not arguments.quiet, checkpoint=saving
     )
-    selector.start(dataset.y).consume(dataset.source, progress=not arguments.quiet)
-    result = selector.result_
-    if arguments.output is not None:
-        result.to_csv(arguments.output)
-    if arguments.json:
-        print(json.dumps(result.to_dict(), indent=2))
-    else:
-        print(_summary(result))
+    if output is not None and saving is None:
+        selector.result_.to_csv(output)
+    print_result(selector.result_, as_json=arguments.json)
     return 0
 
 
-def _summary(result: SelectionResult) -> str:
-    """A few lines about a result, for people."""
-    counts = result.trace.counts()
-    lines = [
-        f"{len(result):,} of {result.n_features:,} features selected "
-        f"({result.selector}, {result.measure}, {result.n_samples:,} samples, "
-        f"{result.seconds:.2f} s)",
-        f"dropped: {counts['irrelevant']:,} irrelevant, {counts['redundant']:,} "
-        f"redundant, {counts['displaced']:,} displaced by better ones",
-    ]
-    if len(result):
-        ranked = result.ranked()
-        width = max(len("feature"), *(len(name) for name, _, _ in ranked[:_SHOWN]))
-        lines += ["", f"{'feature':<{width}}  {'index':>9}  relevance"]
-        lines += [
-            f"{name:<{width}}  {index:>9}  {score:.6f}"
-            for name, index, score in ranked[:_SHOWN]
-        ]
-        if len(ranked) > _SHOWN:
-            n_more = len(ranked) - _SHOWN
-            lines.append(f"... and {n_more:,} more (all with --json or -o)")
-    return "\n".join(lines)
+def _are_grouped(arguments: argparse.Namespace) -> bool:
+    given = (arguments.groups, arguments.group_size, arguments.group_by)
+    return any(flag is not None for flag in given)
+
+
+def _select_groups(
+    arguments: argparse.Namespace, dataset: Dataset, options: dict[str, Any]
+) -> int:
+    from featstream.errors import ParameterError
+    from featstream.groups import read_groups
+    from featstream.selectors import GroupSAOLA
+
+    output = arguments.output
+    if output is not None and output.suffix.lower() != ".csv":
+        raise ParameterError(
+            f"A selection of groups cannot be saved as a run yet. Got -o {output}. "
+            "Write the selected features with -o FILE.csv."
+        )
+    if arguments.max_features is not None:
+        raise ParameterError("--max-features has no meaning for groups. Leave it out.")
+    groups = read_groups(
+        arguments.groups,
+        size=arguments.group_size,
+        pattern=arguments.group_by,
+        names=dataset.names,
+        n_features=dataset.source.n_features,
+    )
+    selector = GroupSAOLA(**options).start(dataset.y)
+    selector.consume(dataset.source, groups=groups, progress=not arguments.quiet)
+    if output is not None:
+        selector.result_.to_csv(output)
+    print_result(selector.result_, as_json=arguments.json)
+    return 0
 
 
 def _info(arguments: argparse.Namespace) -> int:
+    if Path(arguments.data, "run.json").exists():
+        return describe_run(arguments)
     import numpy as np
 
     from featstream.measures import choose_measure
@@ -282,6 +326,10 @@ def _demo(arguments: argparse.Namespace) -> int:
         kind="continuous",
         seed=arguments.seed,
     )
+    if arguments.json:
+        selector = SAOLA(measure=FisherZ(alpha=1e-6)).fit(stream.X, stream.y)
+        print_result(selector.result_, as_json=True)
+        return 0
     print(
         f"A stream of {stream.X.shape[1]:,} features of {stream.X.shape[0]} samples: "
         f"{stream.informative.size} informative, {stream.redundant.size} redundant, "
@@ -290,7 +338,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     print("Compiling kernels on first use takes some seconds; they are cached.\n")
     selector = SAOLA(measure=FisherZ(alpha=1e-6)).start(stream.y)
     selector.consume(stream.source(), progress=True)
-    print(_summary(selector.result_))
+    print_result(selector.result_, as_json=False)
     print("\nWhy some were dropped:")
     for arrival in (*stream.redundant[:3], stream.irrelevant[0]):
         print("  " + selector.explain(int(arrival)))

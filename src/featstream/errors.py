@@ -1,4 +1,4 @@
-"""Errors: what is wrong, what was found, what to do next.
+"""Errors and warnings: what is wrong, what was found, what to do next.
 
 Every error derives from `FeatstreamError` *and* from the builtin that fits, so
 that ``except ValueError`` keeps working.
@@ -16,6 +16,7 @@ __all__ = [
     "DataError",
     "DataTypeError",
     "FeatstreamError",
+    "FeatstreamWarning",
     "MissingExtraError",
     "MissingFileError",
     "NotStartedError",
@@ -28,6 +29,10 @@ __all__ = [
 
 class FeatstreamError(Exception):
     """Base of every error that featstream raises on purpose."""
+
+
+class FeatstreamWarning(UserWarning):
+    """Something worth knowing, said once per stream."""
 
 
 class ParameterError(FeatstreamError, ValueError):

@@ -7,8 +7,8 @@ walks the relevant columns against the kept ones and decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -22,6 +22,7 @@ __all__ = [
     "Decision",
     "Fate",
     "FloatArray",
+    "GroupDecision",
     "IntArray",
     "Measure",
     "Source",
@@ -94,6 +95,20 @@ class Block:
         if self.names is None:
             return feature_name(self.start + i)
         return str(self.names[i])
+
+    def part(self, begin: int, end: int) -> Block:
+        """Columns ``begin`` to ``end`` as a block of their own, without a copy."""
+        columns = self.columns
+        if isinstance(columns, SparseColumns):
+            columns = replace(columns, indptr=columns.indptr[begin : end + 1])
+        else:
+            columns = columns[:, begin:end]
+        return Block(
+            columns,
+            self.start + begin,
+            None if self.names is None else self.names[begin:end],
+            None if self.nominal is None else self.nominal[begin:end],
+        )
 
 
 def feature_name(arrival: int) -> str:
@@ -195,4 +210,36 @@ class Decision:
     @property
     def is_kept(self) -> bool:
         """Whether the feature is part of the selection now."""
+        return self.fate is Fate.KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDecision:
+    """What a selector decided about a group of features on its arrival.
+
+    Attributes
+    ----------
+    group : hashable
+        The label of the group.
+    fate : Fate
+        ``KEPT`` if some of its features are; ``IRRELEVANT`` if none is relevant;
+        ``REDUNDANT`` if some are relevant, and all of these redundant.
+    features : tuple of Decision
+        What became of each feature, in order of arrival. The witness of a
+        redundant one may be of its own group.
+    displaced : tuple of str
+        Features of earlier groups that it removed.
+    displaced_groups : tuple of hashable
+        Earlier groups of which nothing is left after that.
+    """
+
+    group: Hashable
+    fate: Fate
+    features: tuple[Decision, ...]
+    displaced: tuple[str, ...] = field(default=())
+    displaced_groups: tuple[Hashable, ...] = field(default=())
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether some of its features are part of the selection now."""
         return self.fate is Fate.KEPT

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from featstream.protocols import FloatArray, IntArray
-from featstream.trace import Trace
+from featstream.protocols import Fate, FloatArray, IntArray
+from featstream.trace import GroupTrace, Trace
 
-__all__ = ["SelectionResult"]
+__all__ = ["GroupSelectionResult", "SelectionResult"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,21 +103,125 @@ class SelectionResult:
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Which library's frame to make.
         """
-        import narwhals as nw
-
-        names, indices, scores = zip(*self.ranked(), strict=True) if self else ((),) * 3
-        columns: dict[str, Any] = {
-            "feature": list(names),
-            "index": list(indices),
-            "relevance": list(scores),
-        }
-        return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+        order = np.argsort(-self.scores, kind="stable")
+        columns = {name: [cells[i] for i in order] for name, cells in self._columns()}
+        return _frame(columns, backend)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the selected features, the most relevant first."""
         with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["feature", "index", "relevance"])
-            writer.writerows(
-                (name, index, repr(score)) for name, index, score in self.ranked()
-            )
+            file.write(self.as_csv())
+
+    def as_csv(self) -> str:
+        """What `to_csv` writes."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow(["feature", "index", "relevance"])
+        writer.writerows(
+            (name, index, repr(score)) for name, index, score in self.ranked()
+        )
+        return text.getvalue()
+
+    def _columns(self) -> list[tuple[str, list[Any]]]:
+        """What the frame says of each feature."""
+        return [
+            ("feature", list(self.names)),
+            ("index", self.indices.tolist()),
+            ("relevance", self.scores.tolist()),
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class GroupSelectionResult(SelectionResult):
+    """The selected features and groups with the history behind them.
+
+    As `SelectionResult`; ``indices`` are positions in the source, while the trace
+    goes by arrival, group after group.
+
+    Attributes
+    ----------
+    groups : GroupTrace
+        The fate of every group.
+    group_numbers : ndarray of int
+        The group of each selected feature, by its place among ``groups``.
+
+    Examples
+    --------
+    >>> from featstream import GroupSAOLA
+    >>> X = [[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]]
+    >>> selector = GroupSAOLA(measure="su").fit(X, [0, 0, 1, 1], groups=["a", "a", "b"])
+    >>> print(selector.result_.groups_frame("polars"))
+    shape: (2, 5)
+    ┌───────┬────────────┬────────┬────────────┬───────────┐
+    │ group ┆ n_features ┆ n_kept ┆ fate       ┆ relevance │
+    │ ---   ┆ ---        ┆ ---    ┆ ---        ┆ ---       │
+    │ str   ┆ i64        ┆ i64    ┆ str        ┆ f64       │
+    ╞═══════╪════════════╪════════╪════════════╪═══════════╡
+    │ a     ┆ 2          ┆ 1      ┆ kept       ┆ 1.0       │
+    │ b     ┆ 1          ┆ 0      ┆ irrelevant ┆ null      │
+    └───────┴────────────┴────────┴────────────┴───────────┘
+    """
+
+    groups: GroupTrace = field(compare=False)
+    group_numbers: IntArray
+
+    def __repr__(self) -> str:
+        n_kept = int(np.count_nonzero(self.groups.n_kept))
+        return (
+            f"GroupSelectionResult({len(self.names):,} of {self.n_features:,} features "
+            f"in {n_kept:,} of {len(self.groups):,} groups · "
+            f"{self.selector}/{self.measure} · {self.seconds:.1f} s)"
+        )
+
+    @property
+    def selected_groups(self) -> list[Any]:
+        """Labels of the groups with a selected feature, in order of arrival."""
+        kept = np.flatnonzero(self.groups.n_kept)
+        return [self.groups.labels[number] for number in kept]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, as ``--json`` prints them."""
+        plain = super().to_dict()
+        for feature, number in zip(plain["selected"], self.group_numbers, strict=True):
+            feature["group"] = self.groups.labels[number]
+        return plain | {
+            "n_groups": len(self.groups),
+            "group_fates": self.groups.counts(),
+            "selected_groups": self.selected_groups,
+        }
+
+    def groups_frame(self, backend: str = "pandas") -> Any:
+        """Every group as a row of a data frame, in order of arrival.
+
+        Its columns are ``group``, ``n_features``, ``n_kept``, ``fate`` and
+        ``relevance``: the highest among its kept features, null if there are none.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Which library's frame to make.
+        """
+        best = np.zeros(len(self.groups))
+        np.maximum.at(best, self.group_numbers, self.scores)
+        n_kept = self.groups.n_kept.tolist()
+        columns = {
+            "group": list(self.groups.labels),
+            "n_features": self.groups.n_features.tolist(),
+            "n_kept": n_kept,
+            "fate": [str(Fate(fate)) for fate in self.groups.fates.tolist()],
+            "relevance": [
+                score if n else None
+                for score, n in zip(best.tolist(), n_kept, strict=True)
+            ],
+        }
+        return _frame(columns, backend)
+
+    def _columns(self) -> list[tuple[str, list[Any]]]:
+        labels = [self.groups.labels[number] for number in self.group_numbers]
+        return [*super()._columns(), ("group", labels)]
+
+
+def _frame(columns: dict[str, list[Any]], backend: str) -> Any:
+    import narwhals as nw
+
+    return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]

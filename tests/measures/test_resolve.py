@@ -63,7 +63,7 @@ def test_auto_takes_the_measure_that_fits_the_data(case, caplog):
         selector = SAOLA().start(Y).consume(X)
     assert selector.measure_ == expected
     (record,) = caplog.records
-    assert record.getMessage().startswith(f"measure='auto' took {expected!r}: ")
+    assert record.getMessage().startswith(f"'auto' took {expected!r}: ")
 
 
 @pytest.mark.parametrize(

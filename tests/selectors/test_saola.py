@@ -87,11 +87,13 @@ def test_continuous_decides_as_printed_on_its_own_scores(data, rule, is_sparse):
 
 DISCRETE_CHECKS = [
     *checks.STREAM_CHECKS,
+    *checks.RESUME_CHECKS,
     *checks.PAIRWISE_CHECKS,
     *checks.DISCRETE_CHECKS,
 ]
 CONTINUOUS_CHECKS = [
     *checks.STREAM_CHECKS,
+    *checks.RESUME_CHECKS,
     *checks.PAIRWISE_CHECKS,
     *checks.CONTINUOUS_CHECKS,
 ]

@@ -10,10 +10,11 @@ from featstream.kernels._jit import jit
 from featstream.kernels.index import empty_index, no_index
 from featstream.kernels.moments import DenseMoments, SparseMoments
 from featstream.kernels.scan import Kept
-from featstream.kernels.storage import copy_column, register
+from featstream.kernels.shortlist import register
+from featstream.kernels.storage import copy_column
 from featstream.kernels.tables import DenseTables, SparseTables
 
-__all__ = ["fit_index", "make_room", "start_kept"]
+__all__ = ["fit_index", "make_room", "start_kept", "start_kept_for"]
 
 Columns = DenseTables | SparseTables | DenseMoments | SparseMoments
 
@@ -25,6 +26,20 @@ _LONG_WALK = 2000
 def start_kept(columns: Columns) -> Kept:
     """An empty kept set for columns of this storage."""
     return _allocate(columns, _FEW, (0, 0), has_index=False)
+
+
+def start_kept_for(
+    chosen: list[tuple[Columns, np.ndarray]], begins: np.ndarray
+) -> Kept:
+    """An empty set that can take any one of several groups of columns.
+
+    Each of ``chosen`` is a storage and some of its columns; a group begins at each
+    of ``begins``, counted through them all.
+    """
+    demand = np.hstack([_demand(columns, which) for columns, which in chosen])
+    first, second = np.add.reduceat(demand, begins, axis=1).max(axis=1)
+    n_slots = int(np.diff(begins, append=demand.shape[1]).max())
+    return _allocate(chosen[0][0], n_slots, (int(first), int(second)), has_index=False)
 
 
 def make_room(kept: Kept, columns: Columns, i: int, *, may_index: bool = True) -> Kept:

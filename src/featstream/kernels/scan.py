@@ -13,17 +13,13 @@ import numpy as np
 from featstream.kernels._jit import lean
 from featstream.kernels.index import RowIndex, forget_touched, keep_pace
 from featstream.kernels.rule import Rule, bound_of, reaches
-from featstream.kernels.storage import (
-    copy_column,
-    has_room,
-    lift,
+from featstream.kernels.shortlist import (
     make_shortlist,
-    overlap,
     overlap_known,
     register,
-    settle,
     unregister,
 )
+from featstream.kernels.storage import copy_column, has_room, lift, overlap, settle
 
 __all__ = ["Kept", "Newcomers", "Outcome", "Rule", "scan", "walk"]
 

@@ -208,6 +208,32 @@ class BoundFisherZ:
         scores = covariance / (norms * np.sqrt(squared_norm))
         return np.where(is_varied, np.minimum(scores, 1.0), 0.0)
 
+    @property
+    def n_spanning(self) -> int:
+        """Number of variables that span the target: one less than classes."""
+        return max(1, int(self._weights.shape[0]) - 1)
+
+    def span(self, encoded: EncodedMoments) -> FloatArray:
+        """Signed correlations with orthonormal variables that span the target.
+
+        There is one row a column of the block. The sum of squares of a row is the
+        squared relevance.
+        """
+        n = self.n_samples
+        gaps = n * encoded.products - np.outer(self._weight_totals, encoded.totals)
+        is_varied = encoded.squared_norms > 0
+        gaps /= np.sqrt(np.where(is_varied, encoded.squared_norms, 1.0))
+        gaps[:, ~is_varied] = 0.0
+        if self._class_counts is None:
+            total = self._weight_totals[0]
+            square = float(self._weights[0] @ self._weights[0])
+            return np.ascontiguousarray(gaps.T / np.sqrt(n * square - total * total))
+        roots = np.sqrt(self._class_counts)
+        # Orthonormal contrasts of the classes: what is orthogonal to the constant.
+        contrasts = np.linalg.qr(np.column_stack([roots, np.eye(roots.size)]))[0]
+        basis = contrasts[:, 1 : roots.size] / (roots[:, None] * np.sqrt(n))
+        return np.ascontiguousarray(gaps.T @ basis)
+
     def is_relevant(self, scores: FloatArray) -> BoolArray:
         """Whether the p-value is at most alpha: the score is past a critical value."""
         return scores >= self.critical

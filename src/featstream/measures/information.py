@@ -18,15 +18,17 @@ from featstream.kernels.encoding import (
     summarise_dense,
     summarise_sparse,
 )
+from featstream.kernels.relevance import (
+    TableTarget,
+    score_dense_tables,
+    score_sparse_tables,
+)
 from featstream.kernels.tables import (
     MAX_PLANES,
     DenseTables,
     SparseTables,
     TableScratch,
-    TableTarget,
     fixed_point_nlogn,
-    score_dense_tables,
-    score_sparse_tables,
     sum_nlogn,
     table_scratch,
 )

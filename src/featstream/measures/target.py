@@ -13,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.protocols import FloatArray, IntArray
 
-__all__ = ["Labels", "as_labels", "as_numbers"]
+__all__ = ["Labels", "as_labels", "as_numbers", "as_vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def as_labels(y: Any) -> Labels:
     >>> as_labels(["spam", "ham", "spam"]).codes
     array([1, 0, 1], dtype=int32)
     """
-    values = _as_vector(y)
+    values = as_vector(y)
     if values.dtype.kind == "f" and not np.all(values == np.floor(values)):
         row = int((values != np.floor(values)).argmax())
         raise DataError(
@@ -71,7 +71,7 @@ def as_numbers(y: Any) -> FloatArray:
     >>> as_numbers([1, 2, 4])
     array([1., 2., 4.])
     """
-    values = _as_vector(y)
+    values = as_vector(y)
     if values.dtype.kind not in "fiub":
         raise DataTypeError(
             f"y has the label {printable(values.tolist()[0])}, which is not a number. "
@@ -86,7 +86,7 @@ def as_numbers(y: Any) -> FloatArray:
     return numbers
 
 
-def _as_vector(y: Any) -> NDArray[Any]:
+def as_vector(y: Any) -> NDArray[Any]:
     """One-dimensional, without missing or infinite values, not empty."""
     if y is None:
         raise DataError(

@@ -1,54 +1,48 @@
-"""What every selector of a stream of features has in common."""
+"""What every online selector has in common."""
 
 from __future__ import annotations
 
-import dataclasses
 import logging
-import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from numbers import Integral
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.engines import blas_threads, count_threads, prepared_ahead
 from featstream.errors import (
     DataError,
     DataTypeError,
     NotStartedError,
+    RunError,
     printable,
 )
 from featstream.measures import choose_measure, resolve_measure
 from featstream.measures.target import as_labels
-from featstream.progress import Observer, Progress, observed
 from featstream.protocols import (
     Block,
     BoolArray,
-    Decision,
+    BoundMeasure,
     Fate,
     FloatArray,
     IntArray,
     Measure,
-    feature_name,
 )
 from featstream.result import SelectionResult
-from featstream.selectors.stream import Stream, in_storage
-from featstream.sources import (
-    IteratorSource,
-    as_source,
-    check_has_features,
-    open_dataset,
-)
+from featstream.selectors.stream import Stream
+from featstream.sources import as_source, check_has_features, open_dataset
 from featstream.trace import Trace
 
-__all__ = ["StreamSelector"]
+if TYPE_CHECKING:
+    from featstream.selectors.recording import Link
+
+__all__ = ["OnlineSelector"]
 
 _LOG = logging.getLogger("featstream")
 
@@ -56,27 +50,15 @@ _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
 
 
-class StreamSelector(SelectorMixin, BaseEstimator):
-    """Base of selectors to which features arrive one after the other.
+class OnlineSelector(SelectorMixin, BaseEstimator):
+    """Base of selectors that decide about features as they arrive.
 
-    A subclass decides about a block of encoded columns in `_decide`; this class
-    takes data from any source, keeps time, names and trace, and is a
-    scikit-learn selector.
+    It holds the state of a stream, says what became of each feature, and is a
+    scikit-learn selector. A subclass takes features from a source in `consume`.
     """
 
     measure: str | Measure
     trace: Any
-
-    @abstractmethod
-    def _decide(self, block: Block, stream: Stream) -> None:
-        """Decide about every column of a block and record it in the stream."""
-
-    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
-        """Do what can be done for a block ahead of its turn, perhaps in a thread.
-
-        Returns what decides about it when its turn has come.
-        """
-        return partial(self._decide, block, stream)
 
     @abstractmethod
     def _begin(self, stream: Stream) -> None:
@@ -86,25 +68,37 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     def _kept(self) -> tuple[IntArray, FloatArray]:
         """Arrivals and scores of the kept features, in order of arrival."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Select from a whole data set: ``start(y).consume(X)``.
+    @abstractmethod
+    def consume(self, source: Any) -> Self:
+        """Decide about every feature of a source."""
 
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, path or Source
-            Samples by features.
-        y : array of shape (n_samples,)
-            The class of each sample; by default what the file of ``X`` holds.
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `_restore` needs to go on to the bit: plain arrays by name.
+
+        Of numbers or booleans, with one or two axes. Target, names, trace and
+        measure are saved by others.
         """
+        raise RunError(f"{type(self).__name__} cannot be saved in a run yet.")
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `_state_arrays` gave, after `_begin`.
+
+        The stream has its target, names, trace and measure again. The arrays may
+        come from anyone: `RunError` for what cannot be right.
+        """
+        raise RunError(f"{type(self).__name__} cannot be resumed from a run yet.")
+
+    def _fit(self, X: Any, y: Any, **options: Any) -> Self:
+        """Select from a whole data set; the options are those of `consume`."""
         if isinstance(X, str | PathLike):
             dataset = open_dataset(X)
-            return self.fit(dataset.source, dataset.y if y is None else y)
+            return self._fit(dataset.source, dataset.y if y is None else y, **options)
         source = as_source(X)
         is_stored = source is X
         if not is_stored:
             validate_data(self, X, skip_check_array=True)
         check_has_features(source)
-        self.start(y).consume(source)
+        self.start(y).consume(source, **options)
         if not self._stream.n_seen:  # an iterator, of which it could not be known
             raise DataError(
                 f"Found array with 0 feature(s) (shape=({len(self._stream.y)}, 0)) "
@@ -126,78 +120,18 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         y : array of shape (n_samples,)
             The class of each sample, in the order of every feature's values.
         """
-        measure = resolve_measure(self.measure)
-        stream = Stream(y, Trace(self.trace))
-        if measure is None:
+        stream = Stream(y, Trace(self.trace), self._bind(y))
+        if stream.measure is None:
             as_labels(y)  # a bad target is an error now, not at the first feature
-        else:
-            stream.measure = measure.bind(y)
         self._stream = stream
+        self._run: Link | None = None
         self._begin(stream)
         return self
 
-    def update(self, values: Any, name: str | None = None) -> Decision:
-        """Decide about one feature.
-
-        Parameters
-        ----------
-        values : array of shape (n_samples,)
-            One value per sample; a sparse column will do.
-        name : str, optional
-            The feature's name; by default made from its arrival.
-        """
-        stream = self._started()
-        if name is not None and not isinstance(name, str):
-            raise DataTypeError(
-                f"A feature name must be a string. Got {printable(name)} of type "
-                f"{type(name).__name__}."
-            )
-        shown = feature_name(stream.n_seen) if name is None else name
-        (block,) = IteratorSource([(shown, values)]).blocks()
-        if name is None:
-            block = dataclasses.replace(block, names=None)
-        if stream.measure is None:
-            self._choose_measure([block], stream)
-        began = time.perf_counter()
-        for piece in _pieces(iter([block]), stream):
-            self._take(piece, self._prepare(piece, stream), stream)
-        stream.seconds += time.perf_counter() - began
-        return self._last_decision(stream)
-
-    def consume(self, source: Any, *, progress: bool | Observer = False) -> Self:
-        """Decide about every feature of a source.
-
-        Parameters
-        ----------
-        source : anything that `as_source` takes
-            Features in order of arrival; further calls continue the stream.
-        progress : bool or callable, default=False
-            Show a live line, or call with a `Progress` after each block.
-        """
-        stream = self._started()
-        source = as_source(source)
-        blocks = source.blocks()
-        if stream.measure is None:
-            blocks = self._look_ahead(blocks, stream)
-        n_before, n_new = stream.n_seen, source.n_features
-        n_features = None if n_new is None else n_before + n_new
-        n_threads = count_threads(getattr(self, "n_jobs", None))
-        pieces = _pieces(blocks, stream)
-        began = time.perf_counter()
-        with (
-            observed(progress, type(self).__name__) as observe,
-            blas_threads(1),  # blocks are spread over threads, not products
-        ):
-            for piece, decide in prepared_ahead(
-                pieces, lambda piece: (piece, self._prepare(piece, stream)), n_threads
-            ):
-                self._take(piece, decide, stream)
-                stream.seconds += time.perf_counter() - began
-                if observe is not None:
-                    n_kept = self._kept()[0].size
-                    observe(Progress(stream.n_seen, n_features, n_kept))
-                began = time.perf_counter()
-        return self
+    def _bind(self, y: Any) -> BoundMeasure | None:
+        """The measure, bound to the target; None if the first features will tell."""
+        measure = resolve_measure(self.measure)
+        return None if measure is None else measure.bind(y)
 
     def _look_ahead(self, blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
         """Choose the measure by the first features, and give them all back."""
@@ -211,19 +145,13 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         return chain(first, blocks)
 
     def _choose_measure(self, blocks: list[Block], stream: Stream) -> None:
-        measure, reason = choose_measure(blocks, _LOOK_AHEAD)
+        measure, reason = self._propose(blocks)
         stream.measure = measure.bind(stream.y)
-        _LOG.info("measure='auto' took %r: %s", stream.measure.name, reason)
+        _LOG.info("'auto' took %r: %s", stream.measure.name, reason)
 
-    def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
-        """Decide about the features of a block, and keep their names."""
-        if piece.names is not None:
-            stream.names.refuse_taken(piece.start, piece.names)
-        decide()
-        if piece.names is not None:
-            stream.names.add(piece.start, piece.names)
-            if stream.trace.level != "full":
-                self._forget_names(stream, piece)
+    def _propose(self, blocks: list[Block]) -> tuple[Any, str]:
+        """A measure for a stream that begins with these blocks, and why."""
+        return choose_measure(blocks, _LOOK_AHEAD)
 
     def _forget_names(self, stream: Stream, piece: Block) -> None:
         """Names are kept for the features that the trace knows, and no more."""
@@ -232,30 +160,17 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             if arrival not in kept and not stream.trace.knows(arrival):
                 stream.names.forget(arrival)
 
-    def _last_decision(self, stream: Stream) -> Decision:
-        last, arrival = stream.last, stream.n_seen - 1
-        assert last is not None
-        return Decision(
-            name=stream.names[arrival],
-            arrival=arrival,
-            fate=last.fate,
-            relevance=last.relevance,
-            witness=None if last.witness is None else stream.names[last.witness],
-            overlap=last.overlap,
-            displaced=tuple(stream.names[gone] for gone in last.displaced),
-        )
-
     def explain(self, feature: str | int) -> str:
         """Why a feature was kept or dropped, in a sentence.
 
         Parameters
         ----------
         feature : str or int
-            Its name, or its arrival.
+            Its name, or its position in the source.
         """
         stream = self._started()
         arrival = self._find(feature, stream)
-        name, trace = printable(stream.names[arrival]), stream.trace
+        name, trace = self._shown(arrival, stream), stream.trace
         kept, scores = self._kept()
         if arrival in kept:
             score = scores[np.flatnonzero(kept == arrival)[0]]
@@ -265,7 +180,14 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         if fate is Fate.IRRELEVANT:
             return f"{name} is irrelevant: {relevance} does not pass the threshold."
         assert witness is not None
-        other = printable(stream.names[witness])
+        other = self._shown(witness, stream)
+        return self._reason(arrival, fate, name, relevance, other)
+
+    def _reason(
+        self, arrival: int, fate: Fate, name: str, relevance: str, other: str
+    ) -> str:
+        """Why a relevant feature was dropped; ``other`` is its witness."""
+        trace = self._started().trace
         if fate is Fate.REDUNDANT:
             drops_ties = getattr(self, "ties", "keep") == "drop"
             how = "not above" if drops_ties else "below"
@@ -283,11 +205,15 @@ class StreamSelector(SelectorMixin, BaseEstimator):
             f"with it at least as much as it does with the target; {relevance}."
         )
 
+    def _shown(self, arrival: int, stream: Stream) -> str:
+        """What a feature is called in an explanation."""
+        return printable(stream.names[arrival])
+
     def _find(self, feature: str | int, stream: Stream) -> int:
         if isinstance(feature, str):
             arrival = stream.names.find(feature)
         elif isinstance(feature, Integral) and not isinstance(feature, bool):
-            arrival = int(feature)
+            arrival = stream.names.arrival(int(feature))
         else:
             raise DataTypeError(
                 "A feature is found by its name, a string, or its arrival, an integer. "
@@ -311,9 +237,8 @@ class StreamSelector(SelectorMixin, BaseEstimator):
 
     @property
     def selected_(self) -> IntArray:
-        """Arrivals of the kept features, in the order in which they were kept."""
-        self._started()
-        return self._kept()[0]
+        """Positions of the kept features, in the order in which they were kept."""
+        return self._started().names.positions(self._kept()[0])
 
     @property
     def scores_(self) -> FloatArray:
@@ -325,7 +250,7 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     def support_(self) -> BoolArray:
         """Whether each feature seen is kept."""
         support = np.zeros(self._started().n_seen, dtype=bool)
-        support[self._kept()[0]] = True
+        support[self.selected_] = True
         return support
 
     @property
@@ -342,23 +267,26 @@ class StreamSelector(SelectorMixin, BaseEstimator):
     @property
     def result_(self) -> SelectionResult:
         """The selection with its scores and history."""
+        return SelectionResult(**self._result_fields())
+
+    def _result_fields(self) -> dict[str, Any]:
         stream = self._started()
         kept, scores = self._kept()
-        return SelectionResult(
-            names=tuple(stream.names[arrival] for arrival in kept.tolist()),
-            indices=kept,
-            scores=scores,
-            n_features=stream.n_seen,
-            n_samples=len(stream.y),
-            selector=type(self).__name__,
-            measure=self.measure_,
-            parameters={
+        return {
+            "names": tuple(stream.names[arrival] for arrival in kept.tolist()),
+            "indices": stream.names.positions(kept),
+            "scores": scores,
+            "n_features": stream.n_seen,
+            "n_samples": len(stream.y),
+            "selector": type(self).__name__,
+            "measure": self.measure_,
+            "parameters": {
                 name: value if isinstance(value, int | str | None) else repr(value)
                 for name, value in self.get_params(deep=False).items()
             },
-            seconds=stream.seconds,
-            trace=stream.trace,
-        )
+            "seconds": stream.seconds,
+            "trace": stream.trace,
+        }
 
     def _started(self) -> Stream:
         if not hasattr(self, "_stream"):
@@ -379,16 +307,6 @@ class StreamSelector(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         # Without this, transform would refuse the missing values that fit took.
-        tags.input_tags.allow_nan = getattr(self.measure, "missing", "") == "category"
+        measure = getattr(self, "measure", getattr(self, "test", None))
+        tags.input_tags.allow_nan = getattr(measure, "missing", "") == "category"
         return tags
-
-
-def _pieces(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
-    """The blocks in the storage of the stream, positioned in it."""
-    arrival = stream.n_seen
-    for block in blocks:
-        if stream.is_sparse is None:
-            stream.is_sparse = block.is_sparse
-        placed = dataclasses.replace(block, start=arrival)
-        yield from in_storage(placed, is_sparse=stream.is_sparse)
-        arrival += block.n_columns

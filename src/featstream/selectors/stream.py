@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featstream.protocols import Block, BoundMeasure, Fate, SparseColumns
+from featstream.protocols import Block, BoundMeasure, Decision, Fate, SparseColumns
 from featstream.trace import Names, Trace
 
-__all__ = ["LastDecision", "Stream", "in_storage"]
+__all__ = ["LastDecision", "Stream", "in_storage", "in_stream"]
 
 _DENSE_BYTES = 1 << 24
 
@@ -50,6 +50,31 @@ class Stream:
         """Number of features decided about."""
         return self.trace.n_seen
 
+    def last_decision(self) -> Decision:
+        """The decision about the newest feature, by names."""
+        last, arrival = self.last, self.n_seen - 1
+        assert last is not None
+        return Decision(
+            name=self.names[arrival],
+            arrival=arrival,
+            fate=last.fate,
+            relevance=last.relevance,
+            witness=None if last.witness is None else self.names[last.witness],
+            overlap=last.overlap,
+            displaced=tuple(self.names[gone] for gone in last.displaced),
+        )
+
+
+def in_stream(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
+    """The blocks in the storage of the stream, positioned in it."""
+    arrival = stream.n_seen
+    for block in blocks:
+        if stream.is_sparse is None:
+            stream.is_sparse = block.is_sparse
+        placed = replace(block, start=arrival)
+        yield from in_storage(placed, is_sparse=stream.is_sparse)
+        arrival += block.n_columns
+
 
 def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
     """The block in the storage of its stream, in pieces if it has to be densified."""
@@ -60,9 +85,15 @@ def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
         width = max(1, _DENSE_BYTES // (8 * max(1, block.n_samples)))
         for begin in range(0, block.n_columns, width):
             end = min(begin + width, block.n_columns)
+            first, last = stored.indptr[begin], stored.indptr[end]
             dense = sparse.csc_array(
-                (stored.values, stored.rows, stored.indptr), shape=stored.shape
-            )[:, begin:end].toarray(order="F")
+                (
+                    stored.values[first:last],
+                    stored.rows[first:last],
+                    stored.indptr[begin : end + 1] - first,
+                ),
+                shape=(block.n_samples, end - begin),
+            ).toarray(order="F")
             yield replace(
                 block,
                 columns=dense,

@@ -12,7 +12,9 @@ from scipy import sparse
 from featstream.errors import DataTypeError
 from featstream.protocols import Source
 from featstream.sources._store_writer import write_store
+from featstream.sources.chain import ChainedSource, open_folder
 from featstream.sources.columns import as_array, check_has_features
+from featstream.sources.features import is_svmlight, open_features
 from featstream.sources.files import (
     Dataset,
     open_dataset,
@@ -29,6 +31,7 @@ from featstream.sources.transpose import convert
 
 __all__ = [
     "ArraySource",
+    "ChainedSource",
     "Dataset",
     "FrameSource",
     "IteratorSource",
@@ -38,8 +41,11 @@ __all__ = [
     "as_source",
     "check_has_features",
     "convert",
+    "is_svmlight",
     "iter_svmlight",
     "open_dataset",
+    "open_features",
+    "open_folder",
     "open_npy",
     "open_npz",
     "open_store",

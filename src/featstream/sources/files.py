@@ -90,7 +90,7 @@ def open_dataset(path: PathLike, target: str | None = None) -> Dataset:
     path : str or path-like
         ``.npy``, ``.npz``, ``.csv``, ``.parquet``, ``.cols`` (a column store), or
         svmlight (``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``); text files may
-        end in ``.gz``, ``.xz`` or ``.bz2``.
+        end in ``.gz``, ``.xz`` or ``.bz2``. Or a folder of such (`open_folder`).
     target : str, default=None
         Where the target is: the array in an ``.npz`` (by default ``y`` or
         ``y_train``), the column of a table (by default the one called ``y``,
@@ -111,6 +111,10 @@ def open_dataset(path: PathLike, target: str | None = None) -> Dataset:
     ...     open_dataset(file.name).y
     array([0, 1, 1])
     """
+    if os.path.isdir(path) and Path(path).suffix != ".cols":
+        from featstream.sources.chain import open_folder
+
+        return open_folder(path, target)
     path = _existing(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] in ([".gz"], [".xz"], [".bz2"]):
@@ -278,19 +282,8 @@ def open_table(path: PathLike, target: str | None = None) -> Dataset:
     (['a', 'b'], ['yes', 'no'])
     """
     path = _existing(path)
-    if find_spec("pyarrow") is None:
-        raise MissingExtraError(
-            f"Reading {path} needs pyarrow. Install it: pip install featstream[frames]"
-        )
+    table = read_table(path)
     with _reading(path):
-        if path.suffix.lower() == ".parquet":
-            import pyarrow.parquet
-
-            table = pyarrow.parquet.read_table(path)
-        else:
-            import pyarrow.csv
-
-            table = pyarrow.csv.read_csv(path)
         names = table.column_names
         if target is None:
             likely = [name for name in names if name.lower() in TARGET_NAMES]
@@ -302,6 +295,23 @@ def open_table(path: PathLike, target: str | None = None) -> Dataset:
             )
         source = FrameSource(table.drop_columns([target]))
     return Dataset(source, table.column(target).to_numpy(), source.names)
+
+
+def read_table(path: PathLike) -> Any:
+    """The table in a CSV or parquet file, as pyarrow's."""
+    path = _existing(path)
+    if find_spec("pyarrow") is None:
+        raise MissingExtraError(
+            f"Reading {path} needs pyarrow. Install it: pip install featstream[frames]"
+        )
+    with _reading(path):
+        if path.suffix.lower() == ".parquet":
+            import pyarrow.parquet
+
+            return pyarrow.parquet.read_table(path)
+        import pyarrow.csv
+
+        return pyarrow.csv.read_csv(path)
 
 
 def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
@@ -354,10 +364,7 @@ READERS: dict[str, Callable[[PathLike, str | None], Dataset]] = {
     ".npz": open_npz,
     ".csv": open_table,
     ".parquet": open_table,
-    ".svm": open_svmlight,
-    ".svmlight": open_svmlight,
-    ".libsvm": open_svmlight,
-    ".txt": open_svmlight,
+    **dict.fromkeys((".svm", ".svmlight", ".libsvm", ".txt"), open_svmlight),
 }
 
 

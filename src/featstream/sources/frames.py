@@ -6,6 +6,7 @@ narwhals asks what a frame is, so that none of them is imported here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataTypeError, printable
-from featstream.protocols import Block, feature_name
+from featstream.protocols import Block, IntArray, feature_name
 from featstream.sources.columns import (
     BLOCK_BYTES,
     NamedColumn,
@@ -125,6 +126,18 @@ class FrameSource:
                     first,
                     block_bytes=self.block_bytes,
                 )
+
+    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order."""
+        width = min(block_width(self.n_samples, 8, self.block_bytes), MAX_FRAME_COLUMNS)
+        for first in range(0, positions.size, width):
+            chosen = positions[first : first + width].tolist()
+            if isinstance(self._frame, nw.LazyFrame):
+                part = self._frame.select([self._positions[i] for i in chosen])
+            else:
+                part = self._frame[:, chosen]
+            for block in FrameSource(part.to_native()).blocks():
+                yield replace(block, start=first + block.start)
 
     def _part(self, start: int, stop: int) -> Any:
         if isinstance(self._frame, nw.LazyFrame):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,7 @@ from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.kernels.layout import copy_columns
-from featstream.protocols import Block, SparseColumns, feature_name
+from featstream.protocols import Block, IntArray, SparseColumns, feature_name
 from featstream.sources.columns import (
     BLOCK_BYTES,
     MAX_COLUMNS,
@@ -111,6 +112,15 @@ class ArraySource:
             names = None if self.names is None else self.names[first:stop]
             yield Block(self._columns(first, stop), first, names)
 
+    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order."""
+        width = block_width(self.n_samples, self._array.itemsize, self.block_bytes)
+        for first in range(0, positions.size, width):
+            chosen = positions[first : first + width]
+            names = None if self.names is None else [self.names[i] for i in chosen]
+            for block in ArraySource(self._array[:, chosen], names).blocks():
+                yield replace(block, start=first + block.start)
+
     @property
     def _is_by_row(self) -> bool:
         down, across = (abs(stride) for stride in self._array.strides)
@@ -204,6 +214,26 @@ class SparseSource:
                     self.n_samples,
                 )
             names = None if self.names is None else self.names[start:stop]
+            yield Block(columns, start, names)
+            start = stop
+
+    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order."""
+        entries = np.cumsum(np.diff(self._csc.indptr)[positions], dtype=np.int64)
+        start = 0
+        while start < positions.size:
+            before = entries[start - 1] if start else 0
+            fitting = int(np.searchsorted(entries, before + MAX_ENTRIES, "right"))
+            stop = min(max(fitting, start + 1), start + self.block_columns)
+            chosen = positions[start:stop]
+            part = self._csc[:, chosen]
+            columns = SparseColumns(
+                part.indptr.astype(np.int64),
+                part.indices.astype(np.int32, copy=False),
+                part.data,
+                self.n_samples,
+            )
+            names = None if self.names is None else [self.names[i] for i in chosen]
             yield Block(columns, start, names)
             start = stop
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featstream.errors import ParameterError, printable
 from featstream.kernels.ceilings import ceilings
@@ -14,7 +15,8 @@ from featstream.kernels.pools import fit_index, make_room, start_kept
 from featstream.kernels.rule import Rule
 from featstream.kernels.scan import Kept, Newcomers, Outcome, scan
 from featstream.protocols import Block, Fate, FloatArray, IntArray, Measure
-from featstream.selectors.base import StreamSelector
+from featstream.selectors.kept import pack_kept, unpack_kept
+from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
 from featstream.trace import TraceLevel
 
@@ -132,6 +134,13 @@ class SAOLA(StreamSelector):
         live = self._state.live[: self._state.size[0]]
         return self._state.arrival[live], self._state.score[live]
 
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        return pack_kept(self._state)
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        n_samples = len(self._started().y)
+        self._state = unpack_kept(arrays, n_samples, may_index=self._uses_index)
+
     def _decide(self, block: Block, stream: Stream) -> None:
         self._prepare(block, stream)()
 
@@ -219,7 +228,7 @@ def make_rule(selector: Any) -> Rule:
                 f"`{name}` of {owner} must be {known[0]!r} or {known[1]!r}. "
                 f"Got {printable(value)}."
             )
-    limit = selector.max_features
+    limit = getattr(selector, "max_features", None)
     if limit is not None and (
         not isinstance(limit, int | np.integer) or isinstance(limit, bool) or limit < 1
     ):

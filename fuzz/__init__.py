@@ -1,0 +1,1 @@
+"""Fuzzing by mutation: ``python -m fuzz {svmlight,state} --seconds 300``."""

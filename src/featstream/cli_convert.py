@@ -1,0 +1,102 @@
+"""The command that makes a column store: ``featstream convert``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+__all__ = ["add_convert"]
+
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 10.0
+
+
+def add_convert(commands: Any) -> None:
+    """Add the parser of the command."""
+    convert = commands.add_parser(
+        "convert",
+        help="turn a data file into a column store",
+        description="Turn a data file into a column store, which is read without "
+        "being held in memory. svmlight files may be of any size.",
+    )
+    convert.add_argument("data", metavar="IN", help="a file as for select")
+    convert.add_argument("store", metavar="OUT.cols", type=Path, help="folder to make")
+    convert.add_argument("--target", metavar="NAME", help="as for select")
+    convert.add_argument(
+        "--memory",
+        type=_size,
+        default=2 << 30,
+        metavar="SIZE",
+        help="memory to stay below, such as 500MB or 2GB (default)",
+    )
+    convert.add_argument("--jobs", type=int, metavar="N", help="threads")
+    convert.add_argument("--json", action="store_true", help="print JSON")
+    convert.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    convert.set_defaults(run=_convert)
+
+
+def _size(text: str) -> int:
+    """Number of bytes.
+
+    >>> _size("2GB") == 2 << 30
+    True
+    """
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?", text, re.I)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 500MB or 2GB")
+    return int(float(match[1]) * 2 ** _UNITS[match[2].upper()])
+
+
+def _convert(arguments: argparse.Namespace) -> int:
+    from featstream.sources import convert, is_svmlight, open_dataset
+
+    began = time.perf_counter()
+    options: dict[str, Any] = {
+        "memory": arguments.memory,
+        "n_jobs": arguments.jobs,
+        "progress": None if arguments.quiet else _Progress(),
+    }
+    if is_svmlight(arguments.data) and arguments.target is None:
+        store = convert(arguments.data, arguments.store, **options)
+    else:
+        dataset = open_dataset(arguments.data, arguments.target)
+        store = convert(dataset.source, arguments.store, y=dataset.y, **options)
+    seconds = time.perf_counter() - began
+    facts = {
+        "store": str(arguments.store),
+        "n_samples": store.n_samples,
+        "n_features": store.n_features,
+        "n_entries": store.n_entries,
+        "dtype": str(store.dtype),
+        "fingerprint": store.fingerprint,
+        "seconds": round(seconds, 3),
+    }
+    if arguments.json:
+        print(json.dumps(facts, indent=2))
+    else:
+        print(f"{arguments.store}: {store!r}, {seconds:.1f} s")
+    return 0
+
+
+class _Progress:
+    """One live line on a terminal, a plain line every ten seconds elsewhere."""
+
+    def __init__(self) -> None:
+        self._is_live = sys.stderr.isatty()
+        self._shown = time.monotonic()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._shown < (_LIVE_SECONDS if self._is_live else _PLAIN_SECONDS):
+            return
+        self._shown = now
+        line = f"{stage}  {done / max(1, total):.0%}"
+        if self._is_live:
+            print(f"\r{line:<30}", end="", file=sys.stderr, flush=True)
+        else:
+            print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,296 @@
+"""Discrete columns given others: tables within each configuration of a set.
+
+A table of (column, target, configuration) is counted in one pass over the rows, or
+in bit planes where all columns are binary. The cell of each row without the last
+member of the set is kept from one set to the next, so that a set that differs in
+its last member costs one addition a row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from featstream.kernels._jit import lean
+from featstream.kernels.bits import unpack
+from featstream.kernels.index import sort_short
+from featstream.kernels.planes import (
+    MAX_MEMBERS,
+    count_cells,
+    n_words,
+    pair_planes,
+    split_planes,
+)
+
+__all__ = [
+    "DEPENDENT",
+    "INDEPENDENT",
+    "SINGULAR",
+    "UNRELIABLE",
+    "CodedColumns",
+    "TableRule",
+    "TableWork",
+    "begin_tables",
+    "chi_square",
+    "judge_tables",
+    "measure_tables",
+    "table_work",
+]
+
+DEPENDENT, INDEPENDENT, UNRELIABLE, SINGULAR = 0, 1, 2, 3
+
+
+class CodedColumns(NamedTuple):
+    """Discrete columns, one row a column.
+
+    Column ``i`` has ``n_codes[i]`` categories that occur, of which the degrees of
+    freedom count ``arity[i]``. A binary column is the plane of its rows with code
+    1; its ``codes`` are spelt out when they are first needed. Others have codes.
+    """
+
+    codes: np.ndarray
+    has_codes: np.ndarray
+    planes: np.ndarray
+    n_codes: np.ndarray
+    arity: np.ndarray
+
+
+class TableRule(NamedTuple):
+    """The test and what it is a test with.
+
+    ``critical[df]`` is the largest statistic that does not show dependence;
+    ``nlogn`` is in units of which one is worth ``unit`` of the statistic G².
+    """
+
+    target: np.ndarray
+    target_plane: np.ndarray
+    target_codes: int
+    target_arity: int
+    nlogn: np.ndarray
+    unit: float
+    critical: np.ndarray
+    uses_g2: bool
+    samples_per_df: float
+    max_size: int
+    unreliable_separates: bool
+
+
+class TableWork(NamedTuple):
+    """Working memory of one search; ``cells`` is all zero between tests.
+
+    ``levels[d]`` is the cell of each row given the first ``d`` members of the set,
+    ``plane_levels[d]`` and ``plane_sizes[d]`` are the same as planes. ``depth``
+    says how far either holds good, -1 for not even the pair. ``column`` is the
+    column that is tested.
+    """
+
+    levels: np.ndarray
+    plane_levels: np.ndarray
+    plane_sizes: np.ndarray
+    depth: np.ndarray
+    column: np.ndarray
+    cells: np.ndarray
+    terms: np.ndarray
+    path: np.ndarray
+    order: np.ndarray
+
+
+def table_work(n_rows: int, samples_per_df: float, max_size: int) -> TableWork:
+    """Fresh working memory; a reliable table has at most 4 cells a degree."""
+    n_cells = int(4 * n_rows / samples_per_df) + 4
+    size = max(1, max_size)
+    n_planes = 4 << min(size - 1, MAX_MEMBERS)
+    n_levels = min(size, MAX_MEMBERS)
+    return TableWork(
+        levels=np.zeros((size, n_rows), np.int32),
+        plane_levels=np.zeros((n_levels, n_planes, n_words(n_rows)), np.uint64),
+        plane_sizes=np.zeros((n_levels, n_planes), np.int64),
+        depth=np.zeros(2, np.int64),
+        column=np.zeros(1, np.int64),
+        cells=np.zeros(n_cells, np.int64),
+        terms=np.zeros(n_cells),
+        path=np.zeros(size, np.int64),
+        order=np.zeros(size, np.int64),
+    )
+
+
+@lean
+def _g_square(cells, n_a, n_t, n_s, nlogn, unit):
+    """G² from a table of integers: a sum of ``k log k`` that no order changes."""
+    total = 0
+    for s in range(n_s):
+        whole = 0
+        for p in range(n_a):
+            row = 0
+            for t in range(n_t):
+                count = cells[(p * n_t + t) * n_s + s]
+                total += nlogn[count]
+                row += count
+            total -= nlogn[row]
+            whole += row
+        if whole == 0:
+            continue
+        total += nlogn[whole]
+        for t in range(n_t):
+            column = 0
+            for p in range(n_a):
+                column += cells[(p * n_t + t) * n_s + s]
+            total -= nlogn[column]
+    return max(total, 0) * unit
+
+
+@lean
+def chi_square(cells, n_a, n_t, n_s, terms):
+    """Chi-square of a table, with half a count off where fewer than 10 are expected.
+
+    The terms are added from the smallest up: labels do not matter.
+    """
+    n_terms = 0
+    for s in range(n_s):
+        whole = 0
+        for c in range(n_a * n_t):
+            whole += cells[c * n_s + s]
+        if whole == 0:
+            continue
+        for p in range(n_a):
+            row = 0
+            for t in range(n_t):
+                row += cells[(p * n_t + t) * n_s + s]
+            if row == 0:
+                continue
+            for t in range(n_t):
+                column = 0
+                for q in range(n_a):
+                    column += cells[(q * n_t + t) * n_s + s]
+                if column == 0:
+                    continue
+                expected = row * column / whole
+                gap = abs(cells[(p * n_t + t) * n_s + s] - expected)
+                if expected < 10.0:
+                    gap -= 0.5
+                terms[n_terms] = gap * gap / expected
+                n_terms += 1
+    sort_short(terms, n_terms)
+    total = 0.0
+    for k in range(n_terms):
+        total += terms[k]
+    return total
+
+
+@lean
+def begin_tables(columns, a, rule, work):
+    """Pair column ``a`` with the target."""
+    work.column[0] = a
+    work.depth[:] = -1
+
+
+@lean
+def _has_planes(columns, path, size, rule, work):
+    """Whether target, column and members are all binary."""
+    if rule.target_plane.size == 0 or size > MAX_MEMBERS:
+        return False
+    is_binary = columns.n_codes[work.column[0]] == 2
+    for d in range(size):
+        is_binary = is_binary and columns.n_codes[path[d]] == 2
+    return is_binary
+
+
+@lean
+def _count_planes(columns, path, size, rule, work):
+    """Fill the cells of the table, 64 rows at a time."""
+    levels, sizes, depth = work.plane_levels, work.plane_sizes, work.depth[1]
+    if depth < 0:
+        column = columns.planes[work.column[0]]
+        n_rows = rule.target.size
+        pair_planes(column, rule.target_plane, n_rows, levels[0], sizes[0])
+    for d in range(max(depth, 0), size - 1):
+        member = columns.planes[path[d]]
+        split_planes(levels[d], sizes[d], 4 << d, member, levels[d + 1], sizes[d + 1])
+    work.depth[1] = max(depth, size - 1, 0)
+    if size == 0:
+        for c in range(4):
+            work.cells[c] = sizes[0, c]
+        return
+    last, d = columns.planes[path[size - 1]], size - 1
+    count_cells(levels[d], sizes[d], 4 << d, last, work.cells)
+
+
+@lean
+def _spell_out(columns, i):
+    """Make sure that a column has codes."""
+    if not columns.has_codes[i]:
+        unpack(columns.planes[i : i + 1], columns.codes[i])
+        columns.has_codes[i] = True
+
+
+@lean
+def _count_rows(columns, path, size, rule, work):
+    """Fill the cells of the table, row by row."""
+    levels, depth = work.levels, work.depth[0]
+    if depth < 0:
+        _spell_out(columns, work.column[0])
+        codes, level = columns.codes[work.column[0]], levels[0]
+        for i in range(codes.size):
+            level[i] = codes[i] * rule.target_codes + rule.target[i]
+    for d in range(max(depth, 0), size - 1):
+        _spell_out(columns, path[d])
+        n_member, member = columns.n_codes[path[d]], columns.codes[path[d]]
+        level, deeper = levels[d], levels[d + 1]
+        for i in range(level.size):
+            deeper[i] = level[i] * n_member + member[i]
+    work.depth[0] = max(depth, size - 1, 0)
+    cells, level = work.cells, levels[max(0, size - 1)]
+    if size == 0:
+        for i in range(level.size):
+            cells[level[i]] += 1
+        return
+    last = path[size - 1]
+    _spell_out(columns, last)
+    n_member, member = columns.n_codes[last], columns.codes[last]
+    for i in range(level.size):
+        cells[level[i] * n_member + member[i]] += 1
+
+
+@lean
+def measure_tables(columns, path, size, unchanged, rule, work):
+    """Statistic and degrees of freedom given the set ``path[:size]``.
+
+    The first ``unchanged`` members are those of the last call. The statistic is NaN
+    if there are too few samples for the degrees of freedom.
+    """
+    for route in range(2):
+        work.depth[route] = min(work.depth[route], unchanged)
+    a = work.column[0]
+    df = (columns.arity[a] - 1.0) * (rule.target_arity - 1.0)
+    n_a, n_t, n_s = columns.n_codes[a], rule.target_codes, 1
+    for d in range(size):
+        df *= columns.arity[path[d]]
+        n_s *= columns.n_codes[path[d]]
+    df = max(df, 1.0)
+    if rule.target.size < rule.samples_per_df * df:
+        return np.nan, df
+    n_cells = n_a * n_t * n_s
+    if n_cells > work.cells.size:
+        return 0.0, df  # only a constant has so few degrees and so many cells
+    if _has_planes(columns, path, size, rule, work):
+        _count_planes(columns, path, size, rule, work)
+    else:
+        _count_rows(columns, path, size, rule, work)
+    if rule.uses_g2:
+        statistic = _g_square(work.cells, n_a, n_t, n_s, rule.nlogn, rule.unit)
+    else:
+        statistic = chi_square(work.cells, n_a, n_t, n_s, work.terms)
+    work.cells[:n_cells] = 0
+    return statistic, df
+
+
+@lean
+def judge_tables(columns, path, size, built, rule, work):
+    """Whether the set ``path[:size]`` makes the column independent of the target."""
+    statistic, df = measure_tables(columns, path, size, built, rule, work)
+    if np.isnan(statistic):
+        return UNRELIABLE, size
+    if statistic <= rule.critical[np.int64(df)]:
+        return INDEPENDENT, size
+    return DEPENDENT, size

@@ -1,0 +1,250 @@
+"""Algorithm 2: groups of features, pruned within and between.
+
+Step numbers are those of Algorithm 2 in Yu, Wu, Ding and Pei, "Scalable and
+Accurate Online Feature Selection for Big Data".
+
+A pair of features is decided once: the less relevant one goes if they overlap
+enough and neither has gone before. Hence the nesting of the printed loops does
+not matter, only the order of the pairs that share a feature: each feature of the
+arriving group walks along those before it in the group (Steps 10 to 19), and then
+each that is left walks along the kept ones, oldest group first (Steps 21 to 35).
+Both are the walk of Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from featstream.kernels._jit import lean
+from featstream.kernels.rule import reaches
+from featstream.kernels.scan import Kept, Newcomers, _leave, walk
+from featstream.kernels.shortlist import register
+from featstream.kernels.storage import copy_column, has_room, lift, overlap, settle
+
+__all__ = [
+    "Arriving",
+    "GroupOutcome",
+    "Workspace",
+    "as_newcomers",
+    "scan_groups",
+]
+
+KEPT, REDUNDANT = 1, 2
+
+
+class Arriving(NamedTuple):
+    """The arriving group: what is left of it, and the same as newcomers by slot."""
+
+    left: Kept
+    newcomers: Newcomers
+
+
+class GroupOutcome(NamedTuple):
+    """What the scan decided, and where it stands.
+
+    ``fate``, ``witness`` and ``overlap`` are by feature, from the arrival
+    ``first`` on. The first ``n_events[0]`` of ``gone`` and ``gone_by`` list the
+    arrivals that left earlier groups and the arrivals that caused it.
+    ``n_added[0]`` is how many features of a group that is being closed have been
+    dealt with, or -1 if none is.
+    """
+
+    first: int
+    fate: np.ndarray
+    witness: np.ndarray
+    overlap: np.ndarray
+    gone: np.ndarray
+    gone_by: np.ndarray
+    n_events: np.ndarray
+    n_added: np.ndarray
+
+
+class Workspace(NamedTuple):
+    """Working memory for as many slots as either set has; ``is_gone`` is all false."""
+
+    displaced: np.ndarray
+    is_gone: np.ndarray
+
+
+def as_newcomers(left: Kept) -> Newcomers:
+    """What is left of a group, as it comes to the kept features."""
+    slots = np.arange(left.live.size)
+    no_ceiling = np.empty((slots.size, 0), np.float32)
+    return Newcomers(left.columns, slots, left.score, left.arrival, no_ceiling)
+
+
+@lean
+def _drop(outcome, arrival, witness, value):
+    k = arrival - outcome.first
+    outcome.fate[k] = REDUNDANT
+    outcome.witness[k] = witness
+    outcome.overlap[k] = value
+
+
+@lean
+def _displace(outcome, arrival, by):
+    event = outcome.n_events[0]
+    outcome.gone[event] = arrival
+    outcome.gone_by[event] = by
+    outcome.n_events[0] = event + 1
+
+
+@lean
+def _put(newcomers, k, kept):
+    """Add a newcomer to the end of the kept ones."""
+    slot = kept.size[1]
+    copy_column(newcomers.columns, newcomers.column[k], kept.columns, slot, kept.used)
+    kept.score[slot] = newcomers.score[k]
+    kept.arrival[slot] = newcomers.arrival[k]
+    register(kept.columns, kept.lookup, slot, newcomers.score[k])
+    kept.live[kept.size[0]] = slot
+    kept.size[0] += 1
+    kept.size[1] += 1
+
+
+@lean
+def _is_full(newcomers, k, kept):
+    return kept.size[1] == kept.live.size or not has_room(
+        newcomers.columns, newcomers.column[k], kept.columns, kept.used
+    )
+
+
+@lean
+def _join(newcomers, k, left, rule, scratch, work, outcome):
+    """Steps 11 to 18: a feature along those of its group before it."""
+    columns, i, arrival = newcomers.columns, newcomers.column[k], newcomers.arrival[k]
+    settle(columns, i, scratch)
+    slot, value, n_displaced = walk(newcomers, k, left, rule, scratch, work.displaced)
+    if slot < 0 or not rule.is_deferred:
+        for d in range(n_displaced):  # Step 16
+            gone = work.displaced[d]
+            shared = overlap(columns, i, left.columns, gone, scratch)
+            _drop(outcome, left.arrival[gone], arrival, shared)
+            _leave(left, gone)
+    lift(columns, i, scratch)
+    if slot >= 0:  # Step 11
+        _drop(outcome, arrival, left.arrival[slot], value)
+    else:
+        _put(newcomers, k, left)
+
+
+@lean
+def _compare(arriving, kept, rule, scratch, work, outcome):
+    """Steps 21 to 35: what is left of the arriving group along the kept groups."""
+    newcomers, left = arriving.newcomers, arriving.left
+    for position in range(left.size[0]):
+        k = left.live[position]
+        settle(newcomers.columns, k, scratch)
+        slot, value, n_displaced = walk(
+            newcomers, k, kept, rule, scratch, work.displaced
+        )
+        lift(newcomers.columns, k, scratch)
+        if slot < 0 or not rule.is_deferred:
+            for d in range(n_displaced):  # Step 22
+                gone = work.displaced[d]
+                _displace(outcome, kept.arrival[gone], left.arrival[k])
+                _leave(kept, gone)
+        if slot >= 0:  # Step 26
+            _drop(outcome, left.arrival[k], kept.arrival[slot], value)
+
+
+@lean
+def _compare_frozen(arriving, kept, ends, rule, scratch, work, outcome):
+    """The same with both lists as they were at the start: the library's reading.
+
+    A feature that has been removed still removes others; but a newcomer goes on to
+    the next kept group where it meets its witness. Of equally relevant features
+    the older one goes.
+    """
+    newcomers, left = arriving.newcomers, arriving.left
+    for b in range(left.size[0]):
+        k = left.live[b]
+        score, arrival = left.score[k], left.arrival[k]
+        group, skipped = 0, -1
+        settle(newcomers.columns, k, scratch)
+        for position in range(kept.size[0]):
+            slot = kept.live[position]
+            while ends[group] <= kept.arrival[slot]:
+                group += 1
+            if group == skipped:
+                continue
+            value = overlap(newcomers.columns, k, kept.columns, slot, scratch)
+            if not reaches(value, score, kept.score[slot], rule):
+                continue
+            if kept.score[slot] > score:
+                skipped = group
+                if outcome.fate[arrival - outcome.first] != REDUNDANT:
+                    _drop(outcome, arrival, kept.arrival[slot], value)
+            elif not work.is_gone[slot]:
+                work.is_gone[slot] = True
+                _displace(outcome, kept.arrival[slot], arrival)
+        lift(newcomers.columns, k, scratch)
+    for position in range(kept.size[0] - 1, -1, -1):
+        slot = kept.live[position]
+        if work.is_gone[slot]:
+            work.is_gone[slot] = False
+            _leave(kept, slot)
+
+
+@lean
+def _close(arriving, kept, ends, rule, is_frozen, scratch, work, outcome):
+    """Steps 20 to 38: compare the arriving group with the kept ones, and add it.
+
+    Returns whether that is done; it is not if ``kept`` has to grow first.
+    """
+    left = arriving.left
+    if outcome.n_added[0] < 0:
+        if is_frozen:
+            _compare_frozen(arriving, kept, ends, rule, scratch, work, outcome)
+        else:
+            _compare(arriving, kept, rule, scratch, work, outcome)
+        outcome.n_added[0] = 0
+    while outcome.n_added[0] < left.size[0]:  # Step 37
+        k = left.live[outcome.n_added[0]]
+        feature = left.arrival[k] - outcome.first
+        if outcome.fate[feature] != REDUNDANT:
+            if _is_full(arriving.newcomers, k, kept):
+                return False
+            _put(arriving.newcomers, k, kept)
+            outcome.fate[feature] = KEPT
+        outcome.n_added[0] += 1
+    left.size[:] = 0
+    left.used[:] = 0
+    outcome.n_added[0] = -1
+    return True
+
+
+@lean
+def scan_groups(
+    newcomers,
+    group,
+    begin,
+    arriving,
+    kept,
+    ends,
+    rule,
+    is_frozen,
+    scratch,
+    work,
+    outcome,
+):
+    """Take newcomers from ``begin`` on through Steps 9 to 38.
+
+    Newcomer ``k`` is of group ``group[k]``, and ``group`` has one entry more: that
+    of the newcomer to follow, or -1. A group is closed when another follows.
+    ``ends`` holds the arrival after the last of each group, in order.
+    ``arriving`` has room for any one of the groups.
+
+    Returns the number of newcomers dealt with: all of them, or fewer if ``kept``
+    has to grow before a group can be closed.
+    """
+    for k in range(begin, newcomers.column.size):
+        if outcome.n_added[0] < 0:
+            _join(newcomers, k, arriving.left, rule, scratch, work, outcome)
+        if group[k + 1] != group[k] and not _close(
+            arriving, kept, ends, rule, is_frozen, scratch, work, outcome
+        ):
+            return k
+    return newcomers.column.size

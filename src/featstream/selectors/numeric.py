@@ -1,0 +1,116 @@
+"""Columns as numbers, for selectors that fit a model to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataTypeError, ParameterError, printable
+from featstream.measures.checks import (
+    check_length,
+    complain_of_values,
+    to_kernel_dtype,
+)
+from featstream.measures.target import Labels
+from featstream.protocols import Block, BoolArray, FloatArray, SparseColumns
+
+__all__ = [
+    "as_numeric",
+    "check_count",
+    "check_number",
+    "class_indicators",
+    "dense_column",
+]
+
+_LARGEST = 1e150
+"""Squares beyond this overflow."""
+
+_REMEDY = "Fill them in or drop the feature."
+
+
+def as_numeric(
+    block: Block, n_samples: int, owner: str
+) -> NDArray[Any] | SparseColumns:
+    """The columns of a block, checked: finite numbers, one per sample."""
+    check_length(block, n_samples)
+    if block.nominal is not None and block.nominal.any():
+        name = printable(block.name(int(block.nominal.argmax())))
+        raise DataTypeError(
+            f"Feature {name} is text or categorical, and {owner} fits a model to "
+            "numbers: encode it, one column a category."
+        )
+    columns = block.columns
+    if isinstance(columns, SparseColumns):
+        values = to_kernel_dtype(columns.values)
+        is_bad = np.flatnonzero(_is_bad(values))
+        if is_bad.size:
+            j = int(np.searchsorted(columns.indptr, is_bad[0], side="right")) - 1
+            raise complain_of_values(block, j, _REMEDY)
+        return SparseColumns(columns.indptr, columns.rows, values, n_samples)
+    values = to_kernel_dtype(columns)
+    is_bad = np.flatnonzero(_is_bad(values).any(axis=0))
+    if is_bad.size:
+        raise complain_of_values(block, int(is_bad[0]), _REMEDY)
+    return values
+
+
+def _is_bad(values: NDArray[Any]) -> BoolArray:
+    """Missing, infinite, or of a square that overflows."""
+    if values.dtype.kind != "f":
+        return np.zeros(values.shape, dtype=np.bool_)
+    largest = min(_LARGEST, float(np.finfo(values.dtype).max))
+    return np.asarray(~(np.abs(values) <= largest))
+
+
+def dense_column(columns: NDArray[Any] | SparseColumns, j: int) -> FloatArray:
+    """A column with all its zeros."""
+    if isinstance(columns, SparseColumns):
+        stored = slice(columns.indptr[j], columns.indptr[j + 1])
+        column = np.zeros(columns.n_samples)
+        column[columns.rows[stored]] = columns.values[stored]
+        return column
+    return columns[:, j].astype(np.float64)
+
+
+def class_indicators(labels: Labels) -> FloatArray:
+    """One column for two classes, otherwise one for each, whatever their names.
+
+    Of two classes it is the rarer one, or that of the first row; several come in the
+    order of their first rows.
+    """
+    codes, counts = labels.codes, labels.counts
+    if counts.size == 2:
+        chosen = codes[0] if counts[0] == counts[1] else counts.argmin()
+        return np.asarray(codes == chosen, dtype=np.float64)[:, None]
+    first = np.unique(codes, return_index=True)[1]
+    return np.equal.outer(codes, np.argsort(first)).astype(np.float64)
+
+
+def check_number(
+    value: Any, name: str, owner: str, *, is_zero_allowed: bool = False
+) -> float:
+    """A finite number that is not negative, and not zero unless that is allowed."""
+    is_number = isinstance(value, int | float | np.number)
+    if (
+        not is_number
+        or isinstance(value, bool)
+        or not np.isfinite(value)
+        or value < 0
+        or (value == 0 and not is_zero_allowed)
+    ):
+        sort = "not negative" if is_zero_allowed else "positive"
+        raise ParameterError(
+            f"`{name}` of {owner} must be a {sort} number. Got {value!r}."
+        )
+    return float(value)
+
+
+def check_count(value: Any, name: str, owner: str) -> int:
+    """A whole number of at least 1."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ParameterError(
+            f"`{name}` of {owner} must be an integer of at least 1. Got {value!r}."
+        )
+    return int(value)

@@ -1,0 +1,78 @@
+"""Going on with a run that was saved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from featstream.checkpoint import RunFolder
+from featstream.errors import FeatstreamError, RunError, printable
+from featstream.selectors.recording import link_to
+from featstream.selectors.single import StreamSelector
+from featstream.selectors.state import load_parameters, load_run, restore_state
+
+__all__ = ["resume"]
+
+
+def resume(path: str | os.PathLike[str]) -> StreamSelector:
+    """Open a run, to look at it or to go on with it.
+
+    Parameters
+    ----------
+    path : str or path
+        Folder given as ``checkpoint`` to `consume`, or to ``select -o``.
+
+    Returns
+    -------
+    selector : StreamSelector
+        As it was when the run was last saved. `consume` goes on in the middle of
+        the source if the run was interrupted there, and must be given the same
+        one; otherwise it takes in further features. Both save in the same folder.
+
+    Raises
+    ------
+    RunError
+        If the folder is no run, or damaged beyond the generation before.
+
+    Notes
+    -----
+    Nothing in the folder is executed: it holds JSON and plain arrays, which are
+    checked. Selectors and measures are found by name among those imported.
+
+    Examples
+    --------
+    >>> import tempfile, featstream
+    >>> from featstream.datasets import make_stream
+    >>> stream = make_stream(n_features=300, seed=0)
+    >>> selector = featstream.SAOLA(measure="su").start(stream.y)
+    >>> run = tempfile.mkdtemp()
+    >>> _ = selector.consume(stream.X[:, :200], checkpoint=run)
+    >>> later = featstream.resume(run).consume(stream.X[:, 200:])
+    >>> later.n_seen_
+    300
+    """
+    folder = RunFolder(path)
+    saved = load_run(folder)
+    name = saved.description["selector"]
+    classes = {kind.__name__: kind for kind in _heirs(StreamSelector)}
+    if name not in classes:
+        raise RunError(
+            f"The run {folder.path} is one of {printable(name)}, which is not among "
+            f"the selectors here: {', '.join(sorted(classes))}."
+        )
+    try:
+        selector = classes[name](**load_parameters(saved.description["parameters"]))
+    except RunError:
+        raise
+    except (FeatstreamError, TypeError) as error:
+        raise RunError(f"The run's selector cannot be made: {error}.") from error
+    restore_state(selector, saved)
+    selector._run = link_to(folder, saved)
+    return selector
+
+
+def _heirs(kind: Any) -> Iterator[type[StreamSelector]]:
+    for heir in kind.__subclasses__():
+        yield heir
+        yield from _heirs(heir)

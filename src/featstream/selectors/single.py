@@ -1,0 +1,161 @@
+"""Selectors to which features arrive one after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
+from os import PathLike
+from typing import Any, Self
+
+from featstream.checkpoint import Checkpoint
+from featstream.engines import blas_threads, count_threads, prepared_ahead
+from featstream.errors import DataTypeError, printable
+from featstream.progress import Observer, Progress, observed
+from featstream.protocols import Block, Decision, feature_name
+from featstream.selectors.base import OnlineSelector
+from featstream.selectors.recording import as_checkpoint, recording, save_once
+from featstream.selectors.stream import Stream, in_stream
+from featstream.sources import IteratorSource, as_source
+
+__all__ = ["StreamSelector"]
+
+
+class StreamSelector(OnlineSelector):
+    """Base of selectors to which features arrive one after the other.
+
+    A subclass decides about a block of encoded columns in `_decide`.
+    """
+
+    @abstractmethod
+    def _decide(self, block: Block, stream: Stream) -> None:
+        """Decide about every column of a block and record it in the stream."""
+
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
+        """Do what can be done for a block ahead of its turn, perhaps in a thread.
+
+        Returns what decides about it when its turn has come.
+        """
+        return partial(self._decide, block, stream)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Select from a whole data set: ``start(y).consume(X)``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Source
+            Samples by features.
+        y : array of shape (n_samples,)
+            The class of each sample; by default what the file of ``X`` holds.
+        """
+        return self._fit(X, y)
+
+    def update(self, values: Any, name: str | None = None) -> Decision:
+        """Decide about one feature.
+
+        Parameters
+        ----------
+        values : array of shape (n_samples,)
+            One value per sample; a sparse column will do.
+        name : str, optional
+            The feature's name; by default made from its arrival.
+        """
+        stream = self._started()
+        if self._run is not None:
+            self._run.refuse_unfinished()
+        if name is not None and not isinstance(name, str):
+            raise DataTypeError(
+                f"A feature name must be a string. Got {printable(name)} of type "
+                f"{type(name).__name__}."
+            )
+        shown = feature_name(stream.n_seen) if name is None else name
+        (block,) = IteratorSource([(shown, values)]).blocks()
+        if name is None:
+            block = dataclasses.replace(block, names=None)
+        if stream.measure is None:
+            self._choose_measure([block], stream)
+        began = time.perf_counter()
+        for piece in in_stream(iter([block]), stream):
+            self._take(piece, self._prepare(piece, stream), stream)
+        stream.seconds += time.perf_counter() - began
+        return stream.last_decision()
+
+    def consume(
+        self,
+        source: Any,
+        *,
+        progress: bool | Observer = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        every: float = 10.0,
+    ) -> Self:
+        """Decide about every feature of a source.
+
+        Parameters
+        ----------
+        source : anything that `as_source` takes
+            Features in order of arrival; further calls continue the stream.
+        progress : bool or callable, default=False
+            Show a live line, or call with a `Progress` after each block.
+        checkpoint : str, path or Checkpoint, optional
+            Folder in which the run is saved, now and then and at Ctrl-C, so that
+            `featstream.resume` can go on from there. If it holds this very run,
+            unfinished, that is gone on with. Later calls use the same folder.
+        every : float, default=10.0
+            Seconds between checkpoints.
+        """
+        self._started()
+        saving = as_checkpoint(checkpoint, every, source)
+        source = as_source(source)
+        with (
+            observed(progress, type(self).__name__) as observe,
+            recording(self, source, saving) as recorder,
+            blas_threads(1),  # blocks are spread over threads, not products
+        ):
+            stream = self._stream
+            position = 0 if recorder is None else recorder.position
+            n_features = source.n_features
+            if n_features is not None:
+                n_features += stream.n_seen - position
+            blocks = source.blocks(position)
+            if stream.measure is None:
+                blocks = self._look_ahead(blocks, stream)
+            n_threads = count_threads(getattr(self, "n_jobs", None))
+            pieces = in_stream(blocks, stream)
+            began = time.perf_counter()
+            for piece, decide in prepared_ahead(
+                pieces, lambda piece: (piece, self._prepare(piece, stream)), n_threads
+            ):
+                self._take(piece, decide, stream)
+                stream.seconds += time.perf_counter() - began
+                if observe is not None:
+                    n_kept = self._kept()[0].size
+                    observe(Progress(stream.n_seen, n_features, n_kept))
+                if recorder is not None:
+                    recorder.after_block()
+                began = time.perf_counter()
+        return self
+
+    def save(self, path: str | PathLike[str] | None = None) -> Self:
+        """Save the state in a run folder, for `featstream.resume`.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            The folder; by default that of the run the selector is in. Not needed
+            after `consume` with a checkpoint, only after single updates.
+        """
+        self._started()
+        save_once(self, path)
+        return self
+
+    def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
+        """Decide about the features of a block, and keep their names."""
+        if piece.names is not None:
+            stream.names.refuse_taken(piece.start, piece.names)
+        decide()
+        if piece.names is not None:
+            stream.names.add(piece.start, piece.names)
+            if stream.trace.level != "full":
+                self._forget_names(stream, piece)

@@ -1,0 +1,121 @@
+"""Several sources as one stream: features that come in several files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, MissingFileError, printable
+from featstream.protocols import Block, Source
+from featstream.sources.features import open_features
+from featstream.sources.files import Dataset, PathLike
+
+__all__ = ["ChainedSource", "open_folder"]
+
+
+class ChainedSource:
+    """The columns of some sources, one source after the other.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        They must have the same samples, in the same order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream.sources import ArraySource, ChainedSource
+    >>> both = ChainedSource([ArraySource(np.eye(3)), ArraySource(np.ones((3, 2)))])
+    >>> both.n_features, [block.start for block in both.blocks()]
+    (5, [0, 3])
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = tuple(sources)
+        lengths = {s.n_samples for s in self.sources if s.n_samples is not None}
+        if not self.sources or len(lengths) > 1:
+            raise DataError(
+                "Sources that follow each other need the same number of samples. "
+                f"Got {sorted(lengths)}."
+            )
+        self.n_samples: int | None = lengths.pop() if lengths else None
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of columns of all; None if one of them does not know."""
+        total = 0
+        for source in self.sources:
+            if source.n_features is None:
+                return None
+            total += source.n_features
+        return total
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+        offset = 0
+        for source in self.sources:
+            n_features = source.n_features
+            if n_features is None or start < offset + n_features:
+                for block in source.blocks(max(0, start - offset)):
+                    yield replace(block, start=offset + block.start)
+                    n_features = block.start + block.n_columns
+            offset += n_features or 0
+
+    def __repr__(self) -> str:
+        return f"ChainedSource({len(self.sources)} sources)"
+
+
+def open_folder(path: PathLike, target: str | None = None) -> Dataset:
+    """Open the files in a folder as one data set.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A folder of files, or column stores, that `open_dataset` opens. They follow
+        each other in the order of their names, compared as text: ``part-2`` comes
+        after ``part-10``. Hidden files are passed over.
+    target : str, default=None
+        The column of tables that is the target, besides ``y``, ``target``,
+        ``class`` and ``label``; a last column of another name is a feature.
+
+    Returns
+    -------
+    Dataset
+        The features of all files. The target is that of the files that have one;
+        they must agree.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, numpy as np
+    >>> from featstream.sources import open_folder
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.savez(folder / "part-01.npz", X=np.eye(3), y=[0, 1, 1])
+    >>> np.save(folder / "part-02.npy", np.ones((3, 2)))
+    >>> data = open_folder(folder)
+    >>> data.source.n_features, data.y
+    (5, array([0, 1, 1]))
+    """
+    files = sorted(p for p in Path(path).iterdir() if not p.name.startswith("."))
+    if not files:
+        raise MissingFileError(
+            f"There is no file in {printable(path, limit=400)}. It is a folder that "
+            "is empty."
+        )
+    names = () if target is None else (target,)
+    parts = [(file, open_features(file, names)) for file in files]
+    y: NDArray[Any] | None = None
+    for file, part in parts:
+        if part.y is None:
+            continue
+        if y is not None and not np.array_equal(y, part.y):
+            raise DataError(
+                f"{file} has another target than the files before it. The files of a "
+                "folder need the same samples, in the same order."
+            )
+        y = part.y
+    return Dataset(ChainedSource([part.source for _, part in parts]), y)

@@ -1,0 +1,56 @@
+"""A run that is killed: a child process that checkpoints after every block."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+
+import numpy as np
+
+from featstream import SAOLA
+from featstream.checkpoint import is_run
+from featstream.sources import ArraySource
+
+
+class Killer:
+    """Runs children on one data set, and kills them at random moments."""
+
+    def __init__(self, X, y, seed=0, n_columns=8):
+        self.X, self.y, self.n_columns = X, y, n_columns
+        self.rng = np.random.default_rng(seed)
+        self.context = multiprocessing.get_context("fork")
+
+    def source(self):
+        width = self.n_columns * self.X.itemsize * self.X.shape[0]
+        return ArraySource(self.X, block_bytes=width)
+
+    def select(self, folder):
+        selector = SAOLA(measure="su").start(self.y)
+        return selector.consume(self.source(), checkpoint=folder, every=0)
+
+    def kill_one(self, folder, longest):
+        """Whether a child was killed, and not done before.
+
+        The wait begins when there is a checkpoint of this child's own.
+        """
+        before = self.generation(folder)
+        child = self.context.Process(target=self._child, args=(folder,))
+        child.start()
+        deadline = time.monotonic() + 60
+        while self.generation(folder) == before and child.is_alive():
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(float(self.rng.uniform(0, longest)))
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        assert is_run(folder)
+        return child.exitcode == -signal.SIGKILL
+
+    def generation(self, folder):
+        return max([p.name for p in folder.glob("state-*.npz")], default=None)
+
+    def _child(self, folder):
+        self.select(folder)
+        os._exit(0)

@@ -1,0 +1,228 @@
+"""Kills, damage and full disks: the old state or the new one, never neither."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import checks
+import featstream
+from crash_runs import Killer
+from featstream import SAOLA, checkpoint
+from featstream.checkpoint import RunFolder
+from featstream.datasets import make_stream
+from featstream.errors import RunError
+
+fork_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@pytest.fixture(scope="module")
+def small():
+    return make_stream(n_samples=24, n_features=40, n_informative=4, seed=5)
+
+
+@pytest.fixture
+def run(tmp_path, small):
+    """A finished run of two generations."""
+    folder = tmp_path / "run"
+    SAOLA(measure="su").start(small.y).consume(small.X[:, :20], checkpoint=folder)
+    featstream.resume(folder).consume(small.X[:, 20:])
+    return folder
+
+
+def kill_until(n_kills, tmp_path, longest):
+    stream = make_stream(n_samples=60, n_features=800, seed=1)
+    killer = Killer(stream.X, stream.y)
+    expected = checks.outcome(SAOLA(measure="su").fit(stream.X, stream.y))
+    n_killed = n_writing = 0
+    folder = tmp_path / "run-0"
+    for attempt in range(20 * n_kills):
+        if killer.kill_one(folder, longest):
+            n_killed += 1
+            n_writing += any(folder.glob(".*.part"))
+            featstream.resume(folder)
+        if n_killed == n_kills or attempt % 5 == 4:
+            assert checks.outcome(killer.select(folder)) == expected
+            assert not any(folder.glob(".*.part"))
+            folder = tmp_path / f"run-{attempt + 1}"
+        if n_killed == n_kills:
+            return n_writing
+    raise AssertionError(f"only {n_killed} kills landed")
+
+
+@fork_only
+def test_five_kills_change_nothing(tmp_path):
+    kill_until(5, tmp_path, longest=0.3)
+
+
+@fork_only
+@pytest.mark.slow
+def test_a_hundred_kills_change_nothing(tmp_path):
+    n_writing = kill_until(100, tmp_path, longest=0.5)
+    assert n_writing >= 10  # some must land inside a write
+
+
+def outcomes_of_damage(folder, name, contents):
+    """What resume makes of a file with other contents: states, or clean errors."""
+    found = set()
+    original = (folder / name).read_bytes()
+    for content in contents:
+        (folder / name).write_bytes(content)
+        try:
+            found.add(featstream.resume(folder).n_seen_)
+        except RunError:
+            found.add("error")
+    (folder / name).write_bytes(original)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:.*generation before")
+@pytest.mark.parametrize(
+    "step", [13, pytest.param(1, marks=pytest.mark.slow, id="every length")]
+)
+def test_truncations_give_the_generation_before(run, step):
+    newest = max(run.glob("state-*.npz")).name
+    for name in (newest, "run.json"):
+        content = (run / name).read_bytes()
+        cuts = [content[:length] for length in range(0, len(content), step)]
+        assert outcomes_of_damage(run, name, [*cuts, content[:-1]]) == {20}
+    assert featstream.resume(run).n_seen_ == 40
+
+
+def flipped(content, bit):
+    damaged = bytearray(content)
+    damaged[bit // 8] ^= 1 << (bit % 8)
+    return bytes(damaged)
+
+
+@pytest.mark.filterwarnings("ignore:.*generation before")
+@pytest.mark.parametrize(
+    "n_flips", [300, pytest.param(None, marks=pytest.mark.slow, id="every bit")]
+)
+def test_bit_flips_give_the_generation_before(run, n_flips):
+    rng = np.random.default_rng(0)
+    newest = max(run.glob("state-*.npz")).name
+    for name in (newest, "run.json"):
+        content = (run / name).read_bytes()
+        n_bits = 8 * len(content)
+        places = rng.choice(n_bits, n_flips or n_bits, replace=False)
+        flips = (flipped(content, int(place)) for place in places)
+        found = outcomes_of_damage(run, name, flips)
+        # 1e-05 is 1E-05, and two last digits may spell the same number.
+        harmless = {40} if name == "run.json" else set()
+        assert found - harmless == {20}
+
+
+def test_a_damaged_generation_is_told_and_left_behind(run, small):
+    newest = max(run.glob("state-*.npz"))
+    newest.write_bytes(b"nothing")
+    with pytest.warns(UserWarning, match="from the generation before"):
+        resumed = featstream.resume(run)
+    with pytest.warns(UserWarning, match="from the generation before"):
+        resumed.consume(small.X[:, 20:])
+    expected = SAOLA(measure="su").fit(small.X, small.y)
+    assert checks.outcome(featstream.resume(run)) == checks.outcome(expected)
+
+
+def test_two_damaged_generations_are_an_error(run):
+    for path in run.glob("state-*.npz"):
+        path.write_bytes(b"nothing")
+    with pytest.raises(RunError, match="The generation before cannot either"):
+        featstream.resume(run)
+
+
+def test_a_later_version_is_not_damage(run):
+    facts = json.loads((run / "run.json").read_text())
+    del facts["sha256"]
+    (run / "run.json").write_bytes(checkpoint._seal({**facts, "version": 2}))
+    with pytest.raises(RunError, match="install a newer one"):
+        featstream.resume(run)
+
+
+def test_what_is_no_run_is_said(tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no run"):
+        featstream.resume(tmp_path / "nowhere")
+    with pytest.raises(RunError, match="not the folder of a run"):
+        featstream.resume(tmp_path)
+
+
+@pytest.mark.parametrize("n_bytes", [0, 100, 2000])
+def test_a_full_disk_leaves_the_old_state(run, small, monkeypatch, n_bytes):
+    """A stand-in: the file system takes some bytes, and no more."""
+    real = checkpoint.write_arrays
+    before = checks.outcome(featstream.resume(run))
+    resumed = featstream.resume(run)
+
+    def full(file, arrays):
+        real(file, arrays)
+        if file.tell() > n_bytes:
+            file.truncate(n_bytes)
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "write_arrays", full)
+    with pytest.raises(OSError, match="the checkpoint before is whole") as caught:
+        resumed.consume(small.X)
+    assert caught.value.errno == errno.ENOSPC
+    assert "state-" in caught.value.filename
+    monkeypatch.undo()
+    assert checks.outcome(featstream.resume(run)) == before
+    assert not list(run.glob(".*"))
+    assert not (run / "lock").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full or a tmpfs")
+def test_a_read_only_folder_is_an_os_error(run, small):
+    if os.geteuid() == 0:
+        pytest.skip("root writes anywhere")
+    run.chmod(0o500)
+    try:
+        with pytest.raises(OSError, match="ermission"):
+            featstream.resume(run).consume(small.X)
+    finally:
+        run.chmod(0o700)
+
+
+def test_two_writers_are_one_too_many(run, small):
+    with (
+        RunFolder(run).locked(),
+        pytest.raises(RunError, match=f"is being written by process {os.getpid()}"),
+    ):
+        featstream.resume(run).consume(small.X)
+    featstream.resume(run).consume(small.X)
+
+
+def test_a_lock_of_a_dead_process_is_taken_over(run, small):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    owner = {"pid": dead.pid, "host": socket.gethostname(), "since": "1"}
+    (run / "lock").write_text(json.dumps(owner))
+    featstream.resume(run).consume(small.X)
+    (run / "lock").write_text(json.dumps({**owner, "pid": os.getpid()}))
+    featstream.resume(run).consume(small.X)
+    (run / "lock").write_text("")
+    featstream.resume(run).consume(small.X)
+    (run / "lock").write_text(json.dumps({**owner, "host": "elsewhere"}))
+    with pytest.raises(RunError, match="on 'elsewhere'"):
+        featstream.resume(run).consume(small.X)
+
+
+def test_a_moved_run_goes_on(run, tmp_path, small):
+    shutil.move(run, tmp_path / "moved")
+    assert featstream.resume(tmp_path / "moved").n_seen_ == 40
+
+
+def test_what_cannot_be_saved_is_said(tmp_path, small):
+    class Odd(SAOLA):
+        def _state_arrays(self):
+            return {"what": np.array(["text"], dtype=object)}
+
+    with pytest.raises(RunError, match="its type is object"):
+        Odd(measure="su").start(small.y).consume(small.X, checkpoint=tmp_path)

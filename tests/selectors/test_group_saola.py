@@ -1,0 +1,674 @@
+"""Group-SAOLA against Algorithm 2 as printed, and against the authors' library."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
+
+import reference
+import strategies
+from featstream import (
+    SAOLA,
+    Fate,
+    FisherZ,
+    GroupSAOLA,
+    MutualInformation,
+    SymmetricalUncertainty,
+    as_source,
+    random_groups,
+)
+from featstream.kernels import pools
+from featstream.kernels.storage import overlap
+from featstream.sources import ArraySource, SparseSource
+from featstream.sources.columns import BLOCK_BYTES
+from shared import load, shared
+
+DISCRETE = {
+    "su": (SymmetricalUncertainty, reference.symmetrical_uncertainty),
+    "mi": (MutualInformation, reference.mutual_information),
+}
+
+
+def in_order(labels):
+    """Lists of positions, groups in order of first appearance."""
+    found = list(dict.fromkeys(labels.tolist()))
+    return found, [np.flatnonzero(labels == label).tolist() for label in found]
+
+
+def outcome(selector):
+    """All that must not depend on how the data came."""
+    result = selector.result_
+    return (
+        selector.selected_.tolist(),
+        selector.scores_.tolist(),
+        selector.selected_groups_.tolist(),
+        result.groups.fates.tolist(),
+        result.trace.records.tolist(),
+    )
+
+
+def group_fate(fates, group):
+    """The fate of a group, from those of its features."""
+    found = {fates[f][0] for f in group}
+    for fate in ("kept", "displaced", "redundant"):
+        if fate in found:
+            return fate
+    return "irrelevant"
+
+
+def assert_equals(selector, labels, kept, fates, relevance):
+    found, groups = in_order(labels)
+    expected = [f for left in kept.values() for f in left]
+    assert selector.selected_.tolist() == expected
+    assert selector.scores_.tolist() == [relevance[i] for i in expected]
+    assert selector.selected_groups_.tolist() == [found[m] for m in kept]
+    assert np.flatnonzero(selector.support_).tolist() == sorted(expected)
+    assert selector.group_of_.tolist() == labels.tolist()
+    result = selector.result_
+    order = [f for group in groups for f in group]
+    for arrival, f in enumerate(order):
+        fate, witness = fates[f]
+        assert str(result.trace.fate(arrival)) == fate
+        assert result.trace.witness(arrival) == (
+            None if witness is None else order.index(witness)
+        )
+    for label, group in zip(found, groups, strict=True):
+        assert str(result.groups.fate(label)) == group_fate(fates, group)
+
+
+def discrete_case(X, y, name, threshold):
+    measure, score = DISCRETE[name]
+    table = reference.nlogn(len(y))
+    columns = X.T.tolist()
+    relevance = [score(c, y.tolist(), table) for c in columns]
+
+    def pair(i, j):
+        return score(columns[i], columns[j], table)
+
+    return measure(threshold=threshold), relevance, pair
+
+
+discrete_cases = given(
+    data=strategies.grouped(strategies.discrete_data()),
+    rule=strategies.group_rules(),
+    name=st.sampled_from(["su", "mi"]),
+    threshold=st.sampled_from([0.0, 0.05]),
+    is_sparse=st.booleans(),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@discrete_cases
+def test_discrete_equals_the_printed_algorithm(data, rule, name, threshold, is_sparse):
+    X, y, labels = data
+    measure, relevance, pair = discrete_case(X, y, name, threshold)
+    options = dict(rule)
+    kept, fates = reference.group_saola(
+        in_order(labels)[1],
+        relevance,
+        pair,
+        lambda f: f > threshold,
+        comparison=options.pop("overlap"),
+        **options,
+    )
+    selector = GroupSAOLA(measure=measure, **rule)
+    selector.fit(sparse.csc_array(X) if is_sparse else X, y, groups=labels)
+    assert_equals(selector, labels, kept, fates, relevance)
+
+
+@settings(max_examples=200, deadline=None)
+@discrete_cases
+def test_the_librarys_reading_has_ghosts(data, rule, name, threshold, is_sparse):
+    X, y, labels = data
+    measure, relevance, pair = discrete_case(X, y, name, threshold)
+    found, groups = in_order(labels)
+    kept = reference.group_saola_of_the_library(
+        groups, relevance, pair, lambda f: f > threshold, bound=rule["bound"]
+    )
+    selector = GroupSAOLA(measure=measure, reading="library", bound=rule["bound"])
+    selector.fit(sparse.csc_array(X) if is_sparse else X, y, groups=labels)
+    assert selector.selected_.tolist() == [f for left in kept.values() for f in left]
+    assert selector.selected_groups_.tolist() == [found[m] for m in kept]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    data=strategies.grouped(strategies.continuous_data()),
+    rule=strategies.group_rules(),
+)
+def test_continuous_decides_as_printed_on_its_own_scores(data, rule):
+    X, y, labels = data
+    bound = FisherZ(alpha=0.05).bind(y)
+    (block,) = as_source(X).blocks()
+    encoded = bound.encode(block)
+    relevance = bound.relevance(encoded).tolist()
+    columns, _ = bound.columns(encoded, np.arange(X.shape[1]))
+    scratch = bound.scratch(is_sparse=False)
+
+    def pair(i, j):
+        return overlap(columns, i, columns, j, scratch)
+
+    options = dict(rule)
+    kept, fates = reference.group_saola(
+        in_order(labels)[1],
+        relevance,
+        pair,
+        lambda f: f >= bound.critical,
+        comparison=options.pop("overlap"),
+        **options,
+    )
+    selector = GroupSAOLA(measure=FisherZ(alpha=0.05), **rule)
+    assert_equals(selector.fit(X, y, groups=labels), labels, kept, fates, relevance)
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=strategies.discrete_data(), rule=strategies.group_rules())
+def test_groups_of_one_feature_are_saola(data, rule):
+    """With every option: selection, scores and the whole trace."""
+    X, y = data
+    alone = SAOLA(measure="su", **rule).fit(X, y)
+    grouped = GroupSAOLA(measure="su", **rule).fit(X, y)
+    assert grouped.selected_.tolist() == alone.selected_.tolist()
+    assert grouped.scores_.tolist() == alone.scores_.tolist()
+    assert grouped.result_.trace.records.tolist() == (
+        alone.result_.trace.records.tolist()
+    )
+    assert grouped.selected_groups_.tolist() == list(alone.result_.names)
+
+
+@settings(max_examples=50, deadline=None)
+@given(data=strategies.discrete_data(), rule=strategies.group_rules())
+def test_one_group_of_all_features_selects_as_saola(data, rule):
+    X, y = data
+    alone = SAOLA(measure="su", **rule).fit(X, y)
+    whole = GroupSAOLA(measure="su", **rule).fit(X, y, groups=np.zeros(X.shape[1], int))
+    assert whole.selected_.tolist() == alone.selected_.tolist()
+
+
+def test_irrelevant_features_of_a_relevant_group_are_dropped():
+    """The print leaves them in play: `docs/fidelity.md` says why we do not."""
+    relevance, groups = [0.9, 0.1, 0.05], [[0, 1, 2]]
+    pairs = {(0, 1): 0.2, (0, 2): 0.0, (1, 2): 0.0}
+
+    def pair(i, j):
+        return pairs[min(i, j), max(i, j)]
+
+    for irrelevant, expected in (("drop", [0]), ("stay", [0, 2])):
+        kept, _ = reference.group_saola(
+            groups, relevance, pair, lambda f: f > 0.5, irrelevant=irrelevant
+        )
+        assert kept == {0: expected}
+
+
+# Contracts --------------------------------------------------------------------
+
+READINGS = [{"reading": "printed"}, {"reading": "library"}]
+
+
+def check_fit_equals_a_loop_over_groups(selector, X, y, labels):
+    whole = clone(selector).fit(X, y, groups=labels)
+    online = clone(selector).start(y)
+    found, groups = in_order(labels)
+    for label, group in zip(found, groups, strict=True):
+        decision = online.update_group(X[:, group], group=label)
+        assert decision.group == label
+        assert len(decision.features) == len(group)
+    order = np.concatenate(groups)
+    assert order[online.selected_].tolist() == whole.selected_.tolist()
+    assert outcome(online)[1:] == outcome(whole)[1:]
+
+
+def check_blocks_and_threads_change_nothing(selector, X, y, labels):
+    expected = outcome(clone(selector).fit(X, y, groups=labels))
+    column = X.itemsize * X.shape[0]
+    for width in (1, 2, 3, 7):
+        source = ArraySource(X, block_bytes=column * width)
+        for n_jobs in (None, 3):
+            stream = clone(selector).set_params(n_jobs=n_jobs).start(y)
+            assert outcome(stream.consume(source, groups=labels)) == expected
+
+
+def check_every_storage_agrees(selector, X, y, labels):
+    expected = outcome(clone(selector).fit(X, y, groups=labels))
+    names = [f"f{i}" for i in range(X.shape[1])]
+    for form in (
+        np.asfortranarray(X),
+        sparse.csr_array(X),
+        pd.DataFrame(X, columns=names),
+        pd.DataFrame(X),
+        pl.DataFrame(X, schema=names),
+        pl.LazyFrame(X, schema=names),
+    ):
+        assert outcome(clone(selector).fit(form, y, groups=labels)) == expected
+
+
+def check_every_form_of_groups_agrees(selector, X, y, labels):
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    fitted = clone(selector).fit(frame, y, groups=labels)
+    expected = outcome(fitted)
+    group_of = dict(zip(frame.columns, labels.tolist(), strict=True))
+    for groups in (labels.tolist(), pd.Series(labels), group_of):
+        assert outcome(clone(selector).fit(frame, y, groups=groups)) == expected
+    listed = clone(selector).fit(frame, y, groups=in_order(labels)[1])
+    assert outcome(listed)[:2] == expected[:2]
+    assert outcome(listed)[3:] == expected[3:]
+    text = clone(selector).fit(frame, y, groups=[f"g{label}" for label in labels])
+    assert text.selected_groups_.tolist() == [f"g{label}" for label in expected[2]]
+
+
+def check_scattered_equals_gathered(selector, X, y, labels):
+    scattered = clone(selector).fit(X, y, groups=labels)
+    order = np.argsort([in_order(labels)[0].index(v) for v in labels], kind="stable")
+    gathered = clone(selector).fit(X[:, order], y, groups=labels[order])
+    assert order[gathered.selected_].tolist() == scattered.selected_.tolist()
+    assert outcome(gathered)[1:] == outcome(scattered)[1:]
+
+
+def check_prefix_does_not_depend_on_what_follows(selector, X, y, labels):
+    order = np.argsort(labels, kind="stable")
+    X, labels = X[:, order], labels[order]
+    cut = int(np.searchsorted(labels, labels[len(labels) // 2]))
+    stream = clone(selector).start(y)
+    if cut:
+        stream.consume(X[:, :cut], groups=labels[:cut])
+        first = clone(selector).fit(X[:, :cut], y, groups=labels[:cut])
+        assert outcome(stream) == outcome(first)
+    stream.consume(sparse.csc_array(X[:, cut:]), groups=labels[cut:])
+    assert outcome(stream) == outcome(clone(selector).fit(X, y, groups=labels))
+
+
+def check_trace_agrees_with_selection(selector, X, y, labels):
+    fitted = clone(selector).fit(X, y, groups=labels)
+    result = fitted.result_
+    _, sizes = result.trace.sizes()
+    assert (sizes[-1] if sizes.size else 0) == len(fitted.selected_)
+    assert result.groups.n_kept.sum() == len(fitted.selected_)
+    assert result.groups.n_features.sum() == X.shape[1]
+    assert sum(result.groups.counts().values()) == len(np.unique(labels))
+    assert result.groups.counts()["kept"] == fitted.selected_groups_.size
+    for level in ("kept", None):
+        part = clone(selector).set_params(trace=level).fit(X, y, groups=labels)
+        assert outcome(part)[:4] == outcome(fitted)[:4]
+
+
+def check_row_order_changes_nothing(selector, X, y, labels):
+    order = np.random.default_rng(0).permutation(len(y))
+    shuffled = clone(selector).fit(X[order], y[order], groups=labels)
+    assert outcome(shuffled) == outcome(clone(selector).fit(X, y, groups=labels))
+
+
+def check_input_is_never_modified(selector, X, y, labels):
+    before, labels_before = X.copy(), labels.copy()
+    clone(selector).fit(X, y, groups=labels)
+    assert np.array_equal(X, before)
+    assert np.array_equal(labels, labels_before)
+
+
+CHECKS = [
+    check_fit_equals_a_loop_over_groups,
+    check_blocks_and_threads_change_nothing,
+    check_every_storage_agrees,
+    check_every_form_of_groups_agrees,
+    check_scattered_equals_gathered,
+    check_prefix_does_not_depend_on_what_follows,
+    check_trace_agrees_with_selection,
+    check_row_order_changes_nothing,
+    check_input_is_never_modified,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__[6:])
+@settings(max_examples=20, deadline=None)
+@given(
+    data=strategies.grouped(strategies.discrete_data()),
+    options=st.one_of(strategies.group_rules(), st.sampled_from(READINGS)),
+)
+def test_contracts_hold_for_discrete_data(check, data, options):
+    check(GroupSAOLA(measure="su", **options), *data)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__[6:])
+@settings(max_examples=10, deadline=None)
+@given(
+    data=strategies.grouped(strategies.continuous_data()),
+    options=st.one_of(strategies.group_rules(), st.sampled_from(READINGS)),
+)
+def test_contracts_hold_for_continuous_data(check, data, options):
+    X, y, labels = data
+    # Sums of whole numbers are exact, whatever the storage and the order of rows.
+    check(GroupSAOLA(measure=FisherZ(alpha=0.1), **options), np.round(4 * X), y, labels)
+
+
+@pytest.mark.parametrize("reading", ["printed", "library"])
+def test_it_is_a_scikit_learn_estimator(reading):
+    check_estimator(GroupSAOLA(reading=reading))
+
+
+# Decisions and explanations ---------------------------------------------------
+
+Y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+WEAK = np.array([0, 0, 0, 1, 1, 1, 1, 0])
+WEAKER = np.array([0, 0, 1, 1, 1, 1, 1, 0])
+NOISE = np.array([0, 1, 0, 1, 0, 1, 0, 1])
+
+
+def test_a_decision_tells_the_fate_of_group_and_features():
+    selector = GroupSAOLA(measure="su").start(Y)
+    first = selector.update_group(
+        np.c_[WEAK, NOISE, WEAKER], group="a", names=["weak", "noise", "weaker"]
+    )
+    assert (first.fate, first.displaced, first.displaced_groups) == (Fate.KEPT, (), ())
+    weak, noise, weaker = first.features
+    assert weak.is_kept
+    assert (noise.fate, noise.relevance, noise.witness) == (Fate.IRRELEVANT, 0.0, None)
+    assert (weaker.fate, weaker.witness) == (Fate.REDUNDANT, "weak")
+    assert weaker.overlap >= weaker.relevance
+    second = selector.update_group(NOISE[:, None], group="b")
+    assert (second.fate, second.features[0].name) == (Fate.IRRELEVANT, "x3")
+    third = selector.update_group({"again": WEAKER}.items(), group="c")
+    assert third.fate is Fate.REDUNDANT
+    assert third.features[0].witness == "weak"
+    fourth = selector.update_group(pd.DataFrame({"class": Y, "copy": WEAK}), group="d")
+    assert fourth.displaced == ("weak",)
+    assert fourth.displaced_groups == ("a",)
+    assert fourth.features[0].displaced == ("weak",)
+    assert (fourth.features[1].fate, fourth.features[1].witness) == (
+        Fate.REDUNDANT,
+        "class",
+    )
+    assert selector.selected_groups_.tolist() == ["d"]
+    assert selector.group_of_.tolist() == ["a", "a", "a", "b", "c", "d", "d"]
+    explain = selector.explain
+    assert explain("class") == "'class' of group 'd' is kept: its relevance is 1."
+    assert "below that of 'weak' of group 'a'" in explain("weaker")
+    assert "'weak' of group 'a' was displaced by 'class' of group 'd'" in explain(
+        "weak"
+    )
+    assert explain(group="a").startswith("Group 'a' was displaced")
+    assert explain("b").startswith("Group 'b' is irrelevant: none of its 1 feature")
+    assert "is redundant" in explain(group="c")
+    assert explain(group="d") == "Group 'd' is kept, with 1 of its 2 features."
+
+
+@pytest.mark.parametrize("trace", ["full", "kept", None])
+def test_a_decision_names_features_that_the_trace_forgets(trace):
+    selector = GroupSAOLA(measure="su", trace=trace).start(Y)
+    decision = selector.update_group(
+        np.c_[WEAKER, WEAK], group="a", names=["weaker", "weak"]
+    )
+    assert [f.name for f in decision.features] == ["weaker", "weak"]
+    assert decision.features[0].witness == "weak"
+    assert selector.result_.names == ("weak",)
+
+
+def test_a_feature_without_a_name_is_called_by_its_position():
+    X = np.c_[NOISE, Y, NOISE, WEAK]
+    selector = GroupSAOLA(measure="su").fit(X, Y, groups=["b", "a", "b", "a"])
+    assert selector.selected_.tolist() == [1]
+    assert selector.result_.names == ("x1",)
+    assert selector.get_feature_names_out().tolist() == ["x1"]
+    assert selector.explain("x1") == selector.explain(1)
+    assert selector.explain(3).startswith("'x3' of group 'a' is redundant")
+    assert np.array_equal(selector.transform(X), Y[:, None])
+
+
+def test_names_of_a_stored_source_are_in_its_order(tmp_path):
+    X = np.c_[NOISE, Y, WEAK]
+    source = ArraySource(X, ["noise", "class", "weak"])
+    selector = GroupSAOLA(measure="su").fit(source, Y, groups=[0, 1, 0])
+    assert selector.feature_names_in_.tolist() == ["noise", "class", "weak"]
+    assert selector.get_feature_names_out().tolist() == ["class"]
+
+
+def test_a_result_has_a_frame_of_groups():
+    X = np.c_[NOISE, Y, NOISE, WEAK]
+    result = GroupSAOLA(measure="su").fit(X, Y, groups=["b", "a", "b", "a"]).result_
+    frame = result.groups_frame("polars")
+    assert frame.rows() == [("b", 2, 0, "irrelevant", None), ("a", 2, 1, "kept", 1.0)]
+    assert result.to_frame("polars").rows() == [("x1", 1, 1.0, "a")]
+    plain = json.loads(json.dumps(result.to_dict()))
+    assert plain["selected_groups"] == result.selected_groups == ["a"]
+    assert plain["selected"][0]["group"] == "a"
+    assert plain["n_groups"] == 2
+    assert "1 of 4 features in 1 of 2 groups" in repr(result)
+
+
+def test_groups_may_come_by_the_names_of_an_endless_source():
+    features = [("a1", WEAK), ("a2", WEAKER), ("b1", Y), ("b2", NOISE)]
+    selector = GroupSAOLA(measure="su").start(Y)
+    selector.consume(
+        iter(features), groups={"a1": "a", "a2": "a", "b1": "b", "b2": "b"}
+    )
+    assert selector.selected_groups_.tolist() == ["b"]
+    assert selector.result_.groups.n_features.tolist() == [2, 2]
+
+
+def test_any_hashable_is_a_label():
+    selector = GroupSAOLA(measure="su").start(Y)
+    for label in (("chr1", 3), 7, "seven", 7.5):
+        assert selector.update_group(Y[:, None], group=label).is_kept
+    assert selector.selected_groups_.tolist() == [("chr1", 3), 7, "seven", 7.5]
+    assert selector.group_of_.dtype == object
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("pruning", ["interleaved", "deferred"])
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+@pytest.mark.parametrize("measure", ["su", FisherZ(alpha=0.5)], ids=["su", "fisher-z"])
+def test_an_index_of_sparse_columns_changes_nothing(
+    measure, ties, pruning, monkeypatch
+):
+    monkeypatch.setattr(pools, "_LONG_WALK", 0)
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 300)
+    X = (rng.random((300, 3000)) < rng.uniform(0.005, 0.05, 3000)).astype(np.int64)
+    X[:, ::7] &= y[:, None]
+    X *= rng.integers(1, 3, (300, 3000))
+    groups = rng.integers(0, 300, 3000)
+    selector = GroupSAOLA(measure=measure, ties=ties, pruning=pruning)
+    plain = clone(selector).fit(X, y, groups=groups)
+    indexed = clone(selector).start(y)
+    for block_columns in (3000, 100):
+        source = SparseSource(sparse.csc_array(X), block_columns=block_columns)
+        indexed.fit(source, y, groups=groups)
+        assert outcome(indexed)[2:4] == outcome(plain)[2:4]
+        assert indexed.selected_.tolist() == plain.selected_.tolist()
+    assert indexed._state._kept.lookup.head.size > 0
+
+
+@pytest.mark.jit_only
+def test_gathering_costs_memory_for_the_group_alone():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 20_000)), rng.integers(0, 2, 200)
+    selector = GroupSAOLA(measure=FisherZ(alpha=1e-4))
+    groups = np.arange(20_000) % 20
+    source = ArraySource(X, block_bytes=2**18)
+    selector.fit(source, y, groups=groups)  # compiles
+    tracemalloc.start()
+    selector.fit(source, y, groups=groups)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A few groups, and the blocks in which they are read.
+    assert peak < X.nbytes / 20 * 4 + 2 * BLOCK_BYTES
+
+
+def test_progress_counts_features():
+    seen = []
+    selector = GroupSAOLA(measure="su").start(Y)
+    selector.consume(np.c_[WEAK, Y], groups=["a", "b"], progress=seen.append)
+    assert dataclasses.astuple(seen[-1]) == (2, 2, 1)
+
+
+# What goes wrong --------------------------------------------------------------
+
+
+def test_a_bad_group_changes_nothing():
+    selector = GroupSAOLA(measure="su").start(Y)
+    selector.update_group(np.c_[WEAK, NOISE], group="a")
+    before = outcome(selector)
+    for bad, group, message in (
+        (np.full((8, 1), np.nan), "b", "missing"),
+        (Y[:, None], "a", "already arrived"),
+        (Y[:4, None], "b", "has 4 values"),
+        (np.empty((8, 0)), "b", "has no features"),
+        (Y[:, None], None, "needs a label"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            selector.update_group(bad, group=group)
+        assert outcome(selector) == before
+    assert selector.update_group(Y[:, None], group="b").displaced_groups == ("a",)
+
+
+def test_a_gathered_stream_that_fails_is_over():
+    X = np.c_[Y, NOISE, WEAK].astype(float)
+    X[0, 1] = np.nan
+    source = ArraySource(X, block_bytes=1)
+    selector = GroupSAOLA(measure="su").start(Y)
+    with pytest.raises(ValueError, match="missing"):
+        selector.consume(source, groups=["a", "b", "a"])
+    with pytest.raises(AttributeError, match="Call start"):
+        _ = selector.selected_
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([[0, 1], [1, 2]], "Feature 1 is in the groups 0 and 1. Groups must not over"),
+        ([[0], [2]], "Feature 1 is in no group"),
+        ([[0, 1], [2, 3]], "position 3 for 3 features"),
+        ([[0, 1, 2], []], "Group 1 of `groups` has no features"),
+        ([[0, 1], ["x2"]], "not a list of positions"),
+        (["a", None, "b"], "Feature 1 is in no group"),
+        ([1.0, np.nan, 2.0], "Feature 1 is in no group"),
+        (["a", "b"], "2 labels for 3 features"),
+        (np.zeros((3, 1)), "one dimension"),
+        ("abc", "Got str"),
+        ({"x0": "a", "x2": "b"}, "Feature 'x1' is in no group"),
+        ({"x0": "a", "x1": ["a", "b"], "x2": "b"}, "must not overlap"),
+    ],
+)
+def test_groups_that_cannot_be_say_so(groups, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        GroupSAOLA(measure="su").fit(np.c_[Y, WEAK, NOISE], Y, groups=groups)
+
+
+def test_scattered_groups_need_a_source_that_can_be_gathered():
+    features = [("a1", WEAK), ("b1", Y), ("a2", WEAKER)]
+    group_of = {"a1": "a", "b1": "b", "a2": "a"}
+    selector = GroupSAOLA(measure="su").start(Y)
+    with pytest.raises(ValueError, match="'a' has already arrived"):
+        selector.consume(iter(features), groups=group_of)
+    selector = GroupSAOLA(measure="su").start(Y)
+    with pytest.raises(ValueError, match="IteratorSource can only be read in order"):
+        selector.consume(iter(features), groups=["a", "b", "a"])
+    with pytest.raises(ValueError, match="but the source has 3"):
+        selector.consume(iter(features), groups=["a", "a", "b", "b"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reading": "loud"}, "must be 'printed' or 'library'"),
+        ({"reading": "library", "ties": "drop"}, "decided by reading='library'"),
+        ({"pruning": "never"}, "`pruning` of GroupSAOLA"),
+    ],
+)
+def test_parameters_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        GroupSAOLA(measure="su", **options).start(Y)
+    selector = GroupSAOLA(measure="su").start(Y)
+    with pytest.raises(ValueError, match="a feature or a group"):
+        selector.explain()
+    with pytest.raises(ValueError, match="No group 'a'"):
+        selector.explain(group="a")
+
+
+# The authors' library ---------------------------------------------------------
+
+
+def golden_runs():
+    path = shared("golden", "lofs_golden.json")
+    cases = json.loads(path.read_text())["cases"]
+    for name, case in cases.items():
+        for run in case["runs"]:
+            if run["algorithm"].startswith("group_saola"):
+                yield name, case, run
+
+
+def as_the_library_sees(case, run):
+    """Data with the library's peculiarities: columns that sum to 0 are empty."""
+    with np.load(shared("golden", case["file"]), allow_pickle=False) as arrays:
+        X, y = arrays["X"].astype(float), arrays["y"].astype(float)
+        perm = arrays["perm"]
+    X[:, X.sum(axis=0) == 0] = 0
+    params = run["params"]
+    if run["algorithm"].endswith("_mi"):
+        X, y = np.floor(X), np.floor(y)
+        measure = SymmetricalUncertainty(threshold=params["delta"])
+    else:
+        measure = FisherZ(alpha=params["alpha"], target="numeric")
+    order = perm if params["order"] == "perm" else np.arange(X.shape[1])
+    width = X.shape[1] // params["n_groups"]
+    cuts = np.arange(1, params["n_groups"]) * width
+    return X, y, measure, np.split(order, cuts)
+
+
+def differs_from_the_library(case, run):
+    X, y, measure, groups = as_the_library_sees(case, run)
+    selector = GroupSAOLA(measure=measure, reading="library").fit(X, y, groups=groups)
+    expected = run["selected"], run["n_groups_selected"]
+    return (selector.selected_.tolist(), selector.selected_groups_.size) != expected
+
+
+@pytest.mark.jit_only
+def test_the_librarys_reading_selects_what_the_library_selects():
+    """All 165 runs but one, in which two features differ by rounding alone."""
+    runs = [r for r in golden_runs() if r[0] != "real_dorothea"]
+    assert len(runs) == 165
+    differing = [r for r in runs if differs_from_the_library(*r[1:])]
+    assert [(name, run["algorithm"]) for name, _, run in differing] == [
+        ("bin_ties_80x60", "group_saola_z")
+    ]
+    _, case, run = differing[0]
+    assert run["tie_sensitive"]
+    X, y, *_ = as_the_library_sees(case, run)
+    ours, theirs = (abs(np.corrcoef(X[:, f], y)[0, 1]) for f in (15, 17))
+    assert abs(ours - theirs) < 1e-15
+
+
+@pytest.mark.slow
+def test_the_librarys_reading_selects_what_the_library_selects_from_dorothea():
+    (run,) = (r for r in golden_runs() if r[0] == "real_dorothea")
+    assert not differs_from_the_library(*run[1:])
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize(
+    ("name", "measure", "features", "groups"),
+    [
+        ("madelon", FisherZ(alpha=0.01), 2, 2),
+        ("dexter", FisherZ(alpha=0.01), 21, 19),
+        ("hiva_train", SymmetricalUncertainty(), 5, 5),
+    ],
+)
+def test_the_librarys_reading_gives_the_papers_numbers(name, measure, features, groups):
+    """Table 23 (`tb17`): means over ten divisions into 100 random groups."""
+    data = load(shared("data", f"{name}.npz"))
+    X, y = (data.get(f"{part}_train", data.get(part)) for part in ("X", "y"))
+    found = []
+    for seed in range(10):
+        selector = GroupSAOLA(measure=measure, reading="library")
+        selector.fit(X, y, groups=random_groups(X.shape[1], 100, seed))
+        found.append((selector.selected_.size, selector.selected_groups_.size))
+    assert np.abs(np.mean(found, axis=0) - (features, groups)).max() < 1

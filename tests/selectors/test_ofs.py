@@ -1,0 +1,137 @@
+"""OFS against Algorithm 2, by hand, and on known answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import reference_rivals as reference
+from featstream import OFS
+
+
+def study(n=4000, d=100, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.where(X[:, [3, 40, 77]] @ [1.0, -1.5, 1.2] > 0, 1, -1)
+    return X, y
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_kept=st.integers(1, 6),
+    step=st.sampled_from([0.2, 0.5]),
+    regularization=st.sampled_from([0.01, 0.5]),
+    is_sparse=st.booleans(),
+)
+def test_equals_algorithm_2(seed, n_kept, step, regularization, is_sparse):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 8)) * (rng.random((40, 8)) < 0.5)
+    y = np.where(rng.random(40) < 0.5, 1, -1)
+    y[:2] = [1, -1]
+    expected, mistakes = reference.ofs(X, y, n_kept, step, regularization)
+    selector = OFS(n_kept, step_size=step, regularization=regularization)
+    selector.fit(sparse.csr_array(X) if is_sparse else X, y)
+    np.testing.assert_allclose(selector.coef_[0], expected, atol=1e-12)
+    assert selector.selected_.tolist() == np.flatnonzero(expected).tolist()
+    assert selector.n_mistakes_ == mistakes
+    assert selector.n_seen_ == 40
+
+
+def test_two_samples_by_hand():
+    """Step 0.5, no shrinking to speak of, one weight kept."""
+    selector = OFS(1, step_size=0.5, regularization=1e-12)
+    X, y = np.array([[1.0, 2.0, 0.0], [3.0, 0.0, 1.0]]), np.array([1, 0])
+    selector.partial_fit(X[:1], y[:1], classes=[0, 1])
+    # w = 0.5 (1, 2, 0), of which the second is the largest.
+    np.testing.assert_allclose(selector.coef_, [[0.0, 1.0, 0.0]])
+    selector.partial_fit(X[1:], y[1:])
+    # The margin is 0: w = (0, 1, 0) - 0.5 (3, 0, 1) = (-1.5, 1, -0.5).
+    np.testing.assert_allclose(selector.coef_, [[-1.5, 0.0, 0.0]])
+    assert selector.n_mistakes_ == 2
+
+
+def test_partial_fit_goes_on_where_fit_stopped():
+    X, y = study(500)
+    whole = OFS(3).fit(X, y)
+    parts = OFS(3)
+    for begin in range(0, 500, 70):
+        parts.partial_fit(X[begin : begin + 70], y[begin : begin + 70], classes=[-1, 1])
+    assert np.array_equal(parts.coef_, whole.coef_)
+    assert np.array_equal(whole.fit(X, y).coef_, parts.coef_)
+
+
+def test_a_study_with_a_known_answer():
+    X, y = study(20_000)
+    selector = OFS(3, step_size=0.05).fit(X, y)
+    assert selector.selected_.tolist() == [3, 40, 77]
+    # Ten values of each sample are seen, and steps are multiplied by as much as 50.
+    partly = OFS(10, information="partial", step_size=0.003, random_state=0)
+    assert {3, 40, 77} <= set(partly.fit(X, y).selected_)
+
+
+def test_mistakes_become_rarer():
+    X, y = study(15_000)
+    for selector in (
+        OFS(5, step_size=0.05),
+        OFS(10, information="partial", step_size=0.003, random_state=1),
+    ):
+        rates, before = [], 0
+        for begin in range(0, 15_000, 5000):
+            rows = slice(begin, begin + 5000)
+            selector.partial_fit(X[rows], y[rows])
+            rates.append((selector.n_mistakes_ - before) / 5000)
+            before = selector.n_mistakes_
+        assert rates[2] < rates[0]
+        assert rates[2] < 0.25
+
+
+def test_partial_information_is_repeatable():
+    X, y = study(300)
+    selector = OFS(2, information="partial", exploration=0.5, random_state=0)
+    first = selector.fit(X, y).coef_
+    assert np.count_nonzero(first) == 2
+    assert np.array_equal(selector.fit(X, y).coef_, first)
+
+
+def test_three_classes_share_their_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 40))
+    y = np.argmax(X[:, [5, 11, 29]], axis=1)
+    selector = OFS(8, step_size=0.1).fit(X, np.array(["a", "b", "c"])[y])
+    assert {5, 11, 29} <= set(selector.selected_)
+    assert selector.coef_.shape == (3, 40)
+    assert selector.n_mistakes_ / selector.n_seen_ < 0.4
+
+
+def test_sparse_rows_are_not_made_dense():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((300, 1_000_000), density=1e-5, format="csr", rng=rng)
+    y = rng.integers(0, 2, 300)
+    selector = OFS(20).fit(X, y)
+    assert 0 < selector.selected_.size <= 20
+    assert selector.transform(X).shape == (300, selector.selected_.size)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_features": 0}, "`n_features` of OFS must be an integer of at least 1"),
+        ({"step_size": 0}, "`step_size` of OFS must be a positive number"),
+        ({"step_size": 5, "regularization": 1}, "must be below 1"),
+        ({"information": "some"}, "'full' or 'partial'"),
+        ({"information": "partial", "exploration": 2}, r"in \(0, 1\]"),
+    ],
+)
+def test_a_bad_parameter_is_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        OFS(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_class_that_comes_late_is_an_error():
+    selector = OFS().partial_fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="class 2 was not among the first rows"):
+        selector.partial_fit([[2.0]], [2])

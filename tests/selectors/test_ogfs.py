@@ -1,0 +1,148 @@
+"""OGFS by hand, on a known answer, and the contracts of a stream selector."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import sparse
+
+import checks
+import strategies
+from featstream import OGFS, Fate
+
+# The lasso converges to a tolerance: neither the order of rows nor storage may
+# change a selection, but the last bit of a score they may.
+EXACT = [
+    check
+    for check in checks.STREAM_CHECKS
+    if check is not checks.check_row_permutation_changes_nothing
+    # What the lasso gives no weight alone it may use beside others.
+    and check is not checks.check_irrelevant_features_change_nothing
+]
+
+
+@pytest.mark.parametrize("check", EXACT, ids=lambda c: c.__name__[6:])
+@settings(max_examples=10)
+@given(data=strategies.continuous_data())
+def test_contracts_hold_for_groups_of_one(check, data):
+    X, y = data
+    check(OGFS(group_size=1, penalty=0.15), np.round(4 * X), y)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_block_size_changes_nothing,
+        checks.check_every_storage_agrees,
+        checks.check_trace_replays_to_selection,
+        checks.check_input_is_never_modified,
+    ],
+    ids=lambda c: c.__name__[6:],
+)
+@settings(max_examples=10)
+@given(data=strategies.continuous_data())
+def test_contracts_hold_for_groups(check, data):
+    X, y = data
+    check(OGFS(group_size=3, penalty=0.15), np.round(4 * X), y)
+
+
+def test_the_spectral_score_by_hand():
+    """Classes (0, 0, 1, 1), a feature (0, 2, 2, 4): means 1 and 3 around 2.
+
+    Between the classes it varies by 1, within them by 1: the score is 1.
+    """
+    selector = OGFS(penalty=0.01).start([0, 0, 1, 1])
+    decision = selector.update_group(np.array([[0.0], [2.0], [2.0], [4.0]]), "a")
+    assert decision.is_kept
+    assert decision.features[0].relevance == pytest.approx(1.0)
+
+
+def test_the_two_criteria_inside_a_group_by_hand():
+    """Scores 1, 1, 3 and 0.5, all of the same total variance of 2."""
+    between = np.array([1.0, 1.0, 1.5, 2 / 3])
+    within = 2.0 - between
+    # The first raises the score from 0 to 1; the second leaves it at 1 and is as
+    # good as the mean; the third raises it; the fourth lowers it.
+    strict = OGFS(criterion="t-test")
+    assert strict._choose(between, within, between / within).tolist() == [0, 2]
+    # It differs from the mean of 1 and 3, though.
+    loose = OGFS(criterion="difference")
+    assert loose._choose(between, within, between / within).tolist() == [0, 2, 3]
+
+
+def test_a_feature_may_stand_out_without_raising_the_score_by_much():
+    """Scores 1, 1.2 and 1.1 taken: the mean is 1.1, its error 0.1 / sqrt(3) = 0.058.
+
+    A score of 1.3 is t = 3.46 above it, where 2.92 is significant at 5% with two
+    degrees of freedom; 1.26 is t = 2.77, and is not.
+    """
+    scores, taken = np.array([1.0, 1.2, 1.1, 1.3, 1.26]), [0, 1, 2]
+    selector = OGFS(criterion="t-test", significance=0.05)
+    assert selector._stands_out(scores, 3, taken)
+    assert not selector._stands_out(scores, 4, taken)
+
+
+def test_only_informative_groups_are_selected_from():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 100))
+    y = X[:, 31] - X[:, 37] + X[:, 82] > 0
+    selector = OGFS(group_size=10, penalty=0.15).fit(X, y)
+    assert selector.selected_.tolist() == [31, 37, 82]
+    assert selector.selected_groups_ == [3, 8]
+    assert OGFS(penalty=0.15).fit(sparse.csc_array(X), y).selected_groups_ == [3, 8]
+
+
+def test_a_better_group_displaces_features_of_an_earlier_one():
+    rng = np.random.default_rng(1)
+    cause = rng.normal(size=400)
+    y = (cause > 0).astype(int)
+    poor = cause[:, None] + 1.5 * rng.normal(size=(400, 3))
+    selector = OGFS(penalty=0.3).start(y)
+    first = selector.update_group(poor, group="poor", names=["a", "b", "c"])
+    assert first.is_kept
+    second = selector.update_group(cause[:, None], group="good", names=["cause"])
+    assert second.is_kept
+    assert set(second.displaced) == {d.name for d in first.features if d.is_kept}
+    assert second.displaced_groups == ("poor",)
+    assert selector.selected_groups_ == ["good"]
+    name = second.displaced[0]
+    assert "the lasso gave it no weight" in selector.explain(name)
+
+
+def test_groups_may_be_given_by_label():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 9))
+    y = X[:, 4] > 0
+    labels = ["red"] * 2 + ["green"] * 5 + ["blue"] * 2
+    selector = OGFS(penalty=0.2).fit(X, y, groups=labels)
+    assert selector.selected_groups_ == ["green"]
+    with pytest.raises(ValueError, match="2 labels and there are 9 features"):
+        OGFS().fit(X, y, groups=["red", "green"])
+    with pytest.raises(ValueError, match="'red' has come before"):
+        OGFS().fit(X, y, groups=["red", *["green"] * 7, "red"])
+
+
+def test_one_feature_alone_is_a_group():
+    y = np.repeat([0, 1], 10)
+    selector = OGFS().start(y)
+    assert selector.update(y, name="class").is_kept
+    assert selector.update(np.ones(20)).fate is Fate.IRRELEVANT
+    assert selector.selected_groups_ == [0]
+
+
+def test_three_classes_share_their_features():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 300)
+    X = rng.normal(size=(300, 30))
+    X[:, 13] += 3 * (y == 0)
+    X[:, 17] += 3 * (y == 2)
+    selector = OGFS(penalty=0.3).fit(X, np.array(list("zxy"))[y])
+    assert selector.selected_.tolist() == [13, 17]
+
+
+def test_a_bad_parameter_is_named():
+    with pytest.raises(ValueError, match="`group_size` of OGFS must be an integer"):
+        OGFS(group_size=0).start([0, 1])
+    with pytest.raises(ValueError, match="`penalty` of OGFS must be a positive number"):
+        OGFS(penalty=0).start([0, 1])
