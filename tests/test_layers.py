@@ -49,10 +49,6 @@ OPTIONAL = {
 UNSAFE_MODULES = {"pickle", "dill", "cloudpickle", "shelve", "marshal", "joblib"}
 UNSAFE_CALLS = {"eval", "exec", "compile", "__import__"}
 MAX_LINES = 400
-TOO_LONG = {
-    "kernels/storage.py": "to be divided",
-    "kernels/tables.py": "to be divided",
-}
 
 
 def parse(path):
@@ -156,17 +152,7 @@ def test_importing_the_package_imports_nothing_heavy(module):
     assert run.stdout.strip() == ""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(
-            path,
-            id=name,
-            marks=pytest.mark.xfail(reason=TOO_LONG[name]) if name in TOO_LONG else (),
-        )
-        for path, name in zip(FILES, NAMES, strict=True)
-    ],
-)
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_no_file_is_long(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
 

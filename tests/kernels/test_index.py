@@ -1,0 +1,120 @@
+"""What saves work, made to work on small data, where every decision is checked.
+
+Shortcuts are taken where they pay, which small data never see. Here they are
+taken always. The index decides in a kernel whether it pays, so it is forced
+where kernels are plain Python (``make test-nojit``); compiled, it is tested on
+larger data in ``tests/selectors/test_shortcuts.py``.
+"""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import strategies
+from featstream import SAOLA, FisherZ
+from featstream.kernels import ceilings, pools, storage
+from featstream.sources import ArraySource, SparseSource
+from strategies import examples, generators
+
+
+class PlainScan(SAOLA):
+    _uses_index = False
+
+
+def history(selector):
+    return selector.scores_.tolist(), selector.result_.trace.records.tolist()
+
+
+@st.composite
+def rare_data(draw):
+    """Sparse columns of few entries: many kept, many that share no row."""
+    rng, p, n = draw(generators(40, 40))
+    n, p = n + 6, p + 5
+    y = rng.integers(0, rng.integers(2, 4), n)
+    y[:2] = [0, 1]
+    is_stored = rng.random((n, p)) < rng.choice([0.05, 0.1, 0.3, 0.9], p)
+    helped = rng.random(p) < 0.5
+    is_stored[:, helped] &= (y[:, None] == 1) | (rng.random((n, 1)) < 0.2)
+    X = is_stored * rng.integers(1, rng.integers(2, 5), (n, p))
+    copied = rng.random(p) < 0.3
+    X[:, copied] = X[:, rng.integers(0, p, copied.sum())]
+    return X, y
+
+
+@pytest.mark.skipif(
+    not numba.config.DISABLE_JIT, reason="a compiled kernel decides; make test-nojit"
+)
+@pytest.mark.parametrize("measure", ["su", "mi", FisherZ(alpha=0.9)], ids=str)
+@examples(300)
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@given(data=rare_data(), rule=strategies.rules(), width=st.sampled_from([1, 4, 9]))
+def test_the_index_changes_nothing_even_where_it_does_not_pay(
+    measure, data, rule, width
+):
+    X, y = data
+    stored = sparse.csc_array(X)
+    plain = PlainScan(measure=measure, **rule).fit(stored, y)
+    selector = SAOLA(measure=measure, **rule).start(y)
+    with (
+        mock.patch.object(pools, "_LONG_WALK", -1),
+        mock.patch.object(storage, "index_pays", return_value=True),
+    ):
+        selector.consume(SparseSource(stored, block_columns=width))
+    assert history(selector) == history(plain)
+
+
+@examples(60)
+@given(
+    data=strategies.continuous_data(max_features=40),
+    rule=strategies.rules(),
+    width=st.sampled_from([1, 3, 8]),
+    alpha=st.sampled_from([0.1, 0.9]),
+)
+def test_ceilings_change_nothing_even_where_they_do_not_pay(data, rule, width, alpha):
+    X, y = data
+    measure = FisherZ(alpha=alpha)
+    plain = SAOLA(measure=measure, **rule).start(y)
+    selector = SAOLA(measure=measure, **rule).start(y)
+    with mock.patch.object(ceilings, "_FEW", 10**9):
+        plain.consume(X)
+    with mock.patch.object(ceilings, "_FEW", 0):
+        selector.consume(ArraySource(X, block_bytes=width * X.itemsize * len(y)))
+    assert history(selector) == history(plain)
+
+
+@examples(40)
+@given(data=strategies.awkward_data(max_features=30), rule=strategies.rules())
+def test_ceilings_hold_for_awkward_numbers(data, rule):
+    X, y = data
+    measure = FisherZ(alpha=0.9)
+    plain = SAOLA(measure=measure, **rule).start(y)
+    selector = SAOLA(measure=measure, **rule).start(y)
+    with mock.patch.object(ceilings, "_FEW", 10**9):
+        plain.consume(X)
+    with mock.patch.object(ceilings, "_FEW", 0):
+        selector.consume(ArraySource(X, block_bytes=4 * X.itemsize * len(y)))
+    assert history(selector) == history(plain)
+
+
+def test_a_bound_is_never_below_what_it_bounds():
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 2
+    X = rng.normal(size=(90, 12)) @ rng.normal(size=(12, 12)) * 10.0 ** np.arange(12)
+    selector = SAOLA(measure=FisherZ(alpha=0.99), overlap=">", bound="max")
+    selector.start(y).consume(X)
+    bound = FisherZ().bind(y)
+    (block,) = ArraySource(X).blocks()
+    columns, which = bound.columns(bound.encode(block), np.arange(12))
+    found = ceilings.ceilings(columns, which, selector._state)
+    kept = selector._state.arrival[: selector._state.size[1]]
+    exact = np.abs(np.corrcoef(X, rowvar=False))[:, kept]
+    assert found.shape == exact.shape
+    assert (found >= exact - 1e-12).all()
+    assert (found <= exact + 1e-3).all()
