@@ -19,7 +19,7 @@ from scipy import sparse
 
 import strategies
 from featstream import SAOLA, FisherZ
-from featstream.kernels import ceilings, pools, storage
+from featstream.kernels import ceilings, pools, shortlist
 from featstream.sources import ArraySource, SparseSource
 from strategies import examples, generators
 
@@ -64,7 +64,7 @@ def test_the_index_changes_nothing_even_where_it_does_not_pay(
     selector = SAOLA(measure=measure, **rule).start(y)
     with (
         mock.patch.object(pools, "_LONG_WALK", -1),
-        mock.patch.object(storage, "index_pays", return_value=True),
+        mock.patch.object(shortlist, "index_pays", return_value=True),
     ):
         selector.consume(SparseSource(stored, block_columns=width))
     assert history(selector) == history(plain)
