@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, MissingFileError, printable
 from featstream.protocols import Block, Source
+from featstream.sources.archives import PathLike
 from featstream.sources.features import open_features
-from featstream.sources.files import Dataset, PathLike
+from featstream.sources.files import Dataset
 
 __all__ = ["ChainedSource", "open_folder"]
 

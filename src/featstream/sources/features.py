@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from featstream.sources.archives import PathLike
 from featstream.sources.files import (
     READERS,
     TARGET_NAMES,
     Dataset,
-    PathLike,
     open_dataset,
     open_svmlight,
     open_table,

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from featstream.errors import (
-    DataError,
-    DataTypeError,
-    MissingExtraError,
-    MissingFileError,
-    ParameterError,
-    printable,
-)
+from featstream.errors import DataError, MissingExtraError, ParameterError, printable
 from featstream.protocols import Source
+from featstream.sources.archives import (
+    PathLike,
+    existing,
+    load_numpy,
+    read_sparse,
+    reading,
+)
 from featstream.sources.frames import FrameSource
 from featstream.sources.memory import ArraySource, SparseSource
 from featstream.sources.store import open_store
@@ -39,20 +34,7 @@ __all__ = [
     "open_table",
 ]
 
-PathLike: TypeAlias = "str | os.PathLike[str]"
-
 TARGET_NAMES = ("y", "target", "class", "label")
-
-UNREADABLE = (
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    OSError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What the readers of other libraries raise on a file that is not well formed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +97,7 @@ def open_dataset(path: PathLike, target: str | None = None) -> Dataset:
         from featstream.sources.chain import open_folder
 
         return open_folder(path, target)
-    path = _existing(path)
+    path = existing(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] in ([".gz"], [".xz"], [".bz2"]):
         suffixes.pop()
@@ -153,14 +135,14 @@ def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
     ...     open_npy(file.name).source
     ArraySource(3 samples × 3 features, int8)
     """
-    path = _existing(path)
-    with _reading(path):
-        source = ArraySource(_load(path, b"\x93NUMPY", mmap_mode="r"))
+    path = existing(path)
+    with reading(path):
+        source = ArraySource(load_numpy(path, b"\x93NUMPY", mmap_mode="r"))
     if target is None:
         return Dataset(source)
-    target = _existing(target)
-    with _reading(target):
-        return Dataset(source, _load(target, b"\x93NUMPY"))
+    target = existing(target)
+    with reading(target):
+        return Dataset(source, load_numpy(target, b"\x93NUMPY"))
 
 
 def open_npz(path: PathLike, target: str | None = None) -> Dataset:
@@ -194,8 +176,8 @@ def open_npz(path: PathLike, target: str | None = None) -> Dataset:
     ...     open_npz(file.name).source
     SparseSource(3 samples × 3 features, 3 stored float64)
     """
-    path = _existing(path)
-    with _reading(path), _load(path, b"PK") as arrays:
+    path = existing(path)
+    with reading(path), load_numpy(path, b"PK") as arrays:
         prefix = _feature_prefix(arrays)
         y_name = target or ("y_train" if prefix == "X_train" else "y")
         if target is not None and target not in arrays:
@@ -210,16 +192,8 @@ def open_npz(path: PathLike, target: str | None = None) -> Dataset:
         if prefix in arrays:
             source = ArraySource(arrays[prefix], names)
         else:
-            source = SparseSource(_read_sparse(arrays, prefix), names)
+            source = SparseSource(read_sparse(arrays, prefix), names)
     return Dataset(source, y, source.names)
-
-
-def _load(path: Path, magic: bytes, **options: Any) -> Any:
-    """Load with numpy what is certain not to be taken for a pickle."""
-    with path.open("rb") as file:
-        if not file.read(len(magic)).startswith(magic):
-            raise ValueError("its first bytes are not those of such a file")
-    return np.load(path, allow_pickle=False, **options)
 
 
 def _feature_prefix(arrays: Mapping[str, Any]) -> str:
@@ -233,26 +207,6 @@ def _feature_prefix(arrays: Mapping[str, Any]) -> str:
         "(X_data, X_indices, X_indptr, X_shape, X_format). It holds: "
         f"{', '.join(arrays) or 'nothing'}."
     )
-
-
-def _read_sparse(arrays: Mapping[str, Any], prefix: str) -> Any:
-    start = prefix and prefix + "_"
-    kind = arrays[start + "format"].item()
-    kind = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
-    shape = tuple(int(size) for size in arrays[start + "shape"])
-    data = arrays[start + "data"]
-    if kind == "coo":
-        row, col = (arrays[start + key].astype(np.int64) for key in ("row", "col"))
-        return sparse.coo_array((data, (row, col)), shape)
-    build = {"csc": sparse.csc_array, "csr": sparse.csr_array}
-    if kind not in build:
-        raise ValueError(f"its sparse format is {printable(kind)}, not csc, csr or coo")
-    # Small files may hold row numbers of 16 bits, which scipy does not take.
-    indices, indptr = arrays[start + "indices"], arrays[start + "indptr"]
-    if indices.dtype.itemsize < 4 or indices.dtype.kind == "u":
-        is_small = max(shape) <= np.iinfo(np.int32).max
-        indices = indices.astype(np.int32 if is_small else np.int64)
-    return build[kind]((data, indices, indptr), shape)
 
 
 def open_table(path: PathLike, target: str | None = None) -> Dataset:
@@ -281,9 +235,9 @@ def open_table(path: PathLike, target: str | None = None) -> Dataset:
     >>> data.names, data.y.tolist()
     (['a', 'b'], ['yes', 'no'])
     """
-    path = _existing(path)
+    path = existing(path)
     table = read_table(path)
-    with _reading(path):
+    with reading(path):
         names = table.column_names
         if target is None:
             likely = [name for name in names if name.lower() in TARGET_NAMES]
@@ -299,12 +253,12 @@ def open_table(path: PathLike, target: str | None = None) -> Dataset:
 
 def read_table(path: PathLike) -> Any:
     """The table in a CSV or parquet file, as pyarrow's."""
-    path = _existing(path)
+    path = existing(path)
     if find_spec("pyarrow") is None:
         raise MissingExtraError(
             f"Reading {path} needs pyarrow. Install it: pip install featstream[frames]"
         )
-    with _reading(path):
+    with reading(path):
         if path.suffix.lower() == ".parquet":
             import pyarrow.parquet
 
@@ -339,7 +293,7 @@ def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
     Dataset(source=SparseSource(2 samples × 3 features, 3 stored float64),
             y=array([ 1., -1.]), names=None)
     """
-    path = _existing(path)
+    path = existing(path)
     if target is not None:
         raise ParameterError(
             f"An svmlight file holds its own target. Got target={target!r} for {path}."
@@ -366,33 +320,6 @@ READERS: dict[str, Callable[[PathLike, str | None], Dataset]] = {
     ".parquet": open_table,
     **dict.fromkeys((".svm", ".svmlight", ".libsvm", ".txt"), open_svmlight),
 }
-
-
-def _existing(path: PathLike) -> Path:
-    path = Path(path)
-    if not path.exists() or (path.is_dir() and path.suffix != ".cols"):
-        hint = "It is a folder." if path.is_dir() else "Check the path."
-        raise MissingFileError(
-            f"There is no file {printable(path, limit=400)} "
-            f"(working folder: {Path.cwd()}). {hint}"
-        )
-    return path
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Say which file it was that could not be read."""
-    try:
-        yield
-    except (DataError, DataTypeError) as error:
-        raise type(error)(f"{path}: {error}") from error
-    except PermissionError:
-        raise
-    except UNREADABLE as error:
-        raise DataError(
-            f"{path} cannot be read as {path.suffix}: {str(error).rstrip('.')}. "
-            "It may be truncated, or not what its name says."
-        ) from error
 
 
 def _shortened(names: list[str], most: int = 20) -> str:
