@@ -120,3 +120,39 @@ class FailingClassifier(KNeighborsClassifier):
 
     def predict(self, X):
         raise RuntimeError("not today")
+
+
+class Hungry(FirstFeatures):
+    """Needs memory, and gives it back."""
+
+    def __init__(self, megabytes, n_features=2, folder=None, seconds=0.0):
+        super().__init__(n_features, folder, seconds)
+        self.megabytes = megabytes
+
+    def fit(self, X, y):
+        np.ones(self.megabytes << 17).sum()
+        return super().fit(X, y)
+
+
+class Compiling(FirstFeatures):
+    """Compiles a kernel that nobody has cached."""
+
+    def fit(self, X, y):
+        import numba
+
+        @numba.njit
+        def kernel(a):
+            return np.sort(a.ravel())[::-1].cumsum() + np.linalg.norm(a)
+
+        began = time.perf_counter()
+        kernel(np.ones((3, 3)))
+        assert time.perf_counter() - began > 0.5
+        return super().fit(X, y)
+
+
+class Unhurried(KNeighborsClassifier):
+    """Takes its time."""
+
+    def fit(self, X, y):
+        time.sleep(0.5)
+        return super().fit(X, y)

@@ -28,7 +28,7 @@ from featstream.evaluation.measuring import measured
 from featstream.evaluation.metrics import evaluate
 from featstream.evaluation.splits import Split
 from featstream.evaluation.tasks import Rows, map_rows
-from featstream.protocols import IntArray
+from featstream.protocols import FloatArray, IntArray
 
 __all__ = ["Job", "Say", "reason_of", "work"]
 
@@ -274,13 +274,16 @@ def fit_and_score(
     return plain | note
 
 
-def take(X: Any, rows: IntArray, columns: Any) -> NDArray[Any]:
-    """Some rows of some columns as a dense array."""
+def take(X: Any, rows: IntArray, columns: Any) -> FloatArray:
+    """Some rows of some columns, for a classifier.
+
+    Always as float64: scikit-learn's nearest neighbours break ties otherwise for
+    integers, and the storage of a data set must not decide.
+    """
     columns = np.asarray(columns, np.int64)
     if hasattr(X, "toarray"):
-        found: NDArray[Any] = X[:, columns][rows].toarray()
-        return found
-    return np.asarray(X[np.ix_(rows, columns)])
+        return np.asarray(X[:, columns][rows].toarray(), np.float64)
+    return np.asarray(X[np.ix_(rows, columns)], np.float64)
 
 
 def seeded(estimator: Any, seed: int) -> Any:

@@ -152,7 +152,8 @@ class ScoreTable:
             lines += ["", *(f"{note}  " for note in notes)]
         return "\n".join(lines)
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """Title and table for a terminal, without the notes."""
         rows = self.cells()
         widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
         lines = [self.title]
@@ -161,7 +162,10 @@ class ScoreTable:
             shown = [first.ljust(widths[0])]
             shown += [c.rjust(w) for c, w in zip(others, widths[1:], strict=True)]
             lines.append("  ".join(shown).rstrip())
-        return "\n".join([*lines, *self.notes()])
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join([*self.lines(), *self.notes()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
