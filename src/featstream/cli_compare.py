@@ -157,10 +157,13 @@ def _compare(arguments: argparse.Namespace) -> int:
     written = [] if output is None else write_comparison(result, output)
     if arguments.json:
         print(json.dumps(_as_json(result), indent=2))
-        return 0
-    print(comparison_text(result))
-    if written:
-        print("\nwritten: " + ", ".join(str(path) for path in written))
+    else:
+        print(comparison_text(result))
+        if written:
+            print("\nwritten: " + ", ".join(str(path) for path in written))
+    if len(result.failures()) == result.n_cells:
+        print("featstream: error: nothing could be selected", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -38,7 +38,7 @@ MAJORITY = "no feature was selected; judged as the majority class"
 
 _WARM_ROWS, _WARM_COLUMNS = 100, 50
 _INNER_FOLDS = 5
-_MAX_REASON = 500
+_MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -304,9 +304,9 @@ def best_place(accuracies: list[float | None]) -> int:
 
 
 def reason_of(error: BaseException) -> str:
-    """An error in one line."""
+    """An error in one line, its first: what follows is mostly advice."""
     if isinstance(error, MemoryError):
         return "ran out of memory"
-    text = " ".join(str(error).split())
+    text = next(iter(str(error).strip().splitlines()), "")
     reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return reason if len(reason) <= _MAX_REASON else reason[: _MAX_REASON - 1] + "…"

@@ -188,8 +188,8 @@ class Comparison:
     nemenyi : Nemenyi or None
         Likewise.
     win_tie_lose : dict of (selector, rival) to WinTieLose
-        On all data sets where both have scores: by paired t-tests over the splits,
-        or by a margin of 0.01 where there is one split only.
+        On all data sets where both have scores of every split: by paired t-tests over
+        the splits, or by a margin of 0.01 where there is one split only.
     conclusion : str
         A paragraph in plain words.
     """
@@ -291,7 +291,9 @@ def duels_of(
 def duel(
     ours: FloatArray, rival: FloatArray, table: ScoreTable, alpha: float
 ) -> WinTieLose:
-    """On one data set."""
+    """On one data set; no count if either failed in some split."""
+    if np.isnan(ours).any() or np.isnan(rival).any():
+        return WinTieLose(0, 0, 0)
     if ours.size == 1:
         return win_tie_lose(ours, rival, table.best, alpha=alpha)
     return win_tie_lose(ours[None], rival[None], table.best, alpha=alpha)

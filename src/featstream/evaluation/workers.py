@@ -32,7 +32,7 @@ from featstream.evaluation.measuring import resident_bytes
 __all__ = ["Outcome", "Tagged", "run_jobs", "size_text"]
 
 _POLL_SECONDS = 0.05
-_PRELOADED = ["featstream.evaluation.workers"]
+_PRELOADED = ["featstream.evaluation.warm", "featstream.evaluation.workers"]
 
 
 class Tagged(Protocol):
