@@ -30,11 +30,12 @@ PACKAGES = [
 ]
 
 WARM_UP = 200
+LIMIT = "np.sum (memory)"
 
 # Each is run as a script with X and y loaded and the warm-up slice in `Xs`; dense
 # methods are not given sparse shapes, nor discrete ones continuous shapes.
 METHODS = {
-    "np.sum (memory)": ("any", "", "X.sum()"),
+    LIMIT: ("any", "", "X.sum()"),
     "SAOLA": (
         "any",
         "from featstream import SAOLA; s = SAOLA(measure='su' if discrete else "
@@ -169,7 +170,7 @@ def write_table(results, names):
     for method, cells in results.items():
         shown = []
         for name in names:
-            cell, limit = cells[name], results["np.sum (memory)"][name]
+            cell, limit = cells[name], results[LIMIT][name]
             is_time = isinstance(cell, float)
             shown.append(f"{cell / limit:,.1f}" if is_time else cell)
         lines.append(f"| {method} | " + " | ".join(shown) + " |")
@@ -179,28 +180,39 @@ def write_table(results, names):
 
 
 def draw(results, names):
+    """A row a shape, a mark a method, by how many passes over memory it takes."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(9, 4.2), layout="constrained")
-    markers = iter("ksov^<>DP*")
+    height = 0.55 * len(names) + 1.4
+    figure, ax = plt.subplots(figsize=(9, height), layout="constrained")
+    colours = iter(
+        ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#F0E442", "#999999", "#0072B2")
+    )
+    markers = iter("sv^DPX<")
     for method, cells in results.items():
-        points = [
-            (i, cells[name])
-            for i, name in enumerate(names)
-            if isinstance(cells[name], float)
-        ]
-        if points:
-            x, seconds = zip(*points, strict=True)
-            ours = method == "SAOLA"
-            style = {"linewidth": 2.5 if ours else 1, "markersize": 8 if ours else 6}
-            ax.plot(x, seconds, marker=next(markers), label=method, **style)
-    ax.set_yscale("log")
-    ax.set_xticks(range(len(names)), names, fontsize="small")
-    ax.set_ylabel("seconds")
-    ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+        times = [(cells[name], results[LIMIT][name], i) for i, name in enumerate(names)]
+        points = [(t / limit, -i) for t, limit, i in times if isinstance(t, float)]
+        if method == LIMIT or not points:
+            continue
+        style = {"marker": "o", "color": "#D55E00", "s": 90, "zorder": 3}
+        if method != "SAOLA":
+            style = {"marker": next(markers), "color": next(colours), "s": 45}
+        x, y = zip(*points, strict=True)
+        ax.scatter(x, y, label=method, edgecolor="0.2", linewidth=0.5, **style)
+    ax.axvline(1.0, color="0.4", linewidth=1)
+    ax.set_xscale("log")
+    ax.set_yticks([-i for i in range(len(names))], names)
+    ax.set_xlabel("time, in passes over the data (np.sum)")
+    ax.grid(axis="y", color="0.9")
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(left=False)
+    ax.legend(
+        fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5)
+    )
     figure.savefig(OUT / "peers.png", dpi=130)
 
 

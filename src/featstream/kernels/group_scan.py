@@ -72,7 +72,7 @@ def as_newcomers(left: Kept) -> Newcomers:
     """What is left of a group, as it comes to the kept features."""
     slots = np.arange(left.live.size)
     no_ceiling = np.empty((slots.size, 0), np.float32)
-    return Newcomers(left.columns, slots, left.score, left.arrival, no_ceiling)
+    return Newcomers(left.columns, slots, left.score, left.arrival, no_ceiling, 0.0)
 
 
 @lean
