@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featstream.kernels._jit import lean
-from featstream.kernels.index import RowIndex, forget_touched, keep_pace
+from featstream.kernels.index import RowIndex, forget_touched, is_full, keep_pace
 from featstream.kernels.rule import bound_of, reaches
 from featstream.kernels.shortlist import (
     make_shortlist,
@@ -21,7 +21,7 @@ from featstream.kernels.shortlist import (
 )
 from featstream.kernels.storage import copy_column, has_room, lift, overlap, settle
 
-__all__ = ["Kept", "Newcomers", "Outcome", "leave", "scan", "walk"]
+__all__ = ["Kept", "Newcomers", "Outcome", "can_take", "leave", "scan", "walk"]
 
 KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = 1, 2, 3, 4
 
@@ -162,6 +162,16 @@ def _least_relevant(kept):
 
 
 @lean
+def can_take(columns, i, kept):
+    """Whether there is room for a column in all pools of the kept ones."""
+    return (
+        kept.size[1] < kept.live.size
+        and has_room(columns, i, kept.columns, kept.used)
+        and not is_full(kept.lookup)
+    )
+
+
+@lean
 def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
     """Take the newcomers from ``begin`` on through Steps 9 to 20.
 
@@ -172,9 +182,7 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
     columns = newcomers.columns
     for k in range(begin, newcomers.column.size):
         i, arrival = newcomers.column[k], newcomers.arrival[k]
-        if kept.size[1] == kept.live.size or not has_room(
-            columns, i, kept.columns, kept.used
-        ):
+        if not can_take(columns, i, kept):
             return k
         settle(columns, i, scratch)
         slot, value, n_displaced = walk(newcomers, k, kept, rule, scratch, displaced)
