@@ -16,6 +16,7 @@ from featstream.kernels.bits import pack
 from featstream.kernels.encoding import (
     code_dense,
     code_sparse,
+    range_of_integers,
     summarise_dense,
     summarise_sparse,
 )
@@ -297,11 +298,10 @@ class BoundInformation:
     ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
         """Range of every column, whether it is whole numbers, whether some miss."""
         m = block.n_columns
-        if values.dtype.kind in "iu":
-            low, high = values.min(axis=0), values.max(axis=0)
-            everywhere, nowhere = np.ones(m, dtype=bool), np.zeros(m, dtype=bool)
-            return low.astype(float), high.astype(float), everywhere, nowhere
         low, high = np.empty(m), np.empty(m)
+        if values.dtype.kind in "iu":
+            range_of_integers(values, low, high)
+            return low, high, np.ones(m, dtype=bool), np.zeros(m, dtype=bool)
         is_whole, is_missing, is_infinite = np.empty((3, m), dtype=np.bool_)
         summarise_dense(values, low, high, is_whole, is_missing, is_infinite)
         self._refuse_bad(block, is_missing, is_infinite)
