@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.core import PlainScan
-from benchmarks.timing import alternate, binary, continuous
+from benchmarks.timing import alternate, binary, continuous, sparse_binary
 from featstream import SAOLA, FisherZ, SymmetricalUncertainty
 
 OUT = Path(__file__).parent / "out"
@@ -23,23 +23,11 @@ BINARY = SAOLA(measure=SymmetricalUncertainty(threshold=0.003))
 SPARSE = SAOLA(measure=SymmetricalUncertainty(threshold=0.001))
 
 
-def sparse_binary(n_samples, n_features, seed=0):
-    """Ten entries a column, independent of the target."""
-    rng = np.random.default_rng(seed)
-    rows = rng.integers(0, n_samples, (n_features, 10)).astype(np.int32)
-    starts = np.arange(0, rows.size + 1, 10)
-    ones = np.ones(rows.size, np.uint8)
-    X = sp.csc_array((ones, rows.ravel(), starts), shape=(n_samples, n_features))
-    X.sum_duplicates()
-    X.data[:] = 1
-    return X, rng.integers(0, 2, n_samples)
-
-
 def tokens(n_kept, seed=0):
-    """Sparse columns of which about ``n_kept`` stay: one for each set of rows.
+    """Sparse columns of which ``n_kept`` stay: one for each set of rows.
 
     Each is one of ``n_kept`` disjoint sets of rows, of one class all, with some rows
-    left out at random; the whole sets come first.
+    left out; the whole sets come first.
     """
     rng = np.random.default_rng(seed)
     per_set, n_features = 8, 40_000
@@ -48,6 +36,7 @@ def tokens(n_kept, seed=0):
     is_in = rng.random((n_features, per_set)) < 0.7
     is_in[:n_kept] = True
     is_in[:, 0] = True
+    is_in[n_kept:, 1] = False
     rows = (which[:, None] * per_set + np.arange(per_set))[is_in]
     starts = np.r_[0, np.cumsum(is_in.sum(axis=1))]
     ones = np.ones(rows.size, np.uint8)
@@ -78,7 +67,7 @@ def with_rows(sizes=(250, 500, 1000, 2000, 4000)):
     return lines
 
 
-def with_kept(sizes=(125, 250, 500, 1000, 2000)):
+def with_kept(sizes=(250, 500, 1000, 2000, 4000)):
     lines = {"plain scan": [], "SAOLA": []}
     for n_kept in sizes:
         X, y = tokens(n_kept)
@@ -110,6 +99,11 @@ def draw(panels):
         ax.plot(x, x / x[0], color="0.7", linestyle=":", label="in proportion")
         ax.set_xscale("log")
         ax.set_yscale("log")
+        ax.set_xticks(x, [f"{size:,.0f}" for size in x], minor=False)
+        ax.set_xticks([], minor=True)
+        ax.set_yticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+        ax.set_yticks([], minor=True)
+        ax.tick_params(labelsize="small")
         ax.set_xlabel(title)
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(fontsize="small", frameon=False)

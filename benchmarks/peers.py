@@ -38,8 +38,9 @@ METHODS = {
     LIMIT: ("any", "", "X.sum()"),
     "SAOLA": (
         "any",
-        "from featstream import SAOLA; s = SAOLA(measure='su' if discrete else "
-        "'fisher-z')",
+        "from featstream import SAOLA, SymmetricalUncertainty as SU\n"
+        "threshold = 0.0 if 'news20' in path else 0.001\n"
+        "s = SAOLA(measure=SU(threshold=threshold) if discrete else 'fisher-z')",
         "s.fit(X, y)",
     ),
     "f_classif": (
@@ -60,7 +61,7 @@ METHODS = {
     "fcbf": (
         "dense discrete",
         "import pandas as pd; from fcbf import fcbf",
-        "fcbf(pd.DataFrame(X), pd.Series(y), 0.0)",
+        "fcbf(pd.DataFrame(X).add_prefix('x'), pd.Series(y, name='y'), 0.0)",
     ),
     "skfeature FCBF": (
         "dense discrete",
@@ -102,7 +103,13 @@ print("seconds", time.perf_counter() - began)
 
 def shapes(folder, *, with_large):
     """Write the data sets; yields (name, path, kinds)."""
-    from benchmarks.timing import binary, continuous, shared_set
+    from benchmarks.timing import (
+        as_matrix,
+        binary,
+        continuous,
+        shared_set,
+        sparse_binary,
+    )
 
     def save(name, X, y, kinds):
         path = str(folder / f"{name}.{'npz' if sp.issparse(X) else 'npy'}")
@@ -116,20 +123,18 @@ def shapes(folder, *, with_large):
     yield save("800 x 20k binary", *binary(800, 20_000), "dense discrete")
     yield save("300 x 20k continuous", *continuous(300, 20_000), "dense continuous")
     yield save("1k x 100k continuous", *continuous(), "dense continuous")
-    rng = np.random.default_rng(0)
-    X = sp.random(10_000, 200_000, 0.001, "csc", np.uint8, rng, np.ones)
-    y = rng.integers(0, 2, 10_000)
-    yield save("10k x 200k sparse", X, y, "sparse discrete")
+    yield save("10k x 200k sparse", *sparse_binary(10_000, 200_000), "sparse discrete")
     found = shared_set("news20_bigram")
     if found is not None:
-        from benchmarks.timing import as_matrix
-
         matrix = sp.hstack([as_matrix(block) for block in found[0].blocks()])
         yield save("news20 bigrams", matrix, found[1], "sparse discrete")
     if with_large:
-        X = sp.random(20_000, 16_000_000, 1e-4, "csc", np.uint8, rng, np.ones)
-        y = rng.integers(0, 2, 20_000)
-        yield save("20k x 16M sparse", X, y, "sparse discrete")
+        from benchmarks.larger_than_memory import N_SAMPLES, GeneratedSource
+
+        y = np.random.default_rng(0).integers(0, 2, N_SAMPLES)
+        blocks = GeneratedSource(16_000_000, y).blocks()
+        matrix = sp.hstack([as_matrix(block) for block in blocks], format="csc")
+        yield save("20k x 16M sparse", matrix, y, "sparse discrete")
 
 
 def run(python, method, path, kinds, limit):
