@@ -484,7 +484,7 @@ def test_an_index_of_sparse_columns_changes_nothing(
         indexed.fit(source, y, groups=groups)
         assert outcome(indexed)[2:4] == outcome(plain)[2:4]
         assert indexed.selected_.tolist() == plain.selected_.tolist()
-    assert indexed._state._kept.lookup.head.size > 0
+    assert indexed._state.kept.lookup.head.size > 0
 
 
 @pytest.mark.jit_only

@@ -18,7 +18,8 @@ from featstream.sources import (
     SparseSource,
     as_source,
 )
-from featstream.sources.groups import batches, lay_out
+from featstream.sources.groups import lay_out
+from featstream.sources.layouts import batches
 
 
 def dense(block):

@@ -112,10 +112,10 @@ class ArraySource:
             names = None if self.names is None else self.names[first:stop]
             yield Block(self._columns(first, stop), first, names)
 
-    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
-        """Yield the columns at these positions, in this order."""
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order, from ``start`` on."""
         width = block_width(self.n_samples, self._array.itemsize, self.block_bytes)
-        for first in range(0, positions.size, width):
+        for first in range(start, positions.size, width):
             chosen = positions[first : first + width]
             names = None if self.names is None else [self.names[i] for i in chosen]
             for block in ArraySource(self._array[:, chosen], names).blocks():
@@ -217,10 +217,9 @@ class SparseSource:
             yield Block(columns, start, names)
             start = stop
 
-    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
-        """Yield the columns at these positions, in this order."""
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order, from ``start`` on."""
         entries = np.cumsum(np.diff(self._csc.indptr)[positions], dtype=np.int64)
-        start = 0
         while start < positions.size:
             before = entries[start - 1] if start else 0
             fitting = int(np.searchsorted(entries, before + MAX_ENTRIES, "right"))

@@ -138,8 +138,7 @@ class SAOLA(StreamSelector):
         return pack_kept(self._state)
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        n_samples = len(self._started().y)
-        self._state = unpack_kept(arrays, n_samples, may_index=self._uses_index)
+        self._state = unpack_kept(arrays, self._stream, may_index=self._uses_index)
 
     def _decide(self, block: Block, stream: Stream) -> None:
         self._prepare(block, stream)()
