@@ -185,8 +185,9 @@ def describe_source(source: Source, layout: Layout | None = None) -> dict[str, A
 
     ``fingerprint`` is the source's own, where it has one; ``sample`` is a checksum
     of some columns at the beginning, in the middle and at the end, the same
-    however they are stored. A source that cannot be asked twice has neither.
-    ``groups`` says how its features fall into groups, where they do.
+    however they are stored and cut into blocks. A source that cannot be asked
+    twice has neither. ``groups`` says how its features fall into groups, where they
+    do.
     """
     n_features = source.n_features
     told: dict[str, Any] = {
@@ -199,18 +200,21 @@ def describe_source(source: Source, layout: Layout | None = None) -> dict[str, A
     if n_features:
         digest = hashlib.sha256()
         for start in sorted({0, n_features // 2, max(0, n_features - _SAMPLE)}):
+            n_left = _SAMPLE
             for block in source.blocks(start):
-                _add_columns(digest, block)
-                break
+                _add_columns(digest, block, n_left)
+                n_left -= block.n_columns
+                if n_left <= 0:
+                    break
         told["sample"] = digest.hexdigest()
     if layout is not None:
         told["groups"] = layout.describe()
     return told
 
 
-def _add_columns(digest: Any, block: Block) -> None:
+def _add_columns(digest: Any, block: Block, n_most: int) -> None:
     columns = block.columns
-    for i in range(min(_SAMPLE, block.n_columns)):
+    for i in range(min(n_most, block.n_columns)):
         if isinstance(columns, SparseColumns):
             begin, end = columns.indptr[i], columns.indptr[i + 1]
             rows, values = columns.rows[begin:end], columns.values[begin:end]

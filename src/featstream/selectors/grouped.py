@@ -143,7 +143,7 @@ class GroupSelector(OnlineSelector):
         in a run; otherwise what was decided before it stands.
         """
         self._started()
-        saving = as_checkpoint(checkpoint, every, source)
+        saving = as_checkpoint(checkpoint, every, source, self._run)
         source = as_source(source)
         layout = self._lay_out(groups, source)
         steps = partial(self._steps, source, layout)

@@ -101,11 +101,18 @@ class Recorder:
 
 
 def as_checkpoint(
-    checkpoint: str | os.PathLike[str] | Checkpoint | None, every: float, source: Any
+    checkpoint: str | os.PathLike[str] | Checkpoint | None,
+    every: float,
+    source: Any,
+    link: Link | None,
 ) -> Checkpoint | None:
-    """What `consume` was told about checkpoints."""
-    if checkpoint is None or isinstance(checkpoint, Checkpoint):
+    """What `consume` was told about checkpoints; in a run, its folder is known."""
+    if isinstance(checkpoint, Checkpoint):
         return checkpoint
+    if checkpoint is None:
+        if link is None:
+            return None
+        checkpoint = link.folder.path
     data: dict[str, Any] | None = None
     if isinstance(source, str | os.PathLike):
         data = {"path": os.path.abspath(source), "target": None}
@@ -124,12 +131,9 @@ def recording(
     A selector that has seen nothing takes over what the folder holds, if that is
     the same selector on the same target and data.
     """
-    link = selector._run
     if checkpoint is None:
-        if link is None:
-            yield None
-            return
-        checkpoint = Checkpoint(link.folder.path)
+        yield None
+        return
     if not checkpoint.every >= 0:
         raise ParameterError(
             f"`every` must be a number of seconds. Got {checkpoint.every!r}."
@@ -139,7 +143,7 @@ def recording(
     if checkpoint.data is not None:
         told["data"] = dict(checkpoint.data)
     with folder.locked():
-        link = _join(selector, link, folder)
+        link = _join(selector, selector._run, folder)
         link.command = link.command or checkpoint.command
         _place(selector, link, told)
         recorder = Recorder(selector, link, checkpoint.every)

@@ -98,7 +98,7 @@ class StreamSelector(OnlineSelector):
             Seconds between checkpoints.
         """
         self._started()
-        saving = as_checkpoint(checkpoint, every, source)
+        saving = as_checkpoint(checkpoint, every, source, self._run)
         source = as_source(source)
         steps = partial(self._steps, source)
         take_in(self, source, steps, progress=progress, checkpoint=saving)
