@@ -460,7 +460,7 @@ def test_what_ofs_cannot_save_is_said(tmp_path):
         OFS().save(tmp_path)
     X, y = np.eye(4), np.array([0, 1, 0, 1])
     odd = OFS(random_state=np.random.RandomState(0)).fit(X, y)
-    with pytest.raises(RunError, match="`random_state` is .* cannot be saved"):
+    with pytest.raises(RunError, match=r"`random_state` is .* cannot be saved"):
         odd.save(tmp_path)
     one = OFS().fit(X, y).save(tmp_path)
     other = featstream.resume(tmp_path).partial_fit(X, y).save()

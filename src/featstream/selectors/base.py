@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from numbers import Integral
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
 
     measure: str | Measure
     trace: Any
+    _scores_are_relevances: ClassVar[bool] = True
 
     @abstractmethod
     def _begin(self, stream: Stream) -> None:

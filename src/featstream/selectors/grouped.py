@@ -84,7 +84,7 @@ class GroupSelector(OnlineSelector):
         return group_arrays(self._groups) | self._own_arrays()
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        own = restore_groups(self._groups, arrays, self._stream.n_seen)
+        own = restore_groups(self._groups, arrays, self._stream.trace)
         self._restore_own(own)
         found = np.bincount(
             self._groups.of(self._kept()[0]), minlength=len(self._groups)

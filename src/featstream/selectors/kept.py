@@ -95,6 +95,7 @@ def unpack_kept(arrays: Arrays, stream: Stream, *, may_index: bool = True) -> An
     _need(n_kept > 0, "their number")
     score = take_floats(arrays, "score", (n_kept,))
     pace = take_floats(arrays, "pace", (1,))
+    _need(bool(pace[0] >= 0), "their pace")
     is_moments = kind in (DenseMoments, SparseMoments)
     fields: dict[str, Any] = {}
     for name in _stored_fields(kind):

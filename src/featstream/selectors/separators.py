@@ -14,8 +14,9 @@ from featstream.kernels.osfs import KeptSet
 from featstream.kernels.partial import Correlations
 from featstream.kernels.planes import pack_plane
 from featstream.measures.conditional import BoundTest
-from featstream.protocols import IntArray
+from featstream.protocols import Fate, IntArray
 from featstream.statefile import damaged, take_array, take_floats
+from featstream.trace import Trace
 
 __all__ = ["Separators", "grow_kept_set", "pack_kept_set", "unpack_kept_set"]
 
@@ -51,22 +52,28 @@ class Separators:
         return ()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that is recorded, for `restore`."""
+        """All that is recorded, by arrival, for `restore`."""
+        order = np.argsort(self._arrivals[: self._size])
         return {
-            "separated": self._arrivals[: self._size].astype(np.int32),
-            "separators": self._sets[: self._size].astype(np.int32),
+            "separated": self._arrivals[order].astype(np.int32),
+            "separators": self._sets[order].astype(np.int32),
         }
 
-    def restore(self, arrays: Arrays, n_seen: int) -> None:
-        """Take over what `arrays` gave; `RunError` for what cannot be right."""
+    def restore(self, arrays: Arrays, trace: Trace) -> None:
+        """Take over what `arrays` gave; `RunError` for what cannot be right.
+
+        A full trace has a set for every feature that was dropped after it had
+        passed the first test, and no other trace has any.
+        """
         arrivals = take_array(arrays, "separated", np.int32)
         shape = (arrivals.size, self._sets.shape[1])
         sets = take_array(arrays, "separators", np.int32, shape)
-        if arrivals.size and (
-            np.unique(arrivals).size != arrivals.size
-            or not 0 <= arrivals.min() <= arrivals.max() < n_seen
-            or not -1 <= sets.min() <= sets.max() < n_seen
-            or sets[:, 0].min() < 0
+        expected = np.empty(0, np.int64)
+        if trace.level == "full":
+            expected = np.flatnonzero(trace.records["fate"] >= Fate.REDUNDANT)
+        if not np.array_equal(arrivals, expected) or (
+            sets.size
+            and (sets.min() < -1 or sets.max() >= trace.n_seen or sets[:, 0].min() < 0)
         ):
             raise damaged("what separates its features cannot be right")
         self.add(arrivals.astype(np.int64), sets.astype(np.int64))

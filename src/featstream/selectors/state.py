@@ -110,7 +110,8 @@ def _restore_trace(
         or (fate > OVER_LIMIT).any()
         or (witness < -1).any()
         or (witness >= n_seen).any()
-        or (witness[has_witness] < 0).any()
+        or not np.array_equal(witness >= 0, has_witness)
+        or not np.isfinite(relevance).all()
     ):
         raise damaged("its trace contradicts itself")
     records = np.empty(fate.size, trace.records.dtype)
@@ -161,13 +162,16 @@ def _order_from(arrays: Mapping[str, NDArray[Any]], facts: dict[str, Any]) -> In
 
 
 def _check_kept(selector: OnlineSelector, stream: Stream) -> None:
-    """The kept features are those that the trace calls kept."""
+    """The kept features are those that the trace calls kept, with their scores."""
     kept, scores = selector._kept()
     trace = stream.trace
-    is_good = _is_increasing(np.sort(kept), stream.n_seen) and kept.size == scores.size
+    is_good = _is_increasing(kept, stream.n_seen) and kept.size == scores.size
     if is_good and trace.level is not None:
-        marked = trace.arrivals[trace.records["fate"] == Fate.KEPT]
-        is_good = np.array_equal(np.sort(kept), marked)
+        is_kept = trace.records["fate"] == Fate.KEPT
+        is_good = np.array_equal(kept, trace.arrivals[is_kept])
+        if is_good and selector._scores_are_relevances:
+            recorded = trace.records["relevance"][is_kept]
+            is_good = np.array_equal(scores.astype(np.float32), recorded)
     if not is_good:
         raise damaged("its trace keeps other features")
 

@@ -102,6 +102,8 @@ class Grafting(StreamSelector):
     True
     """
 
+    _scores_are_relevances = False  # they are weights
+
     def __init__(
         self,
         *,

@@ -342,11 +342,13 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
         model.weights[support], model.is_in[support] = weights, True
         if self.information == "partial":
             self._rng = _random_from(arrays)
-        ends = take_array(arrays, "name_ends", np.int64)
-        if ends.size:
-            names = split_text(take_array(arrays, "names", np.uint8), ends)
-            if len(names) != d:
-                raise damaged("its names do not fit its features")
+        names = split_text(
+            take_array(arrays, "names", np.uint8),
+            take_array(arrays, "name_ends", np.int64),
+        )
+        if len(names) not in (0, d):
+            raise damaged("its names do not fit its features")
+        if names:
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def _fitted(self) -> RowModel:

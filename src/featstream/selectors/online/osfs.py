@@ -127,7 +127,7 @@ class _ConditionalSelector(StreamSelector):
         self._tally = take_array(arrays, "tally", np.int64, (4,))
         if (self._tally < 0).any():
             raise damaged("it has counted fewer tests than none")
-        self._separators.restore(arrays, stream.n_seen)
+        self._separators.restore(arrays, stream.trace)
         if stream.measure is not None:
             test = cast(BoundTest, stream.measure)
             self._state = unpack_kept_set(arrays, test)
