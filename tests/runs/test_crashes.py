@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+from fuzz.runs import KINDS, newest_state, save_run, small_data
 from sklearn.base import clone
 
 import checks
@@ -154,6 +155,22 @@ def test_bit_flips_give_the_generation_before(run, n_flips):
         # 1e-05 is 1E-05, and two last digits may spell the same number.
         harmless = {40} if name == "run.json" else set()
         assert found - harmless == {20}
+
+
+@pytest.mark.filterwarnings("ignore:.*generation before")
+@pytest.mark.jit_only
+@pytest.mark.parametrize("kind", KINDS)
+def test_bit_flips_are_found_in_every_kind_of_run(kind, tmp_path):
+    X, _ = small_data()
+    save_run(kind, tmp_path, X)
+    whole = featstream.resume(tmp_path).n_seen_
+    rng = np.random.default_rng(0)
+    before = whole if kind.startswith("OFS") else 0
+    content = newest_state(tmp_path).read_bytes()
+    flips = [flipped(content, int(p)) for p in rng.choice(8 * len(content), 60)]
+    name = newest_state(tmp_path).name
+    assert outcomes_of_damage(tmp_path, name, flips) == {before}
+    assert outcomes_of_damage(tmp_path, name, [content]) == {whole}
 
 
 def test_a_damaged_generation_is_told_and_left_behind(run, small):
