@@ -134,7 +134,8 @@ def test_sparse_columns_at_positions_are_those_columns(dtype):
 
 def test_groups_of_so_many_features_are_numbered_on():
     layout = Sized(3).placed(10, 4)
-    source = ArraySource(np.arange(14).reshape(2, 7), block_bytes=32)
+    columns = np.arange(14).reshape(7, 2).T
+    source = ArraySource(columns, block_bytes=32)
     found = list(batches(source.blocks(), layout))
     assert [list(batch.labels) for batch in found] == [[4], [5], [6]]
     later = list(batches(source.blocks(3), layout, 3))
