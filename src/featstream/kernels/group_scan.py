@@ -20,7 +20,7 @@ import numpy as np
 from featstream.kernels._jit import lean
 from featstream.kernels.rule import reaches
 from featstream.kernels.scan import Kept, Newcomers, can_take, leave, walk
-from featstream.kernels.shortlist import register
+from featstream.kernels.shortlist import empty, register
 from featstream.kernels.storage import copy_column, lift, overlap, settle
 
 __all__ = [
@@ -203,8 +203,7 @@ def _close(arriving, kept, ends, rule, is_frozen, scratch, work, outcome):
             _put(arriving.newcomers, k, kept)
             outcome.fate[feature] = KEPT
         outcome.n_added[0] += 1
-    left.size[:] = 0
-    left.used[:] = 0
+    empty(left)
     outcome.n_added[0] = -1
     return True
 

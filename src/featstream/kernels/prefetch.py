@@ -8,8 +8,6 @@ asks for the next column while it sums this one.
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
@@ -24,7 +22,7 @@ AHEAD_BYTES = 8192
 CACHE_LINE = 64
 
 
-def prefetch(array: Any, position: int) -> None:
+def prefetch(array, position):
     """Bring the cache line of ``array[position]`` near; nothing is read.
 
     The position may lie beyond the array: an address that cannot be read is
@@ -32,9 +30,9 @@ def prefetch(array: Any, position: int) -> None:
     """
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _prefetch(typing_context: Any, array: Any, position: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+@intrinsic
+def _prefetch(typing_context, array, position):
+    def generate(context, builder, signature, arguments):
         values = context.make_array(signature.args[0])(context, builder, arguments[0])
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         address = builder.bitcast(builder.gep(values.data, [arguments[1]]), byte)
@@ -50,8 +48,5 @@ def _prefetch(typing_context: Any, array: Any, position: Any) -> Any:
 
 
 @overload(prefetch, jit_options=LEAN)
-def _compile_prefetch(array: Any, position: Any) -> Any:
-    def call(array: Any, position: Any) -> None:
-        _prefetch(array, position)
-
-    return call
+def _compile_prefetch(array, position):
+    return lambda array, position: _prefetch(array, position)

@@ -149,8 +149,7 @@ class SAOLA(StreamSelector):
         return pack_kept(self._state)
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        n_samples = len(self._started().y)
-        self._state = unpack_kept(arrays, n_samples, may_index=self._uses_index)
+        self._state = unpack_kept(arrays, self._stream, may_index=self._uses_index)
         if self._state is not None:
             self._snapshot = take_snapshot(self._state)
 
@@ -200,7 +199,7 @@ class SAOLA(StreamSelector):
                 )
                 self._scan(newcomers, stream, outcome.part(here))
                 n_done += self._batch
-                n_added = np.count_nonzero(outcome.fate[here] == Fate.KEPT)
+                n_added = int(np.count_nonzero(outcome.fate[here] == Fate.KEPT))
                 self._batch = next_batch(self._batch, n_added, self._state)
             if outcome.n_events[0] or Fate.KEPT in outcome.fate:
                 self._snapshot = take_snapshot(self._state)
