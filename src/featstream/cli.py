@@ -106,7 +106,11 @@ def _add_select(commands: Any) -> None:
         "--max-features", type=int, metavar="K", help="keep at most K features"
     )
     select.add_argument(
-        "--jobs", type=int, metavar="N", help="threads (default: all cores)"
+        "--jobs",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="threads (default: all cores); the result does not depend on them",
     )
     select.add_argument(
         "-o",

@@ -155,10 +155,10 @@ def test_continuous_decides_as_printed_on_its_own_scores(data, rule):
     encoded = bound.encode(block)
     relevance = bound.relevance(encoded).tolist()
     columns, _ = bound.columns(encoded, np.arange(X.shape[1]))
-    scratch = bound.scratch(is_sparse=False)
 
     def pair(i, j):
-        return overlap(columns, i, columns, j, scratch)
+        with bound.scratch(is_sparse=False) as scratch:
+            return overlap(columns, i, columns, j, scratch)
 
     options = dict(rule)
     kept, fates = reference.group_saola(

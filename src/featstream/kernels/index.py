@@ -72,14 +72,15 @@ def empty_index(
     n_rows: int,
     n_slots: int,
     n_nodes: int,
+    n_kinds: int,
     *,
     has_values: bool,
-    largest_memo: int = 1 << 14,
+    largest_memo: int = 1 << 11,
 ) -> RowIndex:
-    """An index with room for so many slots, and entries in them."""
+    """An index with room for so many slots, entries in them, and kinds of them."""
     n_memo = 1 << int(16 * n_slots).bit_length()
     n_memo = 0 if has_values else min(n_memo, largest_memo)
-    hash_size = 1 << int(2 * n_slots).bit_length() if n_slots else 0
+    hash_size = 1 << int(2 * n_kinds).bit_length() if n_kinds else 0
     return RowIndex(
         head=np.full(n_rows, -1, np.int32),
         next=np.zeros(n_nodes, np.int32),
@@ -89,12 +90,12 @@ def empty_index(
         n_nodes=np.zeros(1, np.int64),
         is_live=np.zeros(n_slots, np.bool_),
         kind_of=np.zeros(n_slots, np.int32),
-        kind_key=np.zeros((n_slots, 2), np.int64),
-        kind_score=np.zeros(n_slots),
-        kind_head=np.full(n_slots, -1, np.int32),
-        kind_tail=np.full(n_slots, -1, np.int32),
+        kind_key=np.zeros((n_kinds, 2), np.int64),
+        kind_score=np.zeros(n_kinds),
+        kind_head=np.full(n_kinds, -1, np.int32),
+        kind_tail=np.full(n_kinds, -1, np.int32),
         kind_hash=np.full(hash_size, -1, np.int32),
-        kind_place=np.zeros(n_slots, np.int32),
+        kind_place=np.zeros(n_kinds, np.int32),
         n_kinds=np.zeros(1, np.int64),
         member_next=np.full(n_slots, -1, np.int32),
         member_previous=np.full(n_slots, -1, np.int32),
@@ -104,8 +105,8 @@ def empty_index(
         memo_matters=np.zeros(n_memo, np.bool_),
         common=np.zeros(n_slots, np.int32),
         product=np.zeros(n_slots if has_values else 0),
-        touched=np.zeros(n_slots, np.int64),
-        shortlist=np.zeros(n_slots, np.int64),
+        touched=np.zeros(n_slots, np.int32),
+        shortlist=np.zeros(n_slots, np.int32),
         extremes=np.zeros(3),
         pace=np.zeros(1),
     )
@@ -113,7 +114,14 @@ def empty_index(
 
 def no_index() -> RowIndex:
     """For storages that have none."""
-    return empty_index(0, 0, 0, has_values=False)
+    return empty_index(0, 0, 0, 0, has_values=False)
+
+
+@lean
+def is_full(index):
+    """Whether there is no room for another kind, if there is an index at all."""
+    n_kinds = index.kind_score.size
+    return n_kinds > 0 and index.n_kinds[0] == n_kinds
 
 
 @lean

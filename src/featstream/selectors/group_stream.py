@@ -157,34 +157,39 @@ class GroupStream:
         group = np.append(group, -1)
         if self.kept is None:
             self.kept = start_kept(chosen[0][0])
-        how = (
-            np.concatenate([kept_ends, ends]),
-            self._rule,
-            self._is_frozen,
-            measure.scratch(is_sparse=bool(stream.is_sparse)),
-        )
+        how = np.concatenate([kept_ends, ends]), self._rule, self._is_frozen
         begin = 0
-        for piece, arrival, (columns, column) in zip(
-            pieces, arrivals, chosen, strict=True
-        ):
-            if not self._is_frozen:
-                self.kept = fit_index(self.kept)
-            scores = piece.scores[piece.relevant]
-            no_ceiling = np.empty((scores.size, 0), np.float32)
-            newcomers = Newcomers(columns, column, scores, arrival, no_ceiling)
-            own_group = group[begin : begin + scores.size + 1]
-            begin += scores.size
-            done = 0
-            while True:
-                arriving = Arriving(left, as_newcomers(left))
-                sets, work = (arriving, self.kept), _workspace(left, self.kept)
-                done = scan_groups(
-                    newcomers, own_group, done, *sets, *how, work, outcome
-                )
-                if done == scores.size:
-                    break
-                self._make_room(left, outcome)
+        with measure.scratch(is_sparse=bool(stream.is_sparse)) as scratch:
+            for piece, arrival, (columns, column) in zip(
+                pieces, arrivals, chosen, strict=True
+            ):
+                scores = piece.scores[piece.relevant]
+                no_ceiling = np.empty((scores.size, 0), np.float32)
+                newcomers = Newcomers(columns, column, scores, arrival, no_ceiling, 0.0)
+                own_group = group[begin : begin + scores.size + 1]
+                begin += scores.size
+                self._scan_piece(newcomers, own_group, left, (*how, scratch), outcome)
         return outcome
+
+    def _scan_piece(
+        self,
+        newcomers: Newcomers,
+        group: IntArray,
+        left: Kept,
+        how: tuple[Any, ...],
+        outcome: GroupOutcome,
+    ) -> None:
+        assert self.kept is not None
+        if not self._is_frozen:
+            self.kept = fit_index(self.kept)
+        done = 0
+        while True:
+            arriving = Arriving(left, as_newcomers(left))
+            sets, work = (arriving, self.kept), _workspace(left, self.kept)
+            done = scan_groups(newcomers, group, done, *sets, *how, work, outcome)
+            if done == newcomers.column.size:
+                break
+            self._make_room(left, outcome)
 
     def _make_room(self, left: Kept, outcome: GroupOutcome) -> None:
         """Let the kept features grow by the next one of the arriving group."""
