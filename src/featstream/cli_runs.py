@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from featstream.cli_data import (
+    OPTIONS,
+    add_data_options,
+    chosen_options,
+    found_again,
+)
 
 if TYPE_CHECKING:
     from featstream.checkpoint import Checkpoint
@@ -52,11 +58,7 @@ def add_run_commands(commands: Any) -> None:
     )
     _add_run(update)
     update.add_argument("data", metavar="FILE", help="the features, as for select")
-    update.add_argument(
-        "--target",
-        metavar="NAME",
-        help="where FILE holds the target again; it must be that of the run",
-    )
+    add_data_options(update)
     update.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     update.set_defaults(run=_update)
 
@@ -76,14 +78,11 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 
 
 def run_checkpoint(
-    folder: Path, data: str, target: str | None, command: list[str]
+    folder: Path, found: dict[str, Any], command: list[str]
 ) -> Checkpoint:
     """Where a run is saved, and how its data are found again."""
     from featstream.checkpoint import Checkpoint
 
-    if target is not None and Path(target).exists():  # a file of its own
-        target = os.path.abspath(target)
-    found = {"path": os.path.abspath(data), "target": target}
     return Checkpoint(folder, data=found, command=["featstream", *command])
 
 
@@ -106,15 +105,19 @@ def _resume(arguments: argparse.Namespace) -> int:
     assert link is not None
     rest = link.unfinished
     if rest is not None:
-        found = rest.get("data")
-        found = found if isinstance(found, dict) else {}
-        path, target = arguments.data or found.get("path"), found.get("target")
-        if not isinstance(path, str) or not isinstance(target, str | None):
+        told = rest.get("data")
+        told = told if isinstance(told, dict) else {}
+        path, target = arguments.data or told.get("path"), told.get("target")
+        options = {name: told[name] for name in OPTIONS if name in told}
+        if not isinstance(path, str) or not all(
+            isinstance(value, str | None) for value in (target, *options.values())
+        ):
             raise RunError(
                 "The run does not say where its data are. Name them with --data."
             )
-        dataset = _open_like(selector, path, target)
-        saving = run_checkpoint(arguments.output, path, target, arguments.command_line)
+        dataset = _open_like(selector, path, target, options)
+        found = found_again(path, target, options)
+        saving = run_checkpoint(arguments.output, found, arguments.command_line)
         selector.consume(
             dataset.source, checkpoint=saving, progress=not arguments.quiet
         )
@@ -137,10 +140,12 @@ def _update(arguments: argparse.Namespace) -> int:
     target = arguments.target
     known = [s.get("data") for s in link.sources]
     names = [d.get("target") for d in known if isinstance(d, dict)]
-    dataset = _open_like(selector, arguments.data, target, [n for n in names if n])
-    saving = run_checkpoint(
-        arguments.output, arguments.data, target, arguments.command_line
+    options = chosen_options(arguments)
+    dataset = _open_like(
+        selector, arguments.data, target, options, [n for n in names if n]
     )
+    found = found_again(arguments.data, target, options)
+    saving = run_checkpoint(arguments.output, found, arguments.command_line)
     selector.consume(dataset.source, checkpoint=saving, progress=not arguments.quiet)
     print_result(selector.result_, as_json=arguments.json)
     return 0
@@ -150,6 +155,7 @@ def _open_like(
     selector: StreamSelector,
     path: str,
     target: str | None,
+    options: dict[str, Any],
     target_names: list[str] | None = None,
 ) -> Dataset:
     """Open data whose target, if they have one, is that of the run.
@@ -162,9 +168,9 @@ def _open_like(
     from featstream.sources import open_dataset, open_features
 
     if target_names is not None and target is None:
-        dataset = open_features(path, target_names)
+        dataset = open_features(path, target_names, **options)
     else:
-        dataset = open_dataset(path, target)
+        dataset = open_dataset(path, target, **options)
     if dataset.y is not None:
         found = {
             "n_samples": len(dataset.y),
