@@ -338,7 +338,8 @@ def describe_source(source: Source) -> dict[str, Any]:
 
     ``fingerprint`` is the source's own, where it has one; ``sample`` is a checksum
     of some columns at the beginning, in the middle and at the end, the same
-    however they are stored. A source that cannot be asked twice has neither.
+    however they are stored, or cut into blocks. A source that cannot be asked twice
+    has neither.
     """
     n_features = source.n_features
     told: dict[str, Any] = {
@@ -351,16 +352,19 @@ def describe_source(source: Source) -> dict[str, Any]:
     if n_features:
         digest = hashlib.sha256()
         for start in sorted({0, n_features // 2, max(0, n_features - _SAMPLE)}):
+            n_left = _SAMPLE
             for block in source.blocks(start):
-                _add_columns(digest, block)
-                break
+                _add_columns(digest, block.part(0, min(n_left, block.n_columns)))
+                n_left -= block.n_columns
+                if n_left <= 0:
+                    break
         told["sample"] = digest.hexdigest()
     return told
 
 
 def _add_columns(digest: Any, block: Block) -> None:
     columns = block.columns
-    for i in range(min(_SAMPLE, block.n_columns)):
+    for i in range(block.n_columns):
         if isinstance(columns, SparseColumns):
             begin, end = columns.indptr[i], columns.indptr[i + 1]
             rows, values = columns.rows[begin:end], columns.values[begin:end]

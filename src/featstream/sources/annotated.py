@@ -226,4 +226,4 @@ def as_texts(node: Any) -> NDArray[Any]:
     if hasattr(node, "asstr") and node.dtype.kind in "OS":
         return np.asarray(node.asstr()[...], object)
     values = np.asarray(node[...])
-    return values.astype(str).astype(object) if values.dtype.kind in "TU" else values
+    return values.astype(object) if values.dtype.kind in "TU" else values

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from featstream.errors import DataError, MissingFileError, printable
 from featstream.protocols import Block, Source
 from featstream.sources.dataset import Dataset, PathLike
-from featstream.sources.files import open_features
+from featstream.sources.files import open_dataset, open_features, takes_target_file
+from featstream.sources.labels import is_file_of_labels
 
 __all__ = ["ChainedSource", "open_folder"]
 
@@ -88,7 +89,8 @@ def open_folder(
         ``.fam`` that belong to a ``.bed``.
     target : str, default=None
         The column of tables that is the target, besides ``y``, ``target``,
-        ``class`` and ``label``; a last column of another name is a feature.
+        ``class`` and ``label``; a last column of another name is a feature. Or the
+        file that holds it, where that is allowed.
     optional : collection of str, default=()
         Further names of such a column.
     **options
@@ -118,7 +120,13 @@ def open_folder(
             "is empty."
         )
     names = [*optional] if target is None else [target, *optional]
-    parts = [(file, open_features(file, names, **options)) for file in files]
+    is_file = target is not None and is_file_of_labels(target)
+    parts = []
+    for file in files:
+        if is_file and takes_target_file(file, options.get("orient")):
+            parts.append((file, open_dataset(file, target, **options)))
+        else:
+            parts.append((file, open_features(file, names, **options)))
     y: NDArray[Any] | None = None
     for file, part in parts:
         if part.y is None:

@@ -148,7 +148,7 @@ class FeatureTableSource:
         batches = self._file.reader.iter_batches(
             width,
             list(range(group, self._group_ends.size)),
-            [self._roles.name, *self._roles.values],
+            sorted([self._roles.name, *self._roles.values]),
         )
         while True:
             with reading(self.path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from featstream.errors import ParameterError, printable
 from featstream.sources.annotated import open_h5ad
@@ -24,7 +24,13 @@ from featstream.sources.svmlight import read_svmlight
 from featstream.sources.tables import open_table
 from featstream.sources.zarr_arrays import open_zarr
 
-__all__ = ["is_svmlight", "open_dataset", "open_features", "open_svmlight"]
+__all__ = [
+    "is_svmlight",
+    "open_dataset",
+    "open_features",
+    "open_svmlight",
+    "takes_target_file",
+]
 
 
 def open_dataset(
@@ -73,7 +79,7 @@ def open_dataset(
     ...     open_dataset(file.name).y
     array([0, 1, 1])
     """
-    options = {"layer": layer, "orient": orient, "missing": missing}
+    options: dict[str, Any] = {"layer": layer, "orient": orient, "missing": missing}
     if _is_folder_of_files(path):
         from featstream.sources.chain import open_folder
 
@@ -125,6 +131,13 @@ def is_svmlight(path: PathLike) -> bool:
     (True, False)
     """
     return format_suffix(path) in SVMLIGHT
+
+
+def takes_target_file(path: PathLike, orient: str | None = None) -> bool:
+    """Whether the target of a data set may be in a file of its own."""
+    kind = FORMATS.get(format_suffix(path))
+    is_table = format_suffix(path) == ".parquet" and orient != "features"
+    return kind is not None and kind.takes_file and not is_table
 
 
 def _is_folder_of_files(path: PathLike) -> bool:
@@ -226,18 +239,19 @@ class Format(NamedTuple):
     open: Callable[..., Dataset]
     options: tuple[str, ...] = ()
     may_look: bool = False  # whether `open` takes ``optional``, as `open_table` does
+    takes_file: bool = False  # whether the target may be a file of its own
 
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
 
 FORMATS = {
     ".cols": Format(open_cols),
-    ".npy": Format(open_npy),
+    ".npy": Format(open_npy, takes_file=True),
     ".npz": Format(open_npz),
     ".csv": Format(open_table, may_look=True),
-    ".parquet": Format(_open_parquet, ("orient",), may_look=True),
-    ".zarr": Format(open_zarr, ("layer",), may_look=True),
+    ".parquet": Format(_open_parquet, ("orient",), may_look=True, takes_file=True),
+    ".zarr": Format(open_zarr, ("layer",), may_look=True, takes_file=True),
     ".h5ad": Format(open_h5ad, ("layer",), may_look=True),
-    ".bed": Format(open_plink, ("missing",)),
+    ".bed": Format(open_plink, ("missing",), takes_file=True),
     **dict.fromkeys(SVMLIGHT, Format(open_svmlight)),
 }

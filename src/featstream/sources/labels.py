@@ -21,7 +21,7 @@ from featstream.sources.dataset import (
 )
 from featstream.sources.tables import Table, find_table
 
-__all__ = ["read_labels", "split_column"]
+__all__ = ["is_file_of_labels", "read_labels", "split_column"]
 
 
 def read_labels(target: PathLike, samples: Sequence[str] | None = None) -> NDArray[Any]:
@@ -68,6 +68,12 @@ def read_labels(target: PathLike, samples: Sequence[str] | None = None) -> NDArr
             return np.asarray(load_array(path, NPY))
         lines = path.read_text("utf-8").splitlines()
         return _as_numbers([line.strip() for line in lines])
+
+
+def is_file_of_labels(target: str) -> bool:
+    """Whether a target is ``FILE`` or ``FILE:COLUMN``, and the file is there."""
+    name = target.rpartition(":")[0]
+    return Path(target).is_file() or (name != "" and Path(name).is_file())
 
 
 def split_column(target: PathLike) -> tuple[Path, str | None]:

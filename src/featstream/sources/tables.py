@@ -150,9 +150,8 @@ class ParquetTable:
         """Some columns, in this order."""
         leaves = [self._leaves[i] for i in positions]
         with reading(self.path):
-            table = self._file.reader.read_all(column_indices=leaves)
-        places = np.argsort(np.argsort(leaves)).tolist()  # it gives the file's order
-        return table.select(places)
+            table = self._file.reader.read_all(column_indices=sorted(leaves))
+        return table.select(np.argsort(np.argsort(leaves)).tolist())
 
 
 def index_columns(schema: Any) -> set[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import Any
 
 from featstream.errors import DataError, DataTypeError, printable
@@ -19,7 +18,7 @@ from featstream.sources.dataset import (
     require,
     shortened,
 )
-from featstream.sources.labels import read_labels
+from featstream.sources.labels import is_file_of_labels, read_labels
 from featstream.sources.slabs import SlabSource
 
 __all__ = ["open_zarr"]
@@ -131,7 +130,7 @@ def _find_parts(
         )
     if target is None:
         target = find_target(kept, optional)
-    elif target not in kept and not Path(target.rpartition(":")[0] or target).exists():
+    elif target not in kept and not is_file_of_labels(target):
         raise DataError(
             f"it has no array {printable(target)} for a target, and there is no such "
             f"file. It holds: {shortened(kept)}."
