@@ -218,7 +218,7 @@ def check_data_set_agrees(selector, dataset, X, y, names=None):
         assert list(found.result_.names) == [names[j] for j in expected[0]]
 
 
-def check_data_set_resumes(selector, open_again, cut, width=7):
+def check_data_set_resumes(selector, open_again, cut, width):
     """Stopped, opened again and resumed: as uninterrupted, to the bit."""
     dataset = open_again()
     expected = outcome(clone(selector).start(dataset.y).consume(dataset.source))

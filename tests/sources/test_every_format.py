@@ -153,8 +153,7 @@ def test_the_selection_is_that_of_memory(tmp_path, kind, measure, is_spilled):
 def test_a_run_resumes_from_the_file(tmp_path, kind, is_spilled):
     path, options = FORMATS[kind](tmp_path)
     open_again = partial(open_dataset, path, **options)
-    for cut in (30, 100):
-        checks.check_data_set_resumes(SAOLA(measure="su"), open_again, cut)
+    checks.check_data_set_resumes(SAOLA(measure="su"), open_again, cut=70, width=23)
 
 
 @every_format
@@ -217,7 +216,7 @@ def test_resume_opens_the_file_again(tmp_path, kind, capsys, monkeypatch):
     stream = SAOLA(measure="su").start(dataset.y)
     with pytest.raises(KeyboardInterrupt):
         stream.consume(
-            checks.Recut(dataset.source, 7),
+            checks.Recut(dataset.source, 40),
             checkpoint=Checkpoint(tmp_path / "cut", every=0, data=told),
             progress=stop,
         )

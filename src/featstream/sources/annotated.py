@@ -144,7 +144,7 @@ def _find_matrix(root: Any, layer: str | None) -> Any:
 def _open_matrix(
     node: Any, path: Path, names: list[str]
 ) -> SlabSource | ColumnsSource | RowsSource:
-    if not hasattr(node, "keys"):
+    if hasattr(node, "shape"):
         told = f"{node.shape} {node.dtype} {names}"
         fingerprint = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
         return SlabSource(node, path, names, fingerprint)
@@ -199,10 +199,10 @@ def _read_column(root: Any, part: str, name: str) -> NDArray[Any]:
         return values
     kind = node.attrs.get("encoding-type", "")
     if kind == "categorical":
-        return _decode(node["codes"][...], as_texts(node["categories"]))
+        return _decode(as_texts(node["codes"]), as_texts(node["categories"]))
     if kind.startswith("nullable-"):
         values = as_texts(node["values"]).astype(object)
-        values[np.asarray(node["mask"][...], bool)] = None
+        values[as_texts(node["mask"]).astype(bool)] = None
         return values
     raise DataError(
         f"column {printable(name)} of its {part} is stored as {printable(kind)}, which "
@@ -211,7 +211,7 @@ def _read_column(root: Any, part: str, name: str) -> NDArray[Any]:
 
 
 def _decode(codes: NDArray[Any], categories: NDArray[Any]) -> NDArray[Any]:
-    codes = np.asarray(codes).astype(np.int64)
+    codes = codes.astype(np.int64)
     if codes.size and not -1 <= codes.min() <= codes.max() < categories.size:
         raise DataError("it has categorical codes beyond its categories.")
     if codes.size and codes.min() < 0:
@@ -221,8 +221,9 @@ def _decode(codes: NDArray[Any], categories: NDArray[Any]) -> NDArray[Any]:
 
 def as_texts(node: Any) -> NDArray[Any]:
     """The values of a one-dimensional array of h5py or zarr, text as str."""
-    if len(node.shape) != 1:
-        raise DataError(f"a column has the shape {tuple(node.shape)}.")
+    shape = tuple(getattr(node, "shape", ()))
+    if len(shape) != 1:
+        raise DataError(f"a column of it has the shape {shape}, and not one axis.")
     if hasattr(node, "asstr") and node.dtype.kind in "OS":
         return np.asarray(node.asstr()[...], object)
     values = np.asarray(node[...])

@@ -21,10 +21,10 @@ from featstream.sources._ranges import Ranges
 from featstream.sources._store_writer import Progress, new_folder, write_blocks
 from featstream.sources._svmlight_rows import RowSlice
 from featstream.sources.columns import (
-    EXACT_IN_FLOAT,
     canonical_csc,
     check_dimensions,
     check_names,
+    exceeds_float,
     numeric_dtype,
 )
 from featstream.sources.dataset import PathLike, reading
@@ -68,6 +68,12 @@ class CompressedArrays:
         self._data, self._indices = data, indices
         if length > np.iinfo(np.int32).max:
             raise DataError(f"it has lines of {length:,} values; 2**31-1 are the most.")
+        for part in (data, indices, indptr):
+            if len(getattr(part, "shape", ())) != 1:
+                raise DataError("its sparse matrix is not made of three vectors.")
+        for part in (indices, indptr):
+            if part.dtype.kind not in "iu":
+                raise DataError(f"its sparse matrix has indices of {part.dtype}.")
         self.dtype = numeric_dtype(np.dtype(data.dtype), "X")
         self.indptr: NDArray[np.int64] = np.asarray(indptr[:]).astype(np.int64)
         self.n_entries = int(data.shape[0])
@@ -275,13 +281,12 @@ _TEMPORARY_MEMORY = 512 << 20
 
 
 def _as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
-    floats = values.astype(np.float64)
-    if values.dtype.kind in "iu" and (np.abs(floats) > EXACT_IN_FLOAT).any():
+    if exceeds_float(values):
         raise DataError(
             "its sparse matrix has integers beyond 2**53, which are not exact as "
             "floating-point numbers."
         )
-    return floats
+    return values.astype(np.float64)
 
 
 def _describe(source: ColumnsSource | RowsSource, arrays: CompressedArrays) -> str:
