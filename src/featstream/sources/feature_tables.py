@@ -128,7 +128,8 @@ class FeatureTableSource:
             width = max(width, min(_LEAST_ROWS, fitting))
         for first, batch in self._batches(start, width):
             names = self.names[first : first + batch.num_rows]
-            values = self._matrix(batch, names)
+            with reading(self.path):
+                values = self._matrix(batch, names)
             if values is not None:
                 source = ArraySource(values.T, names, block_bytes=self.block_bytes)
                 blocks = source.blocks()

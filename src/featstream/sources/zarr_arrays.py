@@ -105,8 +105,7 @@ def _arrays(root: Any) -> Iterator[Any]:
 
 def _refuse_pickle(array: Any) -> None:
     """Raise if reading an array would run what a file says."""
-    described = json.dumps(array.metadata.to_dict(), default=str).lower()
-    if "pickle" in described:
+    if "pickle" in _described(array).lower():
         raise DataError(
             f"its array {printable(array.path)} is decoded with pickle, which runs "
             "what a file says. Write it with another codec."
@@ -142,5 +141,11 @@ def _find_parts(
 
 
 def _fingerprint(array: Any) -> str:
-    described = json.dumps(array.metadata.to_dict(), default=str, sort_keys=True)
-    return hashlib.sha256(described.encode()).hexdigest()
+    return hashlib.sha256(_described(array).encode()).hexdigest()
+
+
+def _described(array: Any) -> str:
+    """What the format says of an array, without what its author does."""
+    told = array.metadata.to_dict()
+    told = {name: value for name, value in told.items() if name != "attributes"}
+    return json.dumps(told, default=str, sort_keys=True)
