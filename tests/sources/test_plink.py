@@ -230,7 +230,7 @@ BAD_FILES = {
     ),
     "a name twice": (
         damage("d.bim", lambda c: c.replace(b"x3", b"x1")),
-        "d.bim: Feature name 'x1' already seen at position 1 (now 3).",
+        "d.bed: Feature name 'x1' already seen at position 1 (now 3).",
     ),
     "no text": (
         damage("d.bim", lambda c: b"\xff\xfe" + c),

@@ -35,6 +35,12 @@ Missing = Literal["error", "mode", "category"]
 _MAGIC = b"\x6c\x1b"
 _BY_VARIANT, _BY_SAMPLE = 1, 0
 _HEADER = 3
+_FIELDS = {
+    ".fam": ("family", "person", "father", "mother", "sex", "phenotype"),
+    ".bim": (
+        *("chromosome", "identifier", "distance", "position", "allele 1", "allele 2"),
+    ),
+}
 
 
 def open_plink(
@@ -79,10 +85,19 @@ def open_plink(
         raise ParameterError(
             f"`missing` must be 'error', 'mode' or 'category'. Got {missing!r}."
         )
-    people = _read_people(_companion(path, ".fam"))
-    names = _read_names(_companion(path, ".bim"))
+    digest = hashlib.sha256(missing.encode())
+    people = [
+        Person(family, person, phenotype)
+        for family, person, _, _, _, phenotype in _read_lines(path, ".fam", digest)
+    ]
+    names = [
+        name if name != "." else ":".join((chromosome, position, *alleles))
+        for chromosome, name, _, position, *alleles in _read_lines(path, ".bim", digest)
+    ]
     with reading(path):
-        source = PlinkSource(path, [person.name for person in people], names, missing)
+        source = PlinkSource(
+            path, [p.name for p in people], names, missing, digest.hexdigest()
+        )
     if target is None:
         y = family_phenotypes(people, path.with_suffix(".fam"))
     else:
@@ -103,6 +118,8 @@ class PlinkSource:
         One name a variant.
     missing : {"error", "mode", "category"}, default="error"
         See `open_plink`.
+    fingerprint : str, default=None
+        Changes with the samples and the variants.
     block_bytes : int, default=2**22
         Size of a block.
 
@@ -112,8 +129,6 @@ class PlinkSource:
         The shape.
     names : list of str
         The names as given.
-    fingerprint : str
-        Changes with the samples, the variants and the size of the file.
     """
 
     def __init__(
@@ -122,6 +137,7 @@ class PlinkSource:
         samples: Sequence[str],
         names: Sequence[str],
         missing: Missing = "error",
+        fingerprint: str | None = None,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self.path, self.missing, self.block_bytes = path, missing, block_bytes
@@ -130,8 +146,7 @@ class PlinkSource:
         self.names = check_names(names, len(names))
         self._stride = -(-self.n_samples // 4)
         self._map = _map_file(path, self.n_features, self._stride)
-        told = repr((list(samples), self.names, missing))
-        self.fingerprint = hashlib.sha256(told.encode("utf-8")).hexdigest()
+        self.fingerprint = fingerprint
 
     def __repr__(self) -> str:
         return (
@@ -217,43 +232,21 @@ def _map_file(path: Path, n_variants: int, stride: int) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _companion(path: Path, suffix: str) -> Path:
+def _read_lines(path: Path, suffix: str, digest: Any) -> Iterator[list[str]]:
+    """The fields of each line of a ``.bim`` or ``.fam``; the digest takes them in."""
     other = path.with_suffix(suffix)
     if not other.is_file():
         raise MissingFileError(
             f"There is no file {printable(other, limit=400)}. A .bed is read with the "
             ".bim and .fam of the same name."
         )
-    return other
-
-
-def _read_people(path: Path) -> list[Person]:
-    with reading(path):
-        lines = _read_lines(path, 6, "family, person, father, mother, sex, phenotype")
-    return [Person(line[0], line[1], line[5]) for line in lines]
-
-
-def _read_names(path: Path) -> list[str]:
-    with reading(path):
-        lines = _read_lines(
-            path, 6, "chromosome, identifier, distance, position, allele 1, allele 2"
-        )
-        names = [
-            line[1] if line[1] != "." else ":".join((line[0], *line[3:]))
-            for line in lines
-        ]
-        return check_names(names, len(names))
-
-
-def _read_lines(path: Path, n_fields: int, what: str) -> list[list[str]]:
-    lines = []
-    with open(path, encoding="utf-8") as file:
+    with reading(other), open(other, "rb") as file:
         for number, line in enumerate(file, 1):
-            fields = line.split()
-            if len(fields) != n_fields:
+            digest.update(line)
+            fields = line.decode().split()
+            if len(fields) != len(_FIELDS[suffix]):
                 raise DataError(
-                    f"line {number} has {len(fields)} fields, and not {n_fields}: "
-                    f"{what}."
+                    f"line {number} has {len(fields)} fields, and not 6: "
+                    f"{', '.join(_FIELDS[suffix])}."
                 )
-            lines.append(fields)
-    return lines
+            yield fields
