@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from featstream.errors import telling_of_full_disk
+
 __all__ = ["Spill"]
+
+_ADVICE = (
+    "columns are made out of rows in a temporary file, as large as the data. Make "
+    "room, or name another folder with TMPDIR"
+)
 
 
 class Spill:
@@ -39,19 +46,10 @@ class Spill:
 
     def append(self, data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> None:
         """Add to every part the bytes between two bounds."""
-        try:
+        with telling_of_full_disk(tempfile.gettempdir(), _ADVICE):
             view = memoryview(data)
             while view:
                 view = view[self._file.write(view) or 0 :]
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            raise OSError(
-                error.errno,
-                f"{error.strerror}; columns are made out of rows in a temporary file, "
-                "as large as the data. Make room, or name another folder with TMPDIR",
-                tempfile.gettempdir(),
-            ) from error
         self._bounds.append(self._size + bounds)
         self._size += data.size
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import zipfile
 import zlib
@@ -56,6 +57,12 @@ UNREADABLE = (
     zlib.error,
 )
 """What the readers of other libraries raise on a file that is not well formed."""
+
+NOT_THE_FILE = (
+    *(errno.EACCES, errno.EPERM, errno.EIO, errno.ENOMEM),
+    *(errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT),
+)
+"""Trouble that is the system's, and to be told as such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +124,9 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (DataError, DataTypeError) as error:
         raise type(error)(f"{path}: {error}") from error
-    except PermissionError:
-        raise
     except UNREADABLE as error:
+        if isinstance(error, OSError) and error.errno in NOT_THE_FILE:
+            raise
         raise DataError(
             f"{path} cannot be read as {path.suffix}: {str(error).rstrip('.')}. "
             "It may be truncated, or not what its name says."

@@ -141,8 +141,9 @@ class ParquetTable:
         index = index_columns(schema)
         _refuse_nested(schema)
         # By position, since by name a.1 would come along with a.
-        self._leaves = [i for i, name in enumerate(schema.names) if name not in index]
-        self.names = [schema.names[i] for i in self._leaves]
+        names = schema.names  # made anew each time it is asked for
+        self._leaves = [i for i, name in enumerate(names) if name not in index]
+        self.names = [names[i] for i in self._leaves]
         self.n_rows: int = self._file.metadata.num_rows
         self.fingerprint = footer_digest(path)
 
