@@ -219,6 +219,46 @@ def check_kills_change_nothing(selector, source, y, cuts, **how):
             assert repr(found) == repr(whole)
 
 
+class Recut:
+    """A source whose blocks are at most so wide."""
+
+    def __init__(self, source, width):
+        self._source, self._width = source, width
+        self.n_samples, self.n_features = source.n_samples, source.n_features
+        self.fingerprint = getattr(source, "fingerprint", None)
+
+    def blocks(self, start=0):
+        for block in self._source.blocks(start):
+            for begin in range(0, block.n_columns, self._width):
+                yield block.part(begin, min(begin + self._width, block.n_columns))
+
+
+def check_data_set_agrees(selector, dataset, X, y, names=None):
+    """Features from a file are decided about as those in memory."""
+    expected = outcome(clone(selector).fit(X, y))
+    assert dataset.source.n_samples, dataset.source.n_features == X.shape
+    found = clone(selector).start(dataset.y).consume(dataset.source)
+    assert_close(found, expected)
+    if names is not None:
+        assert list(found.result_.names) == [names[j] for j in expected[0]]
+
+
+def check_data_set_resumes(selector, open_again, cut, width):
+    """Stopped, opened again and resumed: as uninterrupted, to the bit."""
+    dataset = open_again()
+    expected = outcome(clone(selector).start(dataset.y).consume(dataset.source))
+
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        killed = clone(selector).start(dataset.y)
+        with contextlib.suppress(Stop):
+            source, stop = Recut(dataset.source, width), stop_at(cut)
+            killed.consume(source, checkpoint=folder, every=0, progress=stop)
+        resumed = featstream.resume(folder)
+        assert 0 < resumed.n_seen_ < dataset.source.n_features
+        assert outcome(resumed.consume(open_again().source)) == expected
+        assert outcome(featstream.resume(folder)) == expected
+
+
 def check_updates_go_on_after_save(selector, X, y, cut=None):
     cut = X.shape[1] // 2 if cut is None else cut
     expected = outcome(clone(selector).fit(X, y))

@@ -31,7 +31,7 @@ LAYERS = [
     {"selectors"},
     {"datasets", "groups"},
     {"evaluation", "reporting"},
-    {"cli_groups"},
+    {"cli_data", "cli_groups"},
     {"cli_convert", "cli_runs"},
     {"cli", "__main__"},
 ]
@@ -43,6 +43,10 @@ OPTIONAL = {
     "pandas",
     "polars",
     "pyarrow",
+    "h5py",
+    "zarr",
+    "anndata",
+    "bed_reader",
     "dask",
     "distributed",
     "jinja2",
@@ -139,7 +143,7 @@ def test_optional_packages_are_imported_when_used(path):
         assert not (is_optional and is_top), f"line {line}: {module}"
 
 
-HEAVY = "matplotlib pandas polars dask sklearn numba scipy pyarrow"
+HEAVY = "matplotlib pandas polars dask sklearn numba scipy pyarrow h5py zarr"
 
 
 @pytest.mark.parametrize("module", ["featstream", "featstream.cli"])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import featstream
 from featstream.cli_convert import add_convert
+from featstream.cli_data import add_data, chosen_options, found_again
 from featstream.cli_groups import add_group_flags, read_told_groups, tell_groups
 from featstream.cli_runs import (
     add_run_commands,
@@ -77,7 +78,7 @@ def _add_select(commands: Any) -> None:
         description="Select features of a data file with SAOLA, or with group-SAOLA "
         "if they come in groups.",
     )
-    _add_data(select)
+    add_data(select)
     select.add_argument(
         "--measure",
         default="auto",
@@ -132,7 +133,7 @@ def _add_info(commands: Any) -> None:
         description="Describe a data file, and say which measure suits it; or "
         "describe a run.",
     )
-    _add_data(info)
+    add_data(info)
     info.add_argument("--json", action="store_true", help="print JSON")
     info.set_defaults(run=_info)
 
@@ -147,17 +148,6 @@ def _add_demo(commands: Any) -> None:
     demo.add_argument("--seed", type=int, default=0)
     demo.add_argument("--json", action="store_true", help="print JSON")
     demo.set_defaults(run=_demo)
-
-
-def _add_data(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "data", metavar="FILE", help=".npz, .npy, .csv, .parquet, svmlight or .cols"
-    )
-    command.add_argument(
-        "--target",
-        metavar="NAME",
-        help="the array (.npz), column (table) or second file (.npy) of the target",
-    )
 
 
 def _measure(arguments: argparse.Namespace) -> Any:
@@ -192,7 +182,9 @@ def _open(arguments: argparse.Namespace) -> Dataset:
     from featstream.errors import DataError, printable
     from featstream.sources import open_dataset
 
-    dataset = open_dataset(arguments.data, arguments.target)
+    dataset = open_dataset(
+        arguments.data, arguments.target, **chosen_options(arguments)
+    )
     if dataset.y is None:
         raise DataError(
             f"{printable(arguments.data)} holds no target. Name it with --target."
@@ -223,9 +215,10 @@ def _select(arguments: argparse.Namespace) -> int:
         how["groups"] = read_told_groups(told, dataset)
     output, saving = arguments.output, None
     if output is not None and output.suffix.lower() != ".csv":
-        saving = run_checkpoint(
-            output, arguments.data, arguments.target, arguments.command_line, told
+        found = found_again(
+            arguments.data, arguments.target, chosen_options(arguments), told
         )
+        saving = run_checkpoint(output, found, arguments.command_line)
     selector.start(dataset.y).consume(
         dataset.source, progress=not arguments.quiet, checkpoint=saving, **how
     )
@@ -244,7 +237,9 @@ def _info(arguments: argparse.Namespace) -> int:
     from featstream.protocols import SparseColumns
     from featstream.sources import open_dataset
 
-    dataset = open_dataset(arguments.data, arguments.target)
+    dataset = open_dataset(
+        arguments.data, arguments.target, **chosen_options(arguments)
+    )
     source = dataset.source
     first = next(iter(source.blocks()))
     columns = first.columns

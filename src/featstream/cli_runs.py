@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from featstream.cli_data import (
+    OPTIONS,
+    add_data_options,
+    chosen_options,
+    found_again,
+)
 from featstream.cli_groups import add_group_flags, read_told_groups, tell_groups
 
 if TYPE_CHECKING:
@@ -54,11 +59,7 @@ def add_run_commands(commands: Any) -> None:
     )
     _add_run(update)
     update.add_argument("data", metavar="FILE", help="the features, as for select")
-    update.add_argument(
-        "--target",
-        metavar="NAME",
-        help="where FILE holds the target again; it must be that of the run",
-    )
+    add_data_options(update)
     add_group_flags(update)
     update.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     update.set_defaults(run=_update)
@@ -84,20 +85,11 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 
 
 def run_checkpoint(
-    folder: Path,
-    data: str,
-    target: str | None,
-    command: list[str],
-    groups: dict[str, Any] | None = None,
+    folder: Path, found: dict[str, Any], command: list[str]
 ) -> Checkpoint:
     """Where a run is saved, and how its data are found again."""
     from featstream.checkpoint import Checkpoint
 
-    if target is not None and Path(target).exists():  # a file of its own
-        target = os.path.abspath(target)
-    found: dict[str, Any] = {"path": os.path.abspath(data), "target": target}
-    if groups is not None:
-        found["groups"] = groups
     return Checkpoint(folder, data=found, command=["featstream", *command])
 
 
@@ -132,18 +124,22 @@ def _resume(arguments: argparse.Namespace) -> int:
     selector = _open_run(arguments)
     rest = selector._run.unfinished
     if rest is not None:
-        found = rest.get("data")
-        found = found if isinstance(found, dict) else {}
-        path, target = arguments.data or found.get("path"), found.get("target")
-        if not isinstance(path, str) or not isinstance(target, str | None):
+        told = rest.get("data")
+        told = told if isinstance(told, dict) else {}
+        path, target = arguments.data or told.get("path"), told.get("target")
+        options = {name: told[name] for name in OPTIONS if name in told}
+        if not isinstance(path, str) or not all(
+            isinstance(value, str | None) for value in (target, *options.values())
+        ):
             raise RunError(
                 "The run does not say where its data are. Name them with --data."
             )
-        dataset = _open_like(selector, path, target)
-        told = _groups_of(arguments, selector, rest) or found.get("groups")
-        if told is None and "fingerprint" in (rest.get("groups") or {}):
-            told = {}  # an error: there are groups, and nobody says which
-        _take_in(arguments, selector, dataset, path, target, told)
+        dataset = _open_like(selector, path, target, options)
+        groups = _groups_of(arguments, selector, rest) or told.get("groups")
+        if groups is None and "fingerprint" in (rest.get("groups") or {}):
+            groups = {}  # an error: there are groups, and nobody says which
+        found = found_again(path, target, options, groups)
+        _take_in(arguments, selector, dataset, found)
     print_result(selector.result_, as_json=arguments.json)
     return 0
 
@@ -172,8 +168,12 @@ def _update(arguments: argparse.Namespace) -> int:
     target = arguments.target
     known = [s.get("data") for s in selector._run.sources]
     names = [d.get("target") for d in known if isinstance(d, dict)]
-    dataset = _open_like(selector, arguments.data, target, [n for n in names if n])
-    _take_in(arguments, selector, dataset, arguments.data, target, told)
+    options = chosen_options(arguments)
+    dataset = _open_like(
+        selector, arguments.data, target, options, [n for n in names if n]
+    )
+    found = found_again(arguments.data, target, options, told)
+    _take_in(arguments, selector, dataset, found)
     print_result(selector.result_, as_json=arguments.json)
     return 0
 
@@ -191,15 +191,13 @@ def _take_in(
     arguments: argparse.Namespace,
     selector: Any,
     dataset: Dataset,
-    path: str,
-    target: str | None,
-    told: Any,
+    found: dict[str, Any],
 ) -> None:
     """Let a selector consume data, and its run remember where they are."""
-    how = {} if told is None else {"groups": read_told_groups(told, dataset)}
-    saving = run_checkpoint(
-        arguments.output, path, target, arguments.command_line, told
-    )
+    told, how = found.get("groups"), {}
+    if told is not None:
+        how["groups"] = read_told_groups(told, dataset)
+    saving = run_checkpoint(arguments.output, found, arguments.command_line)
     selector.consume(
         dataset.source, checkpoint=saving, progress=not arguments.quiet, **how
     )
@@ -209,6 +207,7 @@ def _open_like(
     selector: Any,
     path: str,
     target: str | None,
+    options: dict[str, Any],
     target_names: list[str] | None = None,
 ) -> Dataset:
     """Open data whose target, if they have one, is that of the run.
@@ -221,9 +220,9 @@ def _open_like(
     from featstream.sources import open_dataset, open_features
 
     if target_names is not None and target is None:
-        dataset = open_features(path, target_names)
+        dataset = open_features(path, target_names, **options)
     else:
-        dataset = open_dataset(path, target)
+        dataset = open_dataset(path, target, **options)
     if dataset.y is not None:
         found = {
             "n_samples": len(dataset.y),
