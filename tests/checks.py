@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import os
 import tempfile
 
 import numpy as np
@@ -166,32 +167,63 @@ def check_storage_may_change_in_mid_stream(selector, X, y):
     assert_close(mixed.consume(X[:, cut:]), expected)
 
 
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""A folder in memory, where there is one: a sync to the disk takes its time."""
+
+
 class _StoppedError(Exception):
     """Stands for a kill."""
 
 
-def check_resume_equals_uninterrupted(selector, X, y, cut=None):
-    """Stopped after ``cut`` features or later, resumed from disk, never different."""
+def state(selector):
+    """All that a selector knows, to the last bit: what a run saves of it."""
+    return {
+        name: (array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes())
+        for name, array in selector._arrays().items()
+    }
+
+
+def consume_with_kills(selector, source, y, folder, cuts, **how):
+    """Take in a source, stopped after so many features each time, and resumed."""
+    running = clone(selector).start(y)
+    for cut in sorted(cuts):
+
+        def stop(progress, cut=cut):
+            if progress.n_seen >= cut:
+                raise _StoppedError
+
+        with contextlib.suppress(_StoppedError):
+            running.consume(source, checkpoint=folder, every=0, progress=stop, **how)
+        running = featstream.resume(folder)
+        assert running.n_seen_ < max(1, cut) or not running._run.unfinished
+    if running._run is None or running._run.unfinished is not None:
+        running.consume(source, checkpoint=folder, **how)
+    return running
+
+
+def check_resume_equals_uninterrupted(selector, X, y, cut=None, **how):
+    """Stopped after ``cut`` features or later, resumed from disk, never different.
+
+    ``how`` are options of `consume`: groups.
+    """
     cut = X.shape[1] // 2 if cut is None else cut
-
-    def stop(progress):
-        if progress.n_seen >= cut:
-            raise _StoppedError
-
     width = max(1, X.shape[1] // 8)
     for source in (
         ArraySource(X, block_bytes=width * X.itemsize * X.shape[0]),
         SparseSource(sparse.csc_array(X), block_columns=width),
     ):
-        expected = outcome(clone(selector).start(y).consume(source))
-        with tempfile.TemporaryDirectory() as folder:
-            killed = clone(selector).start(y)
-            with contextlib.suppress(_StoppedError):
-                killed.consume(source, checkpoint=folder, every=0, progress=stop)
-            resumed = featstream.resume(folder)
-            assert resumed.n_seen_ < max(1, cut)
-            assert outcome(resumed.consume(source)) == expected
-            assert outcome(featstream.resume(folder)) == expected
+        check_kills_change_nothing(selector, source, y, [cut], **how)
+
+
+def check_kills_change_nothing(selector, source, y, cuts, **how):
+    """However often, wherever it is stopped: the same result, the same state."""
+    whole = clone(selector).start(y).consume(source, **how)
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        killed = consume_with_kills(selector, source, y, folder, cuts, **how)
+        for found in (killed, featstream.resume(folder)):
+            assert outcome(found) == outcome(whole)
+            assert state(found) == state(whole)
+            assert repr(found) == repr(whole)
 
 
 class Recut:
@@ -246,7 +278,7 @@ def check_updates_go_on_after_save(selector, X, y, cut=None):
         return  # it is chosen by as many features as arrive together
     for j in range(cut):
         stream.update(X[:, j])
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         stream.save(folder)
         resumed = featstream.resume(folder)
         for j in range(cut, X.shape[1]):

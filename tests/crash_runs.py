@@ -8,8 +8,8 @@ import signal
 import time
 
 import numpy as np
+from sklearn.base import clone
 
-from featstream import SAOLA
 from featstream.checkpoint import is_run
 from featstream.sources import ArraySource
 
@@ -17,7 +17,8 @@ from featstream.sources import ArraySource
 class Killer:
     """Runs children on one data set, and kills them at random moments."""
 
-    def __init__(self, X, y, seed=0, n_columns=8):
+    def __init__(self, selector, X, y, seed=0, n_columns=8, **how):
+        self.selector, self.how = selector, how
         self.X, self.y, self.n_columns = X, y, n_columns
         self.rng = np.random.default_rng(seed)
         self.context = multiprocessing.get_context("fork")
@@ -27,8 +28,8 @@ class Killer:
         return ArraySource(self.X, block_bytes=width)
 
     def select(self, folder):
-        selector = SAOLA(measure="su").start(self.y)
-        return selector.consume(self.source(), checkpoint=folder, every=0)
+        selector = clone(self.selector).start(self.y)
+        return selector.consume(self.source(), checkpoint=folder, every=0, **self.how)
 
     def kill_one(self, folder, longest):
         """Whether a child was killed, and not done before.

@@ -22,7 +22,7 @@ LAYERS = [
     {"kernels"},
     {"sources"},
     {"measures"},
-    {"trace"},
+    {"group_trace", "trace"},
     {"result"},
     {"progress"},
     {"engines"},
@@ -31,7 +31,7 @@ LAYERS = [
     {"selectors"},
     {"datasets", "groups"},
     {"evaluation", "reporting"},
-    {"cli_data"},
+    {"cli_data", "cli_groups"},
     {"cli_convert", "cli_runs"},
     {"cli", "__main__"},
 ]

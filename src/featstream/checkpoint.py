@@ -61,14 +61,15 @@ class Checkpoint:
         take more than a twentieth of the time; 0 is after each block.
     data : dict, optional
         How to open the data again: ``path`` and ``target``, as for
-        `featstream.sources.open_dataset`.
+        `featstream.sources.open_dataset`; of groups, ``groups`` with ``path``,
+        ``size`` or ``pattern``, as for `featstream.read_groups`.
     command : list of str, optional
         The command line that began the run.
     """
 
     path: str | os.PathLike[str]
     every: float = 10.0
-    data: Mapping[str, str | None] | None = None
+    data: Mapping[str, Any] | None = None
     command: list[str] | None = None
 
 

@@ -109,6 +109,13 @@ def test_the_same_data_in_another_storage_may_go_on(tmp_path, stream):
     assert checks.outcome(resumed) == checks.outcome(expected)
 
 
+def test_the_same_data_in_other_blocks_may_go_on(tmp_path, stream):
+    interrupted(tmp_path, stream, SAOLA(measure="su"))
+    resumed = featstream.resume(tmp_path).consume(narrow(stream.X, n_columns=3))
+    expected = SAOLA(measure="su").fit(stream.X, stream.y)
+    assert checks.outcome(resumed) == checks.outcome(expected)
+
+
 def test_words_as_labels_and_parameters_come_back(tmp_path, stream):
     y = np.array(["ham", "späm"])[stream.y]
     measure = SymmetricalUncertainty(threshold=0.01, n_bins=3)

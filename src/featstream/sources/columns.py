@@ -34,7 +34,7 @@ __all__ = [
     "numeric_dtype",
 ]
 
-BLOCK_BYTES = 2**22
+BLOCK_BYTES = 2**23
 """Size of a dense block: about what one core's second-level cache holds."""
 
 MAX_COLUMNS = 2**16
