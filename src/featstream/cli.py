@@ -215,10 +215,8 @@ def _select(arguments: argparse.Namespace) -> int:
         how["groups"] = read_told_groups(told, dataset)
     output, saving = arguments.output, None
     if output is not None and output.suffix.lower() != ".csv":
-        found = found_again(
-            arguments.data, arguments.target, chosen_options(arguments), told
-        )
-        saving = run_checkpoint(output, found, arguments.command_line)
+        found = found_again(arguments.data, arguments.target, chosen_options(arguments))
+        saving = run_checkpoint(output, found, arguments.command_line, told)
     selector.start(dataset.y).consume(
         dataset.source, progress=not arguments.quiet, checkpoint=saving, **how
     )

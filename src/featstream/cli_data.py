@@ -56,10 +56,7 @@ def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def found_again(
-    data: str,
-    target: str | None,
-    options: Mapping[str, Any],
-    groups: Mapping[str, Any] | None = None,
+    data: str, target: str | None, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """How a run finds its data again, from another folder as well."""
     if target is not None:
@@ -68,5 +65,4 @@ def found_again(
             target = os.path.abspath(target)
         elif colon and Path(file).is_file():
             target = f"{os.path.abspath(file)}:{column}"
-    found = {"path": os.path.abspath(data), "target": target, **options}
-    return found if groups is None else {**found, "groups": groups}
+    return {"path": os.path.abspath(data), "target": target, **options}

@@ -85,11 +85,16 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 
 
 def run_checkpoint(
-    folder: Path, found: dict[str, Any], command: list[str]
+    folder: Path,
+    found: dict[str, Any],
+    command: list[str],
+    groups: dict[str, Any] | None = None,
 ) -> Checkpoint:
     """Where a run is saved, and how its data are found again."""
     from featstream.checkpoint import Checkpoint
 
+    if groups is not None:
+        found = {**found, "groups": groups}
     return Checkpoint(folder, data=found, command=["featstream", *command])
 
 
@@ -138,8 +143,8 @@ def _resume(arguments: argparse.Namespace) -> int:
         groups = _groups_of(arguments, selector, rest) or told.get("groups")
         if groups is None and "fingerprint" in (rest.get("groups") or {}):
             groups = {}  # an error: there are groups, and nobody says which
-        found = found_again(path, target, options, groups)
-        _take_in(arguments, selector, dataset, found)
+        found = found_again(path, target, options)
+        _take_in(arguments, selector, dataset, found, groups)
     print_result(selector.result_, as_json=arguments.json)
     return 0
 
@@ -172,8 +177,8 @@ def _update(arguments: argparse.Namespace) -> int:
     dataset = _open_like(
         selector, arguments.data, target, options, [n for n in names if n]
     )
-    found = found_again(arguments.data, target, options, told)
-    _take_in(arguments, selector, dataset, found)
+    found = found_again(arguments.data, target, options)
+    _take_in(arguments, selector, dataset, found, told)
     print_result(selector.result_, as_json=arguments.json)
     return 0
 
@@ -192,12 +197,11 @@ def _take_in(
     selector: Any,
     dataset: Dataset,
     found: dict[str, Any],
+    told: Any,
 ) -> None:
     """Let a selector consume data, and its run remember where they are."""
-    told, how = found.get("groups"), {}
-    if told is not None:
-        how["groups"] = read_told_groups(told, dataset)
-    saving = run_checkpoint(arguments.output, found, arguments.command_line)
+    how = {} if told is None else {"groups": read_told_groups(told, dataset)}
+    saving = run_checkpoint(arguments.output, found, arguments.command_line, told)
     selector.consume(
         dataset.source, checkpoint=saving, progress=not arguments.quiet, **how
     )

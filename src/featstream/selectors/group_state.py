@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from featstream.group_trace import GroupTrace
 from featstream.protocols import Fate, IntArray
-from featstream.sources.group_labels import read_labels, write_labels
+from featstream.sources.labels import read_labels, write_labels
 from featstream.statefile import damaged, join_text, split_text, take_array
 from featstream.trace import Trace
 

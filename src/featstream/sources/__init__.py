@@ -26,13 +26,13 @@ from featstream.sources.files import (
     open_svmlight,
 )
 from featstream.sources.frames import FrameSource, is_frame
-from featstream.sources.labels import read_labels
 from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
 from featstream.sources.plink import PlinkSource, open_plink
 from featstream.sources.slabs import SlabSource
 from featstream.sources.store import StoreSource, open_store
 from featstream.sources.svmlight import RowSlice, iter_svmlight, read_svmlight
 from featstream.sources.tables import TableSource, open_table
+from featstream.sources.targets import read_target
 from featstream.sources.transpose import convert
 from featstream.sources.zarr_arrays import open_zarr
 
@@ -68,8 +68,8 @@ __all__ = [
     "open_svmlight",
     "open_table",
     "open_zarr",
-    "read_labels",
     "read_svmlight",
+    "read_target",
     "write_store",
 ]
 

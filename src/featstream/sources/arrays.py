@@ -11,8 +11,8 @@ from scipy import sparse
 from featstream.errors import DataError, printable
 from featstream.sources._npy import NPY, ZIP, load_array
 from featstream.sources.dataset import Dataset, PathLike, existing, reading
-from featstream.sources.labels import read_labels
 from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.targets import read_target
 
 __all__ = ["open_npy", "open_npz"]
 
@@ -25,7 +25,7 @@ def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
     path : str or path-like
         A two-dimensional array.
     target : str or path-like, default=None
-        The file that holds it; see `read_labels`.
+        The file that holds it; see `read_target`.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
         source = ArraySource(load_array(path, NPY, mmap_mode="r"))
     if target is None:
         return Dataset(source)
-    return Dataset(source, read_labels(target))
+    return Dataset(source, read_target(target))
 
 
 def open_npz(path: PathLike, target: str | None = None) -> Dataset:

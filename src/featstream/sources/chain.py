@@ -14,7 +14,7 @@ from featstream.errors import DataError, MissingFileError, printable
 from featstream.protocols import Block, Source
 from featstream.sources.dataset import Dataset, PathLike
 from featstream.sources.files import open_dataset, open_features, takes_target_file
-from featstream.sources.labels import is_file_of_labels
+from featstream.sources.targets import is_target_file
 
 __all__ = ["ChainedSource", "open_folder"]
 
@@ -120,7 +120,7 @@ def open_folder(
             "is empty."
         )
     names = [*optional] if target is None else [target, *optional]
-    is_file = target is not None and is_file_of_labels(target)
+    is_file = target is not None and is_target_file(target)
     parts = []
     for file in files:
         if is_file and takes_target_file(file, options.get("orient")):

@@ -21,9 +21,9 @@ from featstream.sources.columns import (
     group_columns,
 )
 from featstream.sources.dataset import Dataset, PathLike, existing, reading, require
-from featstream.sources.labels import read_labels
 from featstream.sources.memory import ArraySource
 from featstream.sources.tables import footer_digest, index_columns
+from featstream.sources.targets import read_target
 
 __all__ = ["FeatureTableSource", "open_feature_table"]
 
@@ -42,7 +42,7 @@ def open_feature_table(path: PathLike, target: str | None = None) -> Dataset:
         are in the one column of lists, or else in all the other columns, one a
         sample, whose names are then the names of the samples.
     target : str, default=None
-        The file that holds it, ``FILE`` or ``FILE:COLUMN``; see `read_labels`.
+        The file that holds it, ``FILE`` or ``FILE:COLUMN``; see `read_target`.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def open_feature_table(path: PathLike, target: str | None = None) -> Dataset:
     require("pyarrow", "frames", path)
     with reading(path):
         source = FeatureTableSource(path)
-    y = None if target is None else read_labels(target, source.samples)
+    y = None if target is None else read_target(target, source.samples)
     return Dataset(source, y, source.names)
 
 

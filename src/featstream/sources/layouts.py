@@ -12,7 +12,7 @@ import numpy as np
 
 from featstream.errors import DataError, printable
 from featstream.protocols import Block, IntArray, feature_name
-from featstream.sources.group_labels import write_labels
+from featstream.sources.labels import write_labels
 
 __all__ = [
     "Batch",

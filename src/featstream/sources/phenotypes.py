@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, printable
 from featstream.sources.dataset import PathLike, reading, shortened
-from featstream.sources.labels import split_column
+from featstream.sources.targets import split_column
 
 __all__ = ["Person", "family_phenotypes", "read_phenotypes"]
 

@@ -18,8 +18,8 @@ from featstream.sources.dataset import (
     require,
     shortened,
 )
-from featstream.sources.labels import is_file_of_labels, read_labels
 from featstream.sources.slabs import SlabSource
+from featstream.sources.targets import is_target_file, read_target
 
 __all__ = ["open_zarr"]
 
@@ -43,7 +43,7 @@ def open_zarr(
     target : str, default=None
         The array of the group that is the target; by default the one called ``y``,
         ``target``, ``class`` or ``label``, if there is one. Or the file that holds
-        it, ``FILE`` or ``FILE:COLUMN``; see `read_labels`.
+        it, ``FILE`` or ``FILE:COLUMN``; see `read_target`.
     layer : str, default=None
         The array of the group that has the features; by default ``X``.
     optional : collection of str, default=()
@@ -90,7 +90,7 @@ def open_zarr(
             )
         source = SlabSource(array, path, names, _fingerprint(array))
     if y is None and target is not None:
-        y = read_labels(target)
+        y = read_target(target)
     return Dataset(source, y, source.names)
 
 
@@ -129,7 +129,7 @@ def _find_parts(
         )
     if target is None:
         target = find_target(kept, optional)
-    elif target not in kept and not is_file_of_labels(target):
+    elif target not in kept and not is_target_file(target):
         raise DataError(
             f"it has no array {printable(target)} for a target, and there is no such "
             f"file. It holds: {shortened(kept)}."
