@@ -18,9 +18,9 @@ from featstream.evaluation.paper_tables import paper_table
 
 __all__ = ["CLASSIFIERS", "Design", "Drawing", "Exhibit", "exhibits", "find"]
 
-Design: TypeAlias = Literal["split", "orders", "groups", "subsamples"]
-"""Rows split as in the paper; 30 orders of the features; random groups, ten times;
-30 subsamples of four fifths of the rows."""
+Design: TypeAlias = Literal["split", "sweep", "orders", "groups", "subsamples"]
+"""Rows split as in the paper; the same with several values of a parameter; 30 orders
+of the features; random groups, ten times; 30 subsamples of four fifths of the rows."""
 
 Drawing: TypeAlias = Literal["values", "error bars", "stability", "sweep", "groups"]
 
@@ -54,7 +54,7 @@ class Exhibit:
     ('SAOLA', 'Fast-OSFS', 'Alpha-investing', 'OFS')
     """
 
-    kind: Literal["table", "figure"]
+    kind: str
     number: int
     label: str
     section: str
@@ -91,17 +91,21 @@ _DATASETS = {
 rows the paper draws at random, ten times."""
 
 
-def _exhibit(kind: Literal["table", "figure"], facts: dict[str, Any]) -> Exhibit:
+def _exhibit(kind: str, facts: dict[str, Any]) -> Exhibit:
     """An exhibit from its entry in the data file."""
-    lists = {k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()}
+    complete: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in facts.items()
+    }
     if kind == "table":
         printed = paper_table(facts["number"])
         alphas = sorted({c.alpha for c in printed.columns if c.alpha is not None})
-        lists["label"], lists["datasets"] = printed.label, printed.datasets
         levels = tuple(f"SAOLA alpha={alpha:g}" for alpha in alphas)
-        lists["methods"] = levels or printed.methods
-    lists["datasets"] = _DATASETS.get(lists["datasets"], lists["datasets"])
-    return Exhibit(kind=kind, **lists)
+        complete["methods"] = levels or printed.methods
+        complete["label"], complete["datasets"] = printed.label, printed.datasets
+    named = complete["datasets"]
+    complete["datasets"] = _DATASETS.get(named, named)
+    return Exhibit(kind=kind, **complete)
 
 
 @cache

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 from featstream.datasets import Benchmark
 from featstream.errors import unknown_name
+from featstream.evaluation.classifiers import as_classifier
 from featstream.evaluation.entries import BestOf
 from featstream.evaluation.paper.exhibits import Design
 from featstream.evaluation.paper_tables import paper_table
@@ -26,10 +29,19 @@ from featstream.evaluation.splits import (
 from featstream.measures import FisherZ, SymmetricalUncertainty
 from featstream.selectors import OFS, OGFS, SAOLA, AlphaInvesting, FastOSFS, GroupSAOLA
 
-__all__ = ["ABSENT", "TrainingPartOnly", "protocol_for", "selector_for"]
+__all__ = ["ABSENT", "JUDGES", "TrainingPartOnly", "protocol_for", "selector_for"]
 
 ABSENT = ("FCBF", "GDM", "IAMB", "MMMB", "SGLasso", "SPSF-LAR")
 """Methods of the paper that this library does not have."""
+
+JUDGES = {
+    "J48": as_classifier("j48"),
+    "KNN": as_classifier("knn"),
+    "SVM": make_pipeline(MinMaxScaler(), as_classifier("svm")),
+}
+"""The paper's classifiers. It does not say how features were scaled for the SVM; here
+training rows have the range [0, 1], as the guide of LIBSVM asks. Without it the solver
+takes minutes on counts, and does not end on some."""
 
 _LARGEST_K, _STEP_K = 100, 5
 _FEW_GROUPS, _MANY_GROUPS = 100, 10_000
