@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import featstream
+from featstream.cli_compare import add_compare
 from featstream.cli_convert import add_convert
 from featstream.cli_runs import (
     add_run_commands,
@@ -63,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_select(commands)
     add_run_commands(commands)
+    add_compare(commands)
     add_convert(commands)
     _add_info(commands)
     _add_demo(commands)

@@ -28,7 +28,7 @@ from featstream.evaluation.measuring import measured
 from featstream.evaluation.metrics import evaluate
 from featstream.evaluation.splits import Split
 from featstream.evaluation.tasks import Rows, map_rows
-from featstream.protocols import IntArray
+from featstream.protocols import FloatArray, IntArray
 
 __all__ = ["Job", "Say", "reason_of", "work"]
 
@@ -38,7 +38,7 @@ MAJORITY = "no feature was selected; judged as the majority class"
 
 _WARM_ROWS, _WARM_COLUMNS = 100, 50
 _INNER_FOLDS = 5
-_MAX_REASON = 500
+_MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,13 +277,16 @@ def fit_and_score(
     return plain | note
 
 
-def take(X: Any, rows: IntArray, columns: Any) -> NDArray[Any]:
-    """Some rows of some columns as a dense array."""
+def take(X: Any, rows: IntArray, columns: Any) -> FloatArray:
+    """Some rows of some columns, for a classifier.
+
+    Always as float64: scikit-learn's nearest neighbours break ties otherwise for
+    integers, and the storage of a data set must not decide.
+    """
     columns = np.asarray(columns, np.int64)
     if hasattr(X, "toarray"):
-        found: NDArray[Any] = X[:, columns][rows].toarray()
-        return found
-    return np.asarray(X[np.ix_(rows, columns)])
+        return np.asarray(X[:, columns][rows].toarray(), np.float64)
+    return np.asarray(X[np.ix_(rows, columns)], np.float64)
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -304,9 +307,9 @@ def best_place(accuracies: list[float | None]) -> int:
 
 
 def reason_of(error: BaseException) -> str:
-    """An error in one line."""
+    """An error in one line, its first: what follows is mostly advice."""
     if isinstance(error, MemoryError):
         return "ran out of memory"
-    text = " ".join(str(error).split())
+    text = next(iter(str(error).strip().splitlines()), "")
     reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return reason if len(reason) <= _MAX_REASON else reason[: _MAX_REASON - 1] + "…"

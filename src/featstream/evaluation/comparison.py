@@ -60,11 +60,15 @@ class ExperimentResult:
             self._cells.setdefault(place, []).append(record)
 
     def __repr__(self) -> str:
-        n_cells = sum(map(len, self._cells.values()))
         return (
             f"ExperimentResult({len(self.selectors)} selectors × {len(self.datasets)} "
-            f"data sets · {n_cells} cells, {len(self.failures())} failed)"
+            f"data sets · {self.n_cells} cells, {len(self.failures())} failed)"
         )
+
+    @property
+    def n_cells(self) -> int:
+        """How many times features were to be selected."""
+        return sum(map(len, self._cells.values()))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each data set, split, selector and classifier, tidy."""

@@ -152,7 +152,8 @@ class ScoreTable:
             lines += ["", *(f"{note}  " for note in notes)]
         return "\n".join(lines)
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """Title and table for a terminal, without the notes."""
         rows = self.cells()
         widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
         lines = [self.title]
@@ -161,7 +162,10 @@ class ScoreTable:
             shown = [first.ljust(widths[0])]
             shown += [c.rjust(w) for c, w in zip(others, widths[1:], strict=True)]
             lines.append("  ".join(shown).rstrip())
-        return "\n".join([*lines, *self.notes()])
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join([*self.lines(), *self.notes()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,8 +188,8 @@ class Comparison:
     nemenyi : Nemenyi or None
         Likewise.
     win_tie_lose : dict of (selector, rival) to WinTieLose
-        On all data sets where both have scores: by paired t-tests over the splits,
-        or by a margin of 0.01 where there is one split only.
+        On all data sets where both have scores of every split: by paired t-tests over
+        the splits, or by a margin of 0.01 where there is one split only.
     conclusion : str
         A paragraph in plain words.
     """
@@ -287,7 +291,9 @@ def duels_of(
 def duel(
     ours: FloatArray, rival: FloatArray, table: ScoreTable, alpha: float
 ) -> WinTieLose:
-    """On one data set."""
+    """On one data set; no count if either failed in some split."""
+    if np.isnan(ours).any() or np.isnan(rival).any():
+        return WinTieLose(0, 0, 0)
     if ours.size == 1:
         return win_tie_lose(ours, rival, table.best, alpha=alpha)
     return win_tie_lose(ours[None], rival[None], table.best, alpha=alpha)

@@ -267,7 +267,7 @@ class FeatureOrders(SplitProtocol):
     --------
     >>> shape = TaskShape(np.repeat([0, 1], 6), 12, 4)
     >>> FeatureOrders(n=2).split(1, shape, seed=0).order
-    array([0, 3, 1, 2])
+    array([3, 0, 2, 1])
     """
 
     n: int = 30

@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from featstream.errors import DataError, DataTypeError, printable
 from featstream.evaluation.splits import TaskShape
 from featstream.measures.target import as_labels, as_vector
 from featstream.protocols import SparseColumns
-from featstream.sources import Dataset, as_source, open_dataset
+from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
+from featstream.sources.archives import read_archive
 
 __all__ = ["Rows", "Task", "as_task", "map_rows", "open_task"]
 
@@ -59,7 +60,8 @@ class Task:
 
     def rows(self) -> Rows:
         """All rows in one, checked."""
-        X, names = as_matrix(self.X_train, "X_train")
+        first = as_matrix(self.X_train, "X_train")
+        X = first.values
         y = check_target(self.y_train, X, "train")
         n_train = len(y)
         if (self.X_test is None) != (self.y_test is None):
@@ -68,16 +70,12 @@ class Task:
                 "the other."
             )
         if self.X_test is not None:
-            other, _ = as_matrix(self.X_test, "X_test")
-            if other.shape[1] != X.shape[1]:
-                raise DataError(
-                    f"X_test has {other.shape[1]:,} features, and X_train "
-                    f"{X.shape[1]:,}. Both parts need the same, in the same order."
-                )
-            y = np.concatenate([y, check_target(self.y_test, other, "test")])
-            X = stack_rows(X, other)
+            second = as_matrix(self.X_test, "X_test")
+            check_same_features(first, second)
+            y = np.concatenate([y, check_target(self.y_test, second.values, "test")])
+            X = stack_rows(X, second.values)
         as_labels(y)
-        names = names if self.names is None else list(self.names)
+        names = first.names if self.names is None else list(self.names)
         groups = None if self.groups is None else number_labels(self.groups)
         for what, given in (("names", names), ("groups", groups)):
             if given is not None and len(given) != X.shape[1]:
@@ -151,6 +149,8 @@ def map_rows(folder: Path) -> Rows:
 def as_task(data: Any) -> Task:
     """A task from what users have: a path, ``(X, y)``, a Task, or a Bunch.
 
+    Or a function that gives one of these, called when it is its turn.
+
     >>> as_task(([[1, 2], [3, 4]], [0, 1])).y_train
     [0, 1]
     """
@@ -164,6 +164,8 @@ def as_task(data: Any) -> Task:
         return Task(*data)
     if hasattr(data, "data") and hasattr(data, "target"):  # of sklearn.datasets
         return Task(data.data, data.target)
+    if callable(data):
+        return as_task(data())
     raise DataTypeError(
         f"Cannot make a data set of {type(data).__name__}. Give (X, y), the path of a "
         "file, or Task(X_train, y_train, X_test, y_test)."
@@ -189,13 +191,39 @@ def open_task(
     Returns
     -------
     Task
-        The data set.
+        The data set. An ``.npz`` with ``X_test`` and ``y_test`` has its test part in
+        it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+    ...     parts = {"X_train": np.eye(4), "X_test": np.eye(4)[:2]}
+    ...     np.savez(file.name, **parts, y_train=[0, 1, 0, 1], y_test=[0, 1])
+    ...     open_task(file.name).y_test
+    array([0, 1])
     """
     found = open_with_target(path, target)
-    if test is None:
-        return Task(found.source, found.y, names=found.names)
-    other = open_with_target(test, target)
-    return Task(found.source, found.y, other.source, other.y, names=found.names)
+    X_test = y_test = None
+    if test is not None:
+        other = open_with_target(test, target)
+        X_test, y_test = other.source, other.y
+    elif Path(path).suffix.lower() == ".npz":
+        arrays = read_archive(path)
+        X_test, y_test = arrays.get("X_test"), arrays.get("y_test")
+    X = found.source
+    if test is not None and is_svmlight(path) and is_svmlight(test):
+        X, X_test = equally_wide(X, X_test)
+    return Task(X, found.y, X_test, y_test, names=found.names)
+
+
+def equally_wide(first: Any, second: Any) -> tuple[Any, Any]:
+    """Sparse parts with the columns of either: such files end at their last entry."""
+    parts = [as_matrix(X, "a part").values for X in (first, second)]
+    n_features = max(X.shape[1] for X in parts)
+    for X in parts:
+        X.resize((X.shape[0], n_features))
+    return parts[0], parts[1]
 
 
 def open_with_target(path: str | os.PathLike[str], target: str | None) -> Dataset:
@@ -206,19 +234,26 @@ def open_with_target(path: str | os.PathLike[str], target: str | None) -> Datase
     return found
 
 
-def as_matrix(X: Any, what: str) -> tuple[Any, list[str] | None]:
-    """An array or a CSC matrix, and the names of its columns where it has any.
+class Matrix(NamedTuple):
+    """An array or a CSC matrix; its names, if any; whether text was made codes."""
 
-    Text becomes codes, as everywhere.
-    """
+    values: Any
+    names: list[str] | None
+    has_text: bool
+
+
+def as_matrix(X: Any, what: str) -> Matrix:
+    """One matrix of whatever has columns."""
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.ndim == 2:
-        return X, None
+        return Matrix(X, None, has_text=False)
     source = as_source(X)
     names = getattr(source, "names", None)
     dense: list[NDArray[Any]] = []
     stored: list[Any] = []
+    has_text = False
     for block in source.blocks():
         columns = block.columns
+        has_text |= block.nominal is not None
         if isinstance(columns, SparseColumns):
             begin, end = int(columns.indptr[0]), int(columns.indptr[-1])
             parts = (
@@ -233,9 +268,32 @@ def as_matrix(X: Any, what: str) -> tuple[Any, list[str] | None]:
         raise DataError(f"{what} has no features.")
     listed = None if names is None else [str(name) for name in names]
     if not stored:
-        return np.concatenate(dense, axis=1), listed
+        return Matrix(np.concatenate(dense, axis=1), listed, has_text)
     stored += [sparse.csc_array(columns) for columns in dense]
-    return sparse.csc_array(sparse.hstack(stored, format="csc")), listed
+    whole = sparse.csc_array(sparse.hstack(stored, format="csc"))
+    return Matrix(whole, listed, has_text)
+
+
+def check_same_features(first: Matrix, second: Matrix) -> None:
+    """Refuse parts whose columns do not mean the same."""
+    n_first, n_second = first.values.shape[1], second.values.shape[1]
+    if n_first != n_second:
+        raise DataError(
+            f"X_test has {n_second:,} features, and X_train {n_first:,}. Both parts "
+            "need the same, in the same order."
+        )
+    if first.names is not None and second.names not in (None, first.names):
+        pairs = zip(first.names, second.names or (), strict=True)
+        i, (ours, other) = next((i, p) for i, p in enumerate(pairs) if p[0] != p[1])
+        raise DataError(
+            f"Feature {i} is {printable(other)} in X_test, and {printable(ours)} in "
+            "X_train. Both parts need the same features, in the same order."
+        )
+    if first.has_text or second.has_text:
+        raise DataError(
+            "Some columns are text, and the codes of its words need not be the same "
+            "in X_train and X_test. Put both parts in one data set, or give numbers."
+        )
 
 
 def number_labels(labels: Any) -> NDArray[Any]:

@@ -32,7 +32,7 @@ from featstream.evaluation.measuring import resident_bytes
 __all__ = ["Outcome", "Tagged", "run_jobs", "size_text"]
 
 _POLL_SECONDS = 0.05
-_PRELOADED = ["featstream.evaluation.workers"]
+_PRELOADED = ["featstream.evaluation.warm", "featstream.evaluation.workers"]
 
 
 class Tagged(Protocol):
@@ -287,15 +287,25 @@ def _serve(connection: Connection) -> None:
     """What a process does: one job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked is told
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    try:
+    with suppress(OSError):  # nobody is listening any more
         connection.send({"kind": "begun"})
-        job = connection.recv()
-        work(job, connection.send)
-    except BrokenPipeError:
-        pass
-    except Exception as error:
-        with suppress(OSError):
+        try:
+            work(_receive(connection), connection.send)
+        except BrokenPipeError:
+            raise
+        except Exception as error:
             connection.send({"kind": "failed", "reason": reason_of(error)})
+
+
+def _receive(connection: Connection) -> Job:
+    try:
+        job: Job = connection.recv()
+    except (AttributeError, ImportError) as error:
+        raise ParameterError(
+            f"another process cannot find its class ({error}). Define it in a module "
+            "that can be imported, not in a notebook."
+        ) from error
+    return job
 
 
 def _die_with_parent() -> None:

@@ -14,7 +14,11 @@ from featstream.protocols import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_critical_difference"]
+    from featstream.evaluation import ScoreTable
+
+__all__ = ["plot_critical_difference", "plot_scores"]
+
+MARKERS = "osD^vP*X<>"
 
 
 def plot_critical_difference(
@@ -98,6 +102,55 @@ def plot_critical_difference(
     ax.set_xlim(1 - margin, max(k, 1 + critical_difference) + margin)
     ax.set_ylim(first_label - 0.35 * n_left, 1.0)
     ax.axis("off")
+    return ax
+
+
+def plot_scores(table: ScoreTable, *, ax: Axes | None = None) -> Axes:
+    """Scores of every selector on every data set, with error bars.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        From `ExperimentResult.table`. Bars reach one standard deviation over the
+        splits to each side of a mean.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on. A selector that failed has no point; "-" says where.
+    """
+    n_datasets, n_selectors = table.values.shape
+    if ax is None:
+        ax = new_axes(height=1.2 + n_datasets * (0.25 + 0.16 * n_selectors))
+    step = 0.8 / n_selectors
+    places = np.arange(n_datasets, dtype=float)
+    lowest = np.nanmin(table.values - np.nan_to_num(table.spreads), initial=np.inf)
+    for j, selector in enumerate(table.selectors):
+        height = places + (j - (n_selectors - 1) / 2) * step
+        ax.errorbar(
+            table.values[:, j],
+            height,
+            xerr=np.nan_to_num(table.spreads[:, j]),
+            fmt=MARKERS[j % len(MARKERS)],
+            markersize=5,
+            capsize=2,
+            lw=1,
+            label=selector,
+        )
+        for i in np.flatnonzero(np.isnan(table.values[:, j])):
+            if np.isfinite(lowest):
+                ax.text(lowest, height[i], f"- {selector}", va="center", fontsize=7)
+    ax.set_yticks(places, table.datasets)
+    ax.set_ylim(n_datasets - 0.5, -0.5)
+    for edge in places[1:] - 0.5:
+        ax.axhline(edge, color="0.85", lw=0.8)
+    ax.set_xlabel(table.title)
+    ax.grid(axis="x", alpha=0.3)
+    if table.metric in ("seconds", "memory") and np.nanmin(table.values) > 0:
+        ax.set_xscale("log")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return ax
 
 
