@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import featstream
 from featstream.cli_compare import add_compare
 from featstream.cli_convert import add_convert
+from featstream.cli_paper import add_paper
 from featstream.cli_runs import (
     add_run_commands,
     describe_run,
@@ -65,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_select(commands)
     add_run_commands(commands)
     add_compare(commands)
+    add_paper(commands)
     add_convert(commands)
     _add_info(commands)
     _add_demo(commands)

@@ -66,6 +66,8 @@ class About:
         Continuous or discrete.
     origin : str
         The file it came from.
+    is_split : bool
+        Whether the paper uses parts as they were published.
     differs : str
         How it differs from the paper's; "" if it does not.
     notes : tuple of str
@@ -75,6 +77,7 @@ class About:
     shape: tuple[int, int, int]
     kind: str
     origin: str
+    is_split: bool
     differs: str
     notes: tuple[str, ...]
 
@@ -83,7 +86,14 @@ class About:
         """Facts of a data set, without the data."""
         n_test = 0 if data.y_test is None else data.y_test.size
         shape = data.y.size, n_test, data.X.shape[1]
-        return cls(shape, data.kind, data.origin.name, data.differs, data.notes)
+        return cls(
+            shape,
+            data.kind,
+            data.origin.name,
+            data.is_split,
+            data.differs,
+            data.notes,
+        )
 
 
 class Findings:
