@@ -9,19 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featstream.errors import DataError
-from featstream.protocols import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "COLOURS",
-    "MARKERS",
-    "new_axes",
-    "plot_against_groups",
-    "plot_dots",
-    "plot_sweep",
-]
+__all__ = ["COLOURS", "MARKERS", "new_axes", "plot_dots", "plot_sweep"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's, which readers with any vision of colours can tell apart."""
@@ -100,6 +92,8 @@ def plot_dots(
                 heights[i],
                 "–",
                 color=colour,
+                fontsize=13,
+                fontweight="bold",
                 transform=ax.get_yaxis_transform(),
                 va="center",
             )
@@ -110,6 +104,7 @@ def plot_dots(
         ax.axhline(edge, color="0.88", lw=0.8, zorder=0)
     if is_log and np.nanmin(table, initial=np.inf) > 0:
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlabel(label)
     _tidy(ax, "x")
     _legend_above(ax, n_methods)
@@ -161,64 +156,6 @@ def plot_sweep(
     ax.set_ylabel(label)
     _tidy(ax, "y")
     _legend_above(ax, len(names))
-    return ax
-
-
-def plot_against_groups(
-    n_groups: FloatArray,
-    scores: FloatArray,
-    rows: Sequence[str],
-    methods: Sequence[str],
-    *,
-    label: str = "",
-    ax: Axes | None = None,
-) -> Axes:
-    """Scores against numbers of groups; a thin line joins the dots of a data set.
-
-    Parameters
-    ----------
-    n_groups, scores : ndarray of shape (n_rows, n_methods)
-        Where the dots are; best is the upper left corner.
-    rows, methods : sequences of str
-        Their names; the dot of the first method bears that of its row.
-    label : str
-        What the scores are.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes drawn on.
-    """
-    if ax is None:
-        ax = new_axes(height=4.2)
-    for i, row in enumerate(rows):
-        ax.plot(n_groups[i], scores[i], color="0.75", lw=0.8, zorder=1)
-        ax.annotate(
-            row,
-            (n_groups[i, 0], scores[i, 0]),
-            xytext=(-6, 4),
-            textcoords="offset points",
-            ha="right",
-            fontsize=8,
-        )
-    for j, method in enumerate(methods):
-        ax.scatter(
-            n_groups[:, j],
-            scores[:, j],
-            marker=MARKERS[j % len(MARKERS)],
-            color=COLOURS[j % len(COLOURS)],
-            s=32,
-            zorder=2,
-            label=method,
-        )
-    ax.set_xscale("log")
-    ax.set_xlabel("selected groups")
-    ax.set_ylabel(label)
-    ax.margins(x=0.18)
-    _tidy(ax, "both")
-    _legend_above(ax, len(methods))
     return ax
 
 

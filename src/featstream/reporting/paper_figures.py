@@ -12,7 +12,7 @@ from featstream.evaluation.paper.comparison import CheckedClaim
 from featstream.evaluation.paper.exhibits import Exhibit
 from featstream.evaluation.paper.findings import Findings, Value
 from featstream.evaluation.paper.methods import ABSENT
-from featstream.reporting.dots import plot_against_groups, plot_dots, plot_sweep
+from featstream.reporting.dots import plot_dots, plot_sweep
 from featstream.reporting.figures import plot_critical_difference
 from featstream.reporting.paper_tables import METRICS
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FigureData", "draw_claim", "draw_figure", "save_figure"]
 
-_LOG = ("n_features", "seconds")
+_LOG = ("n_features", "n_groups", "seconds")
 
 
 class FigureData:
@@ -97,17 +97,6 @@ def draw_figure(data: FigureData) -> Figure:
             label = f"accuracy, {judge}"
             names = _marked(data)
             plot_sweep(deltas, lines, names, x_label="δ", label=label, ax=ax)
-    elif exhibit.drawing == "groups":
-        figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-        judge = exhibit.classifiers[0]
-        plot_against_groups(
-            data.numbers("n_groups", None),
-            data.numbers("accuracy", judge),
-            _marked(data),
-            data.methods,
-            label=f"accuracy, {judge}",
-            ax=ax,
-        )
     else:
         n_panels = len(exhibit.metrics)
         height = 1.1 + n_rows * (0.2 + 0.13 * n_methods)
@@ -122,6 +111,8 @@ def draw_figure(data: FigureData) -> Figure:
         )
         for ax, metric in zip(axes[0], exhibit.metrics, strict=True):
             _draw_dots(data, metric, ax)
+        for ax in axes[0, 1:]:  # the methods are named once
+            ax.get_legend().remove()
     figure.suptitle(f"{exhibit.heading}. {exhibit.title}", x=0.01, ha="left", size=11)
     return figure
 
@@ -139,7 +130,7 @@ def _draw_dots(data: FigureData, metric: str, ax: Axes) -> None:
         label += ": mean ± standard deviation of three classifiers"
     else:
         values = data.numbers(metric, judge)
-        label += f", {judge}" * bool(judge)
+        label += f", {judge}" * (bool(judge) and metric == "accuracy")
     plot_dots(
         values,
         _marked(data),

@@ -22,7 +22,7 @@ Design: TypeAlias = Literal["split", "sweep", "orders", "groups", "subsamples"]
 """Rows split as in the paper; the same with several values of a parameter; 30 orders
 of the features; random groups, ten times; 30 subsamples of four fifths of the rows."""
 
-Drawing: TypeAlias = Literal["values", "error bars", "stability", "sweep", "groups"]
+Drawing: TypeAlias = Literal["values", "error bars", "sweep"]
 
 CLASSIFIERS = ("J48", "KNN", "SVM")
 
