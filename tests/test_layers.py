@@ -32,7 +32,7 @@ LAYERS = [
     {"datasets", "groups"},
     {"evaluation", "reporting"},
     {"cli_data", "cli_groups"},
-    {"cli_compare", "cli_convert", "cli_runs"},
+    {"cli_compare", "cli_convert", "cli_paper", "cli_runs"},
     {"cli", "__main__"},
 ]
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
