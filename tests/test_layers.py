@@ -22,7 +22,7 @@ LAYERS = [
     {"kernels"},
     {"sources"},
     {"measures"},
-    {"trace"},
+    {"group_trace", "trace"},
     {"result"},
     {"progress"},
     {"engines"},
@@ -31,7 +31,8 @@ LAYERS = [
     {"selectors"},
     {"datasets", "groups"},
     {"evaluation", "reporting"},
-    {"cli_compare", "cli_convert", "cli_runs"},
+    {"cli_data", "cli_groups"},
+    {"cli_compare", "cli_convert", "cli_paper", "cli_runs"},
     {"cli", "__main__"},
 ]
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
@@ -47,6 +48,10 @@ OPTIONAL = {
     "pandas",
     "polars",
     "pyarrow",
+    "h5py",
+    "zarr",
+    "anndata",
+    "bed_reader",
     "dask",
     "distributed",
     "jinja2",
@@ -143,7 +148,7 @@ def test_optional_packages_are_imported_when_used(path):
         assert not (is_optional and is_top), f"line {line}: {module}"
 
 
-HEAVY = "matplotlib pandas polars dask sklearn numba scipy pyarrow"
+HEAVY = "matplotlib pandas polars dask sklearn numba scipy pyarrow h5py zarr"
 
 
 @pytest.mark.parametrize("module", ["featstream", "featstream.cli"])

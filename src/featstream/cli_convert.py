@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from featstream.cli_data import add_data_options, chosen_options
 from featstream.errors import ParameterError
 from featstream.sizes import as_bytes
 
@@ -23,11 +24,11 @@ def add_convert(commands: Any) -> None:
         "convert",
         help="turn a data file into a column store",
         description="Turn a data file into a column store, which is read without "
-        "being held in memory. svmlight files may be of any size.",
+        "being held in memory. The file may be of any size.",
     )
     convert.add_argument("data", metavar="IN", help="a file as for select")
     convert.add_argument("store", metavar="OUT.cols", type=Path, help="folder to make")
-    convert.add_argument("--target", metavar="NAME", help="as for select")
+    add_data_options(convert)
     convert.add_argument(
         "--memory",
         type=_size,
@@ -58,10 +59,11 @@ def _convert(arguments: argparse.Namespace) -> int:
         "n_jobs": arguments.jobs,
         "progress": None if arguments.quiet else _Progress(),
     }
-    if is_svmlight(arguments.data) and arguments.target is None:
+    given = chosen_options(arguments)
+    if is_svmlight(arguments.data) and arguments.target is None and not given:
         store = convert(arguments.data, arguments.store, **options)
     else:
-        dataset = open_dataset(arguments.data, arguments.target)
+        dataset = open_dataset(arguments.data, arguments.target, **given)
         store = convert(dataset.source, arguments.store, y=dataset.y, **options)
     seconds = time.perf_counter() - began
     facts = {

@@ -143,9 +143,12 @@ def work_best_of(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
         found[label] = select(selector, part, job.seed) | {"value": label}
         say({"kind": "selected", "selection": found[label]})
     for name, classifier in job.classifiers.items():
-        say({"kind": "step", "step": name})
         own = [found[best[name]]] if name in best else list(found.values())
-        judged = [judge(s, classifier, rows, job) | {"value": s["value"]} for s in own]
+        judged = []
+        for selection in own:
+            say({"kind": "step", "step": name})
+            scores = judge(selection, classifier, rows, job)
+            judged.append(scores | {"value": selection["value"]})
         place = best_place([scores.get("accuracy") for scores in judged])
         say({"kind": "scored", "classifier": name, "scores": judged[place]})
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from featstream.errors import DataError
 from featstream.protocols import FloatArray
+from featstream.reporting.dots import new_axes, plot_dots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from featstream.evaluation import ScoreTable
 
 __all__ = ["plot_critical_difference", "plot_scores"]
-
-MARKERS = "osD^vP*X<>"
 
 
 def plot_critical_difference(
@@ -121,37 +120,15 @@ def plot_scores(table: ScoreTable, *, ax: Axes | None = None) -> Axes:
     matplotlib Axes
         The axes drawn on. A selector that failed has no point; "-" says where.
     """
-    n_datasets, n_selectors = table.values.shape
-    if ax is None:
-        ax = new_axes(height=1.2 + n_datasets * (0.25 + 0.16 * n_selectors))
-    step = 0.8 / n_selectors
-    places = np.arange(n_datasets, dtype=float)
-    lowest = np.nanmin(table.values - np.nan_to_num(table.spreads), initial=np.inf)
-    for j, selector in enumerate(table.selectors):
-        height = places + (j - (n_selectors - 1) / 2) * step
-        ax.errorbar(
-            table.values[:, j],
-            height,
-            xerr=np.nan_to_num(table.spreads[:, j]),
-            fmt=MARKERS[j % len(MARKERS)],
-            markersize=5,
-            capsize=2,
-            lw=1,
-            label=selector,
-        )
-        for i in np.flatnonzero(np.isnan(table.values[:, j])):
-            if np.isfinite(lowest):
-                ax.text(lowest, height[i], f"- {selector}", va="center", fontsize=7)
-    ax.set_yticks(places, table.datasets)
-    ax.set_ylim(n_datasets - 0.5, -0.5)
-    for edge in places[1:] - 0.5:
-        ax.axhline(edge, color="0.85", lw=0.8)
-    ax.set_xlabel(table.title)
-    ax.grid(axis="x", alpha=0.3)
-    if table.metric in ("seconds", "memory") and np.nanmin(table.values) > 0:
-        ax.set_xscale("log")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    return ax
+    return plot_dots(
+        table.values,
+        table.datasets,
+        table.selectors,
+        spreads=table.spreads,
+        label=table.title,
+        is_log=table.metric in ("seconds", "memory"),
+        ax=ax,
+    )
 
 
 def indistinguishable(
@@ -167,11 +144,3 @@ def indistinguishable(
             result.append((float(ranks[start]), float(ranks[end])))
             last_end = end
     return result
-
-
-def new_axes(height: float) -> Axes:
-    """Axes in a figure of their own."""
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots(figsize=(6.4, height), layout="constrained")
-    return ax

@@ -1,0 +1,1 @@
+"""The SAOLA paper: what it shows, with which methods, and what we find."""
