@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing.reduction import ForkingPickler
@@ -95,34 +96,21 @@ class BestOf:
 
     selector: Any
     parameter: str
-    values: Sequence[Any]
+    values: Iterable[Any]
     judged_on: Literal["training", "test"] = "training"
 
-    def __init__(
-        self,
-        selector: Any,
-        parameter: str,
-        values: Iterable[Any],
-        judged_on: Literal["training", "test"] = "training",
-    ) -> None:
-        selector, values = as_selector(selector), tuple(values)
-        if parameter not in selector.get_params():
-            raise unknown_name(
-                f"parameter of {type(selector).__name__}",
-                parameter,
-                selector.get_params(),
-            )
+    def __post_init__(self) -> None:
+        selector, values = as_selector(self.selector), tuple(self.values)
+        known = selector.get_params()
+        if self.parameter not in known:
+            what = f"parameter of {type(selector).__name__}"
+            raise unknown_name(what, self.parameter, known)
         if not values:
             raise ParameterError("`values` of BestOf is empty. Give some to choose of.")
-        if judged_on not in ("training", "test"):
-            raise unknown_name("place to judge", judged_on, ("training", "test"))
-        for name, value in (
-            ("selector", selector),
-            ("parameter", parameter),
-            ("values", values),
-            ("judged_on", judged_on),
-        ):
-            object.__setattr__(self, name, value)
+        if self.judged_on not in ("training", "test"):
+            raise unknown_name("place to judge", self.judged_on, ("training", "test"))
+        object.__setattr__(self, "selector", selector)
+        object.__setattr__(self, "values", values)
 
     @property
     def label(self) -> str:
@@ -247,7 +235,8 @@ def set_parameter(selector: Any, parameter: str, value: Any) -> Any:
         return selector.set_params(**{parameter: value})
     if not hasattr(part, rest):
         raise unknown_name(f"parameter of {type(part).__name__}", rest, vars(part))
-    changed = type(part)(**{**public_state(part), rest: value})
+    changed = copy(part)
+    setattr(changed, rest, value)
     return selector.set_params(**{head: changed})
 
 

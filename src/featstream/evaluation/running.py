@@ -45,13 +45,18 @@ class Cell:
 
     key: str
     record: dict[str, Any]
-    dataset: str
     shape: TaskShape
     protocol: SplitProtocol
     selector: Any
     classifiers: dict[str, Any]
     folder: Path
     seed: int
+
+    @property
+    def name(self) -> str:
+        """As people call it."""
+        place = self.record
+        return f"{place['selector']} on {place['dataset']}, split {place['split']}"
 
     @property
     def job(self) -> Job:
@@ -148,41 +153,33 @@ class Run:
         pending = []
         for index, split in enumerate(splits):
             for name, selector in experiment.selectors.items():
-                key = key_of(
-                    {
-                        "featstream": [code_of(Run), checksum_of_library()],
-                        "selector": describe(selector),
-                        "data": fingerprint,
-                        "split": [index, split],
-                        "seed": experiment.seed,
-                    }
-                )
+                key = self._key(selector, fingerprint, index, split)
                 record, todo = self._known(key)
                 record |= {"dataset": dataset, "selector": name, "split": index}
-                record["label"] = (
-                    selector.label if isinstance(selector, BestOf) else None
-                )
+                is_best_of = isinstance(selector, BestOf)
+                record["label"] = selector.label if is_best_of else None
                 self.records.append(record)
                 if todo:
-                    pending.append(
-                        Cell(
-                            key,
-                            record,
-                            dataset,
-                            shape,
-                            protocol,
-                            selector,
-                            todo,
-                            folder,
-                            experiment.seed,
-                        )
-                    )
+                    place = protocol, selector, todo, folder, experiment.seed
+                    pending.append(Cell(key, record, shape, *place))
         self.at.n_cells += len(splits) * len(experiment.selectors)
         self.at.n_kept += len(splits) * len(experiment.selectors) - len(pending)
         if pending:
             rows.write(folder)
             self.left[folder] = self.left.get(folder, 0) + len(pending)
         yield from pending
+
+    def _key(self, selector: Any, fingerprint: str, index: int, split: str) -> str:
+        """Checksum of all that decides what a cell selects."""
+        return key_of(
+            {
+                "featstream": [code_of(Run), checksum_of_library()],
+                "selector": describe(selector),
+                "data": fingerprint,
+                "split": [index, split],
+                "seed": self.experiment.seed,
+            }
+        )
 
     def _known(self, key: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is known of a cell, and the classifiers that are still to judge."""
@@ -214,14 +211,14 @@ class Run:
 
     def _started(self, pending: Iterable[Cell]) -> Iterator[Cell]:
         for cell in pending:
-            self.at.running.append(cell_name(cell))
+            self.at.running.append(cell.name)
             self._tell()
             yield cell
 
     def _take(self, outcome: Outcome) -> None:
         """Keep what came of a cell."""
         cell: Cell = outcome.cell
-        record, names = cell.record, self.names[cell.dataset]
+        record, names = cell.record, self.names[cell.record["dataset"]]
         if outcome.selections:
             record["selections"] = outcome.selections
             for selection in outcome.selections:
@@ -233,11 +230,11 @@ class Run:
             record["scores"][self.keys[name]] = {"classifier": name, **scores}
         record["provenance"] = provenance(self.n_jobs)
         self.store.save(cell.key, record)
-        self.at.running.remove(cell_name(cell))
+        self.at.running.remove(cell.name)
         self.at.n_done += 1
         if outcome.reason is not None:
             self.at.n_failed += 1
-            self.at.last_failure = f"{cell_name(cell)}: {outcome.reason}"
+            self.at.last_failure = f"{cell.name}: {outcome.reason}"
         self._tell()
         self.left[cell.folder] -= 1
         if not self.left[cell.folder]:
@@ -245,11 +242,6 @@ class Run:
 
     def _tell(self) -> None:
         self.observe(self.at)
-
-
-def cell_name(cell: Cell) -> str:
-    """A cell as people call it."""
-    return f"{cell.record['selector']} on {cell.dataset}, split {cell.record['split']}"
 
 
 def checksum_of(split: Split) -> str:
