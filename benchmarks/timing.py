@@ -60,6 +60,19 @@ def one_entry_columns(n_samples=1000, n_features=1_000_000, seed=0):
     return X, rng.integers(0, 2, n_samples)
 
 
+def sparse_binary(n_samples, n_features, length=10, seed=0):
+    """Sparse columns of so many ones, independent of the target."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, n_samples, (n_features, length), np.int32)
+    rows.sort(axis=1)
+    starts = np.arange(0, rows.size + 1, length)
+    ones = np.ones(rows.size, np.uint8)
+    X = sp.csc_array((ones, rows.ravel(), starts), shape=(n_samples, n_features))
+    X.sum_duplicates()
+    X.data[:] = 1
+    return X, rng.integers(0, 2, n_samples)
+
+
 def shared_set(name):
     """Training part of a data set beside the repository; None where it is absent."""
     path = SHARED / "data" / f"{name}.npz"

@@ -15,10 +15,11 @@ import numpy as np
 from scipy import sparse
 
 import featstream
-from featstream import SAOLA, checkpoint
+from featstream import checkpoint
 from featstream.errors import DataError, MissingFileError, RunError
 from featstream.sources import read_svmlight
 from featstream.statefile import write_arrays
+from fuzz.runs import KINDS, PAIRWISE, go_on, newest_state, save_run, small_data
 
 _NUMBER = re.compile(r"[0-9]+")
 
@@ -76,27 +77,19 @@ class State:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp())
-        self._rng = np.random.default_rng(1)
-        self._cases: list[tuple[bytes, bytes]] = []
-        rng = np.random.default_rng(0)
-        y = rng.integers(0, 2, 20)
-        X = rng.integers(0, 3, (20, 12)) * (rng.random((20, 12)) < 0.7)
-        X[:, 3] = rng.integers(0, 50, 20)
-        for data in (X, sparse.csc_array(X)):
-            for measure in ("su", "fisher-z"):
-                folder = Path(tempfile.mkdtemp())
-                selector = SAOLA(measure=measure).start(y)
-                selector.consume(data, checkpoint=folder)
-                self._cases.append(
-                    (
-                        (folder / "run.json").read_bytes(),
-                        (folder / "state-000002.npz").read_bytes(),
-                    )
-                )
-        self._more = X[:, :4]
+        self._cases: list[tuple[bytes, str, bytes]] = []
+        X, _ = small_data()
+        forms = [(kind, X) for kind in KINDS]
+        forms += [(kind, sparse.csc_array(X)) for kind in PAIRWISE]
+        for kind, data in forms:
+            folder = Path(tempfile.mkdtemp())
+            save_run(kind, folder, data)
+            state = newest_state(folder)
+            facts = (folder / "run.json").read_bytes()
+            self._cases.append((facts, state.name, state.read_bytes()))
 
     def seeds(self) -> Iterator[bytes]:
-        for which, (facts, state) in enumerate(self._cases):
+        for which, (facts, _, state) in enumerate(self._cases):
             yield bytes([which, 0, 0]) + facts
             yield bytes([which, 1, 0]) + state
             for k, array in enumerate(_arrays(state).values()):
@@ -104,7 +97,7 @@ class State:
 
     def run(self, content: bytes) -> str:
         which, part, k = (content[:3] + b"\0\0\0")[:3]
-        facts, state = self._cases[which % len(self._cases)]
+        facts, name, state = self._cases[which % len(self._cases)]
         damaged = content[3:]
         if part % 4 == 0:
             facts = damaged
@@ -114,15 +107,14 @@ class State:
             state = _with_array(state, k, damaged)
         if which < 128:
             facts = _sealed(facts, state)
+        for old in self._folder.iterdir():
+            old.unlink()
         (self._folder / "run.json").write_bytes(facts)
-        (self._folder / "state-000002.npz").write_bytes(state)
+        (self._folder / name).write_bytes(state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                selector = featstream.resume(self._folder)
-                selector._run = None
-                if len(selector._stream.y) == len(self._more):
-                    selector.consume(self._more)
+                go_on(featstream.resume(self._folder))
             except (RunError, DataError, MissingFileError) as error:
                 return f"{type(error).__name__}:" + _NUMBER.sub("n", str(error))[40:160]
         return "state:"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import os
 import tempfile
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import featstream
+from crash_runs import Stop, narrow, stop_at
 from featstream import Fate
 from featstream.measures import resolve_measure
 from featstream.sources import ArraySource, SparseSource
@@ -166,32 +168,95 @@ def check_storage_may_change_in_mid_stream(selector, X, y):
     assert_close(mixed.consume(X[:, cut:]), expected)
 
 
-class _StoppedError(Exception):
-    """Stands for a kill."""
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""A folder in memory, where there is one: a sync to the disk takes its time."""
 
 
-def check_resume_equals_uninterrupted(selector, X, y, cut=None):
-    """Stopped after ``cut`` features or later, resumed from disk, never different."""
+def state(selector):
+    """All that a selector knows, to the last bit: what a run saves of it."""
+    return {
+        name: (array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes())
+        for name, array in selector._arrays().items()
+    }
+
+
+def consume_with_kills(selector, source, y, folder, cuts, **how):
+    """Take in a source, stopped after so many features each time, and resumed."""
+    running = clone(selector).start(y)
+    for cut in sorted(cuts):
+        saving = {"checkpoint": folder, "every": 0, "progress": stop_at(cut)}
+        with contextlib.suppress(Stop):
+            running.consume(source, **saving, **how)
+        running = featstream.resume(folder)
+        assert running.n_seen_ < max(1, cut) or not running._run.unfinished
+    if running._run is None or running._run.unfinished is not None:
+        running.consume(source, checkpoint=folder, **how)
+    return running
+
+
+def check_resume_equals_uninterrupted(selector, X, y, cut=None, **how):
+    """Stopped after ``cut`` features or later, resumed from disk, never different.
+
+    ``how`` are options of `consume`: groups.
+    """
     cut = X.shape[1] // 2 if cut is None else cut
-
-    def stop(progress):
-        if progress.n_seen >= cut:
-            raise _StoppedError
-
     width = max(1, X.shape[1] // 8)
     for source in (
-        ArraySource(X, block_bytes=width * X.itemsize * X.shape[0]),
+        narrow(X, width),
         SparseSource(sparse.csc_array(X), block_columns=width),
     ):
-        expected = outcome(clone(selector).start(y).consume(source))
-        with tempfile.TemporaryDirectory() as folder:
-            killed = clone(selector).start(y)
-            with contextlib.suppress(_StoppedError):
-                killed.consume(source, checkpoint=folder, every=0, progress=stop)
-            resumed = featstream.resume(folder)
-            assert resumed.n_seen_ < max(1, cut)
-            assert outcome(resumed.consume(source)) == expected
-            assert outcome(featstream.resume(folder)) == expected
+        check_kills_change_nothing(selector, source, y, [cut], **how)
+
+
+def check_kills_change_nothing(selector, source, y, cuts, **how):
+    """However often, wherever it is stopped: the same result, the same state."""
+    whole = clone(selector).start(y).consume(source, **how)
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        killed = consume_with_kills(selector, source, y, folder, cuts, **how)
+        for found in (killed, featstream.resume(folder)):
+            assert outcome(found) == outcome(whole)
+            assert state(found) == state(whole)
+            assert repr(found) == repr(whole)
+
+
+class Recut:
+    """A source whose blocks are at most so wide."""
+
+    def __init__(self, source, width):
+        self._source, self._width = source, width
+        self.n_samples, self.n_features = source.n_samples, source.n_features
+        self.fingerprint = getattr(source, "fingerprint", None)
+
+    def blocks(self, start=0):
+        for block in self._source.blocks(start):
+            for begin in range(0, block.n_columns, self._width):
+                yield block.part(begin, min(begin + self._width, block.n_columns))
+
+
+def check_data_set_agrees(selector, dataset, X, y, names=None):
+    """Features from a file are decided about as those in memory."""
+    expected = outcome(clone(selector).fit(X, y))
+    assert dataset.source.n_samples, dataset.source.n_features == X.shape
+    found = clone(selector).start(dataset.y).consume(dataset.source)
+    assert_close(found, expected)
+    if names is not None:
+        assert list(found.result_.names) == [names[j] for j in expected[0]]
+
+
+def check_data_set_resumes(selector, open_again, cut, width):
+    """Stopped, opened again and resumed: as uninterrupted, to the bit."""
+    dataset = open_again()
+    expected = outcome(clone(selector).start(dataset.y).consume(dataset.source))
+
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        killed = clone(selector).start(dataset.y)
+        with contextlib.suppress(Stop):
+            source, stop = Recut(dataset.source, width), stop_at(cut)
+            killed.consume(source, checkpoint=folder, every=0, progress=stop)
+        resumed = featstream.resume(folder)
+        assert 0 < resumed.n_seen_ < dataset.source.n_features
+        assert outcome(resumed.consume(open_again().source)) == expected
+        assert outcome(featstream.resume(folder)) == expected
 
 
 def check_updates_go_on_after_save(selector, X, y, cut=None):
@@ -202,7 +267,7 @@ def check_updates_go_on_after_save(selector, X, y, cut=None):
         return  # it is chosen by as many features as arrive together
     for j in range(cut):
         stream.update(X[:, j])
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         stream.save(folder)
         resumed = featstream.resume(folder)
         for j in range(cut, X.shape[1]):

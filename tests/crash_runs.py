@@ -1,4 +1,4 @@
-"""A run that is killed: a child process that checkpoints after every block."""
+"""Runs that are stopped, or killed: a child process, a checkpoint after every block."""
 
 from __future__ import annotations
 
@@ -8,27 +8,48 @@ import signal
 import time
 
 import numpy as np
+from sklearn.base import clone
 
-from featstream import SAOLA
 from featstream.checkpoint import is_run
 from featstream.sources import ArraySource
+
+
+class Stop(Exception):
+    """Stands for a kill, where a real one would be slow."""
+
+
+def stop_at(n):
+    """What `consume` shows its progress to: it stops after so many features."""
+
+    def observe(progress):
+        if progress.n_seen >= n:
+            raise Stop
+
+    return observe
+
+
+def narrow(X, n_columns=20):
+    """A source in blocks of so many columns."""
+    columns = np.asfortranarray(X)
+    width = n_columns * columns.itemsize * columns.shape[0]
+    return ArraySource(columns, block_bytes=width)
 
 
 class Killer:
     """Runs children on one data set, and kills them at random moments."""
 
-    def __init__(self, X, y, seed=0, n_columns=8):
+    def __init__(self, selector, X, y, seed=0, n_columns=8, **how):
+        self.selector, self.how = selector, how
         self.X, self.y, self.n_columns = X, y, n_columns
         self.rng = np.random.default_rng(seed)
         self.context = multiprocessing.get_context("fork")
 
     def source(self):
-        width = self.n_columns * self.X.itemsize * self.X.shape[0]
-        return ArraySource(self.X, block_bytes=width)
+        return narrow(self.X, self.n_columns)
 
     def select(self, folder):
-        selector = SAOLA(measure="su").start(self.y)
-        return selector.consume(self.source(), checkpoint=folder, every=0)
+        selector = clone(self.selector).start(self.y)
+        return selector.consume(self.source(), checkpoint=folder, every=0, **self.how)
 
     def kill_one(self, folder, longest):
         """Whether a child was killed, and not done before.

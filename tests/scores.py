@@ -27,9 +27,11 @@ def overlaps(measure, X, y):
     encoded = bound.encode(block)
     bound.relevance(encoded)
     columns, position = bound.columns(encoded, np.arange(block.n_columns))
-    scratch = bound.scratch(is_sparse=block.is_sparse)
     found = np.empty((block.n_columns, block.n_columns))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with (
+        bound.scratch(is_sparse=block.is_sparse) as scratch,
+        np.errstate(divide="ignore", invalid="ignore"),
+    ):
         for a, i in enumerate(position):
             settle(columns, i, scratch)
             for b, j in enumerate(position):

@@ -118,7 +118,6 @@ def test_info_describes_the_file(data, capsys):
         (["--measure", "fisher-z", "--alpha", "5"], "For a 5% level write alpha=0.05."),
         (["--target", "z"], "It holds: X, y."),
         (["--max-features", "0"], "must be an integer of at least 1"),
-        (["--group-size", "5", "-o", "run"], "Write the selected features with -o"),
         (["--group-size", "5", "--max-features", "2"], "has no meaning for groups"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -11,11 +13,15 @@ import time
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import featstream
-from featstream import SAOLA
+from featstream import OFS, SAOLA, GroupSAOLA, cli, cli_runs
+from featstream.checkpoint import Checkpoint
 from featstream.cli import main
 from featstream.datasets import make_stream
+from featstream.selectors import consuming
+from featstream.sources import Dataset, SparseSource
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +127,170 @@ def test_convert_makes_a_store(tmp_path, data, stream, capsys):
     assert [f["index"] for f in found["selected"]] == expected.selected_.tolist()
     with pytest.raises(SystemExit):
         main(["convert", "a.svm", "b.cols", "--memory", "lots"])
+
+
+# Groups -----------------------------------------------------------------------
+
+
+def write_labels(path, labels):
+    path.write_text("".join(f"{label}\n" for label in labels))
+    return str(path)
+
+
+def test_groups_are_selected_updated_and_explained(
+    tmp_path, data, more, stream, capsys
+):
+    run = str(tmp_path / "run")
+    labels = np.array([f"plate-{j % 20}" for j in range(150)])
+    later = np.array([f"plate-{20 + j % 7}" for j in range(50)])
+    one = write_labels(tmp_path / "one.txt", labels)
+    two = write_labels(tmp_path / "two.txt", later)
+    flags = ["--measure", "su", "-o", run, "-q"]
+    assert main(["select", data, "--groups", one, *flags]) == 0
+    out = capsys.readouterr().out
+    assert "of 150 features selected (GroupSAOLA" in out
+    assert "of 20 selected" in out
+    assert main(["update", run, more, "--groups", two, "--json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    whole = GroupSAOLA(measure="su").start(stream.y)
+    whole.consume(stream.X[:, :150], groups=labels)
+    whole.consume(stream.X[:, 150:], groups=later)
+    assert found["selected"] == whole.result_.to_dict()["selected"]
+    assert found["n_groups"] == 27
+    assert main(["explain", run, "x160", "plate-3", "plate-22"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        whole.explain("x160"),
+        whole.explain(group="plate-3"),
+        whole.explain(group="plate-22"),
+    ]
+    assert main(["explain", run, "plate-99"]) == 1
+    assert "No feature 'plate-99'" in capsys.readouterr().err
+    assert main(["info", run]) == 0
+    out = capsys.readouterr().out
+    assert "a run of GroupSAOLA (done)" in out
+    assert f"{whole.selected_groups_.size} kept of 27 groups seen" in out
+    assert "groups: labels" in out
+    table = (tmp_path / "run" / "selected.csv").read_text().splitlines()
+    assert table[0] == "feature,index,relevance,group"
+    assert len(table) == 1 + whole.selected_.size
+
+
+def test_groups_by_size_are_numbered_on(tmp_path, data, more, stream, capsys):
+    run = str(tmp_path / "run")
+    size = ["--group-size", "10", "-q"]
+    assert main(["select", data, "--measure", "su", "-o", run, *size]) == 0
+    assert main(["update", run, more, *size]) == 0
+    whole = GroupSAOLA(measure="su").fit(
+        stream.X, stream.y, groups=np.arange(200) // 10
+    )
+    resumed = featstream.resume(run)
+    assert resumed.selected_.tolist() == whole.selected_.tolist()
+    assert resumed.result_.groups.labels == list(range(20))
+    capsys.readouterr()
+    assert main(["explain", run, "17"]) == 0
+    assert capsys.readouterr().out.strip() == whole.explain(group=17)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [("--groups", "labels.txt"), ("--group-size", "7"), ("--group-by", "x.?")],
+    ids=lambda flags: flags[0],
+)
+@pytest.mark.parametrize("has_moved", [False, True])
+def test_an_interrupted_run_of_groups_is_resumed(
+    flags, has_moved, tmp_path, data, stream, capsys, monkeypatch
+):
+    """With the flags that it was begun with, or with those for where things are now."""
+    monkeypatch.chdir(tmp_path)
+    labels = write_labels(tmp_path / "labels.txt", [f"g{j % 9}" for j in range(150)])
+    run, flag = tmp_path / "run", list(flags)
+    monkeypatch.setattr(consuming, "observed", interrupting(at=60))
+    monkeypatch.setattr(cli_runs, "run_checkpoint", often(cli_runs.run_checkpoint))
+    monkeypatch.setattr(cli, "run_checkpoint", cli_runs.run_checkpoint)
+    narrow = SparseSource(sparse.csc_array(stream.X[:, :150]), block_columns=10)
+    opened = Dataset(narrow, stream.y)
+    monkeypatch.setattr("featstream.sources.open_dataset", lambda *a: opened)
+    command = ["select", data, "--measure", "su", "-o", str(run), "-q", *flag]
+    assert main(command) == 130
+    assert f"to go on: featstream resume {run}" in capsys.readouterr().err
+    monkeypatch.undo()
+    stopped = featstream.resume(run)
+    assert 0 < stopped.n_seen_ < 150
+    again = ["resume", str(run), "-q"]
+    if has_moved:
+        os.rename(data, tmp_path / "moved.npz")
+        os.rename(labels, tmp_path / "moved.txt")
+        again += ["--data", str(tmp_path / "moved.npz")]
+        if flag[0] == "--groups":
+            assert main(again) == 1
+            assert "labels.txt" in capsys.readouterr().err
+            again += ["--groups", str(tmp_path / "moved.txt")]
+    assert main(again) == 0
+    whole = {
+        "--groups": [f"g{j % 9}" for j in range(150)],
+        "--group-size": np.arange(150) // 7,
+        "--group-by": [f"x{j}"[:2] for j in range(150)],
+    }[flag[0]]
+    expected = GroupSAOLA(measure="su").fit(stream.X[:, :150], stream.y, groups=whole)
+    found = featstream.resume(run)
+    assert found.selected_.tolist() == expected.selected_.tolist()
+    assert found.selected_groups_.tolist() == expected.selected_groups_.tolist()
+
+
+def interrupting(at):
+    """What `observed` is replaced by: Ctrl-C after so many features."""
+
+    @contextlib.contextmanager
+    def observed(progress, label):
+        def observe(progress):
+            if progress.n_seen >= at:
+                raise KeyboardInterrupt
+
+        yield observe
+
+    return observed
+
+
+def often(run_checkpoint):
+    """The same checkpoint, after every block."""
+    return lambda *given: dataclasses.replace(run_checkpoint(*given), every=0.0)
+
+
+def test_groups_in_the_wrong_place_are_an_error(tmp_path, data, more, stream, capsys):
+    groups, single = str(tmp_path / "groups"), str(tmp_path / "single")
+    assert main(["select", data, "--group-size", "5", "-o", groups, "-q"]) == 0
+    assert main(["select", data, "-o", single, "-q"]) == 0
+    capsys.readouterr()
+    assert main(["update", groups, more]) == 1
+    assert "Say how these features fall into groups" in capsys.readouterr().err
+    assert main(["update", single, more, "--group-size", "5"]) == 1
+    assert "The run is one of SAOLA. Leave the groups out." in capsys.readouterr().err
+    assert main(["select", data, "-o", groups, "-q"]) == 1
+    assert "is one of 'GroupSAOLA', not of SAOLA" in capsys.readouterr().err
+    halfway = GroupSAOLA(measure="su").start(stream.y)
+    labels = np.arange(150) % 7
+    saving = Checkpoint(tmp_path / "half", data={"path": data, "target": None})
+    with pytest.raises(ZeroDivisionError):
+        halfway.consume(
+            stream.X[:, :150],
+            groups=labels,
+            checkpoint=saving,
+            progress=lambda at: 1 / 0,
+        )
+    assert main(["resume", str(tmp_path / "half"), "-q"]) == 1
+    assert "does not say how to find its groups" in capsys.readouterr().err
+
+
+def test_a_run_of_rows_is_for_python(tmp_path, capsys, stream):
+    OFS(5).fit(stream.X, stream.y).save(tmp_path / "rows")
+    run = str(tmp_path / "rows")
+    assert main(["info", run]) == 0
+    out = capsys.readouterr().out
+    assert "a run of OFS (done)" in out
+    assert "5 kept of 200 features, 80 samples seen" in out
+    for command in (["resume", run], ["update", run, run], ["explain", run, "x3"]):
+        assert main(command) == 1
+        assert "OFS, which learns from rows" in capsys.readouterr().err
 
 
 def featstream_process(*arguments):

@@ -18,11 +18,11 @@ NAMES = [str(path.relative_to(ROOT)) for path in FILES]
 # From the bottom up. Parts of one layer do not know each other, except that a
 # report may show an evaluation.
 LAYERS = [
-    {"errors", "protocols"},
+    {"errors", "protocols", "sizes"},
     {"kernels"},
     {"sources"},
     {"measures"},
-    {"trace"},
+    {"group_trace", "trace"},
     {"result"},
     {"progress"},
     {"engines"},
@@ -31,17 +31,27 @@ LAYERS = [
     {"selectors"},
     {"datasets", "groups"},
     {"evaluation", "reporting"},
+    {"cli_data", "cli_groups"},
     {"cli_compare", "cli_convert", "cli_paper", "cli_runs"},
     {"cli", "__main__"},
 ]
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
-NEIGHBOURS = {("reporting", "evaluation"), ("__main__", "cli"), ("protocols", "errors")}
+NEIGHBOURS = {
+    ("reporting", "evaluation"),
+    ("__main__", "cli"),
+    ("protocols", "errors"),
+    ("sizes", "errors"),
+}
 
 OPTIONAL = {
     "matplotlib",
     "pandas",
     "polars",
     "pyarrow",
+    "h5py",
+    "zarr",
+    "anndata",
+    "bed_reader",
     "dask",
     "distributed",
     "jinja2",
@@ -138,7 +148,7 @@ def test_optional_packages_are_imported_when_used(path):
         assert not (is_optional and is_top), f"line {line}: {module}"
 
 
-HEAVY = "matplotlib pandas polars dask sklearn numba scipy pyarrow"
+HEAVY = "matplotlib pandas polars dask sklearn numba scipy pyarrow h5py zarr"
 
 
 @pytest.mark.parametrize("module", ["featstream", "featstream.cli"])

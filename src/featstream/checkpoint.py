@@ -15,7 +15,6 @@ damaged afterwards, the one before.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -28,7 +27,12 @@ from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
-from featstream.errors import MissingFileError, RunError, printable
+from featstream.errors import (
+    MissingFileError,
+    RunError,
+    printable,
+    telling_of_full_disk,
+)
 from featstream.lock import hold_lock
 from featstream.statefile import read_arrays, write_arrays
 
@@ -41,6 +45,7 @@ _CURRENT, _PREVIOUS, _LOCK = "run.json", "previous.json", "lock"
 _MAX_JSON = 16 << 20
 _PIECE = 1 << 20
 _MODE = 0o600
+_ADVICE = "the checkpoint before is whole. Make room and resume"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +61,15 @@ class Checkpoint:
         take more than a twentieth of the time; 0 is after each block.
     data : dict, optional
         How to open the data again: ``path`` and ``target``, as for
-        `featstream.sources.open_dataset`.
+        `featstream.sources.open_dataset`; of groups, ``groups`` with ``path``,
+        ``size`` or ``pattern``, as for `featstream.read_groups`.
     command : list of str, optional
         The command line that began the run.
     """
 
     path: str | os.PathLike[str]
     every: float = 10.0
-    data: Mapping[str, str | None] | None = None
+    data: Mapping[str, Any] | None = None
     command: list[str] | None = None
 
 
@@ -213,23 +219,14 @@ class RunFolder:
         path, part = self.path / name, self.path / f".{name}.part"
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
         try:
-            with open(os.open(part, flags, _MODE), "w+b") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            digest = _digest_of(part)
-            os.replace(part, path)
-            _sync_folder(self.path)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-                raise
-            raise OSError(
-                error.errno,
-                f"{error.strerror}; the checkpoint before is whole. Make room and "
-                "resume",
-                str(path),
-            ) from error
+            with telling_of_full_disk(path, _ADVICE):
+                with open(os.open(part, flags, _MODE), "w+b") as file:
+                    write(file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                digest = _digest_of(part)
+                os.replace(part, path)
+                _sync_folder(self.path)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
@@ -241,26 +238,32 @@ class _LaterVersionError(RunError):
 
 
 def _seal(description: Mapping[str, Any]) -> bytes:
-    """JSON with a checksum of the rest in it."""
+    """JSON that ends with a checksum of every byte before it."""
     try:
-        plain = json.dumps(description, sort_keys=True, allow_nan=False)
+        plain = json.dumps(description, indent=1, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise RunError(f"The run cannot be described: {error}.") from error
-    digest = hashlib.sha256(plain.encode()).hexdigest()
-    return json.dumps({**description, "sha256": digest}, indent=1).encode()
+    before = plain.removesuffix("\n}").encode()
+    return before + _seal_of(before)
+
+
+def _seal_of(before: bytes) -> bytes:
+    return b',\n "sha256": "%s"\n}' % hashlib.sha256(before).hexdigest().encode()
 
 
 def _read_sealed(path: Path) -> tuple[dict[str, Any], bytes]:
     try:
         with open(path, "rb") as file:
             text = file.read(_MAX_JSON + 1)
-        description = json.loads(text)
-        if type(description) is not dict or len(text) > _MAX_JSON:
+        if len(text) > _MAX_JSON:
             raise ValueError("not the description of a run")
-        digest = description.pop("sha256")
-        plain = json.dumps(description, sort_keys=True)
-        if hashlib.sha256(plain.encode()).hexdigest() != digest:
+        before = text[: -len(_seal_of(b""))]
+        if text != before + _seal_of(before):
             raise ValueError("its checksum is another")
+        description = json.loads(text)
+        if type(description) is not dict:
+            raise ValueError("not the description of a run")
+        del description["sha256"]
         if description["format"] != FORMAT or type(description["version"]) is not int:
             raise ValueError("not the description of a run")
         if description["version"] > VERSION:

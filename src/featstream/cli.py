@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import featstream
 from featstream.cli_compare import add_compare
 from featstream.cli_convert import add_convert
+from featstream.cli_data import add_data, chosen_options, found_again
+from featstream.cli_groups import add_group_flags, read_told_groups, tell_groups
 from featstream.cli_paper import add_paper
 from featstream.cli_runs import (
     add_run_commands,
@@ -77,9 +79,10 @@ def _add_select(commands: Any) -> None:
     select = commands.add_parser(
         "select",
         help="select features of a data file",
-        description="Select features of a data file with SAOLA.",
+        description="Select features of a data file with SAOLA, or with group-SAOLA "
+        "if they come in groups.",
     )
-    _add_data(select)
+    add_data(select)
     select.add_argument(
         "--measure",
         default="auto",
@@ -103,22 +106,16 @@ def _add_select(commands: Any) -> None:
             default=choices[0],
             help=f"as printed in the paper: {choices[0]} (default)",
         )
-    select.add_argument(
-        "--groups",
-        metavar="FILE",
-        help="groups: one label a line, or a CSV of feature and group",
-    )
-    select.add_argument(
-        "--group-size", type=int, metavar="K", help="groups of K features in order"
-    )
-    select.add_argument(
-        "--group-by", metavar="REGEX", help="group by what this finds in the names"
-    )
+    add_group_flags(select)
     select.add_argument(
         "--max-features", type=int, metavar="K", help="keep at most K features"
     )
     select.add_argument(
-        "--jobs", type=int, metavar="N", help="threads (default: all cores)"
+        "--jobs",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="threads (default: all cores); the result does not depend on them",
     )
     select.add_argument(
         "-o",
@@ -140,7 +137,7 @@ def _add_info(commands: Any) -> None:
         description="Describe a data file, and say which measure suits it; or "
         "describe a run.",
     )
-    _add_data(info)
+    add_data(info)
     info.add_argument("--json", action="store_true", help="print JSON")
     info.set_defaults(run=_info)
 
@@ -155,17 +152,6 @@ def _add_demo(commands: Any) -> None:
     demo.add_argument("--seed", type=int, default=0)
     demo.add_argument("--json", action="store_true", help="print JSON")
     demo.set_defaults(run=_demo)
-
-
-def _add_data(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "data", metavar="FILE", help=".npz, .npy, .csv, .parquet, svmlight or .cols"
-    )
-    command.add_argument(
-        "--target",
-        metavar="NAME",
-        help="the array (.npz), column (table) or second file (.npy) of the target",
-    )
 
 
 def _measure(arguments: argparse.Namespace) -> Any:
@@ -200,7 +186,9 @@ def _open(arguments: argparse.Namespace) -> Dataset:
     from featstream.errors import DataError, printable
     from featstream.sources import open_dataset
 
-    dataset = open_dataset(arguments.data, arguments.target)
+    dataset = open_dataset(
+        arguments.data, arguments.target, **chosen_options(arguments)
+    )
     if dataset.y is None:
         raise DataError(
             f"{printable(arguments.data)} holds no target. Name it with --target."
@@ -209,7 +197,8 @@ def _open(arguments: argparse.Namespace) -> Dataset:
 
 
 def _select(arguments: argparse.Namespace) -> int:
-    from featstream.selectors import SAOLA
+    from featstream.errors import ParameterError
+    from featstream.selectors import SAOLA, GroupSAOLA
 
     dataset = _open(arguments)
     options = {
@@ -219,53 +208,23 @@ def _select(arguments: argparse.Namespace) -> int:
         "pruning": arguments.pruning,
         "n_jobs": arguments.jobs,
     }
-    if _are_grouped(arguments):
-        return _select_groups(arguments, dataset, options)
-    selector = SAOLA(max_features=arguments.max_features, **options)
+    told, how = tell_groups(arguments), {}
+    selector: SAOLA | GroupSAOLA
+    if told is None:
+        selector = SAOLA(max_features=arguments.max_features, **options)
+    elif arguments.max_features is not None:
+        raise ParameterError("--max-features has no meaning for groups. Leave it out.")
+    else:
+        selector = GroupSAOLA(**options)
+        how["groups"] = read_told_groups(told, dataset)
     output, saving = arguments.output, None
     if output is not None and output.suffix.lower() != ".csv":
-        saving = run_checkpoint(
-            output, arguments.data, arguments.target, arguments.command_line
-        )
+        found = found_again(arguments.data, arguments.target, chosen_options(arguments))
+        saving = run_checkpoint(output, found, arguments.command_line, told)
     selector.start(dataset.y).consume(
-        dataset.source, progress=not arguments.quiet, checkpoint=saving
+        dataset.source, progress=not arguments.quiet, checkpoint=saving, **how
     )
     if output is not None and saving is None:
-        selector.result_.to_csv(output)
-    print_result(selector.result_, as_json=arguments.json)
-    return 0
-
-
-def _are_grouped(arguments: argparse.Namespace) -> bool:
-    given = (arguments.groups, arguments.group_size, arguments.group_by)
-    return any(flag is not None for flag in given)
-
-
-def _select_groups(
-    arguments: argparse.Namespace, dataset: Dataset, options: dict[str, Any]
-) -> int:
-    from featstream.errors import ParameterError
-    from featstream.groups import read_groups
-    from featstream.selectors import GroupSAOLA
-
-    output = arguments.output
-    if output is not None and output.suffix.lower() != ".csv":
-        raise ParameterError(
-            f"A selection of groups cannot be saved as a run yet. Got -o {output}. "
-            "Write the selected features with -o FILE.csv."
-        )
-    if arguments.max_features is not None:
-        raise ParameterError("--max-features has no meaning for groups. Leave it out.")
-    groups = read_groups(
-        arguments.groups,
-        size=arguments.group_size,
-        pattern=arguments.group_by,
-        names=dataset.names,
-        n_features=dataset.source.n_features,
-    )
-    selector = GroupSAOLA(**options).start(dataset.y)
-    selector.consume(dataset.source, groups=groups, progress=not arguments.quiet)
-    if output is not None:
         selector.result_.to_csv(output)
     print_result(selector.result_, as_json=arguments.json)
     return 0
@@ -280,7 +239,9 @@ def _info(arguments: argparse.Namespace) -> int:
     from featstream.protocols import SparseColumns
     from featstream.sources import open_dataset
 
-    dataset = open_dataset(arguments.data, arguments.target)
+    dataset = open_dataset(
+        arguments.data, arguments.target, **chosen_options(arguments)
+    )
     source = dataset.source
     first = next(iter(source.blocks()))
     columns = first.columns

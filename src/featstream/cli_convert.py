@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from featstream.cli_data import add_data_options, chosen_options
+from featstream.errors import ParameterError
+from featstream.sizes import as_bytes
+
 __all__ = ["add_convert"]
 
-_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 10.0
 
 
@@ -22,11 +24,11 @@ def add_convert(commands: Any) -> None:
         "convert",
         help="turn a data file into a column store",
         description="Turn a data file into a column store, which is read without "
-        "being held in memory. svmlight files may be of any size.",
+        "being held in memory. The file may be of any size.",
     )
     convert.add_argument("data", metavar="IN", help="a file as for select")
     convert.add_argument("store", metavar="OUT.cols", type=Path, help="folder to make")
-    convert.add_argument("--target", metavar="NAME", help="as for select")
+    add_data_options(convert)
     convert.add_argument(
         "--memory",
         type=_size,
@@ -41,15 +43,11 @@ def add_convert(commands: Any) -> None:
 
 
 def _size(text: str) -> int:
-    """Number of bytes.
-
-    >>> _size("2GB") == 2 << 30
-    True
-    """
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?", text, re.I)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 500MB or 2GB")
-    return int(float(match[1]) * 2 ** _UNITS[match[2].upper()])
+    """Number of bytes, or an error of the flag."""
+    try:
+        return as_bytes(text, "--memory")
+    except ParameterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _convert(arguments: argparse.Namespace) -> int:
@@ -61,10 +59,11 @@ def _convert(arguments: argparse.Namespace) -> int:
         "n_jobs": arguments.jobs,
         "progress": None if arguments.quiet else _Progress(),
     }
-    if is_svmlight(arguments.data) and arguments.target is None:
+    given = chosen_options(arguments)
+    if is_svmlight(arguments.data) and arguments.target is None and not given:
         store = convert(arguments.data, arguments.store, **options)
     else:
-        dataset = open_dataset(arguments.data, arguments.target)
+        dataset = open_dataset(arguments.data, arguments.target, **given)
         store = convert(dataset.source, arguments.store, y=dataset.y, **options)
     seconds = time.perf_counter() - began
     facts = {

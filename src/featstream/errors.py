@@ -6,7 +6,9 @@ that ``except ValueError`` keeps working.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import errno
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from numbers import Number
 from os import PathLike
@@ -23,6 +25,7 @@ __all__ = [
     "ParameterError",
     "RunError",
     "printable",
+    "telling_of_full_disk",
     "unknown_name",
 ]
 
@@ -92,3 +95,15 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> ParameterErro
     close = close or get_close_matches(str(name).lower(), known, n=1)
     hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
     return ParameterError(f"Unknown {what} {printable(name)}. {hint}")
+
+
+@contextmanager
+def telling_of_full_disk(path: str | PathLike[str], advice: str) -> Iterator[None]:
+    """Add to the error of a disk that is full what has become of the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        told = f"{error.strerror}; {advice}"
+        raise OSError(error.errno, told, str(path)) from error

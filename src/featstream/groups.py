@@ -59,6 +59,7 @@ def read_groups(
     pattern: str | None = None,
     names: Sequence[str] | None = None,
     n_features: int | None = None,
+    first: int = 0,
 ) -> dict[str, str] | list[str] | IntArray:
     """Groups from a file, by size or from the names of features.
 
@@ -78,6 +79,9 @@ def read_groups(
         Names of the features, for `pattern`.
     n_features : int, optional
         Number of features, for `size`; and for `pattern` if they have no names.
+    first : int, default=0
+        Number of the first group, for `size`: features that arrive later are in
+        other groups than those before.
 
     Returns
     -------
@@ -110,7 +114,7 @@ def read_groups(
             raise ParameterError(
                 f"`size` of read_groups must be at least 1. Got {size}."
             )
-        return np.arange(n_features) // size
+        return first + np.arange(n_features) // size
     assert pattern is not None
     return _match(pattern, names or [feature_name(i) for i in range(n_features)])
 

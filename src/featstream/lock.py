@@ -10,11 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from featstream.errors import RunError, printable
+from featstream.errors import RunError, printable, telling_of_full_disk
 
 __all__ = ["hold_lock"]
 
 _MODE = 0o600
+_ADVICE = "the run is as it was. Make room and resume"
 
 
 @contextmanager
@@ -64,8 +65,12 @@ def _take(path: Path) -> None:
                 ) from None
             path.unlink(missing_ok=True)
         else:
-            with open(lock, "wb") as file:
-                file.write(text)
+            try:
+                with telling_of_full_disk(path, _ADVICE), open(lock, "wb") as file:
+                    file.write(text)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
             return
     raise RunError(f"{path} cannot be taken over. Delete it if nobody writes.")
 

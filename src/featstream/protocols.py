@@ -8,6 +8,7 @@ walks the relevant columns against the kept ones and decides.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -153,8 +154,8 @@ class BoundMeasure(Protocol):
         Returns columns, and the position of each chosen one among them.
         """
 
-    def scratch(self, *, is_sparse: bool) -> Any:
-        """Working memory for the pair kernels, one a thread."""
+    def scratch(self, *, is_sparse: bool) -> AbstractContextManager[Any]:
+        """Lend working memory for the pair kernels, one a thread."""
 
 
 class Measure(Protocol):

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from featstream.group_trace import GroupTrace
 from featstream.protocols import Fate, FloatArray, IntArray
-from featstream.trace import GroupTrace, Trace
+from featstream.trace import Trace
 
 __all__ = ["GroupSelectionResult", "SelectionResult"]
 
@@ -116,10 +117,11 @@ class SelectionResult:
         """What `to_csv` writes."""
         text = io.StringIO(newline="")
         writer = csv.writer(text)
-        writer.writerow(["feature", "index", "relevance"])
-        writer.writerows(
-            (name, index, repr(score)) for name, index, score in self.ranked()
-        )
+        titles, cells = zip(*self._columns(), strict=True)
+        writer.writerow(titles)
+        rows = list(zip(*cells, strict=True))
+        order = np.argsort(-self.scores, kind="stable")
+        writer.writerows(rows[i] for i in order)
         return text.getvalue()
 
     def _columns(self) -> list[tuple[str, list[Any]]]:

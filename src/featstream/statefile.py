@@ -23,7 +23,15 @@ from numpy.typing import NDArray
 
 from featstream.errors import RunError, printable
 
-__all__ = ["join_text", "read_arrays", "split_text", "write_arrays"]
+__all__ = [
+    "damaged",
+    "join_text",
+    "read_arrays",
+    "split_text",
+    "take_array",
+    "take_floats",
+    "write_arrays",
+]
 
 DTYPES = frozenset(
     ["|b1", "|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8"]
@@ -128,6 +136,44 @@ def _parse(content: bytes) -> NDArray[Any]:
     return values.reshape(shape).copy()
 
 
+def take_array(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    dtype: Any,
+    shape: tuple[int | None, ...] = (None,),
+) -> NDArray[Any]:
+    """An array by its name; `RunError` unless it is of that type and shape.
+
+    None is any length.
+
+    >>> take_array({"a": np.arange(3)}, "a", np.int64, (3,))
+    array([0, 1, 2])
+    """
+    array = arrays.get(name)
+    if array is None or array.dtype != dtype or array.ndim != len(shape):
+        raise damaged(f"{name} is missing or of another type")
+    if any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
+        raise damaged(f"{name} has the shape {array.shape}")
+    return array
+
+
+def take_floats(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    shape: tuple[int | None, ...] = (None,),
+) -> NDArray[np.float64]:
+    """An array of finite numbers in double precision; else `RunError`."""
+    array = take_array(arrays, name, np.float64, shape)
+    if not np.isfinite(array).all():
+        raise damaged(f"{name} has values that are not numbers")
+    return array
+
+
+def damaged(how: str) -> RunError:
+    """The error for a state that cannot be right."""
+    return RunError(f"The run is damaged: {how}.")
+
+
 def join_text(words: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Words as UTF-8 end to end, and where each ends.
 
@@ -153,7 +199,7 @@ def split_text(text: NDArray[Any], ends: NDArray[Any]) -> list[str]:
         or bounds[-1] != text.size
         or (np.diff(bounds) < 0).any()
     ):
-        raise RunError("The run is damaged: its text does not fit its words.")
+        raise damaged("its text does not fit its words")
     joined, at = text.tobytes(), bounds.tolist()
     try:
         return [
@@ -161,4 +207,4 @@ def split_text(text: NDArray[Any], ends: NDArray[Any]) -> list[str]:
             for begin, end in pairwise(at)
         ]
     except UnicodeDecodeError as error:
-        raise RunError(f"The run is damaged: {error}.") from error
+        raise damaged(str(error)) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from featstream.errors import DataError, ParameterError, printable
 from featstream.protocols import Fate, IntArray, feature_name
 
-__all__ = ["OVER_LIMIT", "GroupTrace", "Names", "Trace", "TraceLevel"]
+__all__ = ["OVER_LIMIT", "Names", "Trace", "TraceLevel"]
 
 TraceLevel = Literal["full", "kept"] | None
 
@@ -190,126 +190,20 @@ class Trace:
         self._records, self._arrivals = grown, arrivals
 
 
-class GroupTrace:
-    """What became of every group: its label, its size, its fate and what is left.
-
-    The features of a group arrive one after the other, so a group is a range of
-    arrivals.
-
-    Examples
-    --------
-    >>> from featstream import GroupSAOLA
-    >>> X = [[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]]
-    >>> selector = GroupSAOLA(measure="su").fit(X, [0, 0, 1, 1], groups=["a", "a", "b"])
-    >>> groups = selector.result_.groups
-    >>> groups.labels, groups.n_features.tolist(), groups.n_kept.tolist()
-    (['a', 'b'], [2, 1], [1, 0])
-    >>> str(groups.fate("b"))
-    'irrelevant'
-    """
-
-    def __init__(self) -> None:
-        self.labels: list[Hashable] = []
-        self._number_of: dict[Hashable, int] = {}
-        self._ends = np.empty(0, np.int64)
-        self._fates = np.empty(0, np.uint8)
-        self._n_kept = np.empty(0, np.int64)
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @property
-    def ends(self) -> IntArray:
-        """The arrival that comes after the last of each group."""
-        return self._ends[: len(self)]
-
-    @property
-    def n_features(self) -> IntArray:
-        """Number of features of each group."""
-        return np.diff(self.ends, prepend=0)
-
-    @property
-    def n_kept(self) -> IntArray:
-        """How many features of each group are kept."""
-        return self._n_kept[: len(self)]
-
-    @property
-    def fates(self) -> NDArray[np.uint8]:
-        """What became of each group."""
-        return self._fates[: len(self)]
-
-    def fate(self, label: Hashable) -> Fate:
-        """What became of a group."""
-        number = self.find(label)
-        if number is None:
-            raise DataError(
-                f"No group {printable(label)} among the {len(self):,} seen."
-            )
-        return Fate(int(self._fates[number]))
-
-    def find(self, label: Hashable) -> int | None:
-        """The number of a group, from 0 in order of arrival, if there is one."""
-        return self._number_of.get(label)
-
-    def of(self, arrivals: IntArray) -> IntArray:
-        """Numbers of the groups that features belong to."""
-        return np.searchsorted(self.ends, arrivals, "right")
-
-    def check_new(self, labels: Sequence[Hashable]) -> None:
-        """A group arrives once, with all its features."""
-        seen: set[Hashable] = set()
-        for label in labels:
-            if label in self._number_of or label in seen:
-                raise DataError(
-                    f"Group {printable(label)} has already arrived. The features of a "
-                    "group must arrive together: order them by group, or give an "
-                    "array, a sparse matrix or a data frame, from which they can be "
-                    "gathered."
-                )
-            seen.add(label)
-
-    def extend(
-        self, labels: Sequence[Hashable], sizes: IntArray, fates: Any, n_kept: IntArray
-    ) -> None:
-        """Record the next groups, in order of arrival."""
-        begin, end = len(self), len(self) + len(labels)
-        if end > self._ends.size:
-            capacity = max(end, self._ends.size * 3 // 2, 64)
-            self._ends = np.resize(self._ends, capacity)
-            self._fates = np.resize(self._fates, capacity)
-            self._n_kept = np.resize(self._n_kept, capacity)
-        first = self._ends[begin - 1] if begin else 0
-        self._ends[begin:end] = first + np.cumsum(sizes)
-        self._fates[begin:end], self._n_kept[begin:end] = fates, n_kept
-        self._number_of.update(zip(labels, range(begin, end), strict=True))
-        self.labels.extend(labels)
-
-    def lose(self, arrivals: IntArray) -> list[Hashable]:
-        """Note that kept features have left; the labels of groups now empty."""
-        numbers = self.of(arrivals)
-        np.subtract.at(self._n_kept, numbers, 1)
-        emptied = np.unique(numbers[self._n_kept[numbers] == 0])
-        self._fates[emptied] = Fate.DISPLACED
-        return [self.labels[number] for number in emptied]
-
-    def counts(self) -> dict[str, int]:
-        """How many groups met each fate."""
-        found = np.bincount(self.fates, minlength=len(Fate))
-        return {str(fate): int(found[fate]) for fate in Fate}
-
-
 class Names:
     """Names of features by arrival, and arrivals by name.
 
     Features without a name of their own cost nothing. Features that arrive in
     another order than their source holds them have a position beside their
-    arrival; those without a name are called by it.
+    arrival; those without a name are called by it. ``order`` has the positions, by
+    arrival, as far as they are not the same; those of a source that is being read
+    in another order are there from its beginning on.
     """
 
     def __init__(self) -> None:
         self._name_of: dict[int, str] = {}
         self._arrival_of: dict[str, int] = {}
-        self._order = np.empty(0, np.int64)
+        self.order: IntArray = np.empty(0, np.int64)
 
     def __len__(self) -> int:
         return len(self._name_of)
@@ -343,21 +237,21 @@ class Names:
     def reorder(self, first: int, order: IntArray) -> None:
         """Say at which positions, from ``first`` on, the next features are."""
         before = self.positions(np.arange(first))
-        self._order = np.concatenate([before, first + order])
+        self.order = np.concatenate([before, first + order])
 
     def positions(self, arrivals: IntArray) -> IntArray:
         """Where features are in their source, or one after the other in several."""
-        if not self._order.size:
+        if not self.order.size:
             return arrivals
-        moved = arrivals < self._order.size
+        moved = arrivals < self.order.size
         at = np.where(moved, arrivals, 0)
-        return np.where(moved, self._order[at], arrivals)
+        return np.where(moved, self.order[at], arrivals)
 
     def arrival(self, position: int) -> int:
         """When the feature at a position arrived."""
-        if not 0 <= position < self._order.size:
+        if not 0 <= position < self.order.size:
             return position
-        return int(np.flatnonzero(self._order == position)[0])
+        return int(np.flatnonzero(self.order == position)[0])
 
     def find(self, name: str) -> int | None:
         """Arrival of the feature of that name, if it can be known."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import math
 import time
+from copy import deepcopy
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.feature_selection import SelectKBest
+from sklearn.feature_selection import RFECV, SelectKBest, mutual_info_classif
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import spies
-from featstream import SAOLA, Experiment, GroupSAOLA, Task
+from featstream import SAOLA, Experiment, FisherZ, GroupSAOLA, Task
 from featstream.datasets import make_stream
 from featstream.errors import DataError, ParameterError, RunError
 from featstream.evaluation import (
@@ -29,6 +32,8 @@ from featstream.evaluation import (
     as_selector,
     sweep,
 )
+from featstream.evaluation.cellstore import key_of
+from featstream.evaluation.entries import describe
 
 STREAM = make_stream(n_samples=120, n_features=60, seed=3)
 X, Y = STREAM.X, STREAM.y
@@ -134,6 +139,17 @@ def test_choosing_within_the_training_rows():
     assert [row["accuracy"] for row in result.rows()] == [1.0, 1.0]
 
 
+def test_a_classifier_may_join_the_best_of_several_later(tmp_path):
+    for judged_on in ("training", "test"):
+        entry = {"s": BestOf("ofs", "n_features", [1, 2, 5, 20], judged_on)}
+        first = run(entry, folder=tmp_path).rows()
+        both = run(entry, classifiers=("knn", "svm"), folder=tmp_path).rows()
+        assert [row for row in both if row["classifier"] == "knn"] == first
+        alone = run(entry, classifiers=("svm",)).rows()
+        keys = ("accuracy", "chosen", "n_features")
+        assert [both[1][key] for key in keys] == [alone[0][key] for key in keys]
+
+
 def test_an_empty_selection_is_judged_as_the_majority_class():
     y = np.repeat([0, 1, 0, 1], [30, 10, 12, 8])
     data = np.zeros((60, 3))
@@ -162,7 +178,7 @@ def test_failures_are_told_and_stay_in_the_table(tmp_path):
     assert "- raise on data: ValueError: no such thing" in str(table)
     comparison = result.statistics()
     assert comparison.selectors == ("fine",)
-    assert "failed on every data set" in comparison.conclusion
+    assert "no score on any data set" in comparison.conclusion
 
 
 def test_the_limit_of_time_ends_a_cell(tmp_path):
@@ -265,6 +281,28 @@ def test_limits_are_kept_until_they_are_raised_and_errors_tried_again(tmp_path):
     for _ in range(2):
         experiment.run(out, progress=lambda now: at.append((now.n_kept, now.n_done)))
         assert at[-1] == (0, 1)
+
+
+def test_keys_tell_apart_what_differs():
+    different = [
+        SelectKBest(k=3),
+        SelectKBest(k=4),
+        SelectKBest(mutual_info_classif, k=3),
+        SelectKBest(partial(mutual_info_classif, n_neighbors=3), k=3),
+        SelectKBest(partial(mutual_info_classif, n_neighbors=5), k=3),
+        SAOLA(measure=FisherZ(alpha=0.01)),
+        SAOLA(measure=FisherZ(alpha=0.05)),
+        BestOf("ofs", "n_features", [1, 2]),
+        BestOf("ofs", "n_features", [1, 2], judged_on="test"),
+        RFECV(as_classifier("svm"), cv=KFold(3)),
+        RFECV(as_classifier("svm"), cv=KFold(4)),
+        spies.FirstFeatures(np.int64(3)),
+        spies.RandomFeature(np.random.default_rng(1)),
+        spies.RandomFeature(np.random.default_rng(2)),
+    ]
+    assert len({key_of({"x": describe(s)}) for s in different}) == len(different)
+    for selector in different:
+        assert describe(selector) == describe(deepcopy(selector))
 
 
 def test_a_random_selector_is_seeded_by_the_experiment():
@@ -406,7 +444,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
         ({"protocol": {"x": GivenSplit()}}, "Unknown data set in `protocol` 'x'"),
         ({"seed": None}, "`seed` of Experiment must be an integer"),
         ({"time_limit": 0}, "`time_limit` must be a number of seconds above 0. Got 0"),
-        ({"memory_limit": "much"}, "a size such as '500MB' or '2GB'. Got 'much'"),
+        ({"memory_limit": "much"}, "a size such as 500MB or 2GB. Got 'much'"),
     ],
 )
 def test_mistakes_are_named(change, text):
@@ -436,5 +474,5 @@ def test_what_cannot_be_sent_to_a_process_is_said():
     class Local(spies.FirstFeatures):
         pass
 
-    with pytest.raises(ParameterError, match=r"Local.* cannot be sent to another"):
+    with pytest.raises(ParameterError, match=r"cannot be sent to another.*Local"):
         run({"local": Local()})

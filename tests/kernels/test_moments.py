@@ -43,7 +43,9 @@ def test_scores_are_those_of_plain_sums(storage, data):
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e6, -1e6, 1e9])
-@pytest.mark.parametrize("n", [5, LANES - 1, LANES, LANES + 1, 1000])
+@pytest.mark.parametrize(
+    "n", [5, LANES - 1, LANES, LANES + 1, 2 * LANES - 1, 2 * LANES, 1000]
+)
 def test_offsets_cost_no_precision(storage, offset, n):
     rng = np.random.default_rng(n)
     y = np.arange(n) % 2

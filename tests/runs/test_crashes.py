@@ -12,11 +12,23 @@ import sys
 
 import numpy as np
 import pytest
+from fuzz.runs import KINDS, newest_state, save_run, small_data
+from sklearn.base import clone
 
 import checks
 import featstream
 from crash_runs import Killer
-from featstream import SAOLA, checkpoint
+from featstream import (
+    OGFS,
+    OSFS,
+    SAOLA,
+    AlphaInvesting,
+    FastOSFS,
+    Grafting,
+    GroupSAOLA,
+    checkpoint,
+    random_groups,
+)
 from featstream.checkpoint import RunFolder
 from featstream.datasets import make_stream
 from featstream.errors import RunError
@@ -38,10 +50,15 @@ def run(tmp_path, small):
     return folder
 
 
-def kill_until(n_kills, tmp_path, longest):
+def kill_until(n_kills, tmp_path, longest, selector=None, **how):
+    """Kill children until so many kills have landed; the result is never another.
+
+    Returns how many landed in the middle of a write.
+    """
+    selector = SAOLA(measure="su") if selector is None else selector
     stream = make_stream(n_samples=60, n_features=800, seed=1)
-    killer = Killer(stream.X, stream.y)
-    expected = checks.outcome(SAOLA(measure="su").fit(stream.X, stream.y))
+    killer = Killer(selector, stream.X, stream.y, **how)
+    expected = checks.state(clone(selector).start(stream.y).consume(stream.X, **how))
     n_killed = n_writing = 0
     folder = tmp_path / "run-0"
     for attempt in range(20 * n_kills):
@@ -50,7 +67,7 @@ def kill_until(n_kills, tmp_path, longest):
             n_writing += any(folder.glob(".*.part"))
             featstream.resume(folder)
         if n_killed == n_kills or attempt % 5 == 4:
-            assert checks.outcome(killer.select(folder)) == expected
+            assert checks.state(killer.select(folder)) == expected
             assert not any(folder.glob(".*.part"))
             folder = tmp_path / f"run-{attempt + 1}"
         if n_killed == n_kills:
@@ -68,6 +85,25 @@ def test_five_kills_change_nothing(tmp_path):
 def test_a_hundred_kills_change_nothing(tmp_path):
     n_writing = kill_until(100, tmp_path, longest=0.5)
     assert n_writing >= 10  # some must land inside a write
+
+
+GROUPS = {"groups": random_groups(800, 90, seed=2)}
+OTHERS = [
+    (GroupSAOLA(measure="su"), GROUPS),
+    (GroupSAOLA(measure="fisher-z", reading="library"), GROUPS),
+    (OGFS(penalty=0.05), GROUPS),
+    (FastOSFS(test="g2", alpha=0.05), {}),
+    (OSFS(test="fisher-z", alpha=0.05), {}),
+    (AlphaInvesting(wealth=5.0), {}),
+    (Grafting(l1=0.1), {}),
+]
+
+
+@fork_only
+@pytest.mark.slow
+@pytest.mark.parametrize(("selector", "how"), OTHERS, ids=lambda a: type(a).__name__)
+def test_twenty_kills_change_nothing_for(selector, how, tmp_path):
+    assert kill_until(20, tmp_path, 0.5, selector, **how) >= 1
 
 
 def outcomes_of_damage(folder, name, contents):
@@ -115,10 +151,23 @@ def test_bit_flips_give_the_generation_before(run, n_flips):
         n_bits = 8 * len(content)
         places = rng.choice(n_bits, n_flips or n_bits, replace=False)
         flips = (flipped(content, int(place)) for place in places)
-        found = outcomes_of_damage(run, name, flips)
-        # 1e-05 is 1E-05, and two last digits may spell the same number.
-        harmless = {40} if name == "run.json" else set()
-        assert found - harmless == {20}
+        assert outcomes_of_damage(run, name, flips) == {20}
+
+
+@pytest.mark.filterwarnings("ignore:.*generation before")
+@pytest.mark.jit_only
+@pytest.mark.parametrize("kind", KINDS)
+def test_bit_flips_are_found_in_every_kind_of_run(kind, tmp_path):
+    X, _ = small_data()
+    save_run(kind, tmp_path, X)
+    whole = featstream.resume(tmp_path).n_seen_
+    rng = np.random.default_rng(0)
+    before = whole if kind.startswith("OFS") else 0
+    content = newest_state(tmp_path).read_bytes()
+    flips = [flipped(content, int(p)) for p in rng.choice(8 * len(content), 60)]
+    name = newest_state(tmp_path).name
+    assert outcomes_of_damage(tmp_path, name, flips) == {before}
+    assert outcomes_of_damage(tmp_path, name, [content]) == {whole}
 
 
 def test_a_damaged_generation_is_told_and_left_behind(run, small):

@@ -30,6 +30,7 @@ from featstream import (
 )
 from featstream.kernels import pools
 from featstream.kernels.storage import overlap
+from featstream.selectors import group_stream
 from featstream.sources import ArraySource, SparseSource
 from featstream.sources.columns import BLOCK_BYTES
 from shared import load, shared
@@ -154,10 +155,10 @@ def test_continuous_decides_as_printed_on_its_own_scores(data, rule):
     encoded = bound.encode(block)
     relevance = bound.relevance(encoded).tolist()
     columns, _ = bound.columns(encoded, np.arange(X.shape[1]))
-    scratch = bound.scratch(is_sparse=False)
 
     def pair(i, j):
-        return overlap(columns, i, columns, j, scratch)
+        with bound.scratch(is_sparse=False) as scratch:
+            return overlap(columns, i, columns, j, scratch)
 
     options = dict(rule)
     kept, fates = reference.group_saola(
@@ -463,28 +464,44 @@ def test_any_hashable_is_a_label():
 
 
 @pytest.mark.jit_only
+@pytest.mark.parametrize("n_groups", [300, 12], ids=["small groups", "large groups"])
 @pytest.mark.parametrize("pruning", ["interleaved", "deferred"])
 @pytest.mark.parametrize("ties", ["keep", "drop"])
 @pytest.mark.parametrize("measure", ["su", FisherZ(alpha=0.5)], ids=["su", "fisher-z"])
 def test_an_index_of_sparse_columns_changes_nothing(
-    measure, ties, pruning, monkeypatch
+    measure, ties, pruning, n_groups, monkeypatch
 ):
-    monkeypatch.setattr(pools, "_LONG_WALK", 0)
+    """Of the kept features, and of the group that arrives."""
+    arriving = []
+
+    def start_and_note(*given):
+        arriving.append(pools.start_kept_for(*given))
+        return arriving[-1]
+
+    monkeypatch.setattr(group_stream, "start_kept_for", start_and_note)
     rng = np.random.default_rng(1)
-    y = rng.integers(0, 2, 300)
-    X = (rng.random((300, 3000)) < rng.uniform(0.005, 0.05, 3000)).astype(np.int64)
+    y = rng.integers(0, 2, 1000)
+    X = (rng.random((1000, 3000)) < rng.uniform(0.001, 0.01, 3000)).astype(np.int64)
     X[:, ::7] &= y[:, None]
-    X *= rng.integers(1, 3, (300, 3000))
-    groups = rng.integers(0, 300, 3000)
+    X *= rng.integers(1, 3, X.shape)
+    groups = rng.integers(0, n_groups, 3000)
     selector = GroupSAOLA(measure=measure, ties=ties, pruning=pruning)
-    plain = clone(selector).fit(X, y, groups=groups)
-    indexed = clone(selector).start(y)
-    for block_columns in (3000, 100):
-        source = SparseSource(sparse.csc_array(X), block_columns=block_columns)
-        indexed.fit(source, y, groups=groups)
-        assert outcome(indexed)[2:4] == outcome(plain)[2:4]
-        assert indexed.selected_.tolist() == plain.selected_.tolist()
-    assert indexed._state._kept.lookup.head.size > 0
+    found = {}
+    for threshold in (10**9, 0):
+        monkeypatch.setattr(pools, "_LONG_WALK", threshold)
+        monkeypatch.setattr(pools, "_LONG_WALK_IN_GROUP", threshold)
+        for block_columns in (3000, 100):
+            source = SparseSource(sparse.csc_array(X), block_columns=block_columns)
+            fitted = clone(selector).fit(source, y, groups=groups)
+            found[threshold, block_columns] = outcome(fitted)
+    plain = found[10**9, 3000]
+    assert all(other == plain for other in found.values())
+    assert fitted._state.kept.lookup.head.size > 0
+    assert arriving[0].lookup.head.size == 0
+    assert arriving[-1].lookup.head.size > 0
+    # Walks along a large group are so long that the index is asked.
+    assert n_groups == 300 or max(left.lookup.pace[0] for left in arriving) > 20
+    assert outcome(clone(selector).fit(X, y, groups=groups))[2:4] == plain[2:4]
 
 
 @pytest.mark.jit_only

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -118,3 +120,27 @@ def test_an_error_in_a_thread_is_raised_and_what_came_before_is_kept():
     seen = SAOLA(measure="fisher-z").fit(X[:, : selector.n_seen_ or 1], y)
     if selector.n_seen_:
         assert history(selector) == history(seen)
+
+
+@pytest.mark.parametrize("measure", ["su", "fisher-z"])
+def test_the_index_takes_no_more_than_twice_the_kept_columns(measure):
+    """A thousand kept columns of eight entries, in rows of their own."""
+    n_kept, length = 1000, 8
+    rows = np.arange(n_kept * length, dtype=np.int32)
+    y = np.repeat([0, 1], rows.size)
+    X = sparse.csc_array(
+        (np.ones(rows.size), rows, np.arange(0, rows.size + 1, length)),
+        shape=(y.size, n_kept),
+    )
+    with mock.patch.object(pools, "_LONG_WALK", 0):
+        selector = SAOLA(measure=measure).start(y)
+        for first in range(0, n_kept, 100):
+            selector.consume(X[:, first : first + 100])
+    kept = selector._state
+    assert kept.size[0] == n_kept
+    assert kept.lookup.head.size
+    arrays = [a for a in kept.columns if isinstance(a, np.ndarray)]
+    fields = [a for a in arrays if a.size != y.size + 1]  # not the table of logarithms
+    own = sum(a.nbytes * n_kept / kept.live.size for a in fields)
+    total = sum(a.nbytes for a in (*fields, *kept.lookup))
+    assert total < 3 * own + 8 * y.size  # two numbers a row, however many are kept

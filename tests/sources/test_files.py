@@ -212,8 +212,8 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
     with pytest.raises(ParameterError) as caught:
         open_dataset(path)
     assert str(caught.value).endswith(
-        "is from its suffix '.xls'. Known: .cols, .npy, .npz, .csv, .parquet, .svm, "
-        ".svmlight, .libsvm, .txt; text also as .gz, .xz or .bz2."
+        "is from its suffix '.xls'. Known: .cols, .npy, .npz, .csv, .parquet, .zarr, "
+        ".h5ad, .bed, .svm, .svmlight, .libsvm, .txt; text also as .gz, .xz or .bz2."
     )
 
 
@@ -224,7 +224,7 @@ def test_svmlight_takes_no_target(tmp_path):
 
 
 def test_a_table_needs_pyarrow(tmp_path, monkeypatch):
-    monkeypatch.setattr("featstream.sources.files.find_spec", lambda name: None)
+    monkeypatch.setattr("featstream.sources.dataset.find_spec", lambda name: None)
     (tmp_path / "d.csv").write_text("a,y\n1,2\n")
     with pytest.raises(ImportError, match=r"pip install featstream\[frames\]"):
         open_dataset(tmp_path / "d.csv")

@@ -18,7 +18,8 @@ from featstream.sources import (
     SparseSource,
     as_source,
 )
-from featstream.sources.groups import batches, lay_out
+from featstream.sources.groups import lay_out
+from featstream.sources.layouts import Sized, batches
 
 
 def dense(block):
@@ -114,3 +115,39 @@ def test_columns_at_positions_are_those_columns(dtype):
     assert [b.start for b in blocks] == np.cumsum(
         [0] + [b.n_columns for b in blocks[:-1]]
     ).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float32", "float64"])
+def test_sparse_columns_at_positions_are_those_columns(dtype):
+    X = sparse.random_array((40, 30), density=0.2, rng=np.random.default_rng(0))
+    X = sparse.csc_array((10 * X).astype(dtype))
+    positions = np.random.default_rng(1).permutation(30)[:25]
+    source = SparseSource(X, block_columns=4)
+    for start in (0, 7, 25):
+        blocks = list(source.blocks_at(positions, start))
+        assert [b.start for b in blocks] == list(range(start, 25, 4))
+        for block in blocks:
+            here = positions[block.start : block.start + block.n_columns]
+            assert block.columns.values.dtype == dtype
+            assert np.array_equal(dense(block), X[:, here].toarray())
+
+
+def test_groups_of_so_many_features_are_numbered_on():
+    layout = Sized(3).placed(10, 4)
+    columns = np.arange(14).reshape(7, 2).T
+    source = ArraySource(columns, block_bytes=32)
+    found = list(batches(source.blocks(), layout))
+    assert [list(batch.labels) for batch in found] == [[4], [5], [6]]
+    later = list(batches(source.blocks(3), layout, 3))
+    assert [list(batch.labels) for batch in later] == [[5], [6]]
+    assert Sized(3).describe() != Sized(4).describe()
+
+
+def test_the_same_groups_have_the_same_description():
+    source = ArraySource(np.eye(4))
+    lists = lay_out([[0, 2], [1, 3]], source).describe()
+    labels = lay_out(np.array([0, 1, 0, 1]), source).describe()
+    mapped = lay_out({"x0": 0, "x1": 1, "x2": 0, "x3": 1}, source).describe()
+    assert lists == labels == mapped
+    for other in ([0, 1, 1, 0], ["0", "1", "0", "1"], [1, 0, 1, 0], [0, 0, 1, 1]):
+        assert lay_out(np.array(other), source).describe() != labels

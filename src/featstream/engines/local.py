@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from itertools import islice
+from typing import Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -42,12 +44,20 @@ def count_threads(n_jobs: int | None) -> int:
     return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
+@dataclass(slots=True)
+class _Task(Generic[Item, Prepared]):
+    """An item, and what becomes of it."""
+
+    item: Item
+    future: Future[Prepared]
+
+
 def prepared_ahead(
     items: Iterator[Item], prepare: Callable[[Item], Prepared], n_threads: int
 ) -> Iterator[Prepared]:
     """Prepare items in threads, and give them in order.
 
-    With one thread there is none but the caller's.
+    The caller's thread is one of them: it prepares as well while it would wait.
 
     >>> list(prepared_ahead(iter(range(5)), lambda i: i * i, n_threads=2))
     [0, 1, 4, 9, 16]
@@ -55,18 +65,41 @@ def prepared_ahead(
     if n_threads == 1:
         yield from map(prepare, items)
         return
-    with ThreadPoolExecutor(n_threads) as pool:
-        waiting: deque[Future[Prepared]] = deque()
+    waiting: deque[_Task[Item, Prepared]] = deque()
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+
+        def submit(n_items: int) -> None:
+            for item in islice(items, n_items):
+                waiting.append(_Task(item, pool.submit(prepare, item)))
+
         try:
-            for item in items:
-                waiting.append(pool.submit(prepare, item))
-                if len(waiting) > n_threads:
-                    yield waiting.popleft().result()
+            submit(2 * n_threads)
             while waiting:
-                yield waiting.popleft().result()
+                first = waiting[0]
+                while not first.future.done() and _help(waiting, prepare):
+                    pass
+                prepared = first.future.result()
+                waiting.popleft()
+                submit(1)
+                yield prepared
         finally:
-            for future in waiting:
-                future.cancel()
+            for task in waiting:
+                task.future.cancel()
+
+
+def _help(
+    waiting: Iterable[_Task[Item, Prepared]], prepare: Callable[[Item], Prepared]
+) -> bool:
+    """Prepare the first item that no thread has begun; say whether there was one."""
+    for task in waiting:
+        if task.future.cancel():
+            task.future = Future()
+            try:
+                task.future.set_result(prepare(task.item))
+            except Exception as error:  # raised again when the item's turn comes
+                task.future.set_exception(error)
+            return True
+    return False
 
 
 @cache

@@ -174,7 +174,22 @@ class ExperimentResult:
     def values(
         self, metric: str, classifier: str | None, dataset: str, selector: str
     ) -> tuple[FloatArray, str | None]:
-        """A metric in every split, and why some are missing if so."""
+        """A metric in every split, and why some are missing if so.
+
+        Parameters
+        ----------
+        metric, classifier : as in `table`
+            What.
+        dataset, selector : str
+            Where.
+
+        Returns
+        -------
+        values : ndarray of shape (n_splits,)
+            NaN where it is missing.
+        reason : str or None
+            Why, if any is.
+        """
         rows = [
             self._row(record, self._classifier(classifier))
             for record in self._cells[dataset, selector]
@@ -229,23 +244,16 @@ class ExperimentResult:
         for i, dataset in enumerate(self.datasets):
             for j, selector in enumerate(self.selectors):
                 found, reason = self.values(metric, classifier, dataset, selector)
+                by = found
+                if metric in COSTS and statistic in ("best", "worst"):
+                    by, other = self.values("accuracy", classifier, dataset, selector)
+                    reason = reason or other
                 if reason is not None:
                     reasons[dataset, selector] = reason
                     continue
-                if statistic in ("best", "worst"):
-                    by = found
-                    if metric in COSTS:
-                        by, _ = self.values("accuracy", classifier, dataset, selector)
-                    pick = np.nanargmax if statistic == "best" else np.nanargmin
-                    values[i, j] = math.nan
-                    if not np.isnan(by).all():
-                        values[i, j] = found[pick(by)]
-                elif statistic == "median":
-                    values[i, j] = np.median(found)
-                elif statistic == "sd":
-                    values[i, j] = deviation(found)
-                else:
-                    values[i, j], spreads[i, j] = found.mean(), deviation(found)
+                values[i, j] = summarise(found, statistic, by)
+                if statistic == "mean":
+                    spreads[i, j] = deviation(found)
         return ScoreTable(
             metric=metric,
             classifier=classifier if metric in SCORES else None,
@@ -369,6 +377,17 @@ def chosen_of(
 def deviation(values: FloatArray) -> float:
     """Standard deviation of a sample; 0 for a single value."""
     return float(np.std(values, ddof=1)) if values.size > 1 else 0.0
+
+
+def summarise(values: FloatArray, statistic: Statistic, by: FloatArray) -> float:
+    """One number for the splits; the best and worst are those of ``by``."""
+    if statistic == "best":
+        return float(values[np.argmax(by)])
+    if statistic == "worst":
+        return float(values[np.argmin(by)])
+    if statistic == "sd":
+        return deviation(values)
+    return float(np.median(values) if statistic == "median" else np.mean(values))
 
 
 def as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

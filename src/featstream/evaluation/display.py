@@ -106,6 +106,7 @@ def _live() -> Iterator[Callable[[CellProgress], None]]:
     from rich.console import Console, Group
     from rich.live import Live
     from rich.progress_bar import ProgressBar
+    from rich.table import Table
     from rich.text import Text
 
     began = time.monotonic()
@@ -118,17 +119,16 @@ def _live() -> Iterator[Callable[[CellProgress], None]]:
         def __rich__(self) -> Group:
             now = time.monotonic()
             ended = last.n_kept + last.n_done
-            lines: list[ProgressBar | Text] = [
-                ProgressBar(max(last.n_cells, 1), ended, width=40),
-                Text(format_cells(last, now - began)),
-            ]
-            lines += [
+            bar = ProgressBar(max(last.n_cells, 1), ended, width=30)
+            first = Table.grid(padding=(0, 1))
+            first.add_row(bar, format_cells(last, now - began))
+            lines = [
                 Text(f"  {name}  {now - since.get(name, now):.0f} s")
                 for name in last.running[:_MAX_SHOWN]
             ]
             if last.last_failure is not None:
                 lines.append(Text(f"  failed: {last.last_failure}", style="yellow"))
-            return Group(*lines)
+            return Group(first, *lines)
 
     with Live(Display(), console=Console(stderr=True), refresh_per_second=4) as live:
 

@@ -7,7 +7,8 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +30,10 @@ from featstream.selectors import (
 __all__ = [
     "SELECTORS",
     "BestOf",
+    "as_message",
     "as_selector",
+    "checksum_of_library",
+    "code_of",
     "describe",
     "name_selectors",
     "sweep",
@@ -48,6 +52,18 @@ SELECTORS: dict[str, Callable[[], Any]] = {
     "saola-max": lambda: SAOLA(bound="max"),
 }
 """The selectors by the names that the command line takes, with their defaults."""
+
+_DECIDING = (
+    "kernels/*.py",
+    "measures/*.py",
+    "selectors/**/*.py",
+    "sources/*.py",
+    "evaluation/c45.py",
+    "evaluation/cells.py",
+    "evaluation/classifiers.py",
+    "evaluation/j48.py",
+    "evaluation/metrics.py",
+)
 
 
 @dataclass(frozen=True)
@@ -265,11 +281,27 @@ def describe(value: Any) -> Any:
         return [describe(v) for v in value]
     if isinstance(value, type) or inspect.isroutine(value):
         return {"code": code_of(value)}
+    if isinstance(value, partial):
+        return {"partial": describe([value.func, value.args, value.keywords])}
+    told = {"class": code_of(type(value))}
     if hasattr(value, "get_params"):
-        parameters = value.get_params(deep=False)
-    else:
-        parameters = public_state(value)
-    return {"class": code_of(type(value)), "parameters": describe(parameters)}
+        return told | {"parameters": describe(value.get_params(deep=False))}
+    if type(value).__module__.partition(".")[0] == "featstream":
+        return told | {"parameters": describe(public_state(value))}
+    # Nothing is known of what makes it up but how it would be sent to a process.
+    return told | {"state": hashlib.sha256(as_message(value)).hexdigest()}
+
+
+def as_message(value: Any) -> bytes:
+    """What another process is sent to have the same object."""
+    try:
+        return bytes(ForkingPickler.dumps(value))
+    except Exception as error:
+        raise ParameterError(
+            f"A selector or classifier cannot be sent to another process: {error}. "
+            "Define classes and functions at the top of a module, not inside another "
+            "function."
+        ) from error
 
 
 def public_state(value: Any) -> dict[str, Any]:
@@ -294,4 +326,23 @@ def checksum_of_module(name: str) -> str:
     path = getattr(sys.modules.get(name), "__file__", None)
     if path is None or not Path(path).exists():
         return ""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+    return checksum_of_files([Path(path)])
+
+
+@cache
+def checksum_of_library() -> str:
+    """Of the source that decides what is selected and how it is judged.
+
+    A version is not enough where the library itself is worked on.
+    """
+    root = Path(__file__).parents[1]
+    files = [path for part in _DECIDING for path in sorted(root.glob(part))]
+    return checksum_of_files(files)
+
+
+def checksum_of_files(paths: Iterable[Path]) -> str:
+    """Of their contents, one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

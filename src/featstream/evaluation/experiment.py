@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
@@ -28,10 +27,9 @@ from featstream.evaluation.entries import describe, name_selectors
 from featstream.evaluation.measuring import resident_bytes
 from featstream.evaluation.running import Run
 from featstream.evaluation.splits import SplitProtocol
+from featstream.sizes import as_bytes
 
-__all__ = ["Experiment", "as_bytes"]
-
-_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+__all__ = ["Experiment"]
 
 
 class Experiment:
@@ -217,24 +215,6 @@ def name_protocols(
                 f"RandomSplits(n_runs=10). Got {printable(value)}."
             )
     return dict(protocol)
-
-
-def as_bytes(size: str | int) -> int:
-    """A size in bytes.
-
-    >>> as_bytes("2GB") == 2 << 30
-    True
-    """
-    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
-        return size
-    pattern = r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?"
-    match = re.fullmatch(pattern, str(size), re.I)
-    if match is None or isinstance(size, bool) or float(match[1]) <= 0:
-        raise ParameterError(
-            "`memory_limit` must be a size such as '500MB' or '2GB'. Got "
-            f"{printable(size)}."
-        )
-    return int(float(match[1]) * 2 ** _UNITS[match[2].upper()])
 
 
 def check_time(seconds: Any) -> float | None:

@@ -20,7 +20,7 @@ from featstream.evaluation.cells import Job
 from featstream.evaluation.cellstore import CellStore, key_of
 from featstream.evaluation.comparison import ExperimentResult
 from featstream.evaluation.display import CellProgress
-from featstream.evaluation.entries import BestOf, code_of, describe
+from featstream.evaluation.entries import BestOf, checksum_of_library, code_of, describe
 from featstream.evaluation.splits import (
     Split,
     SplitProtocol,
@@ -150,7 +150,7 @@ class Run:
             for name, selector in experiment.selectors.items():
                 key = key_of(
                     {
-                        "featstream": code_of(Run),
+                        "featstream": [code_of(Run), checksum_of_library()],
                         "selector": describe(selector),
                         "data": fingerprint,
                         "split": [index, split],

@@ -236,7 +236,7 @@ def compare_scores(
     ranked = np.flatnonzero(is_known.any(axis=0))
     complete = np.flatnonzero(is_known[:, ranked].all(axis=1))
     left_out = {
-        s: "failed on every data set"
+        s: "no score on any data set"
         for j, s in enumerate(table.selectors)
         if j not in ranked
     }

@@ -22,7 +22,7 @@ from featstream.evaluation.splits import TaskShape
 from featstream.measures.target import as_labels, as_vector
 from featstream.protocols import SparseColumns
 from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
-from featstream.sources.archives import read_archive
+from featstream.sources.arrays import read_archive
 
 __all__ = ["Rows", "Task", "as_task", "map_rows", "open_task"]
 

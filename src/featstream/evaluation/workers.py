@@ -22,14 +22,15 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
-from multiprocessing.reduction import ForkingPickler
 from typing import Any, Protocol
 
 from featstream.errors import ParameterError, RunError
 from featstream.evaluation.cells import Job, reason_of, work
+from featstream.evaluation.entries import as_message
 from featstream.evaluation.measuring import resident_bytes
+from featstream.sizes import size_text
 
-__all__ = ["Outcome", "Tagged", "run_jobs", "size_text"]
+__all__ = ["Outcome", "Tagged", "run_jobs"]
 
 _POLL_SECONDS = 0.05
 _PRELOADED = ["featstream.evaluation.warm", "featstream.evaluation.workers"]
@@ -104,6 +105,7 @@ def run_jobs(
     waiting = iter(cells)
     running: list[_Running] = []
     limits = _Limits(time_limit, memory_limit)
+    context = None
     is_more = True
     try:
         while is_more or running:
@@ -112,7 +114,10 @@ def run_jobs(
                 if cell is None:
                     is_more = False
                 else:
-                    running.append(_start(Outcome(cell), cell.job))
+                    context, job = context or _context(), cell.job
+                    outcome = Outcome(cell, list(job.known or ()))
+                    with _uninterrupted():
+                        running.append(_start(context, outcome, job))
             if not running:
                 continue
             wait([r.connection for r in running], _POLL_SECONDS)
@@ -126,7 +131,8 @@ def run_jobs(
                 if rest is None:
                     yield r.outcome
                 else:
-                    running.append(_start(r.outcome, rest))
+                    with _uninterrupted():
+                        running.append(_start(context, r.outcome, rest))
     finally:
         for r in running:
             _end(r)
@@ -141,32 +147,64 @@ def _rest_of(r: _Running) -> Job | None:
     return replace(r.job, classifiers=left, known=known)
 
 
-def _start(outcome: Outcome, job: Job) -> _Running:
-    try:
-        message = bytes(ForkingPickler.dumps(job))
-    except Exception as error:
-        raise ParameterError(
-            f"{type(job.selector).__name__}, or a classifier, cannot be sent to "
-            f"another process: {error}. Define classes and functions at the top of a "
-            "module, not inside another function."
-        ) from error
-    context = _context()
+def _start(context: Any, outcome: Outcome, job: Job) -> _Running:
+    message = as_message(job)
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,))
     with _hidden_main(is_needed=b"__main__" in message):
         process.start()
     theirs.close()
-    ours.send_bytes(message)
+    with suppress(BrokenPipeError):  # it is gone; `_listen` will find out
+        ours.send_bytes(message)
     return _Running(outcome, job, process, ours, time.monotonic())
 
 
 def _context() -> Any:
-    methods = multiprocessing.get_all_start_methods()
-    if "forkserver" not in methods:
+    """How processes are started: from a server that has loaded all, if possible."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
+    from multiprocessing import forkserver
+
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
+    # A terminal sends Ctrl-C to all; the server ends with us, and not before.
+    with _handling_interrupts(signal.SIG_IGN):
+        forkserver.ensure_running()
     return context
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until a process has begun: a half-made one would complain.
+
+    A second one does not wait.
+    """
+    noted: list[int] = []
+
+    def note(number: int, frame: types.FrameType | None) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        noted.append(number)
+
+    with _handling_interrupts(note):
+        yield
+    if noted:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _handling_interrupts(handler: Any) -> Iterator[None]:
+    """Another handler of Ctrl-C, where we may set one."""
+    before = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or before is None:
+        yield
+        return
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -262,25 +300,12 @@ class _Limits:
 
 
 def _end(r: _Running) -> None:
-    if r.process.is_alive():
-        r.process.kill()
-    r.process.join()
-    r.connection.close()
-    r.process.close()
-
-
-def size_text(n_bytes: int) -> str:
-    """A size as people write it.
-
-    >>> size_text(2 << 30), size_text(1_572_864)
-    ('2 GB', '1.5 MB')
-    """
-    size, unit = float(n_bytes), "B"
-    for unit in ("B", "KB", "MB", "GB", "TB"):
-        if size < 1024 or unit == "TB":
-            break
-        size /= 1024
-    return f"{size:.3g} {unit}"
+    with suppress(ValueError):  # it has been ended before
+        if r.process.is_alive():
+            r.process.kill()
+        r.process.join()
+        r.connection.close()
+        r.process.close()
 
 
 def _serve(connection: Connection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from featstream.kernels._jit import LEAN, lean
+from featstream.kernels._jit import LEAN, jit, lean
 from featstream.protocols import IntArray
 
 __all__ = ["count_common", "pack", "unpack"]
+
+_IS_LITTLE = sys.byteorder == "little"
 
 
 def _ones(word):
@@ -46,6 +49,10 @@ def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntA
     last = np.cumsum(n_planes)
     n = codes.shape[1]
     bits = np.zeros((int(last[-1]) if last.size else 0, (n + 63) // 64 * 8), np.uint8)
+    if codes.dtype == np.uint8 and n_planes.max(initial=0) == 1 and _IS_LITTLE:
+        sizes = np.empty(bits.shape[0], np.int64)
+        _pack_binary(codes, np.flatnonzero(n_planes), bits.view(np.uint64), sizes)
+        return bits.view(np.uint64), sizes
     for code in range(1, int(arity.max(initial=1))):
         having = np.flatnonzero(n_planes >= code)
         rows = codes if having.size == arity.size else codes[having]
@@ -54,6 +61,30 @@ def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntA
         bits[(last - n_planes)[having] + code - 1, : packed.shape[1]] = packed
     planes = bits.view(np.uint64)
     return planes, np.bitwise_count(planes).sum(axis=1, dtype=np.int64)
+
+
+@jit
+def _pack_binary(codes, which, planes, sizes):
+    """Planes of the chosen columns, which are 0 or 1, and their sizes.
+
+    A multiplication moves the lowest bits of eight bytes next to each other.
+    """
+    n = codes.shape[1]
+    n_whole = n // 64
+    gather, shift = np.uint64(0x0102040810204080), np.uint64(56)
+    for k in range(which.size):
+        column, plane, size = codes[which[k]], planes[k], 0
+        eights = column[: 64 * n_whole].view(np.uint64)
+        for w in range(n_whole):
+            word = np.uint64(0)
+            for b in range(8):
+                word |= ((eights[8 * w + b] * gather) >> shift) << np.uint64(8 * b)
+            plane[w] = word
+            size += _ones(word)
+        for i in range(64 * n_whole, n):
+            plane[n_whole] |= np.uint64(column[i]) << np.uint64(i & 63)
+            size += column[i]
+        sizes[k] = size
 
 
 @lean

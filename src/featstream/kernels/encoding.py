@@ -12,14 +12,18 @@ import numpy as np
 
 from featstream.kernels._jit import jit
 from featstream.kernels.binning import cut_column, distinct_values
+from featstream.kernels.prefetch import AHEAD_BYTES, CACHE_LINE, prefetch
 
 __all__ = [
     "code_dense",
     "code_sparse",
     "find_bad",
+    "range_of_integers",
     "summarise_dense",
     "summarise_sparse",
 ]
+
+_STRETCH = 512
 
 
 @jit
@@ -35,6 +39,24 @@ def find_bad(values):
         elif np.isinf(value) and first_infinite < 0:
             first_infinite = i
     return first_missing, n_missing, first_infinite
+
+
+@jit
+def range_of_integers(block, low, high):
+    """Smallest and largest value of every column of integers."""
+    n, m = block.shape
+    ahead, line = AHEAD_BYTES // block.itemsize, CACHE_LINE // block.itemsize
+    for j in range(m):
+        column = block[:, j]
+        smallest = largest = column[0]
+        for start in range(0, n, _STRETCH):
+            piece = column[start : start + _STRETCH]
+            for k in range(0, piece.size, line):
+                prefetch(piece, ahead + k)
+            for k in range(piece.size):
+                smallest = min(smallest, piece[k])
+                largest = max(largest, piece[k])
+        low[j], high[j] = smallest, largest
 
 
 @jit

@@ -19,9 +19,9 @@ import numpy as np
 
 from featstream.kernels._jit import lean
 from featstream.kernels.rule import reaches
-from featstream.kernels.scan import Kept, Newcomers, leave, walk
-from featstream.kernels.shortlist import register
-from featstream.kernels.storage import copy_column, has_room, lift, overlap, settle
+from featstream.kernels.scan import Kept, Newcomers, can_take, leave, walk
+from featstream.kernels.shortlist import empty, register
+from featstream.kernels.storage import copy_column, lift, overlap, settle
 
 __all__ = [
     "Arriving",
@@ -72,7 +72,7 @@ def as_newcomers(left: Kept) -> Newcomers:
     """What is left of a group, as it comes to the kept features."""
     slots = np.arange(left.live.size)
     no_ceiling = np.empty((slots.size, 0), np.float32)
-    return Newcomers(left.columns, slots, left.score, left.arrival, no_ceiling)
+    return Newcomers(left.columns, slots, left.score, left.arrival, no_ceiling, 0.0)
 
 
 @lean
@@ -102,13 +102,6 @@ def _put(newcomers, k, kept):
     kept.live[kept.size[0]] = slot
     kept.size[0] += 1
     kept.size[1] += 1
-
-
-@lean
-def _is_full(newcomers, k, kept):
-    return kept.size[1] == kept.live.size or not has_room(
-        newcomers.columns, newcomers.column[k], kept.columns, kept.used
-    )
 
 
 @lean
@@ -205,13 +198,12 @@ def _close(arriving, kept, ends, rule, is_frozen, scratch, work, outcome):
         k = left.live[outcome.n_added[0]]
         feature = left.arrival[k] - outcome.first
         if outcome.fate[feature] != REDUNDANT:
-            if _is_full(arriving.newcomers, k, kept):
+            if not can_take(arriving.newcomers.columns, k, kept):
                 return False
             _put(arriving.newcomers, k, kept)
             outcome.fate[feature] = KEPT
         outcome.n_added[0] += 1
-    left.size[:] = 0
-    left.used[:] = 0
+    empty(left)
     outcome.n_added[0] = -1
     return True
 

@@ -48,6 +48,7 @@ class RowIndex(NamedTuple):
     kind_head: np.ndarray
     kind_tail: np.ndarray
     kind_hash: np.ndarray
+    kind_place: np.ndarray
     n_kinds: np.ndarray
     member_next: np.ndarray
     member_previous: np.ndarray
@@ -68,11 +69,18 @@ class RowIndex(NamedTuple):
 
 
 def empty_index(
-    n_rows: int, n_slots: int, n_nodes: int, *, has_values: bool
+    n_rows: int,
+    n_slots: int,
+    n_nodes: int,
+    n_kinds: int,
+    *,
+    has_values: bool,
+    largest_memo: int = 1 << 11,
 ) -> RowIndex:
-    """An index with room for so many slots, and entries in them."""
-    n_memo = 0 if has_values else 1 << min(int(16 * n_slots).bit_length(), 14)
-    hash_size = 1 << int(2 * n_slots).bit_length() if n_slots else 0
+    """An index with room for so many slots, entries in them, and kinds of them."""
+    n_memo = 1 << int(16 * n_slots).bit_length()
+    n_memo = 0 if has_values else min(n_memo, largest_memo)
+    hash_size = 1 << int(2 * n_kinds).bit_length() if n_kinds else 0
     return RowIndex(
         head=np.full(n_rows, -1, np.int32),
         next=np.zeros(n_nodes, np.int32),
@@ -82,11 +90,12 @@ def empty_index(
         n_nodes=np.zeros(1, np.int64),
         is_live=np.zeros(n_slots, np.bool_),
         kind_of=np.zeros(n_slots, np.int32),
-        kind_key=np.zeros((n_slots, 2), np.int64),
-        kind_score=np.zeros(n_slots),
-        kind_head=np.full(n_slots, -1, np.int32),
-        kind_tail=np.full(n_slots, -1, np.int32),
+        kind_key=np.zeros((n_kinds, 2), np.int64),
+        kind_score=np.zeros(n_kinds),
+        kind_head=np.full(n_kinds, -1, np.int32),
+        kind_tail=np.full(n_kinds, -1, np.int32),
         kind_hash=np.full(hash_size, -1, np.int32),
+        kind_place=np.zeros(n_kinds, np.int32),
         n_kinds=np.zeros(1, np.int64),
         member_next=np.full(n_slots, -1, np.int32),
         member_previous=np.full(n_slots, -1, np.int32),
@@ -96,8 +105,8 @@ def empty_index(
         memo_matters=np.zeros(n_memo, np.bool_),
         common=np.zeros(n_slots, np.int32),
         product=np.zeros(n_slots if has_values else 0),
-        touched=np.zeros(n_slots, np.int64),
-        shortlist=np.zeros(n_slots, np.int64),
+        touched=np.zeros(n_slots, np.int32),
+        shortlist=np.zeros(n_slots, np.int32),
         extremes=np.zeros(3),
         pace=np.zeros(1),
     )
@@ -105,7 +114,14 @@ def empty_index(
 
 def no_index() -> RowIndex:
     """For storages that have none."""
-    return empty_index(0, 0, 0, has_values=False)
+    return empty_index(0, 0, 0, 0, has_values=False)
+
+
+@lean
+def is_full(index):
+    """Whether there is no room for another kind, if there is an index at all."""
+    n_kinds = index.kind_score.size
+    return n_kinds > 0 and index.n_kinds[0] == n_kinds
 
 
 @lean
@@ -149,6 +165,7 @@ def join_kind(index, slot, length, norm, score):
         kind = index.n_kinds[0]
         index.n_kinds[0] = kind + 1
         index.kind_hash[place] = kind
+        index.kind_place[kind] = place
         index.kind_key[kind, 0], index.kind_key[kind, 1] = length, norm
         index.kind_score[kind] = score
     last = index.kind_tail[kind]
@@ -174,6 +191,23 @@ def leave_kind(index, slot):
         index.member_previous[after] = before
     else:
         index.kind_tail[index.kind_of[slot]] = before
+
+
+@lean
+def clear_index(index, rows):
+    """Forget all columns; ``rows`` are those of all of them."""
+    for e in range(rows.size):
+        index.head[rows[e]] = -1
+        index.row_size[rows[e]] = 0
+    index.n_nodes[0] = 0
+    for kind in range(index.n_kinds[0]):
+        index.kind_hash[index.kind_place[kind]] = -1
+        index.kind_head[kind] = -1
+        index.kind_tail[kind] = -1
+    index.n_kinds[0] = 0
+    for place in range(index.memo_checked.size):
+        index.memo_key[place, 0] = -1
+    index.extremes[:] = 0.0
 
 
 @lean

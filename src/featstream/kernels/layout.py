@@ -1,4 +1,4 @@
-"""Row-major values turned into column-major ones, a block of columns at a time."""
+"""Columns copied to where they are wanted: from rows, or from here and there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from featstream.kernels._jit import jit
 
-__all__ = ["copy_columns"]
+__all__ = ["copy_columns", "gather_columns"]
 
 
 @jit
@@ -41,3 +41,26 @@ def copy_columns(x: Any, start: int, out: Any) -> None:
     for i in range(tiled_n, n):
         for j in range(p):
             out[j, i] = x[i, start + j]
+
+
+@jit
+def gather_columns(
+    starts: Any, lengths: Any, rows: Any, values: Any, out_rows: Any, out_values: Any
+) -> None:
+    """Copy sparse columns, which lie anywhere, one after the other.
+
+    Parameters
+    ----------
+    starts, lengths : ndarray of int
+        Where each column begins, and how many entries it has.
+    rows, values : ndarray
+        The entries of all columns. Read only.
+    out_rows, out_values : ndarray
+        Written to.
+    """
+    place = 0
+    for k in range(starts.size):
+        for e in range(starts[k], starts[k] + lengths[k]):
+            out_rows[place] = rows[e]
+            out_values[place] = values[e]
+            place += 1

@@ -18,14 +18,18 @@ __all__ = ["fit_index", "make_room", "start_kept", "start_kept_for"]
 
 Columns = DenseTables | SparseTables | DenseMoments | SparseMoments
 
-_GROWTH = 1.5
+_GROWTH = 1.25
 _FEW = 16
 _LONG_WALK = 2000
+_LONG_WALK_IN_GROUP = 100
+"""An index of a group is small, and soon forgotten: it pays earlier."""
+
+_SMALL_MEMO = 1 << 9
 
 
 def start_kept(columns: Columns) -> Kept:
     """An empty kept set for columns of this storage."""
-    return _allocate(columns, _FEW, (0, 0), has_index=False)
+    return _allocate(columns, _FEW, (0, 0))
 
 
 def start_kept_for(
@@ -34,12 +38,22 @@ def start_kept_for(
     """An empty set that can take any one of several groups of columns.
 
     Each of ``chosen`` is a storage and some of its columns; a group begins at each
-    of ``begins``, counted through them all.
+    of ``begins``, counted through them all. It has an inverted index if walks along
+    a group are long.
     """
     demand = np.hstack([_demand(columns, which) for columns, which in chosen])
     first, second = np.add.reduceat(demand, begins, axis=1).max(axis=1)
-    n_slots = int(np.diff(begins, append=demand.shape[1]).max())
-    return _allocate(chosen[0][0], n_slots, (int(first), int(second)), has_index=False)
+    n_columns = demand.shape[1]
+    n_slots = int(np.diff(begins, append=n_columns).max())
+    pace, mean_length = n_columns / begins.size / 2, demand[0].mean()
+    has_index = _is_long(pace, mean_length, _LONG_WALK_IN_GROUP)
+    return _allocate(
+        chosen[0][0],
+        n_slots,
+        (int(first), int(second)),
+        n_slots if has_index else 0,
+        largest_memo=_SMALL_MEMO,
+    )
 
 
 def make_room(kept: Kept, columns: Columns, i: int, *, may_index: bool = True) -> Kept:
@@ -68,9 +82,14 @@ def _wants_index(kept: Kept) -> bool:
     if not isinstance(kept.columns, SparseTables | SparseMoments):
         return False
     mean_length = kept.used[0] / max(1, int(kept.size[1]))
-    effort = kept.lookup.pace[0] * (mean_length + 4.0)
     has_index = kept.lookup.head.size > 0
-    return bool(effort > (_LONG_WALK / 4 if has_index else _LONG_WALK))
+    long_walk = _LONG_WALK / 4 if has_index else _LONG_WALK
+    return _is_long(kept.lookup.pace[0], mean_length, long_walk)
+
+
+def _is_long(pace: float, mean_length: float, long_walk: float) -> bool:
+    """Whether a walk along so many columns of so many entries is long."""
+    return bool(pace * (mean_length + 4.0) > long_walk)
 
 
 def _rebuild(kept: Kept, like: Columns, extra: np.ndarray, *, has_index: bool) -> Kept:
@@ -78,7 +97,12 @@ def _rebuild(kept: Kept, like: Columns, extra: np.ndarray, *, has_index: bool) -
     held = _demand(kept.columns, live).sum(axis=1) + extra
     n_slots = max(_FEW, int(_GROWTH * (live.size + 1)) + 1)
     demand = int(held[0]), int(held[1])
-    larger = _allocate(like, n_slots, demand, has_index=has_index)
+    n_kinds = 0
+    if has_index:
+        had_index = kept.lookup.head.size > 0
+        n_before = int(kept.lookup.n_kinds[0]) if had_index else n_slots
+        n_kinds = min(n_slots, _FEW + int(_GROWTH * n_before))
+    larger = _allocate(like, n_slots, demand, n_kinds)
     _repack(kept, larger)
     return larger
 
@@ -99,9 +123,13 @@ def _demand(columns: Columns, which: Any) -> np.ndarray:
 
 
 def _allocate(
-    like: Columns, n_slots: int, demand: tuple[int, int], *, has_index: bool
+    like: Columns,
+    n_slots: int,
+    demand: tuple[int, int],
+    n_kinds: int = 0,
+    **options: int,
 ) -> Kept:
-    """Empty pools: half as much again as is demanded."""
+    """Empty pools: a quarter more than is demanded. Without kinds, without index."""
     first, second = (int(_GROWTH * d) for d in demand)
     columns: Columns
     index = no_index()
@@ -128,8 +156,9 @@ def _allocate(
             count_offset=np.zeros(n_slots, np.int64),
             counts=np.zeros(second, np.int64),
         )
-        if has_index:
-            index = empty_index(like.nlogn.size - 1, n_slots, first, has_values=False)
+        if n_kinds:
+            sizes = like.nlogn.size - 1, n_slots, first, n_kinds
+            index = empty_index(*sizes, has_values=False, **options)
     elif isinstance(like, SparseMoments):
         columns = like._replace(
             total=np.zeros(n_slots),
@@ -140,8 +169,9 @@ def _allocate(
             rows=np.zeros(first, np.int32),
             values=np.zeros(first),
         )
-        if has_index:
-            index = empty_index(like.n_rows, n_slots, first, has_values=True)
+        if n_kinds:  # of which it makes no use
+            sizes = like.n_rows, n_slots, first, 0
+            index = empty_index(*sizes, has_values=True, **options)
     else:
         columns = DenseMoments(
             total=np.zeros(n_slots),

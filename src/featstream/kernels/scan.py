@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featstream.kernels._jit import lean
-from featstream.kernels.index import RowIndex, forget_touched, keep_pace
+from featstream.kernels.index import RowIndex, forget_touched, is_full, keep_pace
 from featstream.kernels.rule import bound_of, reaches
 from featstream.kernels.shortlist import (
     make_shortlist,
@@ -21,7 +21,7 @@ from featstream.kernels.shortlist import (
 )
 from featstream.kernels.storage import copy_column, has_room, lift, overlap, settle
 
-__all__ = ["Kept", "Newcomers", "Outcome", "leave", "scan", "walk"]
+__all__ = ["Kept", "Newcomers", "Outcome", "can_take", "leave", "scan", "walk"]
 
 KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = 1, 2, 3, 4
 
@@ -60,13 +60,22 @@ class Outcome(NamedTuple):
     gone_fate: np.ndarray
     n_events: np.ndarray
 
+    def part(self, newcomers: slice) -> Outcome:
+        """The same for some of the newcomers."""
+        return self._replace(
+            fate=self.fate[newcomers],
+            witness=self.witness[newcomers],
+            overlap=self.overlap[newcomers],
+        )
+
 
 class Newcomers(NamedTuple):
     """The relevant features of a block, in order of arrival.
 
     Newcomer ``k`` is column ``column[k]`` of ``columns``; ``score`` is its
     relevance and ``arrival`` its position in the stream. Its overlap with the
-    kept feature of hint ``h`` is at most ``ceiling[k, h]``.
+    kept feature of hint ``h`` is at most ``ceiling[k, h]``, and at least that
+    less ``slack``.
     """
 
     columns: Any
@@ -74,14 +83,16 @@ class Newcomers(NamedTuple):
     score: np.ndarray
     arrival: np.ndarray
     ceiling: np.ndarray
+    slack: float
 
 
 @lean
 def walk(newcomers, k, kept, rule, scratch, displaced):
     """Newcomer ``k`` along the kept features that can matter, in arrival order.
 
-    Returns the slot of the witness or -1, its overlap, and how many slots the
-    newcomer displaced before the walk ended; they are in ``displaced``.
+    Returns the slot of the witness or -1, its overlap (NaN where there was no need
+    to know it), and how many slots the newcomer displaced before the walk ended;
+    they are in ``displaced``.
     """
     columns, i, score = newcomers.columns, newcomers.column[k], newcomers.score[k]
     n_ceilings = newcomers.ceiling.shape[1]
@@ -93,16 +104,20 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
         kept_score = kept.score[slot]
         if score == kept_score and not rule.drops_ties:
             continue  # neither Step 11 nor Step 16 can hold
-        hint = kept.hint[slot]
-        if hint < n_ceilings and newcomers.ceiling[k, hint] < bound_of(
-            score, kept_score, rule
-        ):
-            continue
-        if n_listed < 0:
+        hint, is_certain = kept.hint[slot], False
+        if hint < n_ceilings:
+            ceiling = newcomers.ceiling[k, hint]
+            bound = bound_of(score, kept_score, rule)
+            if ceiling < bound:
+                continue
+            is_certain = ceiling - newcomers.slack > bound
+        if is_certain:
+            value = np.nan
+        elif n_listed < 0:
             value = overlap(columns, i, kept.columns, slot, scratch)
         else:
             value = overlap_known(columns, i, kept, slot, scratch)
-        if not reaches(value, score, kept_score, rule):
+        if not (is_certain or reaches(value, score, kept_score, rule)):
             continue
         if kept_score >= score:  # Step 11: the newcomer is redundant
             witness = slot
@@ -147,21 +162,27 @@ def _least_relevant(kept):
 
 
 @lean
+def can_take(columns, i, kept):
+    """Whether there is room for a column in all pools of the kept ones."""
+    return (
+        kept.size[1] < kept.live.size
+        and has_room(columns, i, kept.columns, kept.used)
+        and not is_full(kept.lookup)
+    )
+
+
+@lean
 def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
     """Take the newcomers from ``begin`` on through Steps 9 to 20.
 
-    Returns the number dealt with: all of them, or fewer if the pools of
-    ``kept`` or the lists of ``outcome`` have to grow first. ``displaced`` is
-    working memory for as many slots as ``kept`` has.
+    Returns the number dealt with: all of them, or fewer if the pools of ``kept``
+    have to grow first. ``displaced`` is working memory for as many slots as
+    ``kept`` has, and ``outcome`` has room for all that can leave.
     """
     columns = newcomers.columns
     for k in range(begin, newcomers.column.size):
         i, arrival = newcomers.column[k], newcomers.arrival[k]
-        if (
-            kept.size[1] == kept.live.size
-            or outcome.n_events[0] + kept.size[0] >= outcome.gone.size
-            or not has_room(columns, i, kept.columns, kept.used)
-        ):
+        if not can_take(columns, i, kept):
             return k
         settle(columns, i, scratch)
         slot, value, n_displaced = walk(newcomers, k, kept, rule, scratch, displaced)

@@ -11,6 +11,7 @@ from numba.extending import overload
 from featstream.kernels._jit import LEAN, lean
 from featstream.kernels.index import (
     add_rows,
+    clear_index,
     index_pays,
     join_kind,
     leave_kind,
@@ -28,7 +29,7 @@ from featstream.kernels.tables import (
     ratio,
 )
 
-__all__ = ["make_shortlist", "overlap_known", "register", "unregister"]
+__all__ = ["empty", "make_shortlist", "overlap_known", "register", "unregister"]
 
 
 @lean
@@ -106,6 +107,17 @@ def _unregister_moments(columns, index, slot):
 
 
 @lean
+def _clear_nothing(columns, kept):
+    pass
+
+
+@lean
+def _clear_sparse(columns, kept):
+    if kept.lookup.head.size:
+        clear_index(kept.lookup, columns.rows[: kept.used[0]])
+
+
+@lean
 def _shortlist_nothing(new, i, score, kept, rule):
     return -1, 0
 
@@ -176,6 +188,12 @@ _UNREGISTER = {
     DenseMoments: _unregister_nothing,
     SparseMoments: _unregister_moments,
 }
+_CLEAR = {
+    DenseTables: _clear_nothing,
+    SparseTables: _clear_sparse,
+    DenseMoments: _clear_nothing,
+    SparseMoments: _clear_sparse,
+}
 _SHORTLIST = {
     DenseTables: _shortlist_nothing,
     SparseTables: _shortlist_tables,
@@ -215,6 +233,25 @@ def unregister(columns, index, slot):
 def _unregister(columns, index, slot):
     chosen = _UNREGISTER[columns.instance_class]
     return lambda columns, index, slot: chosen(columns, index, slot)
+
+
+def clear(columns, kept):
+    """Take all columns out of the index."""
+    _CLEAR[type(columns)](columns, kept)
+
+
+@overload(clear, jit_options=LEAN)
+def _clear(columns, kept):
+    chosen = _CLEAR[columns.instance_class]
+    return lambda columns, kept: chosen(columns, kept)
+
+
+@lean
+def empty(kept):
+    """Take all columns out of a set."""
+    clear(kept.columns, kept)
+    kept.size[:] = 0
+    kept.used[:] = 0
 
 
 def make_shortlist(new, i, score, kept, rule):

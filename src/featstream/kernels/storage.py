@@ -16,7 +16,7 @@ from featstream.kernels.moments import (
     SparseMoments,
     correlate_dense,
     correlate_sparse,
-    standardise_row,
+    write_unit,
 )
 from featstream.kernels.tables import (
     DenseTables,
@@ -140,7 +140,13 @@ def _copy_dense_moments(new, i, kept, slot, used):
     kept.norm[slot] = new.norm[i]
     for r in range(kept.values.shape[1]):
         kept.values[slot, r] = np.float64(new.values[i, r]) - new.pivot[i]
-    standardise_row(kept, slot, kept.unit[slot])
+    write_unit(
+        kept.values[slot],
+        kept.pivot[slot],
+        kept.total[slot],
+        kept.norm[slot],
+        kept.unit[slot],
+    )
     used[0] = slot + 1
 
 

@@ -97,7 +97,7 @@ class TableScratch(NamedTuple):
     right: np.ndarray
 
 
-def table_scratch(n_rows: int, *, is_sparse: bool) -> TableScratch:
+def table_scratch(n_rows: int, is_sparse: bool) -> TableScratch:
     """Fresh working memory for columns of ``n_rows`` values."""
     sparse_rows = n_rows if is_sparse else 0
     n_keys = 1 << int(2 * n_rows).bit_length()

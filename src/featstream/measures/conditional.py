@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from featstream.errors import DataTypeError, ParameterError, printable, unknown_name
+from featstream.errors import ParameterError, printable
 from featstream.kernels.osfs import Candidates, KeptSet
 from featstream.kernels.subsets import LEFT, separate
 from featstream.protocols import Block, BoolArray, FloatArray, IntArray
@@ -23,7 +23,6 @@ __all__ = [
     "TestResult",
     "check_alpha",
     "check_unreliable",
-    "resolve_test",
 ]
 
 TARGET = -1
@@ -182,24 +181,3 @@ def check_unreliable(value: Any, owner: str) -> bool:
             f"Got {printable(value)}."
         )
     return bool(value == "independent")
-
-
-def resolve_test(
-    test: Any, alpha: float, named: dict[str, Any], owner: str
-) -> ConditionalTest | None:
-    """The test that a parameter means; None for ``"auto"``."""
-    if isinstance(test, ConditionalTest):
-        return test
-    if not isinstance(test, str):
-        shown = type(test).__name__ if hasattr(test, "bind") else repr(test)
-        raise DataTypeError(
-            f"{owner} needs a conditional test and {shown} is not one. Use test='g2' "
-            "(discrete) or test='fisher-z' (continuous)."
-        )
-    check_alpha(alpha, owner)
-    if test == "auto":
-        return None
-    if test not in named:
-        raise unknown_name("test", test, [*named, "auto"])
-    made: ConditionalTest = named[test](alpha=alpha)
-    return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,10 +17,13 @@ from featstream.kernels.moments import (
     MomentScratch,
     SparseMoments,
     deviate_sparse,
-    eta,
     moment_scratch,
-    sum_dense,
-    sum_sparse,
+)
+from featstream.kernels.screening import (
+    MomentSums,
+    MomentTarget,
+    screen_dense,
+    screen_sparse,
 )
 from featstream.measures.checks import (
     check_length,
@@ -27,12 +31,12 @@ from featstream.measures.checks import (
     refuse_text,
     to_kernel_dtype,
 )
+from featstream.measures.lending import Lender
 from featstream.measures.target import as_labels, as_numbers
 from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseColumns
 
 __all__ = ["BoundFisherZ", "FisherZ"]
 
-_TINY = 1e-280
 _NO_UNITS = np.empty((0, 0), np.float32)
 
 
@@ -99,7 +103,7 @@ class FisherZ(BaseEstimator):
         if self.target == "numeric":
             numbers = as_numbers(y)
             shifted = numbers - np.median(numbers)
-            return BoundFisherZ(float(alpha), shifted[None, :], None)
+            return BoundFisherZ(float(alpha), shifted[None, :], is_nominal=False)
         if self.target != "nominal":
             raise ParameterError(
                 f"`target` of FisherZ must be 'nominal' or 'numeric'. "
@@ -111,107 +115,80 @@ class FisherZ(BaseEstimator):
             counts = labels.counts
             chosen = labels.codes[0] if counts[0] == counts[1] else counts.argmin()
             indicator = (labels.codes == chosen).astype(np.float64)
-            return BoundFisherZ(float(alpha), indicator[None, :], None)
+            return BoundFisherZ(float(alpha), indicator[None, :], is_nominal=False)
         indicators = np.equal.outer(np.arange(labels.classes.size), labels.codes)
-        return BoundFisherZ(float(alpha), indicators.astype(np.float64), labels.counts)
+        return BoundFisherZ(
+            float(alpha), indicators.astype(np.float64), is_nominal=True
+        )
 
 
 @dataclass(slots=True)
 class EncodedMoments:
-    """A checked block with the sums of its columns."""
+    """A checked block with the sums and scores of its columns."""
 
     values: NDArray[Any] | SparseColumns
-    pivots: FloatArray
-    totals: FloatArray
-    squared_norms: FloatArray
-    products: FloatArray
+    sums: MomentSums
+    scores: FloatArray
 
 
 class BoundFisherZ:
     """`FisherZ` that knows the target.
 
     ``weights`` has one row: an indicator of one of two classes, or the numeric
-    target; or, with ``class_counts``, an indicator of each of several classes.
+    target; or, with ``is_nominal``, an indicator of each of several classes.
     """
 
     name = "fisher-z"
 
-    def __init__(
-        self, alpha: float, weights: FloatArray, class_counts: IntArray | None
-    ) -> None:
-        self._weights = np.ascontiguousarray(weights)
-        self._weight_totals = weights.sum(axis=1)
-        self._class_counts = class_counts
-        self.n_samples = weights.shape[1]
-        self.critical = _critical_value(alpha, self.n_samples, class_counts)
+    def __init__(self, alpha: float, weights: FloatArray, *, is_nominal: bool) -> None:
+        totals = weights.sum(axis=1)
+        self.n_samples = n = weights.shape[1]
+        norm = 0.0
+        if not is_nominal:
+            norm = float(np.sqrt(n * (weights[0] @ weights[0]) - totals[0] * totals[0]))
+        self._target = MomentTarget(
+            np.ascontiguousarray(weights), totals, norm, is_nominal
+        )
+        self._lender = Lender()
+        self.critical = _critical_value(alpha, n, weights.shape[0], is_nominal)
 
     def encode(self, block: Block) -> EncodedMoments:
-        """Check a block and sum its columns."""
+        """Check a block, sum its columns and score them."""
         check_length(block, self.n_samples)
         refuse_text(block, "FisherZ")
-        m, n_targets = block.n_columns, self._weights.shape[0]
-        pivots, totals, squares = np.empty(m), np.empty(m), np.empty(m)
-        products = np.empty((n_targets, m))
+        m, n_targets = block.n_columns, self._target.totals.size
+        sums = MomentSums(
+            np.empty(m), np.empty(m), np.empty(m), np.empty((n_targets, m))
+        )
+        scores = np.empty(m)
         values: NDArray[Any] | SparseColumns
         if isinstance(block.columns, SparseColumns):
             stored = to_kernel_dtype(block.columns.values)
             values = SparseColumns(
                 block.columns.indptr, block.columns.rows, stored, self.n_samples
             )
-            sum_sparse(
-                values.indptr,
-                values.rows,
-                stored,
-                self.n_samples,
-                self._weights,
-                self._weight_totals,
-                pivots,
-                totals,
-                squares,
-                products,
-            )
+            entries = values.indptr, values.rows, stored
+            bad = screen_sparse(*entries, self._target, sums, scores)
         else:
             values = np.asfortranarray(to_kernel_dtype(block.columns))
-            sum_dense(values, self._weights, pivots, totals, squares, products)
-        # Deviations so small that their squares vanish would pass for a constant.
-        is_varied = (totals != 0) | products.any(axis=0)
-        is_bad = ~np.isfinite(squares) | ((squares < _TINY) & is_varied)
-        if is_bad.any():
+            bad = screen_dense(values, self._target, sums, scores)
+        if bad >= 0:
             raise complain_of_values(
                 block,
-                int(is_bad.argmax()),
+                bad,
                 "Fill them in, drop the feature, or use "
                 "measure=SymmetricalUncertainty(missing='category').",
             )
-        squared_norms = self.n_samples * squares - totals * totals
-        return EncodedMoments(values, pivots, totals, squared_norms, products)
+        return EncodedMoments(values, sums, scores)
 
     def relevance(self, encoded: EncodedMoments) -> FloatArray:
         """Absolute correlation, or eta, of every column with the target."""
-        n = self.n_samples
-        if self._class_counts is not None:
-            scores = np.empty(encoded.totals.size)
-            eta(
-                encoded.products,
-                encoded.totals,
-                encoded.squared_norms,
-                self._class_counts,
-                n,
-                scores,
-            )
-            return scores
-        total = self._weight_totals[0]
-        squared_norm = n * float(self._weights[0] @ self._weights[0]) - total * total
-        covariance = np.abs(n * encoded.products[0] - total * encoded.totals)
-        is_varied = encoded.squared_norms > 0
-        norms = np.sqrt(np.where(is_varied, encoded.squared_norms, 1.0))
-        scores = covariance / (norms * np.sqrt(squared_norm))
-        return np.where(is_varied, np.minimum(scores, 1.0), 0.0)
+        return encoded.scores
 
     @property
     def n_spanning(self) -> int:
         """Number of variables that span the target: one less than classes."""
-        return max(1, int(self._weights.shape[0]) - 1)
+        return max(1, self._target.totals.size - 1)
 
     def span(self, encoded: EncodedMoments) -> FloatArray:
         """Signed correlations with orthonormal variables that span the target.
@@ -219,16 +196,14 @@ class BoundFisherZ:
         There is one row a column of the block. The sum of squares of a row is the
         squared relevance.
         """
-        n = self.n_samples
-        gaps = n * encoded.products - np.outer(self._weight_totals, encoded.totals)
-        is_varied = encoded.squared_norms > 0
-        gaps /= np.sqrt(np.where(is_varied, encoded.squared_norms, 1.0))
+        n, target, sums = self.n_samples, self._target, encoded.sums
+        gaps = n * sums.product - np.outer(target.totals, sums.total)
+        is_varied = sums.squared_norm > 0
+        gaps /= np.sqrt(np.where(is_varied, sums.squared_norm, 1.0))
         gaps[:, ~is_varied] = 0.0
-        if self._class_counts is None:
-            total = self._weight_totals[0]
-            square = float(self._weights[0] @ self._weights[0])
-            return np.ascontiguousarray(gaps.T / np.sqrt(n * square - total * total))
-        roots = np.sqrt(self._class_counts)
+        if not target.is_nominal:
+            return np.ascontiguousarray(gaps.T / target.norm)
+        roots = np.sqrt(target.totals)
         # Orthonormal contrasts of the classes: what is orthogonal to the constant.
         contrasts = np.linalg.qr(np.column_stack([roots, np.eye(roots.size)]))[0]
         basis = contrasts[:, 1 : roots.size] / (roots[:, None] * np.sqrt(n))
@@ -242,49 +217,49 @@ class BoundFisherZ:
         self, encoded: EncodedMoments, which: IntArray
     ) -> tuple[DenseMoments | SparseMoments, IntArray]:
         """Deviations of the chosen columns, and their positions among them."""
-        if isinstance(encoded.values, SparseColumns):
-            indptr = encoded.values.indptr
-            length = np.diff(indptr)[which]
-            offset = np.concatenate([[0], np.cumsum(length)])
-            values = np.empty(int(offset[-1]))
-            rows = np.empty(values.size, np.int32)
-            deviate_sparse(
-                indptr,
-                encoded.values.rows,
-                encoded.values.values,
-                which,
-                encoded.pivots,
-                offset,
-                rows,
-                values,
-            )
-            return SparseMoments(
-                encoded.totals[which],
-                np.sqrt(encoded.squared_norms[which]),
-                -encoded.pivots[which],
-                offset[:-1],
-                length,
-                rows,
-                values,
-                self.n_samples,
-            ), np.arange(which.size)
-        norm = np.sqrt(np.maximum(encoded.squared_norms, 0.0))
-        return DenseMoments(
-            encoded.totals, norm, encoded.pivots, encoded.values.T, _NO_UNITS
-        ), which
+        sums = encoded.sums
+        norm = np.sqrt(np.maximum(sums.squared_norm, 0.0))
+        if not isinstance(encoded.values, SparseColumns):
+            values = encoded.values.T
+            return DenseMoments(sums.total, norm, sums.pivot, values, _NO_UNITS), which
+        stored = encoded.values
+        length = np.diff(stored.indptr)[which]
+        offset = np.concatenate([[0], np.cumsum(length)])
+        deviations = np.empty(int(offset[-1]))
+        rows = np.empty(deviations.size, np.int32)
+        deviate_sparse(
+            stored.indptr,
+            stored.rows,
+            stored.values,
+            which,
+            sums.pivot,
+            offset,
+            rows,
+            deviations,
+        )
+        return SparseMoments(
+            sums.total[which],
+            norm[which],
+            -sums.pivot[which],
+            offset[:-1],
+            length,
+            rows,
+            deviations,
+            self.n_samples,
+        ), np.arange(which.size)
 
-    def scratch(self, *, is_sparse: bool) -> MomentScratch:
-        """Working memory for the pair kernels, one a thread."""
-        return moment_scratch(self.n_samples, is_sparse=is_sparse)
+    def scratch(self, *, is_sparse: bool) -> AbstractContextManager[MomentScratch]:
+        """Lend working memory for the pair kernels, one a thread."""
+        return self._lender.lend(moment_scratch, self.n_samples, is_sparse)
 
 
-def _critical_value(alpha: float, n: int, class_counts: IntArray | None) -> float:
+def _critical_value(alpha: float, n: int, n_classes: int, is_nominal: bool) -> float:
     """Smallest score whose p-value is at most ``alpha``; infinite without a test."""
-    if class_counts is None:
+    if not is_nominal:
         if n <= 3:
             return np.inf
         return float(np.tanh(stats.norm.isf(alpha / 2) / np.sqrt(n - 3)))
-    between, within = class_counts.size - 1, n - class_counts.size
+    between, within = n_classes - 1, n - n_classes
     if within <= 0:
         return np.inf
     f = stats.f.isf(alpha, between, within)

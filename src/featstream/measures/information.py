@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from featstream.kernels.bits import pack
 from featstream.kernels.encoding import (
     code_dense,
     code_sparse,
+    range_of_integers,
     summarise_dense,
     summarise_sparse,
 )
@@ -38,6 +40,7 @@ from featstream.measures.checks import (
     keep_apart,
     to_kernel_dtype,
 )
+from featstream.measures.lending import Lender
 from featstream.measures.target import Labels, as_labels
 from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseColumns
 
@@ -200,6 +203,7 @@ class BoundInformation:
         norm = int(self._nlogn[n]) - own if self._uses_entropy_norm else self._bits_norm
         self._target = TableTarget(labels.codes, labels.counts, planes, own, norm)
         self._binning = (binning, n_bins, self._nlogn, 1.0 / bit)
+        self._lender = Lender()
 
     def encode(self, block: Block) -> DenseTables | SparseTables:
         """Check a block and turn its values into categories."""
@@ -213,8 +217,8 @@ class BoundInformation:
         scores = np.empty(encoded.arity.size)
         is_sparse = isinstance(encoded, SparseTables)
         score = score_sparse_tables if is_sparse else score_dense_tables
-        scratch = self.scratch(is_sparse=False)
-        score(encoded, self._target, scratch, scores, self._uses_entropy_norm)
+        with self.scratch(is_sparse=False) as scratch:
+            score(encoded, self._target, scratch, scores, self._uses_entropy_norm)
         return scores
 
     def is_relevant(self, scores: FloatArray) -> BoolArray:
@@ -227,9 +231,9 @@ class BoundInformation:
         """All columns as they are, and where the chosen ones are among them."""
         return encoded, which
 
-    def scratch(self, *, is_sparse: bool) -> TableScratch:
-        """Working memory for the pair kernels, one a thread."""
-        return table_scratch(self.n_samples, is_sparse=is_sparse)
+    def scratch(self, *, is_sparse: bool) -> AbstractContextManager[TableScratch]:
+        """Lend working memory for the pair kernels, one a thread."""
+        return self._lender.lend(table_scratch, self.n_samples, is_sparse)
 
     def _refuse_bad(
         self, block: Block, is_missing: BoolArray, is_infinite: BoolArray
@@ -294,11 +298,10 @@ class BoundInformation:
     ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
         """Range of every column, whether it is whole numbers, whether some miss."""
         m = block.n_columns
-        if values.dtype.kind in "iu":
-            low, high = values.min(axis=0), values.max(axis=0)
-            everywhere, nowhere = np.ones(m, dtype=bool), np.zeros(m, dtype=bool)
-            return low.astype(float), high.astype(float), everywhere, nowhere
         low, high = np.empty(m), np.empty(m)
+        if values.dtype.kind in "iu":
+            range_of_integers(values, low, high)
+            return low, high, np.ones(m, dtype=bool), np.zeros(m, dtype=bool)
         is_whole, is_missing, is_infinite = np.empty((3, m), dtype=np.bool_)
         summarise_dense(values, low, high, is_whole, is_missing, is_infinite)
         self._refuse_bad(block, is_missing, is_infinite)

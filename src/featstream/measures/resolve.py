@@ -8,16 +8,30 @@ from typing import Any
 import numpy as np
 
 from featstream.errors import DataTypeError, unknown_name
+from featstream.measures.conditional import ConditionalTest, check_alpha
+from featstream.measures.contingency import ChiSquareTest, GTest
 from featstream.measures.fisher import FisherZ
 from featstream.measures.information import MutualInformation, SymmetricalUncertainty
+from featstream.measures.partial import FisherZTest
 from featstream.protocols import Block, Measure, SparseColumns
 
-__all__ = ["MEASURES", "choose_measure", "resolve_measure"]
+__all__ = [
+    "MEASURES",
+    "TESTS",
+    "choose_measure",
+    "resolve_measure",
+    "resolve_test",
+]
 
 MEASURES: dict[str, type[FisherZ | SymmetricalUncertainty | MutualInformation]] = {
     "fisher-z": FisherZ,
     "mi": MutualInformation,
     "su": SymmetricalUncertainty,
+}
+TESTS: dict[str, type[ChiSquareTest | FisherZTest | GTest]] = {
+    "chi2": ChiSquareTest,
+    "fisher-z": FisherZTest,
+    "g2": GTest,
 }
 
 _FEW_VALUES = 10
@@ -41,6 +55,30 @@ def resolve_measure(measure: str | Measure) -> Measure | None:
             "measure='su', or measure=FisherZ(alpha=0.01)."
         )
     return measure
+
+
+def resolve_test(
+    test: str | ConditionalTest, alpha: float, owner: str
+) -> ConditionalTest | None:
+    """The conditional test that a parameter means; None for ``"auto"``.
+
+    >>> resolve_test("g2", 0.05, "OSFS")
+    GTest(alpha=0.05)
+    """
+    if isinstance(test, ConditionalTest):
+        return test
+    if not isinstance(test, str):
+        shown = type(test).__name__ if hasattr(test, "bind") else repr(test)
+        raise DataTypeError(
+            f"{owner} needs a conditional test and {shown} is not one. Use test='g2' "
+            "(discrete) or test='fisher-z' (continuous)."
+        )
+    check_alpha(alpha, owner)
+    if test == "auto":
+        return None
+    if test not in TESTS:
+        raise unknown_name("test", test, [*TESTS, "auto"])
+    return TESTS[test](alpha=alpha)
 
 
 def choose_measure(

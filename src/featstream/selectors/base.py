@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from numbers import Integral
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,10 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.errors import (
-    DataError,
-    DataTypeError,
-    NotStartedError,
-    RunError,
-    printable,
-)
-from featstream.measures import choose_measure, resolve_measure
+from featstream.checkpoint import Saved
+from featstream.engines import blas_threads
+from featstream.errors import DataError, DataTypeError, NotStartedError, printable
+from featstream.measures import MEASURES, choose_measure, resolve_measure
 from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
@@ -35,12 +31,11 @@ from featstream.protocols import (
     Measure,
 )
 from featstream.result import SelectionResult
+from featstream.selectors.saving import Savable
+from featstream.selectors.state import arrays_of, facts_of, restore_state
 from featstream.selectors.stream import Stream
 from featstream.sources import as_source, check_has_features, open_dataset
 from featstream.trace import Trace
-
-if TYPE_CHECKING:
-    from featstream.selectors.recording import Link
 
 __all__ = ["OnlineSelector"]
 
@@ -50,7 +45,7 @@ _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
 
 
-class OnlineSelector(SelectorMixin, BaseEstimator):
+class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     """Base of selectors that decide about features as they arrive.
 
     It holds the state of a stream, says what became of each feature, and is a
@@ -59,6 +54,7 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
 
     measure: str | Measure
     trace: Any
+    _scores_are_relevances: ClassVar[bool] = True
 
     @abstractmethod
     def _begin(self, stream: Stream) -> None:
@@ -72,21 +68,34 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
     def consume(self, source: Any) -> Self:
         """Decide about every feature of a source."""
 
+    @abstractmethod
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         """What `_restore` needs to go on to the bit: plain arrays by name.
 
         Of numbers or booleans, with one or two axes. Target, names, trace and
         measure are saved by others.
         """
-        raise RunError(f"{type(self).__name__} cannot be saved in a run yet.")
 
+    @abstractmethod
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `_state_arrays` gave, after `_begin`.
 
         The stream has its target, names, trace and measure again. The arrays may
         come from anyone: `RunError` for what cannot be right.
         """
-        raise RunError(f"{type(self).__name__} cannot be resumed from a run yet.")
+
+    def _measure_named(self, name: str) -> Any:
+        """The measure that ``"auto"`` chose, by its name."""
+        return MEASURES[name]()
+
+    def _facts(self) -> dict[str, Any]:
+        return facts_of(self)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return arrays_of(self)
+
+    def _take_over(self, saved: Saved) -> None:
+        restore_state(self, saved)
 
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
@@ -120,11 +129,12 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
         y : array of shape (n_samples,)
             The class of each sample, in the order of every feature's values.
         """
-        stream = Stream(y, Trace(self.trace), self._bind(y))
+        with blas_threads(1):  # a model of the target may be fitted
+            stream = Stream(y, Trace(self.trace), self._bind(y))
         if stream.measure is None:
             as_labels(y)  # a bad target is an error now, not at the first feature
         self._stream = stream
-        self._run: Link | None = None
+        self._run = None
         self._begin(stream)
         return self
 
@@ -178,10 +188,13 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
         fate, witness = trace.fate(arrival), trace.witness(arrival)
         relevance = f"its relevance {trace.relevance(arrival):.6g}"
         if fate is Fate.IRRELEVANT:
-            return f"{name} is irrelevant: {relevance} does not pass the threshold."
+            return f"{name} is irrelevant: {self._why_irrelevant(relevance)}."
         assert witness is not None
         other = self._shown(witness, stream)
         return self._reason(arrival, fate, name, relevance, other)
+
+    def _why_irrelevant(self, relevance: str) -> str:
+        return f"{relevance} does not pass the threshold"
 
     def _reason(
         self, arrival: int, fate: Fate, name: str, relevance: str, other: str
@@ -249,7 +262,9 @@ class OnlineSelector(SelectorMixin, BaseEstimator):
     @property
     def support_(self) -> BoolArray:
         """Whether each feature seen is kept."""
-        support = np.zeros(self._started().n_seen, dtype=bool)
+        stream = self._started()
+        n_positions = max(stream.n_seen, stream.names.order.size)
+        support = np.zeros(n_positions, dtype=bool)
         support[self.selected_] = True
         return support
 

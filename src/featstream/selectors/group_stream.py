@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from featstream.engines import prepared_ahead
+from featstream.group_trace import GroupTrace
 from featstream.kernels.group_scan import (
     Arriving,
     GroupOutcome,
@@ -26,8 +27,7 @@ from featstream.kernels.rule import Rule
 from featstream.kernels.scan import Kept, Newcomers
 from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray
 from featstream.selectors.stream import Stream, in_storage
-from featstream.sources.groups import Batch
-from featstream.trace import GroupTrace
+from featstream.sources.layouts import Batch
 
 __all__ = ["GroupStream", "ScoredBatch", "decisions", "displacements", "score_ahead"]
 
@@ -95,24 +95,26 @@ class GroupStream:
 
     Parameters
     ----------
+    groups : GroupTrace
+        Where the fates of groups are recorded.
     rule : Rule
         When one of two features makes the other redundant.
     is_frozen : bool
         Whether removed features still act while groups are compared.
     """
 
-    def __init__(self, rule: Rule, *, is_frozen: bool) -> None:
-        self.groups = GroupTrace()
+    def __init__(self, groups: GroupTrace, rule: Rule, *, is_frozen: bool) -> None:
+        self.groups = groups
+        self.kept: Kept | None = None
         self._rule = rule
         self._is_frozen = is_frozen
-        self._kept: Kept | None = None
 
     def arrivals_and_scores(self) -> tuple[IntArray, FloatArray]:
         """Of the kept features, in order of arrival."""
-        if self._kept is None:
+        if self.kept is None:
             return np.empty(0, np.int64), np.empty(0)
-        live = self._kept.live[: self._kept.size[0]]
-        return self._kept.arrival[live], self._kept.score[live]
+        live = self.kept.live[: self.kept.size[0]]
+        return self.kept.arrival[live], self.kept.score[live]
 
     def decide(
         self, batch: ScoredBatch, stream: Stream
@@ -153,42 +155,47 @@ class GroupStream:
         group = np.searchsorted(ends, np.concatenate(arrivals), "right")
         left = start_kept_for(chosen, np.flatnonzero(np.diff(group, prepend=-1)))
         group = np.append(group, -1)
-        if self._kept is None:
-            self._kept = start_kept(chosen[0][0])
-        how = (
-            np.concatenate([kept_ends, ends]),
-            self._rule,
-            self._is_frozen,
-            measure.scratch(is_sparse=bool(stream.is_sparse)),
-        )
+        if self.kept is None:
+            self.kept = start_kept(chosen[0][0])
+        how = np.concatenate([kept_ends, ends]), self._rule, self._is_frozen
         begin = 0
-        for piece, arrival, (columns, column) in zip(
-            pieces, arrivals, chosen, strict=True
-        ):
-            if not self._is_frozen:
-                self._kept = fit_index(self._kept)
-            scores = piece.scores[piece.relevant]
-            no_ceiling = np.empty((scores.size, 0), np.float32)
-            newcomers = Newcomers(columns, column, scores, arrival, no_ceiling)
-            own_group = group[begin : begin + scores.size + 1]
-            begin += scores.size
-            done = 0
-            while True:
-                arriving = Arriving(left, as_newcomers(left))
-                sets, work = (arriving, self._kept), _workspace(left, self._kept)
-                done = scan_groups(
-                    newcomers, own_group, done, *sets, *how, work, outcome
-                )
-                if done == scores.size:
-                    break
-                self._make_room(left, outcome)
+        with measure.scratch(is_sparse=bool(stream.is_sparse)) as scratch:
+            for piece, arrival, (columns, column) in zip(
+                pieces, arrivals, chosen, strict=True
+            ):
+                scores = piece.scores[piece.relevant]
+                no_ceiling = np.empty((scores.size, 0), np.float32)
+                newcomers = Newcomers(columns, column, scores, arrival, no_ceiling, 0.0)
+                own_group = group[begin : begin + scores.size + 1]
+                begin += scores.size
+                self._scan_piece(newcomers, own_group, left, (*how, scratch), outcome)
         return outcome
+
+    def _scan_piece(
+        self,
+        newcomers: Newcomers,
+        group: IntArray,
+        left: Kept,
+        how: tuple[Any, ...],
+        outcome: GroupOutcome,
+    ) -> None:
+        assert self.kept is not None
+        if not self._is_frozen:
+            self.kept = fit_index(self.kept)
+        done = 0
+        while True:
+            arriving = Arriving(left, as_newcomers(left))
+            sets, work = (arriving, self.kept), _workspace(left, self.kept)
+            done = scan_groups(newcomers, group, done, *sets, *how, work, outcome)
+            if done == newcomers.column.size:
+                break
+            self._make_room(left, outcome)
 
     def _make_room(self, left: Kept, outcome: GroupOutcome) -> None:
         """Let the kept features grow by the next one of the arriving group."""
-        assert self._kept is not None
+        assert self.kept is not None
         slot, may_index = left.live[outcome.n_added[0]], not self._is_frozen
-        self._kept = make_room(self._kept, left.columns, slot, may_index=may_index)
+        self.kept = make_room(self.kept, left.columns, slot, may_index=may_index)
 
     def _record(self, batch: ScoredBatch, outcome: GroupOutcome) -> None:
         """Note what became of the groups of a batch."""

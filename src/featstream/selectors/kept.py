@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import RunError
 from featstream.kernels.index import no_index
 from featstream.kernels.moments import DenseMoments, SparseMoments
 from featstream.kernels.pools import make_room
@@ -24,6 +23,8 @@ from featstream.kernels.tables import (
     SparseTables,
     fixed_point_nlogn,
 )
+from featstream.selectors.stream import Stream
+from featstream.statefile import damaged, take_array, take_floats
 
 __all__ = ["pack_kept", "unpack_kept"]
 
@@ -80,28 +81,29 @@ def pack_kept(kept: Kept | None) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def unpack_kept(arrays: Arrays, n_samples: int, *, may_index: bool = True) -> Any:
+def unpack_kept(arrays: Arrays, stream: Stream, *, may_index: bool = True) -> Any:
     """The kept set that `pack_kept` took apart; `RunError` if it cannot be one."""
     if not arrays:
         return None
     kinds = {name.partition(".")[0] for name in arrays if "." in name}
-    if len(kinds) != 1 or not kinds <= set(_KINDS):
-        raise _damaged("their storage is unknown")
+    if kinds != {_storage_of(stream)}:
+        raise damaged("its kept features are not stored as its measure wants them")
     kind, check = _KINDS[kinds.pop()]
-    arrival, score = _take(arrays, "arrival", np.int64), _take(arrays, "score", float)
-    pace = _take(arrays, "pace", float)
+    n_samples = len(stream.y)
+    arrival = take_array(arrays, "arrival", np.int64)
     n_kept = arrival.size
-    _need(n_kept > 0 and score.shape == (n_kept,), "their number")
-    _need(pace.shape == (1,), "their pace")
-    _need(bool(np.isfinite(score).all() and np.isfinite(pace).all()), "their scores")
+    _need(n_kept > 0, "their number")
+    score = take_floats(arrays, "score", (n_kept,))
+    pace = take_floats(arrays, "pace", (1,))
+    _need(bool(pace[0] >= 0), "their pace")
     is_moments = kind in (DenseMoments, SparseMoments)
     fields: dict[str, Any] = {}
     for name in _stored_fields(kind):
         dtype = np.float64 if is_moments and name == "norm" else _TYPES[name]
-        n_axes = 2 if name == "planes" or (kind, name) in _TABLES_BY_ROW else 1
-        fields[name] = _take(arrays, f"{kind.__name__}.{name}", dtype, n_axes)
-        if name not in _POOLS:
-            _need(fields[name].size == n_kept, "their number")
+        shape: tuple[int | None, ...] = (None,) if name in _POOLS else (n_kept,)
+        if name == "planes" or (kind, name) in _TABLES_BY_ROW:
+            shape = (None, None)
+        fields[name] = take_array(arrays, f"{kind.__name__}.{name}", dtype, shape)
     _need(len(arrays) == 3 + len(fields), "what they are made of")
     check(fields, n_samples)
     for name in _COMPUTED:
@@ -121,6 +123,13 @@ def unpack_kept(arrays: Arrays, n_samples: int, *, may_index: bool = True) -> An
         used=np.zeros(2, np.int64),
     )
     return make_room(exact, columns, 0, may_index=may_index)
+
+
+def _storage_of(stream: Stream) -> str | None:
+    if stream.measure is None or stream.is_sparse is None:
+        return None
+    values = "Moments" if stream.measure.name == "fisher-z" else "Tables"
+    return ("Sparse" if stream.is_sparse else "Dense") + values
 
 
 _TABLES_BY_ROW = {(DenseTables, "codes"), (DenseMoments, "values")}
@@ -233,17 +242,6 @@ def _starts(sizes: Any) -> Any:
     return np.cumsum(sizes) - sizes
 
 
-def _take(arrays: Arrays, name: str, dtype: Any, n_axes: int = 1) -> NDArray[Any]:
-    array = arrays.get(name)
-    if array is None or array.dtype != dtype or array.ndim != n_axes:
-        raise _damaged(f"{name} is missing or of another type")
-    return array
-
-
 def _need(is_so: bool, what: str) -> None:
     if not is_so:
-        raise _damaged(f"{what} cannot be right")
-
-
-def _damaged(how: str) -> RunError:
-    return RunError(f"The kept features of the run are damaged: {how}.")
+        raise damaged(f"of its kept features, {what} cannot be right")

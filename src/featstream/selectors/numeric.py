@@ -17,15 +17,20 @@ from featstream.measures.target import Labels
 from featstream.protocols import Block, BoolArray, FloatArray, SparseColumns
 
 __all__ = [
+    "are_standardised",
     "as_numeric",
     "check_count",
     "check_number",
     "class_indicators",
     "dense_column",
+    "join_columns",
 ]
 
 _LARGEST = 1e150
 """Squares beyond this overflow."""
+
+_ABOUT = 0.01
+"""What rounding does to the mean of a column that is all but constant."""
 
 _REMEDY = "Fill them in or drop the feature."
 
@@ -72,6 +77,21 @@ def dense_column(columns: NDArray[Any] | SparseColumns, j: int) -> FloatArray:
         column[columns.rows[stored]] = columns.values[stored]
         return column
     return columns[:, j].astype(np.float64)
+
+
+def join_columns(features: list[tuple[Block, int]]) -> Block:
+    """Columns of one or more blocks as one dense block."""
+    first = features[0][0]
+    columns = [dense_column(b.columns, i) for b, i in features]
+    names = None if first.names is None else [b.name(i) for b, i in features]
+    nominal = np.array([b.nominal is not None and b.nominal[i] for b, i in features])
+    return Block(np.array(columns).T, 0, names, nominal if nominal.any() else None)
+
+
+def are_standardised(columns: FloatArray) -> bool:
+    """Whether columns have mean 0 and variance 1, rounding at its worst allowed."""
+    means, scales = columns.mean(axis=0), columns.std(axis=0)
+    return bool((np.abs(means) < _ABOUT).all() and (np.abs(scales - 1) < _ABOUT).all())
 
 
 def class_indicators(labels: Labels) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import threading
@@ -14,26 +13,25 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import featstream
 from featstream.checkpoint import Checkpoint, RunFolder, Saved, is_run
-from featstream.errors import DataError, ParameterError, RunError, printable
-from featstream.protocols import Block, Source, SparseColumns
-from featstream.selectors.state import (
-    arrays_of,
+from featstream.errors import ParameterError, RunError
+from featstream.protocols import Source
+from featstream.selectors.description import (
     describe_selector,
+    describe_source,
     load_run,
-    restore_state,
 )
+from featstream.selectors.sameness import refuse_difference, refuse_other_source
+from featstream.sources.layouts import Layout
 
 if TYPE_CHECKING:
-    from featstream.selectors.single import StreamSelector
+    from featstream.selectors.base import OnlineSelector
+    from featstream.selectors.saving import Savable
 
 __all__ = ["Link", "Recorder", "as_checkpoint", "link_to", "recording", "save_once"]
 
 _SHARE = 20  # saving takes at most one part in so many of the time
-_SAMPLE = 16  # columns looked at, at each of three places
 
 
 @dataclass(slots=True)
@@ -68,7 +66,7 @@ class Link:
 class Recorder:
     """Saves a selector's state when it is time."""
 
-    def __init__(self, selector: StreamSelector, link: Link, every: float) -> None:
+    def __init__(self, selector: OnlineSelector, link: Link, every: float) -> None:
         self._selector, self._link, self._every = selector, link, every
         self._saved_at, self._cost = time.monotonic(), 0.0
         self.is_interrupted = False
@@ -103,12 +101,19 @@ class Recorder:
 
 
 def as_checkpoint(
-    checkpoint: str | os.PathLike[str] | Checkpoint | None, every: float, source: Any
+    checkpoint: str | os.PathLike[str] | Checkpoint | None,
+    every: float,
+    source: Any,
+    link: Link | None,
 ) -> Checkpoint | None:
-    """What `consume` was told about checkpoints."""
-    if checkpoint is None or isinstance(checkpoint, Checkpoint):
+    """What `consume` was told about checkpoints; in a run, its folder is known."""
+    if isinstance(checkpoint, Checkpoint):
         return checkpoint
-    data = None
+    if checkpoint is None:
+        if link is None:
+            return None
+        checkpoint = link.folder.path
+    data: dict[str, Any] | None = None
     if isinstance(source, str | os.PathLike):
         data = {"path": os.path.abspath(source), "target": None}
     return Checkpoint(checkpoint, every, data)
@@ -116,29 +121,29 @@ def as_checkpoint(
 
 @contextmanager
 def recording(
-    selector: StreamSelector, source: Source, checkpoint: Checkpoint | None
+    selector: OnlineSelector,
+    source: Source,
+    checkpoint: Checkpoint | None,
+    layout: Layout | None = None,
 ) -> Iterator[Recorder | None]:
     """Record the taking in of a source, in the run that the selector is in.
 
     A selector that has seen nothing takes over what the folder holds, if that is
     the same selector on the same target and data.
     """
-    link = selector._run
     if checkpoint is None:
-        if link is None:
-            yield None
-            return
-        checkpoint = Checkpoint(link.folder.path)
+        yield None
+        return
     if not checkpoint.every >= 0:
         raise ParameterError(
             f"`every` must be a number of seconds. Got {checkpoint.every!r}."
         )
     folder = RunFolder(checkpoint.path)
-    told = describe_source(source)
+    told = describe_source(source, layout)
     if checkpoint.data is not None:
         told["data"] = dict(checkpoint.data)
     with folder.locked():
-        link = _join(selector, link, folder)
+        link = _join(selector, selector._run, folder)
         link.command = link.command or checkpoint.command
         _place(selector, link, told)
         recorder = Recorder(selector, link, checkpoint.every)
@@ -150,13 +155,13 @@ def recording(
             raise KeyboardInterrupt
 
 
-def _join(selector: StreamSelector, link: Link | None, folder: RunFolder) -> Link:
-    n_seen = selector._started().n_seen
+def _join(selector: Savable, link: Link | None, folder: RunFolder) -> Link:
+    n_seen = selector.n_seen_
     is_same = link is not None and _is_same(link.folder, folder)
     if not is_run(folder.path):
         sources: list[dict[str, Any]] = []
         if n_seen:
-            sources = [*link.sources] if link is not None else [_before(n_seen)]
+            sources = [*link.sources] if link is not None else [_before(selector)]
         link = Link(folder, 0, sources)
         selector._run = link
         return link
@@ -174,8 +179,9 @@ def _join(selector: StreamSelector, link: Link | None, folder: RunFolder) -> Lin
             f"{folder.path} holds another run, of {saved.description['n_seen']:,} "
             "features. Choose a new folder, or go on with featstream.resume."
         )
-    refuse_difference(selector, saved, folder)
-    restore_state(selector, saved)
+    mine = describe_selector(selector) | selector._facts()
+    refuse_difference(mine, saved, folder)
+    selector._restore_from(saved)
     link = link_to(folder, saved)
     if len(link.sources) > 1:
         raise RunError(
@@ -199,12 +205,13 @@ def _is_same(one: RunFolder, other: RunFolder) -> bool:
     return os.path.realpath(one.path) == os.path.realpath(other.path)
 
 
-def _before(n_seen: int) -> dict[str, Any]:
-    """What is known of features that came before the run was saved at all."""
-    return {"begin": 0, "is_done": True, "kind": "update", "n_features": n_seen}
+def _before(selector: Savable) -> dict[str, Any]:
+    """What is known of what came before the run was saved at all."""
+    known = {"begin": 0, "is_done": True, "kind": "update"}
+    return known | {f"n_{selector._facts()['arrives']}": selector.n_seen_}
 
 
-def _place(selector: StreamSelector, link: Link, told: dict[str, Any]) -> None:
+def _place(selector: OnlineSelector, link: Link, told: dict[str, Any]) -> None:
     """Find the place of a source in the run: where it was left, or after the rest."""
     last = link.unfinished
     n_seen = selector._stream.n_seen
@@ -215,92 +222,22 @@ def _place(selector: StreamSelector, link: Link, told: dict[str, Any]) -> None:
     link.sources.append({**told, "begin": n_seen, "is_done": False})
 
 
-def refuse_difference(
-    selector: StreamSelector, saved: Saved, folder: RunFolder
-) -> None:
-    """Raise unless the run was begun by the same selector on the same target."""
-    mine, theirs = describe_selector(selector), saved.description
-    where = f"The run {folder.path}"
-    if mine["selector"] != theirs["selector"]:
-        raise RunError(
-            f"{where} is one of {printable(theirs['selector'])}, not of "
-            f"{mine['selector']}. Choose another folder."
-        )
-    for name in sorted({*mine["parameters"], *theirs["parameters"]} - {"n_jobs"}):
-        one, other = mine["parameters"].get(name), theirs["parameters"].get(name)
-        if one != other:
-            raise RunError(
-                f"{where} has {name}={_shown(other)}; here it is {_shown(one)}. Use "
-                "the same parameters, or another folder."
-            )
-    refuse_other_target(theirs, mine, where)
-
-
-def refuse_other_target(
-    theirs: dict[str, Any], mine: dict[str, Any], where: str
-) -> None:
-    """Raise unless two descriptions have the same target."""
-    if mine["n_samples"] != theirs["n_samples"]:
-        raise RunError(
-            f"{where} has {theirs['n_samples']:,} samples; here are "
-            f"{mine['n_samples']:,}."
-        )
-    if mine["y_fingerprint"] != theirs["y_fingerprint"]:
-        raise RunError(
-            f"y differs from the y that {where[0].lower()}{where[1:]} was started "
-            "with. Use the same target, or another folder."
-        )
-
-
-def refuse_other_source(saved: dict[str, Any], told: dict[str, Any]) -> None:
-    """Raise unless a source is the one that a run was reading."""
-    words = {
-        "n_samples": "the number of samples",
-        "n_features": "the number of features",
-        "fingerprint": "the fingerprint",
-        "sample": "the checksum of some columns",
-    }
-    for name, word in words.items():
-        one, other = saved.get(name), told.get(name)
-        if one is not None and other is not None and one != other:
-            raise RunError(
-                f"This is another data set than the run was reading: {word} was "
-                f"{_short(one)} and is {_short(other)}. Give the one it began with."
-            )
-
-
-def _short(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)[:12]
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        options = value.get("parameters", {})
-        told = ", ".join(f"{key}={option!r}" for key, option in options.items())
-        return f"{value.get('measure')}({told})"
-    return repr(value)
-
-
-def save_state(selector: StreamSelector, link: Link) -> None:
+def save_state(selector: Savable, link: Link) -> None:
     """Write the selector's state as the next generation."""
-    stream = selector._stream
     description = {
         "featstream": featstream.__version__,
         "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **describe_selector(selector),
-        "measure": None if stream.measure is None else stream.measure.name,
-        "is_sparse": stream.is_sparse,
-        "n_seen": stream.n_seen,
-        "n_kept": int(selector._kept()[0].size),
-        "seconds": stream.seconds,
+        **selector._facts(),
         "sources": link.sources,
         "command": link.command,
     }
-    link.generation = link.folder.save(description, arrays_of(selector))
+    link.generation = link.folder.save(description, selector._arrays())
 
 
-def save_once(selector: StreamSelector, path: str | os.PathLike[str] | None) -> None:
+def save_once(selector: Savable, path: str | os.PathLike[str] | None) -> None:
     """Save a selector outside of any source: after single updates, say."""
+    selector._facts()  # an error if there is nothing to save yet
     link = selector._run
     if path is None:
         if link is None:
@@ -331,45 +268,3 @@ def _patient(recorder: Recorder) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def describe_source(source: Source) -> dict[str, Any]:
-    """What tells one data set from another, found without reading it all.
-
-    ``fingerprint`` is the source's own, where it has one; ``sample`` is a checksum
-    of some columns at the beginning, in the middle and at the end, the same
-    however they are stored. A source that cannot be asked twice has neither.
-    """
-    n_features = source.n_features
-    told: dict[str, Any] = {
-        "kind": type(source).__name__,
-        "n_samples": source.n_samples,
-        "n_features": n_features,
-        "fingerprint": getattr(source, "fingerprint", None),
-        "sample": None,
-    }
-    if n_features:
-        digest = hashlib.sha256()
-        for start in sorted({0, n_features // 2, max(0, n_features - _SAMPLE)}):
-            for block in source.blocks(start):
-                _add_columns(digest, block)
-                break
-        told["sample"] = digest.hexdigest()
-    return told
-
-
-def _add_columns(digest: Any, block: Block) -> None:
-    columns = block.columns
-    for i in range(min(_SAMPLE, block.n_columns)):
-        if isinstance(columns, SparseColumns):
-            begin, end = columns.indptr[i], columns.indptr[i + 1]
-            rows, values = columns.rows[begin:end], columns.values[begin:end]
-        else:
-            rows, values = np.arange(block.n_samples, dtype=np.int32), columns[:, i]
-        if values.dtype.kind not in "biuf":
-            raise DataError(f"Column {block.name(i)} is of type {values.dtype}.")
-        numbers = values.astype(np.float64)
-        is_stored = numbers != 0
-        digest.update(rows[is_stored].astype(np.int64).tobytes())
-        digest.update((numbers[is_stored] + 0.0).tobytes())
-        digest.update(block.name(i).encode("utf-8", "surrogatepass"))

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from inspect import isabstract
 from typing import Any
 
 from featstream.checkpoint import RunFolder
 from featstream.errors import FeatstreamError, RunError, printable
+from featstream.selectors.description import load_parameters, load_run
 from featstream.selectors.recording import link_to
-from featstream.selectors.single import StreamSelector
-from featstream.selectors.state import load_parameters, load_run, restore_state
+from featstream.selectors.saving import Savable
 
 __all__ = ["resume"]
 
 
-def resume(path: str | os.PathLike[str]) -> StreamSelector:
+def resume(path: str | os.PathLike[str]) -> Any:
     """Open a run, to look at it or to go on with it.
 
     Parameters
     ----------
     path : str or path
-        Folder given as ``checkpoint`` to `consume`, or to ``select -o``.
+        Folder given as ``checkpoint`` to `consume`, to `save`, or to ``select -o``.
 
     Returns
     -------
-    selector : StreamSelector
+    selector : the selector of the run
         As it was when the run was last saved. `consume` goes on in the middle of
         the source if the run was interrupted there, and must be given the same
-        one; otherwise it takes in further features. Both save in the same folder.
+        one, in the same groups; otherwise it takes in further features. Both save
+        in the same folder. `OFS`, which learns from rows, goes on with
+        `partial_fit`, and saves when it is told to.
 
     Raises
     ------
@@ -55,7 +58,7 @@ def resume(path: str | os.PathLike[str]) -> StreamSelector:
     folder = RunFolder(path)
     saved = load_run(folder)
     name = saved.description["selector"]
-    classes = {kind.__name__: kind for kind in _heirs(StreamSelector)}
+    classes = {kind.__name__: kind for kind in _heirs(Savable)}
     if name not in classes:
         raise RunError(
             f"The run {folder.path} is one of {printable(name)}, which is not among "
@@ -67,12 +70,13 @@ def resume(path: str | os.PathLike[str]) -> StreamSelector:
         raise
     except (FeatstreamError, TypeError) as error:
         raise RunError(f"The run's selector cannot be made: {error}.") from error
-    restore_state(selector, saved)
+    selector._restore_from(saved)
     selector._run = link_to(folder, saved)
     return selector
 
 
-def _heirs(kind: Any) -> Iterator[type[StreamSelector]]:
+def _heirs(kind: Any) -> Iterator[Any]:
     for heir in kind.__subclasses__():
-        yield heir
+        if not (isabstract(heir) or heir.__name__.startswith("_")):
+            yield heir
         yield from _heirs(heir)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from os import PathLike
 from typing import Any, Self
 
 from featstream.checkpoint import Checkpoint
 from featstream.engines import blas_threads, count_threads, prepared_ahead
-from featstream.errors import DataTypeError, printable
-from featstream.progress import Observer, Progress, observed
-from featstream.protocols import Block, Decision, feature_name
+from featstream.progress import Observer
+from featstream.protocols import Block, Decision, Source
 from featstream.selectors.base import OnlineSelector
-from featstream.selectors.recording import as_checkpoint, recording, save_once
-from featstream.selectors.stream import Stream, in_stream
-from featstream.sources import IteratorSource, as_source
+from featstream.selectors.consuming import take_in
+from featstream.selectors.recording import as_checkpoint
+from featstream.selectors.stream import Stream, block_of_one, in_stream
+from featstream.sources import as_source
 
 __all__ = ["StreamSelector"]
 
@@ -65,20 +64,13 @@ class StreamSelector(OnlineSelector):
         stream = self._started()
         if self._run is not None:
             self._run.refuse_unfinished()
-        if name is not None and not isinstance(name, str):
-            raise DataTypeError(
-                f"A feature name must be a string. Got {printable(name)} of type "
-                f"{type(name).__name__}."
-            )
-        shown = feature_name(stream.n_seen) if name is None else name
-        (block,) = IteratorSource([(shown, values)]).blocks()
-        if name is None:
-            block = dataclasses.replace(block, names=None)
+        began = time.perf_counter()
+        block = block_of_one(values, name, stream.n_seen)
         if stream.measure is None:
             self._choose_measure([block], stream)
-        began = time.perf_counter()
-        for piece in in_stream(iter([block]), stream):
-            self._take(piece, self._prepare(piece, stream), stream)
+        with blas_threads(1):
+            for piece in in_stream(iter([block]), stream):
+                self._take(piece, self._prepare(piece, stream), stream)
         stream.seconds += time.perf_counter() - began
         return stream.last_decision()
 
@@ -106,49 +98,23 @@ class StreamSelector(OnlineSelector):
             Seconds between checkpoints.
         """
         self._started()
-        saving = as_checkpoint(checkpoint, every, source)
+        saving = as_checkpoint(checkpoint, every, source, self._run)
         source = as_source(source)
-        with (
-            observed(progress, type(self).__name__) as observe,
-            recording(self, source, saving) as recorder,
-            blas_threads(1),  # blocks are spread over threads, not products
+        steps = partial(self._steps, source)
+        take_in(self, source, steps, progress=progress, checkpoint=saving)
+        return self
+
+    def _steps(self, source: Source, position: int) -> Iterator[Callable[[], None]]:
+        """The decisions about the features of a source, block by block."""
+        stream, blocks = self._stream, source.blocks(position)
+        if stream.measure is None:
+            blocks = self._look_ahead(blocks, stream)
+        for piece, decide in prepared_ahead(
+            in_stream(blocks, stream),
+            lambda piece: (piece, self._prepare(piece, stream)),
+            count_threads(getattr(self, "n_jobs", None)),
         ):
-            stream = self._stream
-            position = 0 if recorder is None else recorder.position
-            n_features = source.n_features
-            if n_features is not None:
-                n_features += stream.n_seen - position
-            blocks = source.blocks(position)
-            if stream.measure is None:
-                blocks = self._look_ahead(blocks, stream)
-            n_threads = count_threads(getattr(self, "n_jobs", None))
-            pieces = in_stream(blocks, stream)
-            began = time.perf_counter()
-            for piece, decide in prepared_ahead(
-                pieces, lambda piece: (piece, self._prepare(piece, stream)), n_threads
-            ):
-                self._take(piece, decide, stream)
-                stream.seconds += time.perf_counter() - began
-                if observe is not None:
-                    n_kept = self._kept()[0].size
-                    observe(Progress(stream.n_seen, n_features, n_kept))
-                if recorder is not None:
-                    recorder.after_block()
-                began = time.perf_counter()
-        return self
-
-    def save(self, path: str | PathLike[str] | None = None) -> Self:
-        """Save the state in a run folder, for `featstream.resume`.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            The folder; by default that of the run the selector is in. Not needed
-            after `consume` with a checkpoint, only after single updates.
-        """
-        self._started()
-        save_once(self, path)
-        return self
+            yield partial(self._take, piece, decide, stream)
 
     def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
         """Decide about the features of a block, and keep their names."""

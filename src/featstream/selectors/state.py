@@ -2,179 +2,54 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.checkpoint import RunFolder, Saved
-from featstream.errors import FeatstreamError, RunError, printable
-from featstream.measures.resolve import MEASURES
-from featstream.measures.target import as_vector
-from featstream.protocols import Fate
+from featstream.checkpoint import Saved
+from featstream.protocols import Fate, IntArray
+from featstream.selectors.description import (
+    fingerprint_of_target,
+    target_arrays,
+    target_from,
+)
 from featstream.selectors.stream import Stream
-from featstream.statefile import join_text, split_text
+from featstream.statefile import damaged, join_text, split_text, take_array
 from featstream.trace import OVER_LIMIT, Names, Trace
 
 if TYPE_CHECKING:
-    from featstream.selectors.single import StreamSelector
+    from featstream.selectors.base import OnlineSelector
 
-__all__ = [
-    "arrays_of",
-    "describe_selector",
-    "fingerprint_of_target",
-    "load_parameters",
-    "load_run",
-    "restore_state",
-]
+__all__ = ["arrays_of", "facts_of", "restore_state"]
 
 _KEPT = "kept/"  # before the names of the arrays that the selector itself saves
 
 
-def describe_selector(selector: StreamSelector) -> dict[str, Any]:
-    """What must be the same for a run to go on: class, parameters, target."""
+def facts_of(selector: OnlineSelector) -> dict[str, Any]:
+    """What a run says of a stream besides its arrays."""
     stream = selector._started()
     return {
-        "selector": type(selector).__name__,
-        "parameters": {
-            name: _plain(value, name)
-            for name, value in selector.get_params(deep=False).items()
-        },
+        "arrives": "features",
         "n_samples": len(stream.y),
         "y_fingerprint": fingerprint_of_target(stream.y),
+        "measure": None if stream.measure is None else stream.measure.name,
+        "is_sparse": stream.is_sparse,
+        "n_seen": stream.n_seen,
+        "n_kept": int(selector._kept()[0].size),
+        "seconds": stream.seconds,
     }
 
 
-def load_run(folder: RunFolder) -> Saved:
-    """The newest whole generation of a run, its description checked."""
-    saved = folder.load()
-    facts = saved.description
-    checks: dict[str, Any] = {
-        "selector": lambda value: type(value) is str,
-        "parameters": lambda value: type(value) is dict,
-        "n_samples": _is_count,
-        "y_fingerprint": lambda value: type(value) is str,
-        "measure": lambda value: value is None or value in MEASURES,
-        "is_sparse": lambda value: value is None or type(value) is bool,
-        "n_seen": _is_count,
-        "seconds": lambda value: type(value) is float and value >= 0,
-        "sources": lambda value: _are_sources(value, facts["n_seen"]),
-        "command": lambda value: value is None or _is_text(value),
-    }
-    for name, is_good in checks.items():
-        try:
-            is_whole = is_good(facts[name])
-        except (KeyError, TypeError):
-            is_whole = False
-        if not is_whole:
-            raise RunError(f"The run {folder.path} is damaged in its {name}.")
-    return saved
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**31
-
-
-def _is_text(value: Any) -> bool:
-    return type(value) is list and all(type(word) is str for word in value)
-
-
-def _are_sources(value: Any, n_seen: int) -> bool:
-    return type(value) is list and all(
-        type(source) is dict
-        and _is_count(source.get("begin"))
-        and source["begin"] <= n_seen
-        and type(source.get("is_done")) is bool
-        for source in value
-    )
-
-
-def load_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as `describe_selector` writes them, with measures made again."""
-    classes = {kind.__name__: kind for kind in MEASURES.values()}
-    loaded = dict(parameters)
-    for name, value in parameters.items():
-        if isinstance(value, dict):
-            kind = classes.get(str(value.get("measure")))
-            options = value.get("parameters")
-            if kind is None or not isinstance(options, dict):
-                raise RunError(
-                    f"The run has the measure {printable(value.get('measure'))}, "
-                    f"which is not one of {', '.join(sorted(classes))}."
-                )
-            try:
-                loaded[name] = kind(**options)
-            except TypeError as error:
-                raise RunError(f"The run's measure cannot be made: {error}.") from error
-    return loaded
-
-
-def _plain(value: Any, name: str) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list | tuple):
-        return [_plain(item, name) for item in value]
-    if type(value) in MEASURES.values():
-        options = value.get_params(deep=False)
-        return {
-            "measure": type(value).__name__,
-            "parameters": {key: _plain(option, key) for key, option in options.items()},
-        }
-    raise RunError(
-        f"`{name}` is {printable(value)}, which cannot be saved. A run is saved with "
-        "numbers, text and featstream's own measures only."
-    )
-
-
-def fingerprint_of_target(y: Any) -> str:
-    """Checksum of the labels; whole numbers count the same in any type.
-
-    >>> fingerprint_of_target([1, 0]) == fingerprint_of_target([1.0, 0.0])
-    True
-    """
-    digest = hashlib.sha256()
-    for array in _target_arrays(y).values():
-        values = array
-        if values.dtype.kind == "f" and np.all(values == np.floor(values)):
-            values = values.astype(np.int64)
-        if values.dtype.kind in "biu" and values.dtype != np.uint64:
-            values = values.astype(np.int64)
-        digest.update(f"{values.dtype.str}{values.size}".encode())
-        digest.update(np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()
-
-
-def _target_arrays(y: Any) -> dict[str, NDArray[Any]]:
-    values = as_vector(y)
-    if values.dtype.kind in "biu":
-        return {"y": values}
-    if values.dtype.kind == "f":
-        return {"y": values.astype(np.float64)}
-    if values.dtype.kind in "UT":
-        text, ends = join_text(values.tolist())
-        return {"y": text, "y_ends": ends}
-    raise RunError("y has labels that are neither numbers nor text: cannot save them.")
-
-
-def _target_from(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    y = _need(arrays, "y")
-    if "y_ends" in arrays:
-        return np.array(split_text(y, arrays["y_ends"]), np.str_)
-    return y
-
-
-def arrays_of(selector: StreamSelector) -> dict[str, NDArray[Any]]:
+def arrays_of(selector: OnlineSelector) -> dict[str, NDArray[Any]]:
     """All of a selector's state."""
     stream = selector._started()
     trace, named = stream.trace, stream.names.items()
     records = trace.records
     text, ends = join_text([name for _, name in named])
     arrays = {
-        **_target_arrays(stream.y),
+        **target_arrays(stream.y),
         "trace_fate": records["fate"],
         "trace_relevance": records["relevance"],
         "trace_witness": records["witness"],
@@ -183,36 +58,31 @@ def arrays_of(selector: StreamSelector) -> dict[str, NDArray[Any]]:
         "name_ends": ends,
         "name_arrivals": np.array([arrival for arrival, _ in named], np.int64),
     }
+    if stream.names.order.size:
+        arrays["positions"] = stream.names.order.astype(np.int32)
     for name, array in selector._state_arrays().items():
         arrays[_KEPT + name] = array
     return arrays
 
 
-def restore_state(selector: StreamSelector, saved: Saved) -> None:
+def restore_state(selector: OnlineSelector, saved: Saved) -> None:
     """Put a selector into the state that a run has saved."""
-    try:
-        _restore_state(selector, saved)
-    except RunError:
-        raise
-    except (FeatstreamError, KeyError, TypeError, OverflowError) as error:
-        raise RunError(f"The run cannot be restored: {printable(error)}.") from error
-
-
-def _restore_state(selector: StreamSelector, saved: Saved) -> None:
     facts, arrays = saved.description, saved.arrays
     n_seen, chosen = facts["n_seen"], facts["measure"]
-    y = _target_from(arrays)
+    y = target_from(arrays)
     if fingerprint_of_target(y) != facts["y_fingerprint"]:
-        raise RunError("The run is damaged: its target is not the one it began with.")
+        raise damaged("its target is not the one it began with")
     selector.start(y)
     stream = selector._stream
     if stream.measure is None and chosen is not None:
-        stream.measure = MEASURES[chosen]().bind(y)
+        stream.measure = selector._measure_named(chosen).bind(y)
     if chosen != (None if stream.measure is None else stream.measure.name):
-        raise RunError("The run is damaged: it names another measure than its own.")
+        raise damaged("it names another measure than its own")
     stream.is_sparse, stream.seconds = facts["is_sparse"], facts["seconds"]
     _restore_trace(stream.trace, n_seen, arrays)
     stream.names = _names_from(arrays, n_seen)
+    if "positions" in arrays:
+        stream.names.order = _order_from(arrays, facts)
     selector._restore(
         {
             name.removeprefix(_KEPT): array
@@ -226,10 +96,10 @@ def _restore_state(selector: StreamSelector, saved: Saved) -> None:
 def _restore_trace(
     trace: Trace, n_seen: int, arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    fate = _need(arrays, "trace_fate", np.uint8)
-    relevance = _need(arrays, "trace_relevance", np.float32)
-    witness = _need(arrays, "trace_witness", np.int32)
-    arrivals = _need(arrays, "trace_arrivals", np.int64)
+    fate = take_array(arrays, "trace_fate", np.uint8)
+    relevance = take_array(arrays, "trace_relevance", np.float32)
+    witness = take_array(arrays, "trace_witness", np.int32)
+    arrivals = take_array(arrays, "trace_arrivals", np.int64)
     n_recorded = {"full": n_seen, "kept": arrivals.size, None: 0}[trace.level]
     n_arrivals = n_recorded if trace.level == "kept" else 0
     has_witness = fate >= Fate.REDUNDANT
@@ -240,9 +110,10 @@ def _restore_trace(
         or (fate > OVER_LIMIT).any()
         or (witness < -1).any()
         or (witness >= n_seen).any()
-        or (witness[has_witness] < 0).any()
+        or not np.array_equal(witness >= 0, has_witness)
+        or not np.isfinite(relevance).all()
     ):
-        raise RunError("The run is damaged: its trace contradicts itself.")
+        raise damaged("its trace contradicts itself")
     records = np.empty(fate.size, trace.records.dtype)
     records["fate"], records["relevance"] = fate, relevance
     records["witness"] = witness
@@ -250,14 +121,17 @@ def _restore_trace(
 
 
 def _names_from(arrays: Mapping[str, NDArray[Any]], n_seen: int) -> Names:
-    arrivals = _need(arrays, "name_arrivals", np.int64)
-    words = split_text(_need(arrays, "names"), _need(arrays, "name_ends", np.int64))
+    arrivals = take_array(arrays, "name_arrivals", np.int64)
+    words = split_text(
+        take_array(arrays, "names", np.uint8),
+        take_array(arrays, "name_ends", np.int64),
+    )
     if (
         len(words) != arrivals.size
         or len(set(words)) != len(words)
         or not _is_increasing(arrivals, n_seen)
     ):
-        raise RunError("The run is damaged: its names do not fit its features.")
+        raise damaged("its names do not fit its features")
     names = Names()
     if arrivals.size and arrivals[-1] - arrivals[0] == arrivals.size - 1:
         names.add(int(arrivals[0]), words)
@@ -267,16 +141,39 @@ def _names_from(arrays: Mapping[str, NDArray[Any]], n_seen: int) -> Names:
     return names
 
 
-def _check_kept(selector: StreamSelector, stream: Stream) -> None:
-    """The kept features are those that the trace calls kept."""
+def _order_from(arrays: Mapping[str, NDArray[Any]], facts: dict[str, Any]) -> IntArray:
+    """Positions of features: of sources that are done, and perhaps of one that is not.
+
+    Of the latter there are positions for features that are still to come.
+    """
+    order = take_array(arrays, "positions", np.int32).astype(np.int64)
+    sources, n_done = facts["sources"], facts["n_seen"]
+    is_open = bool(sources) and not sources[-1]["is_done"]
+    if is_open:
+        n_done = sources[-1]["begin"]
+    done, rest = order[:n_done], order[n_done:]
+    if (
+        not np.array_equal(np.sort(done), np.arange(done.size))
+        or not np.array_equal(np.sort(rest), n_done + np.arange(rest.size))
+        or (rest.size and not is_open)
+    ):
+        raise damaged("its features are not where they can be")
+    return order
+
+
+def _check_kept(selector: OnlineSelector, stream: Stream) -> None:
+    """The kept features are those that the trace calls kept, with their scores."""
     kept, scores = selector._kept()
     trace = stream.trace
-    is_good = _is_increasing(np.sort(kept), stream.n_seen) and kept.size == scores.size
+    is_good = _is_increasing(kept, stream.n_seen) and kept.size == scores.size
     if is_good and trace.level is not None:
-        marked = trace.arrivals[trace.records["fate"] == Fate.KEPT]
-        is_good = np.array_equal(np.sort(kept), marked)
+        is_kept = trace.records["fate"] == Fate.KEPT
+        is_good = np.array_equal(kept, trace.arrivals[is_kept])
+        if is_good and selector._scores_are_relevances:
+            recorded = trace.records["relevance"][is_kept]
+            is_good = np.array_equal(scores.astype(np.float32), recorded)
     if not is_good:
-        raise RunError("The run is damaged: its trace keeps other features.")
+        raise damaged("its trace keeps other features")
 
 
 def _is_increasing(arrivals: NDArray[Any], stop: int) -> bool:
@@ -284,12 +181,3 @@ def _is_increasing(arrivals: NDArray[Any], stop: int) -> bool:
         return True
     is_in_range = arrivals[0] >= 0 and arrivals[-1] < stop
     return bool(is_in_range and (np.diff(arrivals) > 0).all())
-
-
-def _need(
-    arrays: Mapping[str, NDArray[Any]], name: str, dtype: Any = None
-) -> NDArray[Any]:
-    array = arrays.get(name)
-    if array is None or array.ndim != 1 or (dtype is not None and array.dtype != dtype):
-        raise RunError(f"The run is damaged: {name} is missing or of another type.")
-    return array

@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featstream.protocols import Block, BoundMeasure, Decision, Fate, SparseColumns
+from featstream.errors import DataTypeError, printable
+from featstream.protocols import (
+    Block,
+    BoundMeasure,
+    Decision,
+    Fate,
+    SparseColumns,
+    feature_name,
+)
+from featstream.sources import IteratorSource
 from featstream.trace import Names, Trace
 
-__all__ = ["LastDecision", "Stream", "in_storage", "in_stream"]
+__all__ = ["LastDecision", "Stream", "block_of_one", "in_storage", "in_stream"]
 
 _DENSE_BYTES = 1 << 24
 
@@ -63,6 +72,18 @@ class Stream:
             overlap=last.overlap,
             displaced=tuple(self.names[gone] for gone in last.displaced),
         )
+
+
+def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
+    """A feature that arrives alone, as a block."""
+    if name is not None and not isinstance(name, str):
+        raise DataTypeError(
+            f"A feature name must be a string. Got {printable(name)} of type "
+            f"{type(name).__name__}."
+        )
+    shown = feature_name(arrival) if name is None else name
+    (block,) = IteratorSource([(shown, values)]).blocks()
+    return block if name is not None else replace(block, names=None)
 
 
 def in_stream(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:

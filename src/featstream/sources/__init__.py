@@ -12,46 +12,64 @@ from scipy import sparse
 from featstream.errors import DataTypeError
 from featstream.protocols import Source
 from featstream.sources._store_writer import write_store
+from featstream.sources.annotated import open_h5ad
+from featstream.sources.arrays import open_npy, open_npz
 from featstream.sources.chain import ChainedSource, open_folder
 from featstream.sources.columns import as_array, check_has_features
-from featstream.sources.features import is_svmlight, open_features
+from featstream.sources.compressed import ColumnsSource, RowsSource
+from featstream.sources.dataset import Dataset
+from featstream.sources.feature_tables import FeatureTableSource, open_feature_table
 from featstream.sources.files import (
-    Dataset,
+    is_svmlight,
     open_dataset,
-    open_npy,
-    open_npz,
+    open_features,
     open_svmlight,
-    open_table,
 )
 from featstream.sources.frames import FrameSource, is_frame
 from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
+from featstream.sources.plink import PlinkSource, open_plink
+from featstream.sources.slabs import SlabSource
 from featstream.sources.store import StoreSource, open_store
 from featstream.sources.svmlight import RowSlice, iter_svmlight, read_svmlight
+from featstream.sources.tables import TableSource, open_table
+from featstream.sources.targets import read_target
 from featstream.sources.transpose import convert
+from featstream.sources.zarr_arrays import open_zarr
 
 __all__ = [
     "ArraySource",
     "ChainedSource",
+    "ColumnsSource",
     "Dataset",
+    "FeatureTableSource",
     "FrameSource",
     "IteratorSource",
+    "PlinkSource",
     "RowSlice",
+    "RowsSource",
+    "SlabSource",
     "SparseSource",
     "StoreSource",
+    "TableSource",
     "as_source",
     "check_has_features",
     "convert",
     "is_svmlight",
     "iter_svmlight",
     "open_dataset",
+    "open_feature_table",
     "open_features",
     "open_folder",
+    "open_h5ad",
     "open_npy",
     "open_npz",
+    "open_plink",
     "open_store",
     "open_svmlight",
     "open_table",
+    "open_zarr",
     "read_svmlight",
+    "read_target",
     "write_store",
 ]
 

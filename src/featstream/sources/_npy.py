@@ -15,7 +15,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from featstream.errors import DataError
 
-__all__ = ["ArrayWriter", "MappedArray", "checksum_of"]
+__all__ = ["NPY", "ZIP", "ArrayWriter", "MappedArray", "checksum_of", "load_array"]
+
+NPY, ZIP = b"\x93NUMPY", b"PK"
+"""The first bytes of an array, and of an archive of arrays."""
 
 _HEADER = 128  # bytes; numpy leaves room in it for the length to grow
 _PIECE = 16 << 20
@@ -151,3 +154,11 @@ def checksum_of(path: Path) -> int:
         while piece := file.read(_PIECE):
             checksum = zlib.crc32(piece, checksum)
     return checksum
+
+
+def load_array(path: Path, magic: bytes, **options: Any) -> Any:
+    """Load with numpy what is certain not to be taken for a pickle."""
+    with path.open("rb") as file:
+        if not file.read(len(magic)).startswith(magic):
+            raise ValueError("its first bytes are not those of such a file")
+    return np.load(path, allow_pickle=False, **options)

@@ -18,7 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
-from featstream.errors import DataError, DataTypeError, ParameterError
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    ParameterError,
+    telling_of_full_disk,
+)
 from featstream.kernels.columns import Nature, describe_values, find_bad_column
 from featstream.protocols import Block, Source, SparseColumns, feature_name
 from featstream.sources._npy import ArrayWriter
@@ -77,11 +82,13 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise ParameterError(f"{path} exists. Remove it, or choose another name.")
     parent = path.absolute().parent
     folder = Path(tempfile.mkdtemp(".tmp", f".{path.name}.", parent))
+    advice = "nothing was kept of the store. Make room, or choose another disk"
     try:
-        yield folder
-        folder.chmod(0o777 & ~_umask())
-        _sync_folder(folder)
-        folder.rename(path)
+        with telling_of_full_disk(path, advice):
+            yield folder
+            folder.chmod(0o777 & ~_umask())
+            _sync_folder(folder)
+            folder.rename(path)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

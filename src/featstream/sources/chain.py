@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, MissingFileError, printable
 from featstream.protocols import Block, Source
-from featstream.sources.archives import PathLike
-from featstream.sources.features import open_features
-from featstream.sources.files import Dataset
+from featstream.sources.dataset import Dataset, PathLike
+from featstream.sources.files import open_dataset, open_features, takes_target_file
+from featstream.sources.targets import is_target_file
 
 __all__ = ["ChainedSource", "open_folder"]
 
@@ -71,7 +71,13 @@ class ChainedSource:
         return f"ChainedSource({len(self.sources)} sources)"
 
 
-def open_folder(path: PathLike, target: str | None = None) -> Dataset:
+def open_folder(
+    path: PathLike,
+    target: str | None = None,
+    *,
+    optional: Collection[str] = (),
+    **options: str | None,
+) -> Dataset:
     """Open the files in a folder as one data set.
 
     Parameters
@@ -79,10 +85,16 @@ def open_folder(path: PathLike, target: str | None = None) -> Dataset:
     path : str or path-like
         A folder of files, or column stores, that `open_dataset` opens. They follow
         each other in the order of their names, compared as text: ``part-2`` comes
-        after ``part-10``. Hidden files are passed over.
+        after ``part-10``. Hidden files are passed over, and so are the ``.bim`` and
+        ``.fam`` that belong to a ``.bed``.
     target : str, default=None
         The column of tables that is the target, besides ``y``, ``target``,
-        ``class`` and ``label``; a last column of another name is a feature.
+        ``class`` and ``label``; a last column of another name is a feature. Or the
+        file that holds it, where that is allowed.
+    optional : collection of str, default=()
+        Further names of such a column.
+    **options
+        As for `open_dataset`; they hold for every file.
 
     Returns
     -------
@@ -101,14 +113,20 @@ def open_folder(path: PathLike, target: str | None = None) -> Dataset:
     >>> data.source.n_features, data.y
     (5, array([0, 1, 1]))
     """
-    files = sorted(p for p in Path(path).iterdir() if not p.name.startswith("."))
+    files = sorted(p for p in Path(path).iterdir() if not _is_passed_over(p))
     if not files:
         raise MissingFileError(
             f"There is no file in {printable(path, limit=400)}. It is a folder that "
             "is empty."
         )
-    names = () if target is None else (target,)
-    parts = [(file, open_features(file, names)) for file in files]
+    names = [*optional] if target is None else [target, *optional]
+    is_file = target is not None and is_target_file(target)
+    parts = []
+    for file in files:
+        if is_file and takes_target_file(file, options.get("orient")):
+            parts.append((file, open_dataset(file, target, **options)))
+        else:
+            parts.append((file, open_features(file, names, **options)))
     y: NDArray[Any] | None = None
     for file, part in parts:
         if part.y is None:
@@ -120,3 +138,8 @@ def open_folder(path: PathLike, target: str | None = None) -> Dataset:
             )
         y = part.y
     return Dataset(ChainedSource([part.source for _, part in parts]), y)
+
+
+def _is_passed_over(path: Path) -> bool:
+    is_companion = path.suffix in (".bim", ".fam") and path.with_suffix(".bed").exists()
+    return path.name.startswith(".") or is_companion

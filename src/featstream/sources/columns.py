@@ -29,11 +29,12 @@ __all__ = [
     "check_has_features",
     "check_names",
     "code_categories",
+    "exceeds_float",
     "group_columns",
     "numeric_dtype",
 ]
 
-BLOCK_BYTES = 2**22
+BLOCK_BYTES = 2**23
 """Size of a dense block: about what one core's second-level cache holds."""
 
 MAX_COLUMNS = 2**16
@@ -337,7 +338,7 @@ def group_columns(
                 f"Feature {shown} has {values.shape[0]} values but the features "
                 f"before it have {n_samples}. Every feature needs one value per sample."
             )
-        is_wide = _is_wide(values)
+        is_wide = exceeds_float(values)
         common = np.result_type(dtype, values.dtype) if held else values.dtype
         if held and (
             len(held) >= width
@@ -354,8 +355,8 @@ def group_columns(
         yield _stack(held, dtype, start)
 
 
-def _is_wide(values: Any) -> bool:
-    """Whether float64 would make some of these integers equal."""
+def exceeds_float(values: Any) -> bool:
+    """Whether float64 might make some of these integers equal."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not values.size:
         return False
     return bool(values.max() > EXACT_IN_FLOAT or values.min() < -EXACT_IN_FLOAT)

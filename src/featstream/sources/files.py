@@ -1,83 +1,69 @@
-"""Data sets on disk. Nothing here reads a pickle."""
+"""Opening any data set: its suffix tells the format."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
-from featstream.errors import DataError, MissingExtraError, ParameterError, printable
-from featstream.protocols import Source
-from featstream.sources.archives import (
+from featstream.errors import ParameterError, printable
+from featstream.sources.annotated import open_h5ad
+from featstream.sources.arrays import open_npy, open_npz
+from featstream.sources.dataset import (
+    FOLDERS,
+    Dataset,
     PathLike,
     existing,
-    load_numpy,
-    read_sparse,
-    reading,
+    format_suffix,
 )
-from featstream.sources.frames import FrameSource
-from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.feature_tables import open_feature_table
+from featstream.sources.memory import SparseSource
+from featstream.sources.plink import open_plink
 from featstream.sources.store import open_store
 from featstream.sources.svmlight import read_svmlight
+from featstream.sources.tables import open_table
+from featstream.sources.zarr_arrays import open_zarr
 
 __all__ = [
-    "Dataset",
+    "is_svmlight",
     "open_dataset",
-    "open_npy",
-    "open_npz",
+    "open_features",
     "open_svmlight",
-    "open_table",
+    "takes_target_file",
 ]
 
-TARGET_NAMES = ("y", "target", "class", "label")
 
-
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """Features, and the target where the file holds one.
-
-    Attributes
-    ----------
-    source : Source
-        The features.
-    y : ndarray of shape (n_samples,) or None
-        The target.
-    names : sequence of str or None
-        The names of the features, where the file holds them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from featstream.sources import ArraySource, Dataset
-    >>> Dataset(ArraySource(np.eye(2)), np.array([0, 1]))
-    Dataset(source=ArraySource(2 samples × 2 features, float64),
-            y=array([0, 1]), names=None)
-    """
-
-    source: Source
-    y: NDArray[Any] | None = None
-    names: Sequence[str] | None = None
-
-
-def open_dataset(path: PathLike, target: str | None = None) -> Dataset:
+def open_dataset(
+    path: PathLike,
+    target: str | None = None,
+    *,
+    layer: str | None = None,
+    orient: str | None = None,
+    missing: str | None = None,
+) -> Dataset:
     """Open a data set, whose kind the file's suffix tells.
 
     Parameters
     ----------
     path : str or path-like
-        ``.npy``, ``.npz``, ``.csv``, ``.parquet``, ``.cols`` (a column store), or
-        svmlight (``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``); text files may
-        end in ``.gz``, ``.xz`` or ``.bz2``. Or a folder of such (`open_folder`).
+        ``.npy``, ``.npz``, ``.csv``, ``.parquet``, ``.zarr``, ``.h5ad`` (AnnData),
+        ``.bed`` (PLINK), ``.cols`` (a column store), or svmlight (``.svm``,
+        ``.svmlight``, ``.libsvm``, ``.txt``); text files may end in ``.gz``,
+        ``.xz`` or ``.bz2``. Or a folder of such (`open_folder`).
     target : str, default=None
         Where the target is: the array in an ``.npz`` (by default ``y`` or
-        ``y_train``), the column of a table (by default the one called ``y``,
-        ``target``, ``class`` or ``label``, otherwise the last), for an ``.npy``
-        the path of a second ``.npy``. An svmlight file holds its own.
+        ``y_train``) or in a group of ``.zarr``; the column of a table (by default
+        the one called ``y``, ``target``, ``class`` or ``label``, otherwise the
+        last) or of the ``obs`` of an ``.h5ad``; for an ``.npy``, ``.zarr``, ``.bed``
+        or a table of features the file that holds it, `FILE` or `FILE:COLUMN`.
+        An svmlight file and a column store hold their own.
+    layer : str, default=None
+        Of an ``.h5ad`` the layer to read instead of ``X``; of a ``.zarr`` group the
+        array.
+    orient : {"samples", "features"}, default="samples"
+        What a row of a ``.parquet`` file is; see `open_feature_table`.
+    missing : {"error", "mode", "category"}, default="error"
+        What to do about missing genotypes; see `open_plink`.
 
     Returns
     -------
@@ -93,179 +79,98 @@ def open_dataset(path: PathLike, target: str | None = None) -> Dataset:
     ...     open_dataset(file.name).y
     array([0, 1, 1])
     """
-    if os.path.isdir(path) and Path(path).suffix != ".cols":
+    options: dict[str, Any] = {"layer": layer, "orient": orient, "missing": missing}
+    if _is_folder_of_files(path):
         from featstream.sources.chain import open_folder
 
-        return open_folder(path, target)
+        return open_folder(path, target, **options)
+    return _open(path, target, options)
+
+
+def open_features(
+    path: PathLike, target_names: Collection[str] = (), **options: str | None
+) -> Dataset:
+    r"""Open a data set that need not have a target.
+
+    Parameters
+    ----------
+    path : str or path-like
+        As for `open_dataset`.
+    target_names : collection of str
+        Columns of a table that are the target if they are there, besides ``y``,
+        ``target``, ``class`` and ``label``. Any other column is a feature: the last
+        one is not taken for a target.
+    **options
+        As for `open_dataset`.
+
+    Returns
+    -------
+    Dataset
+        The features; the target, if there is one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from featstream.sources import open_features
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     print("a,b\n1,2.5\n3,4.5", file=file, flush=True)
+    ...     open_features(file.name).names
+    ['a', 'b']
+    """
+    if _is_folder_of_files(path):
+        from featstream.sources.chain import open_folder
+
+        return open_folder(path, optional=target_names, **options)
+    return _open(path, None, options, optional=target_names)
+
+
+def is_svmlight(path: PathLike) -> bool:
+    """Whether a file is svmlight text, by its suffix.
+
+    >>> is_svmlight("news20.svm.gz"), is_svmlight("news20.csv")
+    (True, False)
+    """
+    return format_suffix(path) in SVMLIGHT
+
+
+def takes_target_file(path: PathLike, orient: str | None = None) -> bool:
+    """Whether the target of a data set may be in a file of its own."""
+    kind = FORMATS.get(format_suffix(path))
+    is_table = format_suffix(path) == ".parquet" and orient != "features"
+    return kind is not None and kind.takes_file and not is_table
+
+
+def _is_folder_of_files(path: PathLike) -> bool:
+    return os.path.isdir(path) and format_suffix(path) not in FOLDERS
+
+
+def _open(
+    path: PathLike,
+    target: str | None,
+    options: dict[str, str | None],
+    optional: Collection[str] | None = None,
+) -> Dataset:
+    """Open what is not a folder of files; see `open_table` for ``optional``."""
     path = existing(path)
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] in ([".gz"], [".xz"], [".bz2"]):
-        suffixes.pop()
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix not in READERS:
+    suffix = format_suffix(path)
+    if suffix not in FORMATS:
         raise ParameterError(
             f"Cannot tell what kind of file {printable(path)} is from its suffix "
-            f"{printable(suffix)}. Known: {', '.join(READERS)}; text also as .gz, .xz "
+            f"{printable(suffix)}. Known: {', '.join(FORMATS)}; text also as .gz, .xz "
             "or .bz2."
         )
-    return READERS[suffix](path, target)
-
-
-def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
-    """Open an array saved by `numpy.save`, mapped into memory and not read.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A two-dimensional array.
-    target : str or path-like, default=None
-        A one-dimensional array in a file of its own.
-
-    Returns
-    -------
-    Dataset
-        The features, and the target if its file was given.
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np
-    >>> from featstream.sources import open_npy
-    >>> with tempfile.NamedTemporaryFile(suffix=".npy") as file:
-    ...     np.save(file.name, np.eye(3, dtype=np.int8))
-    ...     open_npy(file.name).source
-    ArraySource(3 samples × 3 features, int8)
-    """
-    path = existing(path)
-    with reading(path):
-        source = ArraySource(load_numpy(path, b"\x93NUMPY", mmap_mode="r"))
-    if target is None:
-        return Dataset(source)
-    target = existing(target)
-    with reading(target):
-        return Dataset(source, load_numpy(target, b"\x93NUMPY"))
-
-
-def open_npz(path: PathLike, target: str | None = None) -> Dataset:
-    """Open an archive of arrays saved by `numpy.savez` or `scipy.sparse.save_npz`.
-
-    The features are the array ``X``, or else ``X_train``: dense, or sparse as
-    ``X_data``, ``X_indices``, ``X_indptr``, ``X_shape`` and ``X_format``. An
-    archive of scipy's has the same five without the prefix. Names are in
-    ``names`` or ``feature_names``.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The archive.
-    target : str, default=None
-        The array that is the target; by default ``y``, or ``y_train`` if the
-        features are ``X_train``.
-
-    Returns
-    -------
-    Dataset
-        The features, the target if there is one, and names if there are any.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from scipy import sparse
-    >>> from featstream.sources import open_npz
-    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
-    ...     sparse.save_npz(file.name, sparse.eye_array(3, format="csc"))
-    ...     open_npz(file.name).source
-    SparseSource(3 samples × 3 features, 3 stored float64)
-    """
-    path = existing(path)
-    with reading(path), load_numpy(path, b"PK") as arrays:
-        prefix = _feature_prefix(arrays)
-        y_name = target or ("y_train" if prefix == "X_train" else "y")
-        if target is not None and target not in arrays:
-            raise DataError(
-                f"it has no array {printable(target)} for a target. "
-                f"It holds: {', '.join(arrays)}."
+    kind = FORMATS[suffix]
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, value in given.items():
+        if name not in kind.options:
+            others = [other for other in FORMATS if name in FORMATS[other].options]
+            raise ParameterError(
+                f"`{name}` has no meaning for {suffix} files; it is for "
+                f"{' and '.join(others)}. Got {name}={value!r} for {path}."
             )
-        y = arrays.get(y_name)
-        name_key = next((k for k in ("names", "feature_names") if k in arrays), None)
-        names = None if name_key is None else arrays[name_key].tolist()
-        source: ArraySource | SparseSource
-        if prefix in arrays:
-            source = ArraySource(arrays[prefix], names)
-        else:
-            source = SparseSource(read_sparse(arrays, prefix), names)
-    return Dataset(source, y, source.names)
-
-
-def _feature_prefix(arrays: Mapping[str, Any]) -> str:
-    for prefix in ("X", "X_train"):
-        if prefix in arrays or f"{prefix}_format" in arrays:
-            return prefix
-    if "format" in arrays:
-        return ""
-    raise DataError(
-        "it has no features: neither an array X or X_train, nor a sparse matrix "
-        "(X_data, X_indices, X_indptr, X_shape, X_format). It holds: "
-        f"{', '.join(arrays) or 'nothing'}."
-    )
-
-
-def open_table(path: PathLike, target: str | None = None) -> Dataset:
-    r"""Open a CSV or parquet file; needs pyarrow (``featstream[frames]``).
-
-    Parameters
-    ----------
-    path : str or path-like
-        A table with named columns.
-    target : str, default=None
-        The column that is the target; by default the one called ``y``,
-        ``target``, ``class`` or ``label``, otherwise the last.
-
-    Returns
-    -------
-    Dataset
-        The other columns, the target, and the names.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from featstream.sources import open_table
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
-    ...     print("a,b,class\n1,2.5,yes\n3,4.5,no", file=file, flush=True)
-    ...     data = open_table(file.name)
-    >>> data.names, data.y.tolist()
-    (['a', 'b'], ['yes', 'no'])
-    """
-    path = existing(path)
-    table = read_table(path)
-    with reading(path):
-        names = table.column_names
-        if target is None:
-            likely = [name for name in names if name.lower() in TARGET_NAMES]
-            target = (likely or names[-1:] or [""])[0]
-        if target not in names:
-            raise DataError(
-                f"it has no column {printable(target)} for a target. "
-                f"Its columns are: {_shortened(names)}."
-            )
-        source = FrameSource(table.drop_columns([target]))
-    return Dataset(source, table.column(target).to_numpy(), source.names)
-
-
-def read_table(path: PathLike) -> Any:
-    """The table in a CSV or parquet file, as pyarrow's."""
-    path = existing(path)
-    if find_spec("pyarrow") is None:
-        raise MissingExtraError(
-            f"Reading {path} needs pyarrow. Install it: pip install featstream[frames]"
-        )
-    with reading(path):
-        if path.suffix.lower() == ".parquet":
-            import pyarrow.parquet
-
-            return pyarrow.parquet.read_table(path)
-        import pyarrow.csv
-
-        return pyarrow.csv.read_csv(path)
+    if optional is not None and kind.may_look:
+        return kind.open(path, None, optional=optional, **given)
+    return kind.open(path, target, **given)
 
 
 def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
@@ -312,16 +217,41 @@ def open_cols(path: PathLike, target: str | None = None) -> Dataset:
     return Dataset(store, store.y, store.names)
 
 
-READERS: dict[str, Callable[[PathLike, str | None], Dataset]] = {
-    ".cols": open_cols,
-    ".npy": open_npy,
-    ".npz": open_npz,
-    ".csv": open_table,
-    ".parquet": open_table,
-    **dict.fromkeys((".svm", ".svmlight", ".libsvm", ".txt"), open_svmlight),
+def _open_parquet(
+    path: PathLike,
+    target: str | None = None,
+    *,
+    orient: str = "samples",
+    optional: Collection[str] | None = None,
+) -> Dataset:
+    if orient not in ("samples", "features"):
+        raise ParameterError(
+            f"`orient` must be 'samples' or 'features', what a row is. Got {orient!r}."
+        )
+    if orient == "features":
+        return open_feature_table(path, target)
+    return open_table(path, target, optional=optional)
+
+
+class Format(NamedTuple):
+    """How files of a kind are opened."""
+
+    open: Callable[..., Dataset]
+    options: tuple[str, ...] = ()
+    may_look: bool = False  # whether `open` takes ``optional``, as `open_table` does
+    takes_file: bool = False  # whether the target may be a file of its own
+
+
+SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
+
+FORMATS = {
+    ".cols": Format(open_cols),
+    ".npy": Format(open_npy, takes_file=True),
+    ".npz": Format(open_npz),
+    ".csv": Format(open_table, may_look=True),
+    ".parquet": Format(_open_parquet, ("orient",), may_look=True, takes_file=True),
+    ".zarr": Format(open_zarr, ("layer",), may_look=True, takes_file=True),
+    ".h5ad": Format(open_h5ad, ("layer",), may_look=True),
+    ".bed": Format(open_plink, ("missing",), takes_file=True),
+    **dict.fromkeys(SVMLIGHT, Format(open_svmlight)),
 }
-
-
-def _shortened(names: list[str], most: int = 20) -> str:
-    shown = ", ".join(printable(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

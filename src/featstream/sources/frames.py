@@ -127,10 +127,10 @@ class FrameSource:
                     block_bytes=self.block_bytes,
                 )
 
-    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
-        """Yield the columns at these positions, in this order."""
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order, from ``start`` on."""
         width = min(block_width(self.n_samples, 8, self.block_bytes), MAX_FRAME_COLUMNS)
-        for first in range(0, positions.size, width):
+        for first in range(start, positions.size, width):
             chosen = positions[first : first + width].tolist()
             if isinstance(self._frame, nw.LazyFrame):
                 part = self._frame.select([self._positions[i] for i in chosen])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
-from featstream.kernels.layout import copy_columns
+from featstream.kernels.layout import copy_columns, gather_columns
 from featstream.protocols import Block, IntArray, SparseColumns, feature_name
 from featstream.sources.columns import (
     BLOCK_BYTES,
@@ -112,10 +112,10 @@ class ArraySource:
             names = None if self.names is None else self.names[first:stop]
             yield Block(self._columns(first, stop), first, names)
 
-    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
-        """Yield the columns at these positions, in this order."""
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order, from ``start`` on."""
         width = block_width(self.n_samples, self._array.itemsize, self.block_bytes)
-        for first in range(0, positions.size, width):
+        for first in range(start, positions.size, width):
             chosen = positions[first : first + width]
             names = None if self.names is None else [self.names[i] for i in chosen]
             for block in ArraySource(self._array[:, chosen], names).blocks():
@@ -217,25 +217,33 @@ class SparseSource:
             yield Block(columns, start, names)
             start = stop
 
-    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
-        """Yield the columns at these positions, in this order."""
-        entries = np.cumsum(np.diff(self._csc.indptr)[positions], dtype=np.int64)
-        start = 0
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order, from ``start`` on."""
+        lengths = np.diff(self._csc.indptr)[positions]
+        entries = np.cumsum(lengths, dtype=np.int64)
         while start < positions.size:
             before = entries[start - 1] if start else 0
             fitting = int(np.searchsorted(entries, before + MAX_ENTRIES, "right"))
             stop = min(max(fitting, start + 1), start + self.block_columns)
             chosen = positions[start:stop]
-            part = self._csc[:, chosen]
-            columns = SparseColumns(
-                part.indptr.astype(np.int64),
-                part.indices.astype(np.int32, copy=False),
-                part.data,
-                self.n_samples,
-            )
+            pointers = np.append(0, entries[start:stop] - before)
+            columns = self._gather(chosen, lengths[start:stop], pointers)
             names = None if self.names is None else [self.names[i] for i in chosen]
             yield Block(columns, start, names)
             start = stop
+
+    def _gather(
+        self, chosen: IntArray, lengths: IntArray, pointers: IntArray
+    ) -> SparseColumns:
+        values = self._csc.data
+        bits = np.dtype(f"u{values.itemsize}")  # as for dense columns
+        rows = np.empty(pointers[-1], np.int32)
+        out = np.empty(pointers[-1], values.dtype)
+        starts = self._csc.indptr[chosen]
+        gather_columns(
+            starts, lengths, self._csc.indices, values.view(bits), rows, out.view(bits)
+        )
+        return SparseColumns(pointers, rows, out, self.n_samples)
 
 
 class IteratorSource:

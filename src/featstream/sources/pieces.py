@@ -131,18 +131,23 @@ class TextFile:
             yield Piece(_padded(text[begin:stop]), stop)
             begin = stop
 
-    def _unpacked(self) -> Iterator[Piece]:
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the text, unpacked, in chunks that may end anywhere."""
         total = 0
-        rest = b""
         for chunk in self._chunks():
             if total == 0:
                 chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
             total += len(chunk)
-            if total > self._max_bytes:
+            if self.is_compressed and total > self._max_bytes:
                 raise DataError(
                     f"{self.name} unfolds to more than {self._max_bytes:,} bytes. If "
                     "you trust it, unpack it first, or raise max_bytes."
                 )
+            yield chunk
+
+    def _unpacked(self) -> Iterator[Piece]:
+        rest = b""
+        for chunk in self.chunks():
             cut = chunk.rfind(b"\n") + 1
             if cut:
                 text = np.frombuffer(rest + chunk[:cut], np.uint8)
@@ -157,8 +162,11 @@ class TextFile:
             yield Piece(_padded(text), self._file.tell())
 
     def _chunks(self) -> Iterator[bytes]:
-        assert self._opener is not None
         self._file.seek(0)
+        if self._opener is None:
+            while chunk := self._file.read(self._piece):
+                yield chunk
+            return
         try:
             with self._opener(self._file) as stream:
                 while chunk := stream.read(self._piece):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from featstream.errors import DataError, ParameterError, printable
@@ -27,6 +29,7 @@ from featstream.selectors.numeric import (
 )
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
+from featstream.statefile import damaged, take_array, take_floats
 from featstream.trace import TraceLevel
 
 __all__ = ["AlphaInvesting"]
@@ -35,6 +38,7 @@ _NOTHING = 1e-20
 """Share of the first error that is rounding: there is nothing left to explain."""
 
 _COLLINEAR = 1e-10
+_ROUNDING = 1e-6
 
 
 class AlphaInvesting(StreamSelector):
@@ -162,6 +166,25 @@ class AlphaInvesting(StreamSelector):
     def _kept(self) -> tuple[IntArray, FloatArray]:
         return self._arrivals, self._scores
 
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        model = cast(LinearModel, self._stream.measure)
+        return {
+            "arrival": self._arrivals,
+            "score": self._scores,
+            "account": self._account.state,
+            **model.arrays(),
+        }
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrivals = take_array(arrays, "arrival", np.int64)
+        self._scores = take_floats(arrays, "score", self._arrivals.shape)
+        account = take_floats(arrays, "account", (2,))
+        if not account[0] > 0 or account[1] != self._stream.n_seen:
+            raise damaged("its wealth is not what so many features have left")
+        self._account.state[:] = account
+        model = cast(LinearModel, self._stream.measure)
+        model.restore(arrays, self._arrivals.size)
+
     def _decide(self, block: Block, stream: Stream) -> None:
         model = cast(LinearModel, stream.measure)
         columns = as_numeric(block, model.n_samples, type(self).__name__)
@@ -225,8 +248,29 @@ class LinearModel:
         norm = float(np.linalg.norm(left))
         if norm**2 > _COLLINEAR * float(column @ column):
             left /= norm
-            self.basis = np.column_stack([self.basis, left])
+            self.basis = np.ascontiguousarray(np.column_stack([self.basis, left]))
             self.residuals = self.residuals - np.outer(left, left @ self.residuals)
+        self._refit()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The model, for `restore`."""
+        return {"basis": self.basis, "residuals": self.residuals}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
+        """Take over a model of so many features, unless it cannot be right."""
+        n, n_most = self.n_samples, n_added + self.has_constant
+        basis = take_floats(arrays, "basis", (n, None))
+        residuals = take_floats(arrays, "residuals", self.residuals.shape)
+        products = basis.T @ basis
+        left = self.residuals - basis @ (basis.T @ self.residuals)
+        largest = float(np.abs(self.residuals).max())
+        if (
+            basis.shape[1] > n_most
+            or not np.allclose(products, np.eye(basis.shape[1]), 0, _ROUNDING)
+            or not np.allclose(residuals, left, 0, _ROUNDING * largest)
+        ):
+            raise damaged("its regression does not fit its target")
+        self.basis, self.residuals = basis, residuals
         self._refit()
 
     def _refit(self) -> None:
@@ -263,19 +307,36 @@ class LogisticModel:
         """Add a column and fit."""
         scale = float(np.abs(column).max())
         if scale > 0:
-            self.design = np.column_stack([self.design, column / scale])
+            design = np.column_stack([self.design, column / scale])
+            self.design = np.ascontiguousarray(design)
             self.weights = np.append(self.weights, 0.0)
         self._refit()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The model, for `restore`."""
+        return {"design": self.design, "weights": self.weights}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
+        """Take over a model of so many features, unless it cannot be right."""
+        n_most = n_added + self.has_constant
+        design = take_floats(arrays, "design", (self.n_samples, None))
+        weights = take_floats(arrays, "weights", (design.shape[1],))
+        if (
+            design.shape[1] > n_most
+            or (np.abs(design).max(axis=0) != 1.0).any()
+            or (self.has_constant and not (design[:, :1] == 1.0).all())
+        ):
+            raise damaged("its regression does not fit its features")
+        self.design, self.weights = design, weights
+        self._linearise()
 
     def _refit(self) -> None:
         """Newton's method with a breath of ridge, which separable classes need."""
         design, w = self.design, self.weights
         ridge = 1e-6 * np.eye(w.size)
-        for _ in range(50):
+        for _ in range(50 if w.size else 0):
             mean = expit(np.clip(design @ w, -30.0, 30.0))
             curvature = mean * (1 - mean)
-            if not w.size:
-                break
             gradient = design.T @ (self.response - mean) - 1e-6 * w
             hessian = design.T @ (curvature[:, None] * design) + ridge
             step = np.linalg.solve(hessian, gradient)
@@ -283,12 +344,17 @@ class LogisticModel:
             w = w + step
             if np.abs(step).max() <= 1e-10 * max(1.0, float(np.abs(w).max())):
                 break
+        self.weights = w
+        self._linearise()
+
+    def _linearise(self) -> None:
+        """What the score test needs to know of the model as it is."""
+        design, w = self.design, self.weights
         mean = expit(np.clip(design @ w, -30.0, 30.0))
         root = np.sqrt(mean * (1 - mean))
         basis = np.linalg.qr(root[:, None] * design)[0] if w.size else design
         residuals = (self.response - mean)[:, None]
         is_perfect = float(np.abs(residuals).max()) < 1e-3
-        self.weights = w
         self.fit = Fit(
             np.ascontiguousarray(root[:, None] * basis),
             root * root,

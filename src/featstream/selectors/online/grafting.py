@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
-from featstream.kernels.grafting import fit_logistic, graft_dense, graft_sparse
+from featstream.kernels.grafting import (
+    fit_logistic,
+    graft_dense,
+    graft_sparse,
+    objective,
+)
 from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
@@ -19,6 +26,7 @@ from featstream.protocols import (
     SparseColumns,
 )
 from featstream.selectors.numeric import (
+    are_standardised,
     as_numeric,
     check_number,
     class_indicators,
@@ -26,12 +34,15 @@ from featstream.selectors.numeric import (
 )
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
+from featstream.statefile import damaged, take_array, take_floats
 from featstream.trace import TraceLevel
 
 __all__ = ["Grafting"]
 
 _MARGIN = 1.0 + 1e-6
 """A copy of a feature in the model is exactly as steep as its price."""
+
+_ROUNDING = 1e-6
 
 
 class Grafting(StreamSelector):
@@ -91,6 +102,8 @@ class Grafting(StreamSelector):
     True
     """
 
+    _scores_are_relevances = False  # they are weights
+
     def __init__(
         self,
         *,
@@ -125,6 +138,15 @@ class Grafting(StreamSelector):
     def _kept(self) -> tuple[IntArray, FloatArray]:
         model = cast(LogisticModels, self._started().measure)
         return self._arrivals, np.abs(model.weights[1:]).max(axis=1)
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        model = cast(LogisticModels, self._stream.measure)
+        return {"arrival": self._arrivals, **model.arrays()}
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrivals = take_array(arrays, "arrival", np.int64)
+        model = cast(LogisticModels, self._stream.measure)
+        model.restore(arrays, self._arrivals.size)
 
     def _decide(self, block: Block, stream: Stream) -> None:
         model = cast(LogisticModels, stream.measure)
@@ -207,13 +229,49 @@ class LogisticModels:
                 self.design, signs, weights, self.l1, self.l2
             )
             self.weights[:, k] = weights
-        margins = self.design @ self.weights
-        self.residuals = (self.signs + 1.0) / 2.0 - expit(margins)
+        self.residuals = self._left(self.design, self.weights)
+
+    def _left(self, design: FloatArray, weights: FloatArray) -> FloatArray:
+        left: FloatArray = (self.signs + 1.0) / 2.0 - expit(design @ weights)
+        return left
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The models, for `restore`."""
+        return {
+            "design": self.design,
+            "weights": self.weights,
+            "objectives": self.objectives,
+            "residuals": self.residuals,
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
+        """Take over models of so many features, unless they cannot be right."""
+        n, k = self.signs.shape
+        design = take_floats(arrays, "design", (n, 1 + n_added))
+        weights = take_floats(arrays, "weights", (1 + n_added, k))
+        objectives = take_floats(arrays, "objectives", (k,))
+        residuals = take_floats(arrays, "residuals", (n, k))
+        margins = np.asfortranarray(design @ weights)
+        signs, columns = np.asfortranarray(self.signs), np.asfortranarray(weights)
+        expected = [
+            objective(margins[:, j], signs[:, j], columns[:, j], self.l1, self.l2)
+            for j in range(k)
+        ]
+        if (
+            (design[:, 0] != 1.0).any()
+            or not are_standardised(design[:, 1:])
+            or not np.any(weights[1:] != 0.0, axis=1).all()
+            or not np.allclose(residuals, self._left(design, weights), 0, _ROUNDING)
+            or not np.allclose(objectives, expected, _ROUNDING, _ROUNDING)
+        ):
+            raise damaged("its model does not fit its features and its target")
+        self.design, self.weights = design, weights
+        self.objectives, self.residuals = objectives, residuals
 
     def add(self, column: FloatArray, price: float) -> bool:
         """Add a column, unless it takes less than its price off the objective."""
         before = (self.design, self.weights, self.residuals, self.objectives.copy())
-        self.design = np.column_stack([self.design, column])
+        self.design = np.ascontiguousarray(np.column_stack([self.design, column]))
         self.weights = np.vstack([self.weights, np.zeros(self.weights.shape[1])])
         self.optimise()
         is_worth_it = before[3].sum() - self.objectives.sum() >= price

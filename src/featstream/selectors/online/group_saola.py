@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import time
-from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, Literal, Self
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from featstream.engines import count_threads
-from featstream.errors import DataError, ParameterError, printable
+from featstream.errors import ParameterError, printable
 from featstream.kernels.group_scan import GroupOutcome
-from featstream.progress import Observer, Progress, observed
 from featstream.protocols import (
     Fate,
     FloatArray,
@@ -21,8 +17,6 @@ from featstream.protocols import (
     IntArray,
     Measure,
 )
-from featstream.result import GroupSelectionResult
-from featstream.selectors.base import OnlineSelector
 from featstream.selectors.group_stream import (
     GroupStream,
     ScoredBatch,
@@ -30,11 +24,11 @@ from featstream.selectors.group_stream import (
     displacements,
     score_ahead,
 )
+from featstream.selectors.grouped import GroupSelector
+from featstream.selectors.kept import pack_kept, unpack_kept
 from featstream.selectors.online.saola import make_rule
 from featstream.selectors.stream import Stream
-from featstream.sources import as_source
-from featstream.sources.columns import check_names
-from featstream.sources.groups import Batch, batches, lay_out
+from featstream.sources.layouts import Batch
 from featstream.trace import TraceLevel
 
 __all__ = ["GroupSAOLA"]
@@ -43,7 +37,7 @@ _LIBRARY = {"ties": "keep", "pruning": "interleaved", "overlap": ">="}
 """Options that reading="library" decides, and their defaults."""
 
 
-class GroupSAOLA(OnlineSelector):
+class GroupSAOLA(GroupSelector):
     """SAOLA for features that arrive in groups: sparse between and within them.
 
     A group is dropped if none of its features is relevant. Otherwise its own
@@ -164,6 +158,7 @@ class GroupSAOLA(OnlineSelector):
         self.n_jobs = n_jobs
 
     def _begin(self, stream: Stream) -> None:
+        super()._begin(stream)
         rule = make_rule(self)
         if self.reading not in ("printed", "library"):
             raise ParameterError(
@@ -179,117 +174,18 @@ class GroupSAOLA(OnlineSelector):
                         "reading='printed'."
                     )
             rule = rule._replace(needs_excess=True, drops_ties=True)
-        self._state = GroupStream(rule, is_frozen=self.reading == "library")
+        is_frozen = self.reading == "library"
+        self._state = GroupStream(self._groups, rule, is_frozen=is_frozen)
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
         return self._state.arrivals_and_scores()
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Select from a whole data set: ``start(y).consume(X, groups=groups)``.
+    def _own_arrays(self) -> dict[str, NDArray[Any]]:
+        return pack_kept(self._state.kept)
 
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, path or Source
-            Samples by features.
-        y : array of shape (n_samples,)
-            The class of each sample.
-        groups : array of labels, mapping or list of index lists, optional
-            The group of each feature, as for `consume`. By default each feature is
-            a group of its own.
-        """
-        return self._fit(X, y, groups=groups)
-
-    def consume(
-        self, source: Any, *, groups: Any = None, progress: bool | Observer = False
-    ) -> Self:
-        """Decide about every group of a source.
-
-        Parameters
-        ----------
-        source : anything that `as_source` takes
-            Features; further calls continue the stream.
-        groups : array of labels, mapping or list of index lists, optional
-            One label a feature; or a mapping of the names of features to labels;
-            or the positions of the features of each group, whose labels are then
-            0, 1 and so on. Every feature is in one group. By default each feature
-            is a group of its own, labelled with its name.
-        progress : bool or callable, default=False
-            Show a live line, or call with a `Progress` after each block.
-
-        Notes
-        -----
-        An error ends a stream whose groups have to be gathered; otherwise what was
-        decided before it stands.
-        """
-        stream, began = self._started(), time.perf_counter()
-        source = as_source(source)
-        n_before, n_new = stream.n_seen, source.n_features
-        layout = lay_out(groups, source, n_before)
-        n_features = None if n_new is None else n_before + n_new
-        try:
-            if layout.order is None:
-                blocks = source.blocks()
-            else:
-                blocks = source.blocks_at(layout.order)
-                stream.names.reorder(n_before, layout.order)
-            if stream.measure is None:
-                blocks = self._look_ahead(blocks, stream)
-            with observed(progress, type(self).__name__) as observe:
-                for batch in self._score(batches(blocks, layout), stream):
-                    self._decide(batch, stream)
-                    if observe is not None:
-                        n_kept = self._kept()[0].size
-                        observe(Progress(stream.n_seen, n_features, n_kept))
-        except BaseException:
-            if layout.order is not None:
-                del self._stream  # it has positions for features that never came
-            raise
-        finally:
-            stream.seconds += time.perf_counter() - began
-        return self
-
-    def update_group(
-        self, X_group: Any, group: Hashable, names: Iterable[str] | None = None
-    ) -> GroupDecision:
-        """Decide about one group.
-
-        Parameters
-        ----------
-        X_group : anything that `as_source` takes
-            The features of the group.
-        group : hashable
-            Its label, which no group before it has had.
-        names : iterable of str, optional
-            Names of the features; by default those of ``X_group``, or made from
-            their arrivals.
-        """
-        stream, began = self._started(), time.perf_counter()
-        blocks = list(as_source(X_group).blocks())
-        ends = np.cumsum([block.n_columns for block in blocks])
-        if group is None:
-            raise DataError("A group needs a label other than None.")
-        if not blocks:
-            raise DataError(f"Group {printable(group)} has no features.")
-        if names is not None:
-            listed = check_names(names, int(ends[-1]))
-            begins = ends - [block.n_columns for block in blocks]
-            blocks = [
-                dataclasses.replace(block, names=listed[begin:end])
-                for block, begin, end in zip(blocks, begins, ends, strict=True)
-            ]
-        if stream.measure is None:
-            self._choose_measure(blocks, stream)
-        batch = Batch(blocks, [group], ends[-1:])
-        (scored,) = self._score(iter([batch]), stream)
-        outcome, emptied = self._decide(scored, stream)
-        stream.seconds += time.perf_counter() - began
-        return GroupDecision(
-            group,
-            Fate(int(self._state.groups.fates[-1])),
-            decisions(scored, outcome, stream),
-            tuple(stream.names[gone] for gone in displacements(outcome)[0].tolist()),
-            tuple(emptied),
-        )
+    def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        may_index = self.reading == "printed"
+        self._state.kept = unpack_kept(arrays, self._stream, may_index=may_index)
 
     def _score(self, batches: Iterator[Batch], stream: Stream) -> Iterator[ScoredBatch]:
         return score_ahead(batches, stream, count_threads(self.n_jobs))
@@ -297,101 +193,31 @@ class GroupSAOLA(OnlineSelector):
     def _decide(
         self, batch: ScoredBatch, stream: Stream
     ) -> tuple[GroupOutcome, list[Hashable]]:
-        """Decide about whole groups, and forget the names that need not be known."""
         decided = self._state.decide(batch, stream)
         if stream.trace.level != "full":
             for piece in batch.pieces:
                 self._forget_names(stream, piece.block)
         return decided
 
-    def explain(
-        self, feature: str | int | None = None, *, group: Hashable = None
-    ) -> str:
-        """Why a feature or a group was kept or dropped, in a sentence.
-
-        Parameters
-        ----------
-        feature : str or int
-            The name of a feature, or its position in the source. The label of a
-            group will do, if no feature has that name.
-        group : hashable
-            The label of a group.
-        """
-        stream = self._started()
-        if (feature is None) == (group is None):
-            raise ParameterError(
-                "explain() takes a feature or a group. Write explain('gene_17'), or "
-                "explain(group='plate-7')."
-            )
-        if group is not None:
-            return self._explain_group(group)
-        assert feature is not None
-        if (
-            isinstance(feature, str)
-            and stream.names.find(feature) is None
-            and self._state.groups.find(feature) is not None
-        ):
-            return self._explain_group(feature)
-        return super().explain(feature)
-
-    def _explain_group(self, label: Hashable) -> str:
-        groups, name = self._state.groups, printable(label)
-        fate, number = groups.fate(label), groups.find(label)
-        assert number is not None
-        n_features, n_kept = int(groups.n_features[number]), int(groups.n_kept[number])
-        its_features = f"its {n_features:,} feature" + "s" * (n_features > 1)
-        if fate is Fate.KEPT:
-            return f"Group {name} is kept, with {n_kept:,} of {its_features}."
-        if fate is Fate.IRRELEVANT:
-            return (
-                f"Group {name} is irrelevant: none of {its_features} passes the "
-                "threshold."
-            )
-        if fate is Fate.REDUNDANT:
-            return (
-                f"Group {name} is redundant: what is relevant of {its_features} is "
-                "redundant, within the group or beside those kept before."
-            )
-        return (
-            f"Group {name} was displaced: features of later groups have displaced what "
-            f"was kept of {its_features}."
+    def _tell(
+        self,
+        batch: ScoredBatch,
+        decided: tuple[GroupOutcome, list[Hashable]],
+        stream: Stream,
+    ) -> GroupDecision:
+        outcome, emptied = decided
+        return GroupDecision(
+            batch.labels[0],
+            Fate(int(self._groups.fates[-1])),
+            decisions(batch, outcome, stream),
+            tuple(stream.names[gone] for gone in displacements(outcome)[0].tolist()),
+            tuple(emptied),
         )
 
-    def _shown(self, arrival: int, stream: Stream) -> str:
-        name, groups = stream.names[arrival], self._state.groups
-        label = groups.labels[int(groups.of(np.array([arrival]))[0])]
-        if label == name:
-            return printable(name)
-        return f"{printable(name)} of group {printable(label)}"
-
-    @property
-    def selected_groups_(self) -> NDArray[Any]:
-        """Labels of the groups with a kept feature, in order of arrival."""
-        self._started()
-        kept = np.flatnonzero(self._state.groups.n_kept)
-        return _as_array([self._state.groups.labels[number] for number in kept])
-
-    @property
-    def group_of_(self) -> NDArray[Any]:
-        """Label of the group of each feature seen, by its position."""
-        positions = self._started().names.positions(np.arange(self.n_seen_))
-        groups = self._state.groups
-        labels = np.repeat(_as_array(groups.labels), groups.n_features)
-        placed = np.empty_like(labels)
-        placed[positions] = labels
-        return placed
-
-    @property
-    def result_(self) -> GroupSelectionResult:
-        """The selection with its scores and the history of features and groups."""
-        fields, groups = self._result_fields(), self._state.groups
-        numbers = groups.of(self._kept()[0])
-        return GroupSelectionResult(**fields, groups=groups, group_numbers=numbers)
-
-
-def _as_array(labels: list[Hashable]) -> NDArray[Any]:
-    """Labels as an array of integers or text, or else of objects."""
-    for kind in (int, str):
-        if labels and all(type(label) is kind for label in labels):
-            return np.array(labels)
-    return np.fromiter(labels, dtype=object, count=len(labels))
+    def _why_dropped(self, fate: Fate, its_features: str) -> str:
+        if fate is Fate.IRRELEVANT:
+            return f"none of {its_features} passes the threshold"
+        return (
+            f"what is relevant of {its_features} is redundant, within the group or "
+            "beside those kept before"
+        )

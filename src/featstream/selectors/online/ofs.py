@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from featstream.checkpoint import Saved
 from featstream.errors import DataError, NotStartedError, ParameterError, printable
 from featstream.kernels.rows import RowModel, RowRule, learn_rows
 from featstream.measures.target import as_labels
 from featstream.protocols import BoolArray, FloatArray, IntArray
+from featstream.selectors.description import target_arrays, target_from
 from featstream.selectors.numeric import check_count, check_number
+from featstream.selectors.saving import Savable
+from featstream.statefile import (
+    damaged,
+    join_text,
+    split_text,
+    take_array,
+    take_floats,
+)
 
 __all__ = ["OFS"]
 
+_KEYS = 624  # the words of the state of a Mersenne twister
 
-class OFS(SelectorMixin, BaseEstimator):
+
+class OFS(Savable, SelectorMixin, BaseEstimator):
     """Online feature selection: a linear model of few weights learns row by row.
 
     All features are known; samples arrive one by one. A sample with a loss moves
@@ -72,6 +86,12 @@ class OFS(SelectorMixin, BaseEstimator):
     Features should have similar scales. Rows may be sparse; the time is then in
     their stored entries.
 
+    There is no stream of features here, and so no `consume` and no trace. `save`
+    writes what has been learned (weights, counters, the state of the random
+    numbers), not the rows; after `featstream.resume`, further calls of
+    `partial_fit` learn what they would have learned without the interruption, to
+    the bit. A ``random_state`` that is neither None nor a number cannot be saved.
+
     References
     ----------
     .. [1] J. Wang, P. Zhao, S. C. H. Hoi, R. Jin: Online Feature Selection and Its
@@ -87,6 +107,15 @@ class OFS(SelectorMixin, BaseEstimator):
     >>> selector = OFS(n_features=2).fit(X, y)
     >>> selector.selected_
     array([ 7, 30])
+
+    Rows that come another day:
+
+    >>> import tempfile, featstream
+    >>> run = tempfile.mkdtemp()
+    >>> _ = OFS(n_features=2).partial_fit(X[:900], y[:900]).save(run)
+    >>> later = featstream.resume(run).partial_fit(X[900:], y[900:])
+    >>> np.array_equal(later.coef_, selector.coef_)
+    True
     """
 
     def __init__(
@@ -119,6 +148,7 @@ class OFS(SelectorMixin, BaseEstimator):
             The class of each sample.
         """
         self.__dict__.pop("_model", None)
+        self._run = None
         return self.partial_fit(X, y)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
@@ -262,6 +292,65 @@ class OFS(SelectorMixin, BaseEstimator):
         """How many samples were misclassified before they were learned from."""
         return int(self._fitted().counts[2])
 
+    def _facts(self) -> dict[str, Any]:
+        model = self._fitted()
+        return {
+            "arrives": "rows",
+            "n_seen": int(model.counts[1]),
+            "n_features": self.n_features_in_,
+            "n_kept": int(model.counts[0]),
+        }
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        model = self._fitted()
+        support = model.support[: model.counts[0]]
+        text, ends = join_text(list(getattr(self, "feature_names_in_", ())))
+        arrays = {
+            **target_arrays(self.classes_),
+            "support": support,
+            "weights": model.weights[support],
+            "counts": model.counts,
+            "names": text,
+            "name_ends": ends,
+        }
+        if self.information == "partial":
+            _, keys, place, has_normal, normal = self._rng.get_state()
+            arrays["random_keys"] = keys
+            arrays["random_place"] = np.array([place, has_normal])
+            arrays["random_normal"] = np.array([normal])
+        return arrays
+
+    def _take_over(self, saved: Saved) -> None:
+        facts, arrays = saved.description, saved.arrays
+        self.n_features_in_ = d = facts["n_features"]
+        self._start(target_from(arrays))
+        model, counts = self._model, take_array(arrays, "counts", np.int64, (3,))
+        support = take_array(arrays, "support", np.int64)
+        shape = (support.size, model.weights.shape[1])
+        weights = take_floats(arrays, "weights", shape)
+        if (
+            counts[0] != support.size
+            or counts[1] != facts["n_seen"]
+            or not 0 <= counts[2] <= counts[1]
+            or support.size > self._rule.n_kept
+            or np.unique(support).size != support.size
+            or (support.size and not 0 <= support.min() <= support.max() < d)
+            or not ((weights**2).sum(axis=0) <= self._rule.radius**2 * 1.001).all()
+        ):
+            raise damaged("its weights and its counts do not fit together")
+        model.counts[:], model.support[: support.size] = counts, support
+        model.weights[support], model.is_in[support] = weights, True
+        if self.information == "partial":
+            self._rng = _random_from(arrays)
+        names = split_text(
+            take_array(arrays, "names", np.uint8),
+            take_array(arrays, "name_ends", np.int64),
+        )
+        if len(names) not in (0, d):
+            raise damaged("its names do not fit its features")
+        if names:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
     def _fitted(self) -> RowModel:
         if not hasattr(self, "_model"):
             raise NotStartedError(
@@ -281,3 +370,15 @@ class OFS(SelectorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.non_deterministic = self.information == "partial"
         return tags
+
+
+def _random_from(arrays: Mapping[str, NDArray[Any]]) -> np.random.RandomState:
+    """Random numbers that go on where those of a run stopped."""
+    keys = take_array(arrays, "random_keys", np.uint32, (_KEYS,))
+    place, has_normal = take_array(arrays, "random_place", np.int64, (2,)).tolist()
+    normal = take_floats(arrays, "random_normal", (1,))[0]
+    if not 0 <= place <= _KEYS or has_normal not in (0, 1) or not keys.any():
+        raise damaged("its random numbers cannot go on")
+    rng = np.random.RandomState()
+    rng.set_state(("MT19937", keys, place, has_normal, normal))
+    return rng

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
-from featstream.errors import DataError, ParameterError, printable
+from featstream.errors import ParameterError, printable
 from featstream.measures.target import as_labels
-from featstream.progress import Observer, Progress, observed
 from featstream.protocols import (
     Block,
     BoundMeasure,
@@ -22,24 +21,26 @@ from featstream.protocols import (
     FloatArray,
     GroupDecision,
     IntArray,
+    Source,
 )
-from featstream.selectors.grouping import cut_into_groups, join_columns
+from featstream.selectors.grouped import GroupSelector
 from featstream.selectors.numeric import (
+    are_standardised,
     as_numeric,
     check_count,
     check_number,
     class_indicators,
-    dense_column,
+    join_columns,
 )
-from featstream.selectors.single import StreamSelector
-from featstream.selectors.stream import LastDecision, Stream
-from featstream.sources import as_source
+from featstream.selectors.stream import Stream, block_of_one
+from featstream.sources.layouts import Batch, Layout, Sized
+from featstream.statefile import damaged, take_array, take_floats
 from featstream.trace import TraceLevel
 
 __all__ = ["OGFS"]
 
 
-class OGFS(StreamSelector):
+class OGFS(GroupSelector):
     """Online group feature selection.
 
     Features arrive in groups. Inside a group, a feature is taken if it adds to how
@@ -69,15 +70,17 @@ class OGFS(StreamSelector):
     Attributes
     ----------
     selected_ : ndarray of int
-        Kept features, in order of arrival.
+        Positions of the kept features, group after group in order of arrival.
     scores_ : ndarray of float
         The spectral score of each: variance between the classes over that within.
     support_ : ndarray of bool of shape (n_features,)
         Whether each feature is kept.
-    selected_groups_ : list
-        Groups with a kept feature, in order of arrival.
-    result_ : SelectionResult
-        Names, scores and history.
+    selected_groups_ : ndarray
+        Labels of the groups with a kept feature, in order of arrival.
+    group_of_ : ndarray of shape (n_features,)
+        Label of the group of each feature.
+    result_ : GroupSelectionResult
+        Names, scores and history of features and groups.
 
     Notes
     -----
@@ -106,7 +109,7 @@ class OGFS(StreamSelector):
     >>> selector.selected_
     array([12, 15])
     >>> selector.selected_groups_
-    [1]
+    array([1])
     """
 
     def __init__(
@@ -126,109 +129,24 @@ class OGFS(StreamSelector):
         self.significance = significance
         self.trace = trace
 
-    def fit(
-        self, X: Any, y: Any = None, *, groups: Sequence[Any] | None = None
-    ) -> Self:
-        """Select from a whole data set: ``start(y).consume(X, groups=groups)``.
+    def update(self, values: Any, name: str | None = None) -> Decision:
+        """Decide about one feature, which is a group of its own.
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, path or Source
-            Samples by features.
-        y : array of shape (n_samples,)
-            The class of each sample.
-        groups : sequence of labels, optional
-            As for `consume`.
+        values : array of shape (n_samples,)
+            One value per sample; a sparse column will do.
+        name : str, optional
+            The feature's name; by default made from its arrival.
         """
-        self._groups = None if groups is None else list(groups)
-        try:
-            return super().fit(X, y)
-        finally:
-            del self._groups
+        block = block_of_one(values, name, self.n_seen_)
+        decision = self._update([block], len(self._groups))
+        return replace(decision.features[0], displaced=decision.displaced)
 
-    def consume(  # type: ignore[override]  # groups, and no runs yet
-        self,
-        source: Any,
-        *,
-        groups: Sequence[Any] | None = None,
-        progress: bool | Observer = False,
-    ) -> Self:
-        """Decide about every group of a source.
-
-        Parameters
-        ----------
-        source : anything that `as_source` takes
-            Features in order of arrival; further calls continue the stream.
-        groups : sequence of labels, optional
-            The group of each feature; those of a group must be neighbours. By
-            default ``group_size`` features are a group, numbered from 0.
-        progress : bool or callable, default=False
-            Show a live line, or call with a `Progress` after each group.
-        """
-        stream = self._started()
-        source = as_source(source)
-        groups = getattr(self, "_groups", None) if groups is None else list(groups)
-        n_new = source.n_features
-        n_features = None if n_new is None else stream.n_seen + n_new
-        if groups is not None and n_new not in (None, len(groups)):
-            raise DataError(
-                f"`groups` has {len(groups)} labels and there are {n_new} features. "
-                "Every feature needs one."
-            )
-        with observed(progress, type(self).__name__) as observe:
-            for label, block in cut_into_groups(
-                source.blocks(), groups, self.group_size
-            ):
-                if groups is None:
-                    label = len(self._labels)
-                self._take_group(label, block, stream)
-                if observe is not None:
-                    n_kept = self._arrivals.size
-                    observe(Progress(stream.n_seen, n_features, n_kept))
-        return self
-
-    def update_group(
-        self, X_group: Any, group: Hashable, names: Sequence[str] | None = None
-    ) -> GroupDecision:
-        """Decide about one group.
-
-        Parameters
-        ----------
-        X_group : anything that `as_source` takes
-            The features of the group.
-        group : hashable
-            Its label.
-        names : sequence of str, optional
-            Names of the features; by default those of ``X_group``.
-        """
-        stream = self._started()
-        blocks = list(as_source(X_group).blocks())
-        if not blocks:
-            raise DataError(f"Group {printable(group)} has no features.")
-        block = join_columns([(b, i) for b in blocks for i in range(b.n_columns)])
-        if names is not None:
-            block = replace(block, names=list(names))
-        first, before = stream.n_seen, self.selected_groups_
-        self._take_group(group, block, stream)
-        features = tuple(
-            Decision(stream.names[first + i], first + i, Fate(int(fate)), score)
-            for i, (fate, score) in enumerate(self._verdict)
-        )
-        is_kept = any(feature.is_kept for feature in features)
-        left = self.selected_groups_
-        return GroupDecision(
-            group,
-            Fate.KEPT if is_kept else Fate.IRRELEVANT,
-            features,
-            tuple(stream.names[arrival] for arrival in self._gone),
-            tuple(label for label in before if label not in left),
-        )
-
-    @property
-    def selected_groups_(self) -> list[Any]:
-        """Groups with a kept feature, in order of arrival."""
-        self._started()
-        return list(dict.fromkeys(self._labels[g] for g in self._group_of))
+    def _lay_out(self, groups: Any, source: Source) -> Layout:
+        if groups is None:
+            return Sized(self.group_size)
+        return super()._lay_out(groups, source)
 
     def _bind(self, y: Any) -> BoundMeasure:
         labels = as_labels(y)
@@ -243,6 +161,7 @@ class OGFS(StreamSelector):
         )
 
     def _begin(self, stream: Stream) -> None:
+        super()._begin(stream)
         owner = type(self).__name__
         check_count(self.group_size, "group_size", owner)
         check_number(self.gain, "gain", owner, is_zero_allowed=True)
@@ -256,58 +175,96 @@ class OGFS(StreamSelector):
         self._columns = np.empty((n, 0), order="F")
         self._arrivals: IntArray = np.empty(0, np.int64)
         self._scores: FloatArray = np.empty(0)
-        self._group_of: IntArray = np.empty(0, np.int64)
-        self._labels: list[Any] = []
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
         return self._arrivals, self._scores
 
-    def _take(self, piece: Block, decide: Callable[[], None], stream: Stream) -> None:
-        """A feature that comes alone is a group."""
-        super()._take(piece, decide, stream)
-        self._labels.append(len(self._labels))
-        (fate, score) = self._verdict[0]
-        stream.last = LastDecision(Fate(int(fate)), score, displaced=tuple(self._gone))
+    def _own_arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "arrival": self._arrivals,
+            "score": self._scores,
+            "columns": self._columns.T,
+        }
 
-    def _take_group(self, label: Any, block: Block, stream: Stream) -> None:
-        began = time.perf_counter()
-        if label in self._labels:
-            raise DataError(
-                f"Group {printable(label)} has come before. The features of a group "
-                "must arrive together."
-            )
-        block = replace(block, start=stream.n_seen)
-        super()._take(block, self._prepare(block, stream), stream)
-        self._labels.append(label)
-        stream.seconds += time.perf_counter() - began
+    def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrivals = take_array(arrays, "arrival", np.int64)
+        n_kept, n_samples = self._arrivals.size, self._columns.shape[0]
+        self._scores = take_floats(arrays, "score", (n_kept,))
+        columns = take_floats(arrays, "columns", (n_kept, n_samples))
+        if (self._scores < 0).any() or not are_standardised(columns.T):
+            raise damaged("its kept features are not standardised")
+        self._columns = np.asfortranarray(columns.T)
 
-    def _decide(self, block: Block, stream: Stream) -> None:
+    def _decide(self, batch: Batch, stream: Stream) -> Verdict:
+        """Decide about groups one by one; what was decided of the last is returned."""
+        features = [(b, i) for b in batch.blocks for i in range(b.n_columns)]
+        begin = 0
+        for label, end in zip(batch.labels, batch.ends.tolist(), strict=True):
+            block = replace(join_columns(features[begin:end]), start=stream.n_seen)
+            verdict = self._take(label, block, stream)
+            begin = end
+        return verdict
+
+    def _take(self, label: Hashable, block: Block, stream: Stream) -> Verdict:
+        """Decide about one group, and keep the names of its features."""
+        self._groups.check_new([label])
+        if block.names is not None:
+            stream.names.refuse_taken(block.start, block.names)
+        fate, scores, gone = self._judge(block, stream)
+        n_kept = int(np.count_nonzero(fate == Fate.KEPT))
+        stream.trace.extend(fate, scores, np.full(block.n_columns, -1))
+        last = block.start + block.n_columns - 1
+        stream.trace.mark(
+            gone, np.full(gone.size, Fate.DISPLACED, np.uint8), np.full(gone.size, last)
+        )
+        self._groups.extend(
+            [label],
+            np.array([block.n_columns]),
+            Fate.KEPT if n_kept else Fate.IRRELEVANT,
+            np.array([n_kept]),
+        )
+        emptied = self._groups.lose(gone)
+        if block.names is not None:
+            stream.names.add(block.start, block.names)
+            if stream.trace.level != "full":
+                self._forget_names(stream, block)
+        return Verdict(block, fate, scores, gone, emptied)
+
+    def _judge(
+        self, block: Block, stream: Stream
+    ) -> tuple[NDArray[np.uint8], FloatArray, IntArray]:
+        """Fates and scores of the features of a group, and arrivals that leave."""
         model = cast(GroupModel, stream.measure)
         values = as_numeric(block, model.n_samples, type(self).__name__)
-        group = _standardise(
-            np.column_stack([dense_column(values, j) for j in range(block.n_columns)])
-        )
+        group = _standardise(cast(FloatArray, values))
         between, within = model.spread(group)
         scores = between / np.maximum(within, 1e-12)
         taken = self._choose(between, within, scores)
         fate = np.zeros(block.n_columns, np.uint8)
         columns = np.asfortranarray(np.column_stack([self._columns, group[:, taken]]))
-        arrivals = np.concatenate([self._arrivals, block.start + taken])
         is_used = model.regress(columns)
-        fate[taken[is_used[self._arrivals.size :]]] = Fate.KEPT
-        self._gone = self._arrivals[~is_used[: self._arrivals.size]].tolist()
-        self._columns = columns[:, is_used]
+        n_old = self._arrivals.size
+        fate[taken[is_used[n_old:]]] = Fate.KEPT
+        gone = self._arrivals[~is_used[:n_old]]
+        arrivals = np.concatenate([self._arrivals, block.start + taken])
+        self._columns, self._arrivals = columns[:, is_used], arrivals[is_used]
         self._scores = np.concatenate([self._scores, scores[taken]])[is_used]
-        number = np.full(taken.size, len(self._labels))
-        self._group_of = np.concatenate([self._group_of, number])[is_used]
-        self._arrivals = arrivals[is_used]
-        self._verdict = list(zip(fate.tolist(), scores.tolist(), strict=True))
-        stream.trace.extend(fate, scores, np.full(block.n_columns, -1))
-        last = block.start + block.n_columns - 1
-        stream.trace.mark(
-            np.array(self._gone, np.int64),
-            np.full(len(self._gone), Fate.DISPLACED, np.uint8),
-            np.full(len(self._gone), last),
+        return fate, scores, gone
+
+    def _tell(self, batch: Batch, decided: Verdict, stream: Stream) -> GroupDecision:
+        block = decided.block
+        features = tuple(
+            Decision(block.name(i), block.start + i, Fate(fate), score)
+            for i, (fate, score) in enumerate(
+                zip(decided.fate.tolist(), decided.scores.tolist(), strict=True)
+            )
+        )
+        return GroupDecision(
+            batch.labels[0],
+            Fate(int(self._groups.fates[-1])),
+            features,
+            tuple(stream.names[arrival] for arrival in decided.gone.tolist()),
+            tuple(decided.emptied),
         )
 
     def _choose(
@@ -347,6 +304,25 @@ class OGFS(StreamSelector):
             f"{name} was displaced: with the group that ends in {other} the lasso gave "
             f"it no weight; {relevance}."
         )
+
+    def _why_irrelevant(self, relevance: str) -> str:
+        return (
+            f"it adds nothing to its group, or the lasso gave it no weight; {relevance}"
+        )
+
+    def _why_dropped(self, fate: Fate, its_features: str) -> str:
+        return f"the lasso gave none of {its_features} any weight"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided about a group: by feature, and who left because of it."""
+
+    block: Block
+    fate: NDArray[np.uint8]
+    scores: FloatArray
+    gone: IntArray
+    emptied: list[Hashable]
 
 
 @dataclass(slots=True)

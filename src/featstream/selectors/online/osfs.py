@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featstream.errors import FeatstreamWarning, printable
 from featstream.kernels.osfs import Candidates, KeptSet, Outcome, take
 from featstream.kernels.subsets import CUT, N_TESTS, N_UNRELIABLE
-from featstream.measures import (
-    ChiSquareTest,
-    ConditionalTest,
-    FisherZ,
-    FisherZTest,
-    GTest,
-)
-from featstream.measures.conditional import BoundTest, Screening, resolve_test
+from featstream.measures import ConditionalTest, FisherZ
+from featstream.measures.conditional import BoundTest, Screening
+from featstream.measures.resolve import TESTS, resolve_test
 from featstream.protocols import Block, BoundMeasure, Fate, FloatArray, IntArray
 from featstream.selectors.numeric import check_count
+from featstream.selectors.separators import (
+    Separators,
+    grow_kept_set,
+    pack_kept_set,
+    unpack_kept_set,
+)
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
+from featstream.statefile import damaged, take_array
 from featstream.trace import TraceLevel
 
 __all__ = ["OSFS", "FastOSFS"]
 
 TestName = Literal["auto", "g2", "chi2", "fisher-z"]
-
-_TESTS: dict[str, Any] = {"chi2": ChiSquareTest, "fisher-z": FisherZTest, "g2": GTest}
-_FEW = 16
 
 
 class _ConditionalSelector(StreamSelector):
@@ -88,13 +88,13 @@ class _ConditionalSelector(StreamSelector):
         return tuple(stream.names[member] for member in members)
 
     def _bind(self, y: Any) -> BoundMeasure | None:
-        test = resolve_test(self.test, self.alpha, _TESTS, type(self).__name__)
+        test = resolve_test(self.test, self.alpha, type(self).__name__)
         return None if test is None else cast(BoundMeasure, test.bind(y))
 
     def _propose(self, blocks: list[Block]) -> tuple[Any, str]:
         measure, reason = super()._propose(blocks)
         name = "fisher-z" if isinstance(measure, FisherZ) else "g2"
-        return _TESTS[name](alpha=self.alpha), reason
+        return self._measure_named(name), reason
 
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
@@ -111,6 +111,26 @@ class _ConditionalSelector(StreamSelector):
             return np.empty(0, np.int64), np.empty(0)
         size = int(self._state.size[0])
         return self._state.arrival[:size].copy(), self._state.score[:size].copy()
+
+    def _measure_named(self, name: str) -> Any:
+        return TESTS[name](alpha=self.alpha)
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "tally": self._tally,
+            **self._separators.arrays(),
+            **pack_kept_set(self._state),
+        }
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        stream = self._stream
+        self._tally = take_array(arrays, "tally", np.int64, (4,))
+        if (self._tally < 0).any():
+            raise damaged("it has counted fewer tests than none")
+        self._separators.restore(arrays, stream.trace)
+        if stream.measure is not None:
+            test = cast(BoundTest, stream.measure)
+            self._state = unpack_kept_set(arrays, test)
 
     def _decide(self, block: Block, stream: Stream) -> None:
         self._prepare(block, stream)()
@@ -156,7 +176,7 @@ class _ConditionalSelector(StreamSelector):
 
     def _judge(self, new: Candidates, test: BoundTest) -> Outcome:
         """Take the candidates through the kernel, with room for all that stay."""
-        kept = test.allocate(_FEW) if self._state is None else self._state
+        kept = grow_kept_set(None, test) if self._state is None else self._state
         n_new, n_cut = new.column.size, int(self._tally[CUT])
         most_events = n_new + int(kept.size[0])
         width = max(1, self._limit)
@@ -182,7 +202,7 @@ class _ConditionalSelector(StreamSelector):
                 outcome,
             )
             if done < n_new:
-                kept = _grow(kept, test)
+                kept = grow_kept_set(kept, test)
         self._state = kept
         if n_cut == 0 and self._tally[CUT] > 0:
             warnings.warn(
@@ -338,40 +358,3 @@ class FastOSFS(_ConditionalSelector):
     """
 
     _is_fast = True
-
-
-class Separators:
-    """The sets that separate dropped features from the class, in arrays."""
-
-    def __init__(self, width: int) -> None:
-        self._size = 0
-        self._arrivals = np.empty(0, np.int64)
-        self._sets = np.empty((0, max(1, width)), np.int64)
-
-    def add(self, arrivals: IntArray, sets: IntArray) -> None:
-        """Record one set, filled up with -1, for each arrival."""
-        end = self._size + arrivals.size
-        if end > self._arrivals.size:
-            room = max(64, 2 * end)
-            self._arrivals = np.resize(self._arrivals, room)
-            self._sets = np.resize(self._sets, (room, self._sets.shape[1]))
-        self._arrivals[self._size : end] = arrivals
-        self._sets[self._size : end] = sets
-        self._size = end
-
-    def find(self, arrival: int) -> tuple[int, ...]:
-        """Members of the set for a feature, in order of arrival; none if unknown."""
-        for row in np.flatnonzero(self._arrivals[: self._size] == arrival):
-            return tuple(m for m in self._sets[row].tolist() if m >= 0)
-        return ()
-
-
-def _grow(kept: KeptSet, test: BoundTest) -> KeptSet:
-    """A copy with twice as many slots."""
-    n = kept.arrival.size
-    larger = test.allocate(2 * n)
-    for old, new in zip(kept.pool, larger.pool, strict=True):
-        new[tuple(map(slice, old.shape))] = old
-    for old, new in zip(kept[1:], larger[1:], strict=True):
-        new[tuple(map(slice, old.shape))] = old
-    return larger

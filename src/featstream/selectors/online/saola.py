@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import ParameterError, printable
-from featstream.kernels.ceilings import ceilings
+from featstream.kernels.ceilings import (
+    FIRST_BATCH,
+    Ceilings,
+    Snapshot,
+    ceilings,
+    next_batch,
+    slack_of,
+    take_snapshot,
+    up_to_date,
+)
 from featstream.kernels.pools import fit_index, make_room, start_kept
 from featstream.kernels.rule import Rule
 from featstream.kernels.scan import Kept, Newcomers, Outcome, scan
@@ -127,6 +136,8 @@ class SAOLA(StreamSelector):
     def _begin(self, stream: Stream) -> None:
         self._rule = make_rule(self)
         self._state: Kept | None = None
+        self._snapshot: Snapshot | None = None  # read by the threads that prepare
+        self._batch = FIRST_BATCH
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
         if self._state is None:
@@ -138,8 +149,9 @@ class SAOLA(StreamSelector):
         return pack_kept(self._state)
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        n_samples = len(self._started().y)
-        self._state = unpack_kept(arrays, n_samples, may_index=self._uses_index)
+        self._state = unpack_kept(arrays, self._stream, may_index=self._uses_index)
+        if self._state is not None:
+            self._snapshot = take_snapshot(self._state)
 
     def _decide(self, block: Block, stream: Stream) -> None:
         self._prepare(block, stream)()
@@ -150,7 +162,10 @@ class SAOLA(StreamSelector):
         encoded = measure.encode(block)
         scores = measure.relevance(encoded)
         relevant = np.flatnonzero(measure.is_relevant(scores))
-        chosen = measure.columns(encoded, relevant) if relevant.size else None
+        chosen = None
+        if relevant.size:
+            columns, column = measure.columns(encoded, relevant)
+            chosen = columns, column, ceilings(columns, column, self._snapshot)
         return partial(self._decide_about, block, scores, relevant, chosen, stream)
 
     def _decide_about(
@@ -158,26 +173,36 @@ class SAOLA(StreamSelector):
         block: Block,
         scores: FloatArray,
         relevant: IntArray,
-        chosen: tuple[Any, IntArray] | None,
+        chosen: tuple[Any, IntArray, Ceilings] | None,
         stream: Stream,
     ) -> None:
         fate = np.zeros(block.n_columns, np.uint8)
         witness = np.full(block.n_columns, -1, np.int64)
-        outcome = _new_outcome(relevant.size)
+        n_kept = 0 if self._state is None else int(self._state.size[0])
+        outcome = _new_outcome(relevant.size, n_kept)
         if chosen is not None:
-            columns, column = chosen
+            columns, column, found = chosen
             if self._state is None:
                 self._state = start_kept(columns)
             elif self._uses_index:
                 self._state = fit_index(self._state)
-            newcomers = Newcomers(
-                columns,
-                column,
-                scores[relevant],
-                block.start + relevant,
-                ceilings(columns, column, self._state),
-            )
-            outcome = self._scan(newcomers, stream, outcome)
+            arrivals, n_done = block.start + relevant, 0
+            while n_done < relevant.size:
+                here = slice(n_done, n_done + self._batch)
+                newcomers = Newcomers(
+                    columns,
+                    column[here],
+                    scores[relevant[here]],
+                    arrivals[here],
+                    up_to_date(found.part(here), columns, column[here], self._state),
+                    slack_of(columns),
+                )
+                self._scan(newcomers, stream, outcome.part(here))
+                n_done += self._batch
+                n_added = int(np.count_nonzero(outcome.fate[here] == Fate.KEPT))
+                self._batch = next_batch(self._batch, n_added, self._state)
+            if outcome.n_events[0] or Fate.KEPT in outcome.fate:
+                self._snapshot = take_snapshot(self._state)
             fate[relevant] = outcome.fate
             witness[relevant] = outcome.witness
         stream.trace.extend(fate, scores, witness)
@@ -188,28 +213,20 @@ class SAOLA(StreamSelector):
         if block.n_columns == 1:
             stream.last = _last_decision(scores, relevant, outcome, block.start)
 
-    def _scan(self, newcomers: Newcomers, stream: Stream, outcome: Outcome) -> Outcome:
+    def _scan(self, newcomers: Newcomers, stream: Stream, outcome: Outcome) -> None:
         assert stream.measure is not None
-        scratch = stream.measure.scratch(is_sparse=bool(stream.is_sparse))
-        kept, done = self._state, 0
+        kept, done, column = self._state, 0, newcomers.column
         assert kept is not None
-        kept.hint[:] = np.arange(kept.hint.size)
-        while True:
-            displaced = np.empty(kept.live.size, np.int64)
-            done = scan(newcomers, done, kept, self._rule, scratch, displaced, outcome)
-            if done == newcomers.column.size:
-                break
-            if outcome.n_events[0] + kept.size[0] >= outcome.gone.size:
-                outcome = _with_more_events(outcome, int(kept.size[0]))
-            else:
+        with stream.measure.scratch(is_sparse=bool(stream.is_sparse)) as scratch:
+            while True:
+                free = np.empty(kept.live.size, np.int64)
+                done = scan(newcomers, done, kept, self._rule, scratch, free, outcome)
+                if done == column.size:
+                    break
                 kept = make_room(
-                    kept,
-                    newcomers.columns,
-                    newcomers.column[done],
-                    may_index=self._uses_index,
+                    kept, newcomers.columns, column[done], may_index=self._uses_index
                 )
         self._state = kept
-        return outcome
 
 
 def make_rule(selector: Any) -> Rule:
@@ -245,8 +262,8 @@ def make_rule(selector: Any) -> Rule:
     )
 
 
-def _new_outcome(n_newcomers: int) -> Outcome:
-    n_events = 2 * n_newcomers
+def _new_outcome(n_newcomers: int, n_kept: int) -> Outcome:
+    n_events = n_newcomers + n_kept  # each leaves at most once
     return Outcome(
         fate=np.zeros(n_newcomers, np.uint8),
         witness=np.full(n_newcomers, -1, np.int64),
@@ -255,15 +272,6 @@ def _new_outcome(n_newcomers: int) -> Outcome:
         gone_by=np.zeros(n_events, np.int64),
         gone_fate=np.zeros(n_events, np.uint8),
         n_events=np.zeros(1, np.int64),
-    )
-
-
-def _with_more_events(outcome: Outcome, n_more: int) -> Outcome:
-    size = 2 * (outcome.gone.size + n_more) + 1
-    return outcome._replace(
-        gone=np.resize(outcome.gone, size),
-        gone_by=np.resize(outcome.gone_by, size),
-        gone_fate=np.resize(outcome.gone_fate, size),
     )
 
 

@@ -1,0 +1,70 @@
+"""Taking in a source: step by step, shown and saved on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from featstream.checkpoint import Checkpoint
+from featstream.engines import blas_threads
+from featstream.progress import Observer, Progress, observed
+from featstream.protocols import Source
+from featstream.selectors.recording import recording
+from featstream.sources.layouts import Layout
+
+if TYPE_CHECKING:
+    from featstream.selectors.base import OnlineSelector
+
+__all__ = ["Steps", "take_in"]
+
+Steps = Callable[[int], Iterator[Callable[[], object]]]
+"""From so many features of a source on: what decides about the next ones."""
+
+
+def take_in(
+    selector: OnlineSelector,
+    source: Source,
+    steps: Steps,
+    *,
+    progress: bool | Observer,
+    checkpoint: Checkpoint | None,
+    layout: Layout | None = None,
+) -> None:
+    """Decide about every feature of a source, from where its run was left.
+
+    Parameters
+    ----------
+    selector : OnlineSelector
+        Its state may be replaced by that of the run before the first step.
+    source : Source
+        The features.
+    steps : callable
+        Gives the decisions from a position on, in order.
+    progress : bool or callable
+        As for `consume`.
+    checkpoint : Checkpoint or None
+        As for `consume`.
+    layout : Layout, optional
+        The groups of the features, where they have any.
+    """
+    with (
+        observed(progress, type(selector).__name__) as observe,
+        recording(selector, source, checkpoint, layout) as recorder,
+        blas_threads(1),  # blocks are spread over threads, not products
+    ):
+        stream = selector._stream
+        position = 0 if recorder is None else recorder.position
+        n_features = source.n_features
+        if n_features is not None:
+            n_features += stream.n_seen - position
+        began = time.perf_counter()
+        for decide in steps(position):
+            decide()
+            stream.seconds += time.perf_counter() - began
+            if observe is not None:
+                n_kept = selector._kept()[0].size
+                observe(Progress(stream.n_seen, n_features, n_kept))
+            if recorder is not None:
+                recorder.after_block()
+            began = time.perf_counter()

@@ -1,0 +1,160 @@
+"""Arrays of numpy and scipy on disk. Nothing here reads a pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from featstream.errors import DataError, printable
+from featstream.sources._npy import NPY, ZIP, load_array
+from featstream.sources.dataset import Dataset, PathLike, existing, reading
+from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.targets import read_target
+
+__all__ = ["open_npy", "open_npz", "read_archive"]
+
+
+def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
+    """Open an array saved by `numpy.save`, mapped into memory and not read.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A two-dimensional array.
+    target : str or path-like, default=None
+        The file that holds it; see `read_target`.
+
+    Returns
+    -------
+    Dataset
+        The features, and the target if its file was given.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from featstream.sources import open_npy
+    >>> with tempfile.NamedTemporaryFile(suffix=".npy") as file:
+    ...     np.save(file.name, np.eye(3, dtype=np.int8))
+    ...     open_npy(file.name).source
+    ArraySource(3 samples × 3 features, int8)
+    """
+    path = existing(path)
+    with reading(path):
+        source = ArraySource(load_array(path, NPY, mmap_mode="r"))
+    if target is None:
+        return Dataset(source)
+    return Dataset(source, read_target(target))
+
+
+def open_npz(path: PathLike, target: str | None = None) -> Dataset:
+    """Open an archive of arrays saved by `numpy.savez` or `scipy.sparse.save_npz`.
+
+    The features are the array ``X``, or else ``X_train``: dense, or sparse as
+    ``X_data``, ``X_indices``, ``X_indptr``, ``X_shape`` and ``X_format``. An
+    archive of scipy's has the same five without the prefix. Names are in
+    ``names`` or ``feature_names``.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The archive.
+    target : str, default=None
+        The array that is the target; by default ``y``, or ``y_train`` if the
+        features are ``X_train``.
+
+    Returns
+    -------
+    Dataset
+        The features, the target if there is one, and names if there are any.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from scipy import sparse
+    >>> from featstream.sources import open_npz
+    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+    ...     sparse.save_npz(file.name, sparse.eye_array(3, format="csc"))
+    ...     open_npz(file.name).source
+    SparseSource(3 samples × 3 features, 3 stored float64)
+    """
+    path = existing(path)
+    with reading(path), load_array(path, ZIP) as arrays:
+        prefix = _feature_prefix(arrays)
+        y_name = target or ("y_train" if prefix == "X_train" else "y")
+        if target is not None and target not in arrays:
+            raise DataError(
+                f"it has no array {printable(target)} for a target. "
+                f"It holds: {', '.join(arrays)}."
+            )
+        y = arrays.get(y_name)
+        name_key = next((k for k in ("names", "feature_names") if k in arrays), None)
+        names = None if name_key is None else arrays[name_key].tolist()
+        source: ArraySource | SparseSource
+        if prefix in arrays:
+            source = ArraySource(arrays[prefix], names)
+        else:
+            source = SparseSource(_read_sparse(arrays, prefix), names)
+    return Dataset(source, y, source.names)
+
+
+def read_archive(path: PathLike) -> dict[str, Any]:
+    """All arrays of an ``.npz``; sparse ones put together from their parts.
+
+    A sparse matrix ``X`` is stored as ``X_data``, ``X_indices``, ``X_indptr``,
+    ``X_shape`` and ``X_format``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+    ...     np.savez(file.name, X=np.eye(2), y=[0, 1])
+    ...     sorted(read_archive(file.name))
+    ['X', 'y']
+    """
+    path = existing(path)
+    with reading(path), load_array(path, ZIP) as arrays:
+        suffix = "_format"
+        whole = [k.removesuffix(suffix) for k in arrays if k.endswith(suffix)]
+        parts = {
+            f"{name}_{part}"
+            for name in whole
+            for part in ("col", "data", "format", "indices", "indptr", "row", "shape")
+        }
+        found = {name: arrays[name] for name in arrays if name not in parts}
+        return found | {name: _read_sparse(arrays, name) for name in whole}
+
+
+def _feature_prefix(arrays: Mapping[str, Any]) -> str:
+    for prefix in ("X", "X_train"):
+        if prefix in arrays or f"{prefix}_format" in arrays:
+            return prefix
+    if "format" in arrays:
+        return ""
+    raise DataError(
+        "it has no features: neither an array X or X_train, nor a sparse matrix "
+        "(X_data, X_indices, X_indptr, X_shape, X_format). It holds: "
+        f"{', '.join(arrays) or 'nothing'}."
+    )
+
+
+def _read_sparse(arrays: Mapping[str, Any], prefix: str) -> Any:
+    start = prefix and prefix + "_"
+    kind = arrays[start + "format"].item()
+    kind = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
+    shape = tuple(int(size) for size in arrays[start + "shape"])
+    data = arrays[start + "data"]
+    if kind == "coo":
+        row, col = (arrays[start + key].astype(np.int64) for key in ("row", "col"))
+        return sparse.coo_array((data, (row, col)), shape)
+    build = {"csc": sparse.csc_array, "csr": sparse.csr_array}
+    if kind not in build:
+        raise ValueError(f"its sparse format is {printable(kind)}, not csc, csr or coo")
+    # Small files may hold row numbers of 16 bits, which scipy does not take.
+    indices, indptr = arrays[start + "indices"], arrays[start + "indptr"]
+    if indices.dtype.itemsize < 4 or indices.dtype.kind == "u":
+        is_small = max(shape) <= np.iinfo(np.int32).max
+        indices = indices.astype(np.int32 if is_small else np.int64)
+    return build[kind]((data, indices, indptr), shape)

@@ -1,0 +1,336 @@
+"""Tables with one row a feature: genes by samples, say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, DataTypeError, printable
+from featstream.protocols import Block
+from featstream.sources.columns import (
+    BLOCK_BYTES,
+    as_column_of_objects,
+    block_width,
+    check_dimensions,
+    check_names,
+    group_columns,
+)
+from featstream.sources.dataset import Dataset, PathLike, existing, reading, require
+from featstream.sources.memory import ArraySource
+from featstream.sources.tables import footer_digest, index_columns
+from featstream.sources.targets import read_target
+
+__all__ = ["FeatureTableSource", "open_feature_table"]
+
+_BUFFERED_BYTES = 64 << 20  # by the reader, in all columns together
+_LEAST_ROWS = 256  # at a time: each costs the reader some work a column
+_MOST_BYTES = 64 << 20
+
+
+def open_feature_table(path: PathLike, target: str | None = None) -> Dataset:
+    """Open a parquet file with one row a feature; needs pyarrow.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The names of the features are in the first column that is text. Their values
+        are in the one column of lists, or else in all the other columns, one a
+        sample, whose names are then the names of the samples.
+    target : str, default=None
+        The file that holds it, ``FILE`` or ``FILE:COLUMN``; see `read_target`.
+
+    Returns
+    -------
+    Dataset
+        The features, the target if its file was given, and the names.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, pyarrow, pyarrow.parquet
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "genes.parquet"
+    >>> rows = {"gene": ["TP53", "MYC"], "s1": [0.5, 2.0], "s2": [1.5, 3.0]}
+    >>> pyarrow.parquet.write_table(pyarrow.table(rows), path)
+    >>> data = open_feature_table(path)
+    >>> list(data.names), next(data.source.blocks()).columns
+    (['TP53', 'MYC'], array([[0.5, 2. ],
+           [1.5, 3. ]]))
+    """
+    path = existing(path)
+    require("pyarrow", "frames", path)
+    with reading(path):
+        source = FeatureTableSource(path)
+    y = None if target is None else read_target(target, source.samples)
+    return Dataset(source, y, source.names)
+
+
+class FeatureTableSource:
+    """The rows of a parquet file as columns.
+
+    Some rows at a time are read, however large a row group is.
+
+    Parameters
+    ----------
+    path : Path
+        The file; see `open_feature_table`.
+    block_bytes : int, default=2**22
+        Size of a block.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        The shape.
+    names : sequence of str
+        One name a feature.
+    samples : list of str or None
+        One name a sample, where they have any.
+    fingerprint : str
+        Changes with the data.
+    """
+
+    def __init__(self, path: Path, block_bytes: int = BLOCK_BYTES) -> None:
+        from pyarrow.parquet import ParquetFile
+
+        self.path = path
+        self.block_bytes = block_bytes
+        self._roles = _find_roles(ParquetFile(path).schema_arrow)
+        self.samples = self._roles.samples
+        buffered = _BUFFERED_BYTES // (1 + len(self._roles.values))
+        self._file: Any = ParquetFile(path, buffer_size=max(buffered, 1 << 12))
+        metadata = self._file.metadata
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        self._group_ends = np.cumsum([group.num_rows for group in groups])
+        self.n_features: int = metadata.num_rows
+        if self.samples is not None:
+            n_samples = len(self.samples)
+        else:
+            n_samples = self._length_of_first()
+        self.n_samples, _ = check_dimensions((n_samples, self.n_features))
+        self.names = Names(self._file.reader.read_all([self._roles.name]).column(0))
+        self.names.check()
+        self.fingerprint = footer_digest(path)
+
+    def __repr__(self) -> str:
+        return (
+            f"FeatureTableSource({self.n_samples:,} samples × {self.n_features:,} "
+            f"features, {printable(self.path.name)})"
+        )
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the features from position ``start`` on."""
+        width = block_width(self.n_samples, 8, self.block_bytes)
+        if self.samples is not None:
+            fitting = block_width(self.n_samples, 8, _MOST_BYTES)
+            width = max(width, min(_LEAST_ROWS, fitting))
+        for first, batch in self._batches(start, width):
+            names = self.names[first : first + batch.num_rows]
+            with reading(self.path):
+                values = self._matrix(batch, names)
+            if values is not None:
+                source = ArraySource(values.T, names, block_bytes=self.block_bytes)
+                blocks = source.blocks()
+            else:
+                columns = (
+                    (name, *as_column_of_objects(row, name))
+                    for name, row in zip(names, self._lists(batch), strict=True)
+                )
+                blocks = group_columns(columns, block_bytes=self.block_bytes)
+            for block in blocks:
+                yield replace(block, start=first + block.start)
+
+    def _batches(self, start: int, width: int) -> Iterator[tuple[int, Any]]:
+        """Rows from ``start`` on, some at a time, with the position of the first."""
+        group = int(np.searchsorted(self._group_ends, start, "right"))
+        position = int(self._group_ends[group - 1]) if group else 0
+        batches = self._file.reader.iter_batches(
+            width,
+            list(range(group, self._group_ends.size)),
+            sorted([self._roles.name, *self._roles.values]),
+        )
+        while True:
+            with reading(self.path):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            if position + batch.num_rows > start:
+                passed = max(start - position, 0)
+                yield position + passed, batch.slice(passed)
+            position += batch.num_rows
+
+    def _columns(self, batch: Any) -> list[Any]:
+        """The columns with values: one a sample, or one of lists."""
+        return [c for i, c in enumerate(batch.columns) if i != self._roles.place]
+
+    def _matrix(self, batch: Any, names: Sequence[str]) -> NDArray[Any] | None:
+        """Values as numbers, features by samples; None if they are not plainly so."""
+        columns = self._columns(batch)
+        if self.samples is None:
+            _check_lengths(columns[0], names, self.n_samples)
+            columns = [columns[0].flatten()]
+        if not all(_is_plain(column) for column in columns):
+            return None
+        arrays = [column.to_numpy(zero_copy_only=False) for column in columns]
+        if self.samples is None:
+            return np.asarray(arrays[0]).reshape(-1, self.n_samples)
+        dtypes = {array.dtype for array in arrays}
+        is_exact = len(dtypes) == 1 or all(
+            dtype.kind == "f" or dtype.itemsize < 8 for dtype in dtypes
+        )
+        return np.column_stack(arrays) if is_exact else None
+
+    def _lists(self, batch: Any) -> list[list[Any]]:
+        columns: list[Any] = [c.to_pylist() for c in self._columns(batch)]
+        if self.samples is None:
+            return list(columns[0])
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def _length_of_first(self) -> int:
+        if not self.n_features:
+            raise DataError("it has no rows, so that nothing tells how many samples.")
+        _, batch = next(self._batches(0, 1))
+        first = self._columns(batch)[0][0].as_py()
+        if first is None:
+            raise DataError("the first row has no list of values.")
+        return len(first)
+
+
+class _Roles(NamedTuple):
+    """Which leaf of a file is what."""
+
+    name: int
+    values: list[int]
+    samples: list[str] | None
+    place: int  # of the name among the columns that are read
+
+
+def _find_roles(schema: Any) -> _Roles:
+    import pyarrow.types as kinds
+
+    index = index_columns(schema)
+    fields = list(schema)
+    leaves = np.cumsum([0, *(_count_leaves(field.type) for field in fields)]).tolist()
+    is_text = [_is_text(field.type) for field in fields]
+    if not any(is_text):
+        raise DataError(
+            "none of its columns is text, to name the features. Give them names, or "
+            "open it with one row a sample: orient='samples'."
+        )
+    name = is_text.index(True)
+    others = [i for i in range(len(fields)) if i != name]
+    lists = [i for i in others if kinds.is_nested(fields[i].type)]
+    values, samples = lists, None
+    if not lists:
+        values = [i for i in others if fields[i].name not in index]
+        samples = [fields[i].name for i in values]
+    if len(lists) > 1 or not values:
+        raise DataError(
+            f"the values should be in one column of lists, or in one column a sample. "
+            f"Besides the names in {printable(fields[name].name)} it has "
+            f"{len(lists)} columns of lists."
+        )
+    for i in values:
+        _refuse_kind(fields[i])
+    if len({is_text[i] for i in values}) > 1:
+        odd = next(i for i in values if is_text[i])
+        raise DataTypeError(
+            f"the column {printable(fields[odd].name)} is text, and others are "
+            "numbers. All but the first text column are values, one column a sample: "
+            "leave it out of the file."
+        )
+    return _Roles(
+        leaves[name],
+        [leaves[i] for i in values],
+        samples,
+        sum(i < name for i in values),
+    )
+
+
+def _count_leaves(kind: Any) -> int:
+    if not kind.num_fields:
+        return 1
+    return sum(_count_leaves(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
+
+
+def _refuse_kind(field: Any) -> None:
+    import pyarrow.types as kinds
+
+    kind = field.type
+    if (
+        kinds.is_list(kind)
+        or kinds.is_large_list(kind)
+        or kinds.is_fixed_size_list(kind)
+    ):
+        kind = kind.value_type
+    is_number = kinds.is_integer(kind) or kinds.is_floating(kind)
+    if not (is_number or kinds.is_boolean(kind) or kinds.is_decimal(kind)) and not (
+        _is_text(kind) or kinds.is_null(kind)
+    ):
+        raise DataTypeError(
+            f"the values in {printable(field.name)} have dtype {field.type}, which is "
+            "neither numbers nor text."
+        )
+
+
+def _is_plain(column: Any) -> bool:
+    """Whether numpy holds the column exactly, with NaN for what is missing."""
+    import pyarrow.types as kinds
+
+    if column.null_count and kinds.is_integer(column.type):
+        return bool(column.type.bit_width < 64)
+    is_plain = kinds.is_integer(column.type) or kinds.is_floating(column.type)
+    return is_plain or (kinds.is_boolean(column.type) and not column.null_count)
+
+
+def _check_lengths(lists: Any, names: Sequence[str], n_samples: int) -> None:
+    from pyarrow import compute
+
+    lengths = compute.list_value_length(lists).fill_null(-1).to_numpy()
+    if (lengths == n_samples).all():
+        return
+    i = int((lengths != n_samples).argmax())
+    got = f"{lengths[i]} values" if lengths[i] >= 0 else "no values"
+    raise DataError(
+        f"Feature {printable(names[i])} has {got} but the first one has {n_samples}. "
+        "Every feature needs one value per sample."
+    )
+
+
+class Names(Sequence[str]):
+    """Strings as pyarrow holds them, made Python's one at a time."""
+
+    def __init__(self, texts: Any) -> None:
+        self._texts = texts.cast("large_string")
+
+    def check(self) -> None:
+        """Raise unless all are there and different."""
+        from pyarrow import compute
+
+        if compute.count_distinct(self._texts).as_py() < len(self):
+            check_names(self._texts.to_pylist(), len(self))
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        """One name, or some."""
+        if isinstance(i, slice):
+            begin, stop, step = i.indices(len(self))
+            texts = self._texts.slice(begin, max(0, stop - begin)).to_pylist()
+            return [str(text) for text in texts[::step]]
+        return str(self._texts[i].as_py())

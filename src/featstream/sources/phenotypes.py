@@ -1,0 +1,115 @@
+"""Phenotypes of PLINK: of the ``.fam``, or in a file of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, printable
+from featstream.sources.dataset import PathLike, reading, shortened
+from featstream.sources.targets import split_column
+
+__all__ = ["Person", "family_phenotypes", "read_phenotypes"]
+
+_MISSING = frozenset(["-9", "NA", "na", "nan", "NaN", "."])
+_CASE_CONTROL = frozenset(["0", "1", "2", *_MISSING])
+
+
+class Person(NamedTuple):
+    """A line of a ``.fam``."""
+
+    family: str
+    identifier: str
+    phenotype: str
+
+    @property
+    def name(self) -> str:
+        """Family and person, as PLINK writes them."""
+        return f"{self.family} {self.identifier}"
+
+
+def family_phenotypes(people: Sequence[Person], path: Path) -> NDArray[Any] | None:
+    """The phenotypes in the ``.fam``; None if all of them are missing."""
+    values = [person.phenotype for person in people]
+    distinct = tuple(set(values))
+    if all(_is_missing(value, distinct) for value in distinct) or distinct == ("0",):
+        return None
+    with reading(path):
+        return _as_phenotypes(values, people)
+
+
+def read_phenotypes(target: PathLike, people: Sequence[Person]) -> NDArray[Any]:
+    """The phenotypes of these people in a file: ``FILE`` or ``FILE:COLUMN``."""
+    path, column = split_column(target)
+    with reading(path):
+        lines = [line.split() for line in path.read_text("utf-8").splitlines() if line]
+        header: list[str] = []
+        if lines and lines[0][0].lstrip("#").upper() in ("FID", "IID"):
+            header, lines = lines[0], lines[1:]
+        place = _place_of(column, header, lines)
+        found: dict[tuple[str, str], str] = {}
+        for number, line in enumerate(lines, 1 + bool(header)):
+            if len(line) != len(lines[0]):
+                raise DataError(
+                    f"line {number} has {len(line)} fields, and the first "
+                    f"{len(lines[0])}."
+                )
+            key = (line[0], line[1])
+            if key in found:
+                raise DataError(f"line {number} names {' '.join(key)!r} again.")
+            found[key] = line[place]
+        lost = [p.name for p in people if (p.family, p.identifier) not in found]
+        if lost:
+            raise DataError(
+                f"{len(lost):,} of {len(people):,} samples are not in it: "
+                f"{shortened(lost, 5)}. Its lines begin with family and person."
+            )
+        values = [found[person.family, person.identifier] for person in people]
+        return _as_phenotypes(values, people)
+
+
+def _place_of(column: str | None, header: list[str], lines: list[list[str]]) -> int:
+    """Which field of a line is the phenotype."""
+    n_fields = len(header or (lines[0] if lines else ()))
+    if n_fields < 3:
+        raise DataError(
+            f"it has {n_fields} columns. It needs family, person and phenotype."
+        )
+    if column is None:
+        if n_fields > 3:
+            asked = shortened(header[2:]) if header else f"the columns 3 to {n_fields}"
+            raise DataError(f"which is the phenotype: {asked}? Write FILE:COLUMN.")
+        return 2
+    if column in header[2:]:
+        return header.index(column, 2)
+    if not header and column.isdecimal() and 3 <= int(column) <= n_fields:
+        return int(column) - 1
+    told = shortened(header[2:]) if header else f"3 to {n_fields}, without a header"
+    raise DataError(f"it has no column {printable(column)}. Its columns are: {told}.")
+
+
+def _is_missing(value: str, values: Sequence[str]) -> bool:
+    """Whether a phenotype is missing: 0 is, among cases (2) and controls (1)."""
+    if value == "0":
+        return "2" in values and set(values) <= _CASE_CONTROL
+    return value in _MISSING
+
+
+def _as_phenotypes(values: list[str], people: Sequence[Person]) -> NDArray[Any]:
+    distinct = tuple(set(values))
+    codes = {value for value in distinct if _is_missing(value, distinct)}
+    lost = [p.name for p, v in zip(people, values, strict=True) if v in codes]
+    if lost:
+        raise DataError(
+            f"{len(lost):,} of {len(people):,} samples have no phenotype (-9, NA, or 0 "
+            f"among 1 and 2): {shortened(lost, 5)}. Leave them out with plink --keep, "
+            "or name another file of phenotypes."
+        )
+    try:
+        return np.array([float(value) for value in values])
+    except ValueError:
+        return np.array(values, np.str_)

@@ -1,0 +1,252 @@
+"""Genotypes of PLINK: ``.bed`` with its ``.bim`` and ``.fam``.
+
+A ``.bed`` keeps variant after variant, so that its rows are our columns: the file is
+mapped, and some variants at a time are unpacked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, MissingFileError, ParameterError, printable
+from featstream.kernels.genotypes import MISSING, decode_genotypes, fill_with_mode
+from featstream.protocols import Block, IntArray
+from featstream.sources.columns import (
+    BLOCK_BYTES,
+    block_width,
+    check_dimensions,
+    check_names,
+)
+from featstream.sources.dataset import Dataset, PathLike, existing, reading
+from featstream.sources.phenotypes import Person, family_phenotypes, read_phenotypes
+
+__all__ = ["PlinkSource", "open_plink"]
+
+Missing = Literal["error", "mode", "category"]
+
+_MAGIC = b"\x6c\x1b"
+_BY_VARIANT, _BY_SAMPLE = 1, 0
+_HEADER = 3
+_FIELDS = {
+    ".fam": ("family", "person", "father", "mother", "sex", "phenotype"),
+    ".bim": (
+        *("chromosome", "identifier", "distance", "position", "allele 1", "allele 2"),
+    ),
+}
+
+
+def open_plink(
+    path: PathLike, target: str | None = None, *, missing: Missing = "error"
+) -> Dataset:
+    r"""Open genotypes of PLINK.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A ``.bed`` by variant, as PLINK writes it, with a ``.bim`` and a ``.fam`` of
+        the same name next to it.
+    target : str, default=None
+        A file of phenotypes, ``FILE`` or ``FILE:COLUMN``: lines of family, person
+        and values, with or without a header, in any order. By default the sixth
+        column of the ``.fam``, unless all of that is missing.
+    missing : {"error", "mode", "category"}, default="error"
+        What to do about missing genotypes: refuse the first variant that has one;
+        take the variant's commonest genotype for it; or make "missing" a fourth
+        category, 3, of a variant that is then nominal and no number any more.
+
+    Returns
+    -------
+    Dataset
+        For each variant the copies of the first allele in the ``.bim``: 0, 1 or 2. Its
+        name is its identifier; where that is ``.``, chromosome, position and alleles,
+        as in ``1:1205:A:G``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "d.fam").write_text("f a 0 0 1 2\nf b 0 0 2 1\nf c 0 0 1 1\n")
+    >>> _ = (folder / "d.bim").write_text("1 rs7 0 1205 A G\n")
+    >>> _ = (folder / "d.bed").write_bytes(b"\x6c\x1b\x01" + bytes([0b11_10_00]))
+    >>> data = open_plink(folder / "d.bed")
+    >>> data.names, data.y, next(data.source.blocks()).columns.ravel()
+    (['rs7'], array([2., 1., 1.]), array([2, 1, 0], dtype=int8))
+    """
+    path = existing(path)
+    if missing not in get_args(Missing):
+        raise ParameterError(
+            f"`missing` must be 'error', 'mode' or 'category'. Got {missing!r}."
+        )
+    digest = hashlib.sha256(missing.encode())
+    people = [
+        Person(family, person, phenotype)
+        for family, person, _, _, _, phenotype in _read_lines(path, ".fam", digest)
+    ]
+    names = [
+        name if name != "." else ":".join((chromosome, position, *alleles))
+        for chromosome, name, _, position, *alleles in _read_lines(path, ".bim", digest)
+    ]
+    with reading(path):
+        source = PlinkSource(
+            path, [p.name for p in people], names, missing, digest.hexdigest()
+        )
+    if target is None:
+        y = family_phenotypes(people, path.with_suffix(".fam"))
+    else:
+        y = read_phenotypes(target, people)
+    return Dataset(source, y, source.names)
+
+
+class PlinkSource:
+    """The variants of a ``.bed`` file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    samples : sequence of str
+        The names of the samples, for messages.
+    names : sequence of str
+        One name a variant.
+    missing : {"error", "mode", "category"}, default="error"
+        See `open_plink`.
+    fingerprint : str, default=None
+        Changes with the samples and the variants.
+    block_bytes : int, default=2**22
+        Size of a block.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        The shape.
+    names : list of str
+        The names as given.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        samples: Sequence[str],
+        names: Sequence[str],
+        missing: Missing = "error",
+        fingerprint: str | None = None,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        self.path, self.missing, self.block_bytes = path, missing, block_bytes
+        self._samples = samples
+        self.n_samples, self.n_features = check_dimensions((len(samples), len(names)))
+        self.names = check_names(names, len(names))
+        self._stride = -(-self.n_samples // 4)
+        self._map = _map_file(path, self.n_features, self._stride)
+        self.fingerprint = fingerprint
+
+    def __repr__(self) -> str:
+        return (
+            f"PlinkSource({self.n_samples:,} samples × {self.n_features:,} variants, "
+            f"{printable(self.path.name)})"
+        )
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the variants from position ``start`` on."""
+        width = block_width(self.n_samples, 1, self.block_bytes)
+        for first in range(start, self.n_features, width):
+            stop = min(first + width, self.n_features)
+            begin, end = (_HEADER + j * self._stride for j in (first, stop))
+            packed = np.frombuffer(self._map, np.uint8, end - begin, begin)
+            yield self._block(packed, first, self.names[first:stop])
+            self._forget(begin, end)
+
+    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
+        """Yield the variants at these positions, in this order."""
+        width = block_width(self.n_samples, 1, self.block_bytes)
+        size = self.n_features * self._stride
+        rows = np.frombuffer(self._map, np.uint8, size, _HEADER)
+        for first in range(0, positions.size, width):
+            chosen = positions[first : first + width]
+            packed = rows.reshape(-1, self._stride)[chosen]
+            yield self._block(packed, first, [self.names[j] for j in chosen])
+
+    def _block(self, packed: NDArray[Any], start: int, names: list[str]) -> Block:
+        packed = packed.reshape(-1, self._stride)
+        genotypes = np.empty((len(names), self.n_samples), np.int8)
+        counts = np.zeros((len(names), 4), np.int64)
+        decode_genotypes(packed, self.n_samples, genotypes, counts)
+        is_incomplete = counts[:, MISSING] > 0
+        nominal = None
+        if is_incomplete.any():
+            if self.missing == "error":
+                self._refuse(int(is_incomplete.argmax()), names, genotypes)
+            elif self.missing == "mode":
+                fill_with_mode(genotypes, counts)
+            else:
+                nominal = is_incomplete
+        return Block(genotypes.T, start, names, nominal)
+
+    def _refuse(self, j: int, names: list[str], genotypes: NDArray[Any]) -> None:
+        is_missing = genotypes[j] == MISSING
+        n_missing = int(is_missing.sum())
+        sample = self._samples[int(is_missing.argmax())]
+        raise DataError(
+            f"{self.path}: variant {printable(names[j])} has {n_missing:,} missing "
+            f"genotype{'s' * (n_missing > 1)}, the first that of sample "
+            f"{printable(sample)}. Pass missing='mode' to take its commonest "
+            "genotype, or missing='category' to count them as a category."
+        )
+
+    def _forget(self, begin: int, end: int) -> None:
+        """Give back the memory of what has been passed."""
+        begin -= begin % mmap.PAGESIZE
+        end -= end % mmap.PAGESIZE
+        if end > begin and hasattr(self._map, "madvise"):
+            self._map.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+def _map_file(path: Path, n_variants: int, stride: int) -> mmap.mmap:
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(_HEADER)
+        if head[:2] != _MAGIC or len(head) < _HEADER:
+            raise DataError("its first bytes are not those of a PLINK .bed file.")
+        if head[2] == _BY_SAMPLE:
+            raise DataError(
+                "it is stored by sample, as old versions of PLINK did. Write it by "
+                "variant: plink --bfile NAME --make-bed --out NEW."
+            )
+        if head[2] != _BY_VARIANT:
+            raise DataError(f"its third byte is {head[2]}, and neither 0 nor 1.")
+        needed = _HEADER + n_variants * stride
+        if size != needed:
+            raise DataError(
+                f"it is {size:,} bytes long, but {n_variants:,} variants (.bim) of the "
+                f"samples (.fam) take {needed:,}. It is cut short, or its .bim or .fam "
+                "is another's."
+            )
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _read_lines(path: Path, suffix: str, digest: Any) -> Iterator[list[str]]:
+    """The fields of each line of a ``.bim`` or ``.fam``; the digest takes them in."""
+    other = path.with_suffix(suffix)
+    if not other.is_file():
+        raise MissingFileError(
+            f"There is no file {printable(other, limit=400)}. A .bed is read with the "
+            ".bim and .fam of the same name."
+        )
+    with reading(other), open(other, "rb") as file:
+        for number, line in enumerate(file, 1):
+            digest.update(line)
+            fields = line.decode().split()
+            if len(fields) != len(_FIELDS[suffix]):
+                raise DataError(
+                    f"line {number} has {len(fields)} fields, and not 6: "
+                    f"{', '.join(_FIELDS[suffix])}."
+                )
+            yield fields

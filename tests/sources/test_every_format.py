@@ -1,0 +1,306 @@
+"""Every format gives the answer of the data in memory, by every way in."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import zarr
+from scipy import sparse
+
+import checks
+import science_files as write
+from block_sources import as_array
+from featstream import SAOLA
+from featstream.checkpoint import Checkpoint
+from featstream.cli import main
+from featstream.datasets import make_stream
+from featstream.errors import RunError
+from featstream.sources import open_dataset, open_store, slabs, wide_csv
+
+STREAM = make_stream(n_samples=61, n_features=150, seed=3)
+X, Y = np.clip(STREAM.X, 0, 2).astype(np.int8), STREAM.y
+NAMES = [f"g{j}" for j in range(X.shape[1])]
+
+
+def save_labels(folder):
+    np.save(folder / "labels.npy", Y)
+    return {"target": str(folder / "labels.npy")}
+
+
+def as_csv(folder):
+    lines = [",".join([*NAMES, "class"])]
+    lines += [",".join(map(str, [*row, y])) for row, y in zip(X, Y, strict=True)]
+    (folder / "d.csv").write_text("\n".join(lines))
+    return folder / "d.csv", {}
+
+
+def as_parquet(folder):
+    columns = dict(zip(NAMES, X.T, strict=True))
+    path = folder / "d.parquet"
+    pyarrow.parquet.write_table(
+        pa.table({"label": Y, **columns}), path, row_group_size=20
+    )
+    return path, {}
+
+
+def as_feature_rows(folder, *, has_lists):
+    path = write.write_feature_rows(folder / "d.parquet", X, NAMES, has_lists=has_lists)
+    return path, {"orient": "features", **save_labels(folder)}
+
+
+def as_zarr(folder, *, version, chunks=(61, 20)):
+    path = write.write_zarr(folder / "d.zarr", X, chunks, version)
+    return path, save_labels(folder)
+
+
+def as_zarr_group(folder):
+    group = zarr.open_group(folder / "d.zarr", mode="w")
+    write.create(group, "counts", X, chunks=(30, 40))
+    write.create(group, "y", Y)
+    write.write_column(group, "names", np.array(NAMES, object))
+    return folder / "d.zarr", {"layer": "counts"}
+
+
+def as_h5ad(folder, *, kind, **options):
+    obs = {"kind": (Y, ["B", "T"])}
+    layers = [("half", X // 2)]
+    path = folder / "d.h5ad"
+    write.write_h5ad(path, X, obs, NAMES, kind, layers, **options)
+    return path, {"target": "kind"}
+
+
+def as_anndata_zarr(folder):
+    root = zarr.open_group(folder / "d.zarr", mode="w")
+    write.write_anndata(root, X, {"kind": (Y, ["B", "T"])}, NAMES, "csr")
+    return folder / "d.zarr", {"target": "kind"}
+
+
+def as_plink(folder):
+    return write.write_plink(folder / "d.bed", X, Y + 1, NAMES), {}
+
+
+FORMATS = {
+    "csv": as_csv,
+    "parquet": as_parquet,
+    "parquet of features, wide": partial(as_feature_rows, has_lists=False),
+    "parquet of features, lists": partial(as_feature_rows, has_lists=True),
+    "zarr 2": partial(as_zarr, version=2),
+    "zarr 3": partial(as_zarr, version=3),
+    "zarr by rows": partial(as_zarr, version=3, chunks=(5, 150)),
+    "zarr group": as_zarr_group,
+    "h5ad, csr": partial(as_h5ad, kind="csr"),
+    "h5ad, csc": partial(as_h5ad, kind="csc"),
+    "h5ad, dense": partial(as_h5ad, kind="dense"),
+    "h5ad, dense, packed": partial(
+        as_h5ad, kind="dense", chunks=(16, 40), compression="gzip"
+    ),
+    "anndata in zarr": as_anndata_zarr,
+    "plink": as_plink,
+}
+NAMED = {name for name in FORMATS if name not in ("zarr 2", "zarr 3", "zarr by rows")}
+
+every_format = pytest.mark.parametrize("kind", FORMATS)
+
+
+@pytest.fixture(params=[False, True], ids=["held", "spilled"])
+def is_spilled(request, monkeypatch):
+    """Every limit of what is held in memory may be tiny."""
+    if request.param:
+        monkeypatch.setattr(wide_csv, "HELD_BYTES", 0)
+        monkeypatch.setattr(wide_csv, "STRIP_BYTES", 1000)
+        monkeypatch.setattr(slabs, "SLAB_BYTES", 7 * 61)
+        monkeypatch.setattr("featstream.sources.compressed.HELD_ENTRIES", 0)
+        monkeypatch.setattr("featstream.sources.compressed.MAX_ENTRIES", 100)
+    return request.param
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* is stored by rows")
+
+
+@every_format
+def test_all_columns_are_there_from_any_start(tmp_path, kind, is_spilled):
+    path, options = FORMATS[kind](tmp_path)
+    dataset = open_dataset(path, **options)
+    assert (dataset.source.n_samples, dataset.source.n_features) == X.shape
+    if kind in NAMED:
+        assert list(dataset.names) == NAMES
+    else:
+        assert dataset.names is None
+    assert len(set(zip(dataset.y.tolist(), Y.tolist(), strict=True))) == 2
+    for start in (0, 1, 7, 20, 39, 149):
+        found = as_array(dataset.source, start)
+        np.testing.assert_array_equal(found, X[:, start:])
+        assert found.dtype.itemsize <= 8
+    assert not list(dataset.source.blocks(150))
+
+
+@every_format
+@pytest.mark.parametrize("measure", ["su", "mi", "fisher-z"])
+def test_the_selection_is_that_of_memory(tmp_path, kind, measure, is_spilled):
+    path, options = FORMATS[kind](tmp_path)
+    dataset = open_dataset(path, **options)
+    names = NAMES if kind in NAMED else None
+    checks.check_data_set_agrees(SAOLA(measure=measure), dataset, X, Y, names)
+
+
+@every_format
+def test_a_run_resumes_from_the_file(tmp_path, kind, is_spilled):
+    path, options = FORMATS[kind](tmp_path)
+    open_again = partial(open_dataset, path, **options)
+    checks.check_data_set_resumes(SAOLA(measure="su"), open_again, cut=70, width=23)
+
+
+@every_format
+def test_another_file_is_refused(tmp_path, monkeypatch, kind):
+    path, options = FORMATS[kind](tmp_path)
+    dataset = open_dataset(path, **options)
+    stream = SAOLA(measure="su").start(dataset.y)
+    stream.consume(dataset.source, checkpoint=tmp_path / "run")
+    (tmp_path / "other").mkdir()
+    monkeypatch.setitem(globals(), "X", np.ascontiguousarray(X[:, ::-1]))
+    path, options = FORMATS[kind](tmp_path / "other")
+    again = SAOLA(measure="su").start(dataset.y)
+    with pytest.raises(RunError, match="This is another data set"):
+        again.consume(open_dataset(path, **options).source, checkpoint=tmp_path / "run")
+
+
+def flags(options):
+    return [word for name, v in options.items() for word in (f"--{name}", v)]
+
+
+@every_format
+def test_the_command_line_knows_it(tmp_path, kind, capsys, is_spilled):
+    path, options = FORMATS[kind](tmp_path)
+    data = [str(path), *flags(options)]
+    expected = SAOLA(measure="su").fit(X, Y).selected_.tolist()
+
+    assert main(["info", *data, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["n_samples"], told["n_features"]) == X.shape
+    assert sorted(told["target"].values()) == sorted(np.bincount(Y))
+
+    assert main(["select", *data, "--measure", "su", "--json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)["selected"]
+    assert [feature["index"] for feature in found] == expected
+
+    store = str(tmp_path / "out.cols")
+    assert main(["convert", *data, store, "-q"]) == 0
+    capsys.readouterr()
+    np.testing.assert_array_equal(as_array(open_store(store)), X)
+    if kind in NAMED:
+        assert list(open_store(store).names) == NAMES
+    assert main(["select", store, "--measure", "su", "--json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)["selected"]
+    assert [feature["index"] for feature in found] == expected
+
+
+@every_format
+def test_resume_opens_the_file_again(tmp_path, kind, capsys, monkeypatch):
+    """From another folder, with the options that it was opened with."""
+    path, options = FORMATS[kind](tmp_path)
+    monkeypatch.chdir(tmp_path)
+    dataset = open_dataset(path, **options)
+    run = str(tmp_path / "run")
+    assert main(["select", path.name, *flags(options), "-o", run, "-q"]) == 0
+    told = json.loads((tmp_path / "run" / "run.json").read_text())["sources"][0]["data"]
+
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    stream = SAOLA(measure="su").start(dataset.y)
+    with pytest.raises(KeyboardInterrupt):
+        stream.consume(
+            checks.Recut(dataset.source, 40),
+            checkpoint=Checkpoint(tmp_path / "cut", every=0, data=told),
+            progress=stop,
+        )
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    capsys.readouterr()
+    assert main(["resume", str(tmp_path / "cut"), "--json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)["selected"]
+    expected = SAOLA(measure="su").fit(X, Y).selected_.tolist()
+    assert [feature["index"] for feature in found] == expected
+
+
+def test_a_layer_is_chosen(tmp_path):
+    for kind in ("csr", "csc", "dense"):
+        (tmp_path / kind).mkdir()
+        path, _ = as_h5ad(tmp_path / kind, kind=kind)
+        source = open_dataset(path, "kind", layer="half").source
+        np.testing.assert_array_equal(as_array(source), X // 2)
+
+
+def test_groups_may_skip_about(tmp_path):
+    """Sources of which any column is at hand give them in any order."""
+    order = np.random.default_rng(0).permutation(X.shape[1])
+    for kind in ("csv", "parquet", "plink"):
+        path, options = FORMATS[kind](tmp_path)
+        source = open_dataset(path, **options).source
+        found = np.concatenate([b.columns for b in source.blocks_at(order)], axis=1)
+        np.testing.assert_array_equal(found, X[:, order])
+
+
+def test_a_folder_of_every_format_is_one_stream(tmp_path):
+    """Variants of some chromosomes, a table and a matrix, of the same samples."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    names = [f"chr1_{j}" for j in range(50)]
+    write.write_plink(folder / "a.bed", X[:, :50], Y, names)
+    write.write_zarr(folder / "b.zarr", X[:, 50:90], (61, 9))
+    write.write_h5ad(folder / "c.h5ad", X[:, 90:], {"class": Y}, NAMES[90:])
+    dataset = open_dataset(folder)
+    assert dataset.y.tolist() == Y.tolist()
+    np.testing.assert_array_equal(as_array(dataset.source), X)
+
+
+def test_a_folder_takes_its_target_from_a_file(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for chromosome in (1, 2):
+        part = X[:, 75 * (chromosome - 1) : 75 * chromosome]
+        names = [f"chr{chromosome}_{j}" for j in range(75)]
+        write.write_plink(folder / f"chr{chromosome}.bed", part, ["-9"] * 61, names)
+    lines = [f"fam s{i} {y}" for i, y in enumerate(Y)]
+    (tmp_path / "pheno.txt").write_text("\n".join(lines[::-1]))
+    dataset = open_dataset(folder, str(tmp_path / "pheno.txt"))
+    assert dataset.y.tolist() == Y.tolist()
+    np.testing.assert_array_equal(as_array(dataset.source), X)
+
+
+def test_update_takes_any_format(tmp_path, capsys):
+    """A run on a table goes on with cells by genes, if the target is the same."""
+    run = str(tmp_path / "run")
+    np.savez(tmp_path / "a.npz", X=X[:, :90], y=Y)
+    path = tmp_path / "b.h5ad"
+    write.write_h5ad(path, X[:, 90:], {"status": Y}, NAMES[90:], "csc")
+    first = ["select", str(tmp_path / "a.npz"), "--measure", "su", "-o", run, "-q"]
+    assert main(first) == 0
+    assert main(["update", run, str(path), "--target", "status", "--json", "-q"]) == 0
+    out = capsys.readouterr().out
+    found = json.loads(out[out.index("{") :])["selected"]
+    expected = SAOLA(measure="su").fit(X, Y).selected_.tolist()
+    assert [feature["index"] for feature in found] == expected
+
+
+def test_rows_become_columns_within_a_budget(tmp_path):
+    """The entries of CSR go through scratch files, one a range of columns."""
+    rng = np.random.default_rng(0)
+    matrix = sparse.random_array((500, 40_000), density=0.01, rng=rng, format="csr")
+    y = rng.integers(0, 2, 500)
+    names = [f"g{j}" for j in range(40_000)]
+    path = write.write_h5ad(tmp_path / "d.h5ad", matrix, {"y": y}, names, "csr")
+    folder = tmp_path / "d.cols"
+    assert main(["convert", str(path), str(folder), "--memory", "64MB"]) == 0
+    store = open_store(folder)
+    np.testing.assert_array_equal(as_array(store), matrix.toarray())
+    assert store.names[39_999] == "g39999"
+    assert store.y.tolist() == y.tolist()
+    with h5py.File(path) as file:
+        assert file["X"].attrs["encoding-type"] == "csr_matrix"

@@ -1,0 +1,212 @@
+"""Tables with one row a feature."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from block_sources import as_array
+from featstream.errors import DataError, DataTypeError, ParameterError
+from featstream.sources import FeatureTableSource, open_dataset, open_feature_table
+from gather import gather
+from science_files import write_feature_rows
+
+X = np.random.default_rng(0).normal(size=(9, 50)).astype(np.float32)
+NAMES = [f"gene{j}" for j in range(50)]
+
+
+def write(path, columns):
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize("has_lists", [False, True])
+@pytest.mark.parametrize("group", [1, 7, 50])
+@pytest.mark.parametrize("block_bytes", [1, 8 * 9 * 4, 1 << 20])
+def test_rows_are_columns(tmp_path, has_lists, group, block_bytes):
+    path = tmp_path / "d.parquet"
+    write_feature_rows(path, X, NAMES, has_lists=has_lists, group=group)
+    source = FeatureTableSource(path, block_bytes=block_bytes)
+    for start in (0, 6, 7, 30, 49):
+        found, names, _ = gather(source, start)
+        np.testing.assert_array_equal(found, X[:, start:])
+        assert found.dtype == np.float32
+        assert names == NAMES[start:]
+    assert not list(source.blocks(50))
+
+
+@pytest.mark.parametrize("make", [pa.list_, pa.large_list, lambda t: pa.list_(t, 3)])
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        (pa.int8(), [[1, 2, 3], [4, 5, 6]]),
+        (pa.bool_(), [[True, False, True], [False, False, True]]),
+        (pa.float64(), [[1.5, None, 2], [3, 4, 5]]),
+        (pa.int32(), [[1, None, 2], [3, 4, 5]]),
+        (pa.int64(), [[1, None, 2], [3, 4, 5]]),
+        (pa.bool_(), [[True, None, False], [True, True, False]]),
+        (pa.decimal128(5, 2), [[Decimal("1.5"), Decimal(2), None], [None] * 3]),
+    ],
+)
+def test_numbers_of_every_kind(tmp_path, make, kind, rows):
+    lists = pa.array(rows, make(kind))
+    path = write(tmp_path / "d.parquet", {"name": ["a", "b"], "v": lists})
+    found, _, nominal = gather(open_feature_table(path).source)
+    expected = [[np.nan if v is None else float(v) for v in row] for row in rows]
+    np.testing.assert_array_equal(found.T.astype(float), expected)
+    assert not nominal.any()
+
+
+@pytest.mark.parametrize("has_lists", [False, True])
+def test_text_becomes_codes_of_each_feature(tmp_path, has_lists):
+    rows = [["x", "y", None], ["b", "b", "a"]]
+    columns = {"name": ["f", "g"]}
+    if has_lists:
+        columns["v"] = rows
+    else:
+        columns |= {f"s{i}": [row[i] for row in rows] for i in range(3)}
+    path = write(tmp_path / "d.parquet", columns)
+    found, _, nominal = gather(open_feature_table(path).source)
+    assert found.T.tolist() == [[0, 1, -1], [1, 1, 0]]
+    assert nominal.all()
+
+
+def test_large_integers_stay_apart(tmp_path):
+    """Beside a float they would become equal."""
+    columns = {"name": ["a", "b"], "s1": [2**60, 1], "s2": [2**60 + 1, 2]}
+    path = write(tmp_path / "d.parquet", {**columns, "s3": [0.5, 0.5]})
+    found, _, nominal = gather(open_feature_table(path).source)
+    assert found[:, 0].tolist() == [1, 2, 0]
+    assert nominal.tolist() == [True, False]
+    path = write(tmp_path / "d.parquet", columns)
+    assert gather(open_feature_table(path).source)[0][0, 0] == 2**60
+
+
+def test_the_names_may_be_in_any_column(tmp_path):
+    columns = {"s1": [1, 2], "s2": [3, 4], "gene": ["a", "b"], "s3": [5, 6]}
+    source = open_feature_table(write(tmp_path / "d.parquet", columns)).source
+    assert source.samples == ["s1", "s2", "s3"]
+    assert as_array(source).tolist() == [[1, 2], [3, 4], [5, 6]]
+    lists = {"v": [[1, 2], [3, 4]], "length": [7, 9], "gene": ["a", "b"]}
+    source = open_feature_table(write(tmp_path / "d.parquet", lists)).source
+    assert as_array(source).tolist() == [[1, 3], [2, 4]]
+    assert list(source.names) == ["a", "b"]
+
+
+def test_a_frame_of_pandas_with_genes_for_index(tmp_path):
+    frame = pd.DataFrame({"s1": [1.0, 2.0], "s2": [3.0, 4.0]}, index=["TP53", "MYC"])
+    frame.to_parquet(tmp_path / "d.parquet")
+    dataset = open_dataset(tmp_path / "d.parquet", orient="features")
+    assert list(dataset.names) == ["TP53", "MYC"]
+    assert as_array(dataset.source).tolist() == [[1, 2], [3, 4]]
+
+
+def test_the_target_is_matched_by_the_names_of_the_samples(tmp_path):
+    path = write(tmp_path / "d.parquet", {"g": ["a"], "s1": [1], "s2": [2], "s3": [3]})
+    target = tmp_path / "samples.csv"
+    target.write_text("id,age,status\ns3,30,ill\ns9,90,odd\ns1,10,well\ns2,20,ill\n")
+    for column, expected in (("age", [10, 20, 30]), ("status", ["well", "ill", "ill"])):
+        dataset = open_feature_table(path, f"{target}:{column}")
+        assert dataset.y.tolist() == expected
+
+
+BAD_FILES = {
+    "no text": (
+        {"a": [1], "b": [2]},
+        DataError,
+        "none of its columns is text, to name the features. Give them names, or open "
+        "it with one row a sample: orient='samples'.",
+    ),
+    "names alone": (
+        {"gene": ["a"]},
+        DataError,
+        "the values should be in one column of lists, or in one column a sample. "
+        "Besides the names in 'gene' it has 0 columns of lists.",
+    ),
+    "two lists": (
+        {"gene": ["a"], "v": [[1]], "w": [[2]]},
+        DataError,
+        "the values should be in one column of lists, or in one column a sample. "
+        "Besides the names in 'gene' it has 2 columns of lists.",
+    ),
+    "a second text": (
+        {"gene": ["a"], "about": ["kinase"], "s1": [1]},
+        DataTypeError,
+        "the column 'about' is text, and others are numbers. All but the first text "
+        "column are values, one column a sample: leave it out of the file.",
+    ),
+    "dates": (
+        {"gene": ["a"], "s1": np.array(["2024-01-01"], "M8[ms]")},
+        DataTypeError,
+        "the values in 's1' have dtype timestamp[ms], which is neither numbers nor "
+        "text.",
+    ),
+    "records": (
+        {"gene": ["a"], "v": [{"x": 1, "y": 2}]},
+        DataTypeError,
+        "the values in 'v' have dtype struct<",
+    ),
+    "a name twice": (
+        {"gene": ["a", "b", "a"], "s1": [1, 2, 3]},
+        DataError,
+        "Feature name 'a' already seen at position 0 (now 2). Names must be unique.",
+    ),
+    "no name": (
+        {"gene": ["a", None], "s1": [1, 2]},
+        DataTypeError,
+        "A feature name must be a string. Got None of type NoneType at position 1.",
+    ),
+    "no rows": (
+        {"gene": pa.array([], pa.string()), "v": pa.array([], pa.list_(pa.int8()))},
+        DataError,
+        "it has no rows, so that nothing tells how many samples.",
+    ),
+    "no list": (
+        {"gene": ["a", "b"], "v": [None, [1]]},
+        DataError,
+        "the first row has no list of values.",
+    ),
+    "lists of different lengths": (
+        {"gene": ["a", "b", "c"], "v": [[1, 2], [3, 4], [5]]},
+        DataError,
+        "Feature 'c' has 1 values but the first one has 2. Every feature needs one "
+        "value per sample.",
+    ),
+    "a missing list": (
+        {"gene": ["a", "b"], "v": [[1, 2], None]},
+        DataError,
+        "Feature 'b' has no values but the first one has 2.",
+    ),
+    "empty lists": (
+        {"gene": ["a"], "v": pa.array([[]], pa.list_(pa.int8()))},
+        DataError,
+        "Found array with 0 sample(s)",
+    ),
+}
+
+
+@pytest.mark.parametrize("about", BAD_FILES)
+def test_bad_files_are_told(tmp_path, about):
+    columns, error, reason = BAD_FILES[about]
+    path = write(tmp_path / "d.parquet", columns)
+    with pytest.raises(error) as caught:
+        as_array(open_feature_table(path).source)
+    assert str(caught.value).startswith(f"{path}: {reason}")
+
+
+def test_a_wrong_option_is_told(tmp_path):
+    path = write(tmp_path / "d.parquet", {"a": [1]})
+    with pytest.raises(ParameterError, match="must be 'samples' or 'features', what a"):
+        open_dataset(path, orient="columns")
+    (tmp_path / "d.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ParameterError) as caught:
+        open_dataset(tmp_path / "d.csv", orient="features")
+    assert str(caught.value) == (
+        "`orient` has no meaning for .csv files; it is for .parquet. Got "
+        f"orient='features' for {tmp_path}/d.csv."
+    )

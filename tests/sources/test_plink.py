@@ -1,0 +1,274 @@
+"""Genotypes of PLINK: what the bits mean, and what is done about missing ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bed_reader import open_bed, to_bed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from block_sources import as_array
+from featstream import SAOLA, SymmetricalUncertainty
+from featstream.errors import DataError, DataTypeError, MissingFileError, ParameterError
+from featstream.kernels.genotypes import decode_genotypes, fill_with_mode
+from featstream.sources import PlinkSource, open_dataset, open_plink
+from gather import gather
+from science_files import BITS, write_plink
+
+G = np.array([[0, 1, 2, -1], [1, 1, 0, 0], [2, 0, 0, 2], [0, 2, 1, 2], [1, 2, 2, -1]])
+WHOLE = np.abs(G)
+Y = np.array([1, 2, 1, 2, 2])
+
+
+@given(st.lists(st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=1, max_size=13)))
+def test_genotypes_are_unpacked(rows):
+    """Against the table of the format, for every number of samples modulo four."""
+    for row in rows:
+        n_bytes = -(-len(row) // 4)
+        packed = np.full((1, n_bytes), 0xFF, np.uint8)  # what is beyond is not read
+        for i, copies in enumerate(row):
+            shift = 2 * (i % 4)
+            packed[0, i // 4] &= ~(3 << shift) & 0xFF
+            packed[0, i // 4] |= BITS[copies] << shift
+        found = np.empty((1, len(row)), np.int8)
+        counts = np.empty((1, 4), np.int64)
+        decode_genotypes(packed, len(row), found, counts)
+        assert found[0].tolist() == [3 if copies < 0 else copies for copies in row]
+        assert counts[0].tolist() == [row.count(copies) for copies in (0, 1, 2, -1)]
+
+
+@pytest.mark.parametrize(
+    ("row", "filled"),
+    [
+        ([0, 1, 1, 3], [0, 1, 1, 1]),
+        ([2, 3, 2, 0], [2, 2, 2, 0]),
+        ([1, 2, 3, 3], [1, 2, 1, 1]),  # equally common: the fewer copies
+        ([3, 3, 3, 3], [0, 0, 0, 0]),
+        ([0, 1, 2, 2], [0, 1, 2, 2]),
+    ],
+)
+def test_the_mode_is_the_commonest_genotype(row, filled):
+    genotypes = np.array([row], np.int8)
+    counts = np.array([[row.count(copies) for copies in range(4)]])
+    fill_with_mode(genotypes, counts)
+    assert genotypes[0].tolist() == filled
+
+
+def test_another_reader_agrees(tmp_path):
+    """bed-reader writes, we read; we write, bed-reader reads."""
+    values = np.random.default_rng(0).integers(0, 3, (23, 40)).astype(np.int8)
+    to_bed(tmp_path / "theirs.bed", values, properties={"pheno": np.arange(23) % 2 + 1})
+    dataset = open_plink(tmp_path / "theirs.bed")
+    np.testing.assert_array_equal(gather(dataset.source)[0], values)
+    assert dataset.y.tolist() == [1.0, 2.0] * 11 + [1.0]
+    write_plink(tmp_path / "ours.bed", G, Y)
+    with open_bed(tmp_path / "ours.bed") as bed:
+        found = bed.read(dtype="int8")
+    np.testing.assert_array_equal(np.where(found == -127, -1, found), G)
+    mode = open_plink(tmp_path / "ours.bed", missing="mode").source
+    known = G >= 0
+    np.testing.assert_array_equal(as_array(mode)[known], G[known])
+
+
+def test_a_missing_genotype_is_an_error_that_names_it(tmp_path):
+    source = open_plink(write_plink(tmp_path / "d.bed", G, Y)).source
+    with pytest.raises(DataError) as caught:
+        list(source.blocks())
+    assert str(caught.value) == (
+        f"{tmp_path}/d.bed: variant 'x3' has 2 missing genotypes, the first that of "
+        "sample 'fam s0'. Pass missing='mode' to take its commonest genotype, or "
+        "missing='category' to count them as a category."
+    )
+
+
+def test_missing_genotypes_may_take_the_mode(tmp_path):
+    path = write_plink(tmp_path / "d.bed", G, Y)
+    filled = gather(open_plink(path, missing="mode").source)
+    expected = np.where(G < 0, 2, G)  # of x3: 0, 2, 2
+    np.testing.assert_array_equal(filled[0], expected)
+    assert not filled[2].any()
+
+
+def test_missing_genotypes_may_be_a_category(tmp_path):
+    """Of a variant that is then no number: Fisher's Z refuses it, SU counts four."""
+    path = write_plink(tmp_path / "d.bed", G, Y)
+    dataset = open_dataset(path, missing="category")
+    found, _, nominal = gather(dataset.source)
+    np.testing.assert_array_equal(found, np.where(G < 0, 3, G))
+    assert nominal.tolist() == [False, False, False, True]
+    with pytest.raises(DataTypeError, match="'x3' is text or categorical"):
+        SAOLA(measure="fisher-z").start(dataset.y).consume(dataset.source)
+    measure = SymmetricalUncertainty(missing="category")
+    floats = np.where(G < 0, np.nan, G)
+    expected = SAOLA(measure=measure).fit(floats, Y)
+    stream = SAOLA(measure="su").start(dataset.y).consume(dataset.source)
+    assert stream.selected_.tolist() == expected.selected_.tolist()
+    assert stream.scores_.tolist() == expected.scores_.tolist()
+
+
+def test_variants_without_identifier_are_named_by_place(tmp_path):
+    names = ["rs1", ".", ".", "rs2"]
+    dataset = open_plink(write_plink(tmp_path / "d.bed", WHOLE, Y, names))
+    assert dataset.names == ["rs1", "1:101:A:G", "1:102:A:G", "rs2"]
+
+
+def test_the_phenotype_is_that_of_the_family_file(tmp_path):
+    cases = [
+        (["1", "2", "1", "2", "2"], [1, 2, 1, 2, 2]),
+        (["0", "1", "0", "1", "1"], [0, 1, 0, 1, 1]),  # 0 is missing beside 2 alone
+        (["1.5", "2", "0", "7", "8"], [1.5, 2, 0, 7, 8]),
+        ([*"abaaa"], [*"abaaa"]),
+        (["-9"] * 5, None),
+        (["0"] * 5, None),
+        (["NA", "-9", "-9", "NA", "NA"], None),
+    ]
+    for phenotypes, expected in cases:
+        y = open_plink(write_plink(tmp_path / "d.bed", WHOLE, phenotypes)).y
+        assert expected is y is None or y.tolist() == expected
+
+
+def test_a_missing_phenotype_names_the_sample(tmp_path):
+    for values in (["1", "2", "0", "1", "2"], ["1", "2", "-9", "1", "2"]):
+        path = write_plink(tmp_path / "d.bed", WHOLE, values)
+        with pytest.raises(DataError, match="1 of 5 samples have no phenotype"):
+            open_plink(path)
+        with pytest.raises(DataError, match=r"'fam s2'\. Leave them out with plink"):
+            open_plink(path)
+
+
+def test_phenotypes_come_from_a_file_in_any_order(tmp_path):
+    path = write_plink(tmp_path / "d.bed", WHOLE, ["-9"] * 5)
+    plain = "\n".join(f"fam s{i} {y}" for i, y in list(enumerate(Y))[::-1])
+    (tmp_path / "plain.txt").write_text("other s9 2\n" + plain)
+    assert open_plink(path, str(tmp_path / "plain.txt")).y.tolist() == Y.tolist()
+    lines = [f"fam\ts{i}\t{10 * y}\tgroup{y}" for i, y in enumerate(Y)]
+    table = tmp_path / "table.tsv"
+    table.write_text("\n".join(["#FID\tIID\theight\tstatus", *lines]))
+    assert open_plink(path, f"{table}:height").y.tolist() == (10 * Y).tolist()
+    assert open_plink(path, f"{table}:status").y.tolist()[:2] == ["group1", "group2"]
+    table.write_text("\n".join(lines))
+    assert open_plink(path, f"{table}:3").y.tolist() == (10 * Y).tolist()
+
+
+BAD_PHENOTYPES = {
+    "fam s0 1\nfam s1 2\n": "3 of 5 samples are not in it: 'fam s2', 'fam s3'",
+    "fam s0 1\nfam s0 2\n": "line 2 names 'fam s0' again",
+    "fam s0 1 2\n": "which is the phenotype: the columns 3 to 4? Write FILE:COLUMN",
+    "FID IID a b\nfam s0 1 2\n": "which is the phenotype: 'a', 'b'? Write FILE:COLUMN",
+    "fam s0 1\nfam s1\n": "line 2 has 2 fields, and the first 3",
+    "s0\n": "it has 1 columns. It needs family, person and phenotype",
+    "": "it has 0 columns. It needs family, person and phenotype",
+}
+
+
+@pytest.mark.parametrize("text", BAD_PHENOTYPES)
+def test_bad_phenotypes_are_told(tmp_path, text):
+    path = write_plink(tmp_path / "d.bed", WHOLE, ["-9"] * 5)
+    (tmp_path / "p.txt").write_text(text)
+    with pytest.raises(DataError) as caught:
+        open_plink(path, str(tmp_path / "p.txt"))
+    assert str(caught.value).startswith(f"{tmp_path}/p.txt: {BAD_PHENOTYPES[text]}")
+
+
+def test_an_unknown_column_of_phenotypes_is_told(tmp_path):
+    path = write_plink(tmp_path / "d.bed", WHOLE, ["-9"] * 5)
+    (tmp_path / "p.txt").write_text("FID IID bmi\nfam s0 1\n")
+    with pytest.raises(DataError, match=r"no column 'age'. Its columns are: 'bmi'\."):
+        open_plink(path, f"{tmp_path}/p.txt:age")
+
+
+def damage(name, change):
+    def write(folder):
+        path = folder / name
+        path.write_bytes(change(path.read_bytes()))
+
+    return write
+
+
+BAD_FILES = {
+    "no magic": (
+        damage("d.bed", lambda c: b"PK" + c[2:]),
+        "d.bed: its first bytes are not those of a PLINK .bed file.",
+    ),
+    "empty": (
+        damage("d.bed", lambda c: b""),
+        "d.bed: its first bytes are not those of a PLINK .bed file.",
+    ),
+    "by sample": (
+        damage("d.bed", lambda c: c[:2] + b"\0" + c[3:]),
+        "d.bed: it is stored by sample, as old versions of PLINK did. Write it by "
+        "variant: plink --bfile NAME --make-bed --out NEW.",
+    ),
+    "by nothing": (
+        damage("d.bed", lambda c: c[:2] + b"\7" + c[3:]),
+        "d.bed: its third byte is 7, and neither 0 nor 1.",
+    ),
+    "cut short": (
+        damage("d.bed", lambda c: c[:-1]),
+        "d.bed: it is 10 bytes long, but 4 variants (.bim) of the samples (.fam) take "
+        "11. It is cut short, or its .bim or .fam is another's.",
+    ),
+    "too long": (
+        damage("d.bed", lambda c: c + b"\0"),
+        "d.bed: it is 12 bytes long, but 4 variants",
+    ),
+    "no variants": (
+        damage("d.bim", lambda c: b""),
+        "d.bed: it is 11 bytes long, but 0 variants",
+    ),
+    "no samples": (damage("d.fam", lambda c: b""), "d.bed: Found array with 0 sample"),
+    "a short line": (
+        damage("d.bim", lambda c: c + b"1 rs9 0 17\n"),
+        "d.bim: line 5 has 4 fields, and not 6: chromosome, identifier, distance, "
+        "position, allele 1, allele 2.",
+    ),
+    "a long line": (
+        damage("d.fam", lambda c: c + b"f s9 0 0 1 1 1\n"),
+        "d.fam: line 6 has 7 fields, and not 6: family, person, father, mother, sex, "
+        "phenotype.",
+    ),
+    "a name twice": (
+        damage("d.bim", lambda c: c.replace(b"x3", b"x1")),
+        "d.bed: Feature name 'x1' already seen at position 1 (now 3).",
+    ),
+    "no text": (
+        damage("d.bim", lambda c: b"\xff\xfe" + c),
+        "d.bim cannot be read as .bim: 'utf-8' codec can't decode byte 0xff",
+    ),
+}
+
+
+@pytest.mark.parametrize("about", BAD_FILES)
+def test_bad_files_are_told(tmp_path, about):
+    write_plink(tmp_path / "d.bed", WHOLE, Y)
+    write, reason = BAD_FILES[about]
+    write(tmp_path)
+    with pytest.raises(DataError) as caught:
+        open_plink(tmp_path / "d.bed")
+    assert str(caught.value).startswith(f"{tmp_path}/{reason}")
+
+
+@pytest.mark.parametrize("suffix", [".bim", ".fam"])
+def test_a_missing_companion_is_told(tmp_path, suffix):
+    path = write_plink(tmp_path / "d.bed", WHOLE, Y)
+    path.with_suffix(suffix).unlink()
+    with pytest.raises(MissingFileError) as caught:
+        open_plink(path)
+    assert str(caught.value) == (
+        f"There is no file '{tmp_path}/d{suffix}'. A .bed is read with the .bim and "
+        ".fam of the same name."
+    )
+
+
+def test_a_wrong_option_is_told(tmp_path):
+    path = write_plink(tmp_path / "d.bed", WHOLE, Y)
+    with pytest.raises(ParameterError, match="must be 'error', 'mode' or 'category'"):
+        open_plink(path, missing="mean")
+
+
+def test_blocks_may_be_small(tmp_path):
+    write_plink(tmp_path / "d.bed", WHOLE, Y)
+    source = PlinkSource(tmp_path / "d.bed", "abcde", "wxyz", block_bytes=10)
+    assert [block.n_columns for block in source.blocks()] == [2, 2]
+    np.testing.assert_array_equal(as_array(source, 1), WHOLE[:, 1:])

@@ -1,0 +1,171 @@
+"""Wide text by strips gives the columns that pyarrow gives of the whole."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from featstream.errors import DataError
+from featstream.kernels import strips
+from featstream.sources import wide_csv
+from featstream.sources.tables import TableSource, open_table
+from featstream.sources.wide_csv import CsvTable
+from gather import gather
+
+PLAIN = ["1", "-2", "3.5", "", "NA", "x", "true", " 7", "1e400", "é", "2024-01-01"]
+QUOTED = ['"a,b"', '"say ""no"""', '"two\nlines"', '5"', '"open"shut']
+CELLS = st.sampled_from([*PLAIN, *QUOTED])
+
+
+def by_strips(path, strip_bytes=1):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wide_csv, "HELD_BYTES", 0)
+        patch.setattr(wide_csv, "STRIP_BYTES", strip_bytes)
+        return CsvTable(path)
+
+
+@settings(max_examples=150)
+@given(
+    rows=st.integers(1, 4).flatmap(
+        lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), max_size=5)
+    ),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+    is_ended=st.booleans(),
+    strip_bytes=st.integers(1, 60),
+)
+def test_strips_are_read_as_the_whole_is(
+    tmp_path_factory, rows, end, is_ended, strip_bytes
+):
+    """Quotes, line ends of all three kinds, missing values, any width of a strip."""
+    n_fields = len(rows[0]) if rows else 2
+    header = [f'"n{j}"' if j % 2 else f"n{j}" for j in range(n_fields)]
+    if n_fields == 1:  # an empty line is none, in a table of one column
+        rows = [row for row in rows if row != [""]]
+    text = end.join([",".join(row) for row in [header, *rows]])
+    text += end if is_ended or not rows else ""
+    path = tmp_path_factory.mktemp("csv") / "d.csv"
+    path.write_bytes(text.encode())
+    whole = pyarrow.csv.read_csv(
+        pa.py_buffer(text.encode()),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+    )
+    table = by_strips(path, strip_bytes)
+    assert table.names == whole.column_names
+    assert table.n_rows == whole.num_rows
+    found = table.read(range(n_fields))
+    assert found.schema.types == whole.schema.types
+    assert found.to_pydict() == whole.to_pydict()
+    backwards = table.read(range(n_fields)[::-1])
+    assert backwards.column_names == whole.column_names[::-1]
+
+
+def test_text_may_be_cut_anywhere():
+    """The kernel carries all that it needs from one piece to the next."""
+    text = b'a,"b\n,""",c\r\n1,2,\r\n\n\r\n"x,",y"z",3\r4,5,6'
+    expected = None
+    for cut in range(len(text) + 1):
+        carried = np.zeros(4, np.int64)
+        found = [b"", b""]
+        for part in (text[:cut], text[cut:], b"\n"):
+            piece = np.frombuffer(part, np.uint8)
+            room = np.empty((40, 4), np.int64)
+            n = strips.find_segments(piece, 3, 2, carried, room)
+            for begin, end, strip, is_end in room[:n].tolist():
+                found[strip] += part[begin : end - is_end] + b"\n" * is_end
+        expected = expected or found
+        assert found == expected
+    assert expected == [
+        b'a,"b\n,"""\n1,2\n"x,",y"z"\n4,5\n',
+        b"c\n\n3\n6\n",
+    ]
+    assert carried[strips.ROWS] == 4
+
+
+def write_wide(path, n_rows=30, n_columns=50):
+    X = np.random.default_rng(0).integers(-9, 9, (n_rows, n_columns))
+    names = [f"g{j}" for j in range(n_columns)]
+    lines = [",".join(names), *(",".join(map(str, row)) for row in X)]
+    path.write_text("\n".join(lines))
+    return X, names
+
+
+@pytest.mark.parametrize("start", [0, 1, 24, 49, 50])
+def test_blocks_begin_anywhere(tmp_path, start):
+    X, names = write_wide(tmp_path / "d.csv")
+    table = by_strips(tmp_path / "d.csv", strip_bytes=400)
+    assert 1 < table._width < 50
+    source = TableSource(table, block_bytes=7 * 8 * 30)
+    assert source.names == names
+    np.testing.assert_array_equal(gather(source, start)[0], X[:, start:])
+
+
+def test_each_strip_is_parsed_once(tmp_path, monkeypatch):
+    write_wide(tmp_path / "d.csv")
+    table = by_strips(tmp_path / "d.csv", strip_bytes=400)
+    parsed = []
+    real = wide_csv._parse
+    monkeypatch.setattr(
+        wide_csv, "_parse", lambda *a, **k: parsed.append(1) or real(*a, **k)
+    )
+    for _ in TableSource(table, block_bytes=3 * 8 * 30).blocks():
+        pass
+    assert len(parsed) == table._spill.n_parts > 3
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)],
+)
+def test_compressed_text(tmp_path, monkeypatch, suffix, pack):
+    X, _ = write_wide(tmp_path / "d.csv")
+    path = tmp_path / f"d.csv.{suffix}"
+    path.write_bytes(pack((tmp_path / "d.csv").read_bytes()))
+    for held in (0, 1 << 20):
+        monkeypatch.setattr(wide_csv, "HELD_BYTES", held)
+        monkeypatch.setattr(wide_csv, "STRIP_BYTES", 200)
+        np.testing.assert_array_equal(gather(open_table(path).source)[0], X[:, :-1])
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_name(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_bytes(b"\xef\xbb\xbfa,b\n1,2\n")
+    assert by_strips(path).names == CsvTable(path).names == ["a", "b"]
+
+
+def test_the_fingerprint_is_of_the_text(tmp_path):
+    write_wide(tmp_path / "a.csv")
+    whole, cut = CsvTable(tmp_path / "a.csv"), by_strips(tmp_path / "a.csv")
+    assert whole.fingerprint == cut.fingerprint
+    text = (tmp_path / "a.csv").read_text()
+    (tmp_path / "b.csv").write_text(text[:-1] + "7")
+    assert CsvTable(tmp_path / "b.csv").fingerprint != whole.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a,b,c\n1,2,3\n4,5\n", "row 2 has 2 values but the header 3."),
+        ("a,b,c\n1,2,3,4\n", "row 1 has more than 3 values but the header 3."),
+        ("a,b\n1\n", "row 1 has 1 value but the header 2."),
+        ('a,b\n1,"2\n3,4\n', "row 1 has a quote that is never closed."),
+        ("a,b,a\n1,2,3\n", "Feature name 'a' already seen at position 0 (now 2)."),
+        ("a" * 300, "its first 300 bytes hold no end of a line."),
+        ("a," + "b" * 200_000 + "\n1,2\n", "its header cannot be read: field larger"),
+    ],
+)
+def test_bad_text_is_told(tmp_path, monkeypatch, text, reason):
+    monkeypatch.setattr(wide_csv, "HELD_BYTES", 0)
+    monkeypatch.setattr(wide_csv, "STRIP_BYTES", 1)
+    path = tmp_path / "d.csv"
+    path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        open_table(path, optional=())
+    assert str(caught.value).startswith(f"{path}: {reason}")

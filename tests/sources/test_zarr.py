@@ -1,0 +1,250 @@
+"""Arrays of zarr, however chunked, and damaged; nothing is unpickled."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import zarr
+
+from block_sources import as_array
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamError,
+    MissingExtraError,
+)
+from featstream.sources import (
+    SlabSource,
+    open_dataset,
+    open_zarr,
+    slabs,
+    zarr_arrays,
+)
+from science_files import create, write_column, write_zarr
+
+X = np.random.default_rng(0).normal(size=(24, 90)).astype(np.float32)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(
+    "chunks", [(24, 1), (24, 7), (5, 30), (24, 90), (1, 90), (24, 50), (100, 200)]
+)
+@pytest.mark.parametrize("slab_columns", [1, 4, 8, 30, 1000])
+def test_any_chunks_give_the_columns(
+    tmp_path, monkeypatch, version, chunks, slab_columns
+):
+    monkeypatch.setattr(slabs, "SLAB_BYTES", slab_columns * 24 * 4)
+    source = open_zarr(write_zarr(tmp_path / "d.zarr", X, chunks, version)).source
+    for start in (0, 1, 29, 89, 90):
+        if start < 90:
+            np.testing.assert_array_equal(as_array(source, start), X[:, start:])
+        else:
+            assert not list(source.blocks(start))
+
+
+class Counted:
+    """An array that counts how often its chunks are unpacked."""
+
+    def __init__(self, X, chunks):
+        self.X, self.chunks, self.shape, self.dtype = X, chunks, X.shape, X.dtype
+        self.n_unpacked = 0
+
+    def __getitem__(self, where):
+        where = where if isinstance(where, tuple) else (where, slice(None))
+        sides = []
+        for part, size, chunk in zip(where, self.shape, self.chunks, strict=True):
+            begin, stop, _ = part.indices(size)
+            sides.append(-(-stop // chunk) - begin // chunk)
+        self.n_unpacked += sides[0] * sides[1]
+        return self.X[where]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "slab_columns", "times"),
+    [
+        ((24, 10), 35, 1),  # three chunks a slab
+        ((24, 45), 30, 2),  # a chunk in two slabs
+        ((6, 90), 90, 1),
+        ((6, 90), 30, 1),  # by rows: through a temporary file
+        ((1, 90), 1, 1),
+    ],
+)
+def test_chunks_are_unpacked_seldom(tmp_path, monkeypatch, chunks, slab_columns, times):
+    monkeypatch.setattr(slabs, "SLAB_BYTES", slab_columns * 24 * 4)
+    counted = Counted(X, chunks)
+    source = SlabSource(counted, tmp_path)
+    np.testing.assert_array_equal(as_array(source), X)
+    n_chunks = -(-24 // chunks[0]) * -(-90 // chunks[1])
+    assert counted.n_unpacked <= times * n_chunks
+
+
+def test_sharded_arrays(tmp_path):
+    array = zarr.create_array(
+        tmp_path / "d.zarr",
+        shape=X.shape,
+        dtype=X.dtype,
+        chunks=(8, 10),
+        shards=(24, 30),
+    )
+    array[:] = X
+    np.testing.assert_array_equal(as_array(open_zarr(tmp_path / "d.zarr").source), X)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", ">i4", "f2", "float64"])
+def test_any_numbers(tmp_path, dtype):
+    values = (X > 0).astype(dtype)
+    path = write_zarr(tmp_path / "d.zarr", values, (24, 20), 2)
+    np.testing.assert_array_equal(as_array(open_zarr(path).source), values)
+
+
+def test_a_group_has_features_target_and_names(tmp_path):
+    group = zarr.open_group(tmp_path / "d.zarr", mode="w")
+    create(group, "X", X)
+    create(group, "other", 2 * X)
+    create(group, "label", np.arange(24) % 2)
+    write_column(group, "status", np.array(["ill", "well"] * 12, object))
+    write_column(group, "feature_names", np.array([f"f{j}" for j in range(90)], object))
+    dataset = open_dataset(tmp_path / "d.zarr")
+    assert dataset.y.tolist() == [0, 1] * 12
+    assert dataset.names[:2] == ["f0", "f1"]
+    dataset = open_dataset(tmp_path / "d.zarr", "status", layer="other")
+    assert dataset.y.tolist() == ["ill", "well"] * 12
+    np.testing.assert_array_equal(as_array(dataset.source), 2 * X)
+
+
+def test_the_target_may_be_in_a_file(tmp_path):
+    write_zarr(tmp_path / "d.zarr", X, (24, 10))
+    (tmp_path / "y.txt").write_text("1\n2\n" * 12)
+    assert open_dataset(tmp_path / "d.zarr").y is None
+    found = open_dataset(tmp_path / "d.zarr", str(tmp_path / "y.txt")).y
+    assert found.tolist() == [1, 2] * 12
+    with pytest.raises(FileNotFoundError, match=r"no file '.*z\.txt'"):
+        open_dataset(tmp_path / "d.zarr", str(tmp_path / "z.txt"))
+
+
+class Mark:
+    """What runs if it is unpickled."""
+
+    ran = False
+
+    def __reduce__(self):
+        return setattr, (Mark, "ran", True)
+
+
+@pytest.mark.parametrize("place", ["compressor", "filters"])
+def test_nothing_is_unpickled(tmp_path, place):
+    """A codec that unpickles would run what the file says."""
+    path = write_zarr(tmp_path / "d.zarr", np.zeros((4, 4)), (4, 4), 2)
+    told = json.loads((path / ".zarray").read_text())
+    codec = {"id": "pickle", "protocol": 5}
+    told[place] = codec if place == "compressor" else [codec]
+    (path / ".zarray").write_text(json.dumps(told))
+    (path / "0.0").write_bytes(pickle.dumps(Mark()))
+    with pytest.raises(DataError, match="pickle"):
+        as_array(open_zarr(path).source)
+    assert not Mark.ran
+
+
+def test_a_codec_that_unpickles_is_refused_whatever_zarr_does(tmp_path):
+    """Before zarr 3.1 it was for us to notice."""
+    path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
+    root = zarr.open(path, mode="r")
+    zarr_arrays._refuse_pickle(root)
+    told = {**root.metadata.to_dict(), "attributes": {"by": "pickle"}}
+    zarr_arrays._refuse_pickle(SimpleNamespace(metadata=Described(told), path="X"))
+    told["compressor"] = {"id": "pickle"}
+    with pytest.raises(DataError, match="'X' is decoded with pickle, which runs what"):
+        zarr_arrays._refuse_pickle(SimpleNamespace(metadata=Described(told), path="X"))
+
+
+class Described(dict):
+    def to_dict(self):
+        return self
+
+
+def write_text(name, text):
+    return lambda path: (path / name).write_text(text)
+
+
+def described(**changes):
+    def write(path):
+        told = json.loads((path / "zarr.json").read_text())
+        (path / "zarr.json").write_text(json.dumps({**told, **changes}))
+
+    return write
+
+
+BAD_FILES = {
+    "no description": lambda path: (path / "zarr.json").unlink(),
+    "half a description": write_text("zarr.json", '{"shape": '),
+    "another description": write_text("zarr.json", "[1, 2]"),
+    "a shape of words": described(shape=["many", 3]),
+    "a shape of three": described(shape=[2, 3, 4]),
+    "a negative shape": described(shape=[-1, 3]),
+    "no codecs": described(codecs=[]),
+    "an unknown codec": described(codecs=[{"name": "rot13"}]),
+    "an unknown type": described(data_type="float7"),
+    "an unknown version": described(zarr_format=9),
+    "a chunk of junk": lambda path: (path / "c" / "0" / "0").write_bytes(b"junk"),
+    "an empty chunk": lambda path: (path / "c" / "0" / "0").write_bytes(b""),
+}
+
+
+@pytest.mark.parametrize("about", BAD_FILES)
+def test_bad_files_are_told(tmp_path, about):
+    path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
+    BAD_FILES[about](path)
+    with pytest.raises(DataError) as caught:
+        as_array(open_zarr(path).source)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_any_byte_of_the_description_may_change(tmp_path):
+    path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
+    file = path / "zarr.json"
+    content = file.read_bytes()
+    rng = np.random.default_rng(0)
+    outcomes = set()
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        file.write_bytes(bytes(damaged))
+        try:
+            outcomes.add(as_array(open_zarr(path).source).shape)
+        except FeatstreamError as error:
+            outcomes.add(type(error).__name__)
+    assert {X.shape, "DataError"} <= outcomes
+
+
+def test_text_is_refused(tmp_path):
+    group = zarr.open_group(tmp_path / "d.zarr", mode="w")
+    node = group.create_array("X", shape=(2, 2), dtype=str)
+    node[:] = np.array([["a", "b"], ["c", "d"]], np.dtypes.StringDType())
+    with pytest.raises(DataTypeError, match="and not numbers"):
+        open_zarr(tmp_path / "d.zarr")
+
+
+def test_what_is_not_there_is_told_with_what_is(tmp_path):
+    group = zarr.open_group(tmp_path / "d.zarr", mode="w")
+    create(group, "Z", X)
+    with pytest.raises(DataError, match=r"it has no array 'X'. It holds: 'Z'\."):
+        open_zarr(tmp_path / "d.zarr")
+    with pytest.raises(DataError, match="no array 'kind' for a target, and there is"):
+        open_zarr(tmp_path / "d.zarr", "kind", layer="Z")
+    path = write_zarr(tmp_path / "e.zarr", X, (24, 90))
+    with pytest.raises(DataError, match="it is one array, and has no layer 'Z'"):
+        open_zarr(path, layer="Z")
+    (tmp_path / "f.zarr").write_text("not a folder")
+    with pytest.raises(DataError, match=r"f\.zarr cannot be read as \.zarr"):
+        open_zarr(tmp_path / "f.zarr")
+
+
+def test_zarr_is_asked_for(tmp_path, monkeypatch):
+    path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
+    monkeypatch.setattr("featstream.sources.dataset.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"needs zarr.*featstream\[science\]"):
+        open_dataset(path)
