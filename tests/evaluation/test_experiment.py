@@ -6,6 +6,7 @@ import json
 import math
 import time
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -27,6 +28,8 @@ from featstream.evaluation import (
     GivenSplit,
     RandomGroups,
     RandomSplits,
+    Split,
+    SplitProtocol,
     Subsamples,
     as_classifier,
     as_selector,
@@ -34,6 +37,18 @@ from featstream.evaluation import (
 )
 from featstream.evaluation.cellstore import key_of
 from featstream.evaluation.entries import describe
+
+
+@dataclass(frozen=True)
+class SameRows(SplitProtocol):
+    """A protocol of one's own."""
+
+    n_splits = 5
+
+    def split(self, index, shape, seed):
+        rows = np.arange(len(shape.y))
+        return Split(rows[:80], rows[80:])
+
 
 STREAM = make_stream(n_samples=120, n_features=60, seed=3)
 X, Y = STREAM.X, STREAM.y
@@ -234,6 +249,7 @@ def test_what_is_done_is_not_done_again(tmp_path):
     assert {row["classifier"] for row in more.rows()} == {"knn", "svm"}
     assert all(row["accuracy"] is not None for row in more.rows())
     go(1, protocol=RandomSplits(n_runs=3))
+    go(2, protocol=RandomSplits(n_runs=2, test_size=0.25))
     go(2, seed=1)
     other = X.copy()
     other[0, 0] = 1 - other[0, 0]
@@ -306,15 +322,14 @@ def test_keys_tell_apart_what_differs():
 
 
 def test_a_random_selector_is_seeded_by_the_experiment():
-    options = {"protocol": FeatureOrders(n=6, rows=GivenSplit())}
     selectors = {"random": spies.RandomFeature()}
 
     def chosen(seed):
-        found = run(selectors, seed=seed, **options).selections("data", "random")
-        return [s.tolist() for s in found]
+        result = run(selectors, {"d": (X, Y)}, protocol=SameRows(), seed=seed)
+        return [s.tolist() for s in result.selections("d", "random")]
 
     assert chosen(1) == chosen(1) != chosen(2)
-    assert len({str(s) for s in chosen(1)}) > 1
+    assert len({str(s) for s in chosen(1)}) > 1  # each split has its own
 
 
 def test_feature_orders_are_orders_of_arrival():
