@@ -31,6 +31,8 @@ lint: $(VENV)/.dev ## style and types
 fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each
 	$(BIN)/python -m fuzz svmlight --seconds 300
 	$(BIN)/python -m fuzz state --seconds 300
+	$(BIN)/python -m fuzz plink --seconds 300
+	$(BIN)/python -m fuzz csv --seconds 300
 
 bench: $(VENV)/.dev ## ratios against named baselines
 	$(BIN)/python -m benchmarks

@@ -1,1 +1,1 @@
-"""Fuzzing by mutation: ``python -m fuzz {svmlight,state} --seconds 300``."""
+"""Fuzzing by mutation: ``python -m fuzz {svmlight,state,plink,csv} --seconds 300``."""

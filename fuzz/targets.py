@@ -19,6 +19,7 @@ from featstream import checkpoint
 from featstream.errors import DataError, MissingFileError, RunError
 from featstream.sources import read_svmlight
 from featstream.statefile import write_arrays
+from fuzz.files import Csv, Plink
 from fuzz.runs import KINDS, PAIRWISE, go_on, newest_state, save_run, small_data
 
 _NUMBER = re.compile(r"[0-9]+")
@@ -153,4 +154,4 @@ def _sealed(facts: bytes, state: bytes) -> bytes:
         return facts
 
 
-TARGETS = {"svmlight": Svmlight, "state": State}
+TARGETS = {"svmlight": Svmlight, "state": State, "plink": Plink, "csv": Csv}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from featstream import FisherZ, SymmetricalUncertainty
+from featstream import SAOLA, FisherZ, SymmetricalUncertainty
 from featstream.datasets import Benchmark, load_dataset
 from featstream.errors import ParameterError
 from featstream.evaluation import (
@@ -21,6 +22,7 @@ from featstream.evaluation import (
     paper_tables,
 )
 from featstream.evaluation.comparison import ExperimentResult
+from featstream.evaluation.paper import methods
 from featstream.evaluation.paper.comparison import TableComparison
 from featstream.evaluation.paper.exhibits import exhibits, find
 from featstream.evaluation.paper.findings import About, Findings
@@ -290,6 +292,29 @@ def test_a_study_runs_each_thing_once_and_finds_it_again(tmp_path):
     assert again.value("split", "lung-cancer", "SAOLA", "seconds").value == (
         found.value("split", "lung-cancer", "SAOLA", "seconds").value
     )
+
+
+class SlowSAOLA(SAOLA):
+    """Takes longer than it may, wherever it is run."""
+
+    def fit(self, X, y):
+        time.sleep(60)
+
+
+def test_a_method_that_exceeds_the_limit_is_not_tried_ten_times(tmp_path, monkeypatch):
+    write_datasets(tmp_path)
+    monkeypatch.setitem(methods._METHODS, "SAOLA-max", lambda *_: SlowSAOLA())
+    study = PaperStudy([find("table19")], tmp_path, time_limit=1.5)
+    seen = []
+    found = study.run(tmp_path / "work", n_jobs=2, progress=lambda at: seen.append(at))
+    value = found.value("split", "lung-cancer", "SAOLA-max", "n_features")
+    assert math.isnan(value.value)
+    assert value.reason == "exceeded 1.5 s in the first of 10 runs"
+    assert found.value("split", "lung-cancer", "SAOLA", "n_features").runs.size == 10
+    # On madelon there is one run, which says so itself.
+    reason = found.value("split", "madelon", "SAOLA-max", "n_features").reason
+    assert reason == "exceeded 1.5 s"
+    assert (seen[-1].n_cells, seen[-1].n_done, seen[-1].n_failed) == (13, 13, 2)
 
 
 PUBLISHED = {  # data set: file, features (Tables 6 and 17)

@@ -383,6 +383,20 @@ def test_groups_of_a_frame_are_gathered_from_where_the_run_stopped(data, tmp_pat
     assert resumed.result_.names == whole.result_.names
 
 
+def test_groups_scored_in_threads_go_on(data):
+    X, y = data
+    source = SparseSource(sparse.csc_array(X), block_columns=5)
+    groups = np.arange(40) % 9
+    selector = GroupSAOLA(measure="su", n_jobs=2)
+    checks.check_kills_change_nothing(selector, source, y, [7, 31], groups=groups)
+
+
+def test_nothing_to_save_is_an_error(tmp_path):
+    for selector in (GroupSAOLA(), OGFS(), OSFS(), AlphaInvesting(), Grafting()):
+        with pytest.raises(AttributeError, match="has seen no target"):
+            selector.save(tmp_path)
+
+
 def test_a_label_that_cannot_be_saved_is_named(data, tmp_path):
     X, y = data
     labels = np.array([frozenset([j]) for j in range(40)], dtype=object)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import tempfile
 import warnings
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +39,7 @@ HELD_ENTRIES = 1 << 23
 """Rows of so many entries are turned into columns in memory."""
 
 _MAX_LINES = 1 << 16
+_TEMPORARY_MEMORY = 512 << 20
 _SAMPLE = 64  # places at which columns of entries are looked at
 
 
@@ -127,8 +130,8 @@ class CompressedArrays:
         return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
 
-class ColumnsSource:
-    """The columns of a sparse matrix on disk that is compressed by columns.
+class _Stored:
+    """What both kinds of sources have in common.
 
     Parameters
     ----------
@@ -144,20 +147,36 @@ class ColumnsSource:
     names : list of str or None
         The names as given.
     fingerprint : str
-        Changes with the number of entries of any column.
+        Changes with the number of entries of any line.
     """
 
     def __init__(
         self, arrays: CompressedArrays, names: Sequence[str] | None = None
     ) -> None:
         self._arrays = arrays
-        shape = (arrays.length, arrays.n_lines)
-        self.n_samples, self.n_features = check_dimensions(shape)
+        self.n_samples, self.n_features = check_dimensions(self._shape())
         self.names = None if names is None else check_names(names, self.n_features)
         self.fingerprint = arrays.fingerprint
 
+    def _shape(self) -> tuple[int, int]:
+        raise NotImplementedError
+
     def __repr__(self) -> str:
-        return _describe(self, self._arrays)
+        return (
+            f"{type(self).__name__}({self.n_samples:,} samples × "
+            f"{self.n_features:,} features, {self._arrays.n_entries:,} stored "
+            f"{self._arrays.dtype}, {printable(self._arrays.path.name)})"
+        )
+
+
+class ColumnsSource(_Stored):
+    """The columns of a sparse matrix on disk that is compressed by columns.
+
+    The parameters are CompressedArrays, and names of the features.
+    """
+
+    def _shape(self) -> tuple[int, int]:
+        return self._arrays.length, self._arrays.n_lines
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
@@ -168,42 +187,19 @@ class ColumnsSource:
             start = stop
 
 
-class RowsSource:
+class RowsSource(_Stored):
     """The columns of a sparse matrix on disk that is compressed by rows.
 
     The first look at a block turns rows into columns: in memory if they have no more
     than 8 million entries, otherwise out of core, into a temporary column store. To do
-    that once and for all, use `convert`.
-
-    Parameters
-    ----------
-    arrays : CompressedArrays
-        Its arrays.
-    names : sequence of str, default=None
-        One name a feature.
-
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape.
-    names : list of str or None
-        The names as given.
-    fingerprint : str
-        Changes with the number of entries of any row.
+    that once and for all, use `convert`. The parameters are CompressedArrays, and names
+    of the features.
     """
 
-    def __init__(
-        self, arrays: CompressedArrays, names: Sequence[str] | None = None
-    ) -> None:
-        self._arrays = arrays
-        shape = (arrays.n_lines, arrays.length)
-        self.n_samples, self.n_features = check_dimensions(shape)
-        self.names = None if names is None else check_names(names, self.n_features)
-        self.fingerprint = arrays.fingerprint
-        self._columns: Source | None = None
+    _columns: Source | None = None
 
-    def __repr__(self) -> str:
-        return _describe(self, self._arrays)
+    def _shape(self) -> tuple[int, int]:
+        return self._arrays.n_lines, self._arrays.length
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
@@ -249,7 +245,8 @@ class RowsSource:
         while start < arrays.n_lines:
             stop = arrays.stop(start)
             rows = arrays.read(start, stop)
-            values = _as_floats(rows.values)
+            with reading(arrays.path):
+                values = _as_floats(rows.values)
             lowest, highest = 0, self.n_features - 1
             labels = np.empty(0)
             yield RowSlice(rows.indptr, rows.rows, values, labels, lowest, highest)
@@ -270,14 +267,11 @@ class RowsSource:
             FeatstreamWarning,
             stacklevel=2,
         )
-        # Removed with this object, or when the interpreter ends.
-        self._folder = tempfile.TemporaryDirectory(prefix="featstream-")
-        store = Path(self._folder.name) / "columns.cols"
+        folder = tempfile.mkdtemp(prefix="featstream-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        store = Path(folder) / "columns.cols"
         self.write(store, None, memory=_TEMPORARY_MEMORY)
         return open_store(store)
-
-
-_TEMPORARY_MEMORY = 512 << 20
 
 
 def _as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -287,11 +281,3 @@ def _as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
             "floating-point numbers."
         )
     return values.astype(np.float64)
-
-
-def _describe(source: ColumnsSource | RowsSource, arrays: CompressedArrays) -> str:
-    return (
-        f"{type(source).__name__}({source.n_samples:,} samples × "
-        f"{source.n_features:,} features, {arrays.n_entries:,} stored {arrays.dtype}, "
-        f"{printable(arrays.path.name)})"
-    )

@@ -46,17 +46,17 @@ def read_phenotypes(target: PathLike, people: Sequence[Person]) -> NDArray[Any]:
     """The phenotypes of these people in a file: ``FILE`` or ``FILE:COLUMN``."""
     path, column = split_column(target)
     with reading(path):
-        lines = [line.split() for line in path.read_text("utf-8").splitlines() if line]
-        header: list[str] = []
-        if lines and lines[0][0].lstrip("#").upper() in ("FID", "IID"):
-            header, lines = lines[0], lines[1:]
-        place = _place_of(column, header, lines)
+        lines = [line.split() for line in path.read_text("utf-8").splitlines()]
+        first = lines[0] if lines else []
+        has_header = bool(first) and first[0].lstrip("#").upper() == "FID"
+        place = _place_of(column, first, has_header=has_header)
         found: dict[tuple[str, str], str] = {}
-        for number, line in enumerate(lines, 1 + bool(header)):
-            if len(line) != len(lines[0]):
+        for number, line in enumerate(lines, 1):
+            if (has_header and number == 1) or not line:
+                continue
+            if len(line) != len(first):
                 raise DataError(
-                    f"line {number} has {len(line)} fields, and the first "
-                    f"{len(lines[0])}."
+                    f"line {number} has {len(line)} fields, and the first {len(first)}."
                 )
             key = (line[0], line[1])
             if key in found:
@@ -72,9 +72,10 @@ def read_phenotypes(target: PathLike, people: Sequence[Person]) -> NDArray[Any]:
         return _as_phenotypes(values, people)
 
 
-def _place_of(column: str | None, header: list[str], lines: list[list[str]]) -> int:
+def _place_of(column: str | None, first: list[str], *, has_header: bool) -> int:
     """Which field of a line is the phenotype."""
-    n_fields = len(header or (lines[0] if lines else ()))
+    n_fields = len(first)
+    header = first if has_header else []
     if n_fields < 3:
         raise DataError(
             f"it has {n_fields} columns. It needs family, person and phenotype."

@@ -114,11 +114,16 @@ class Findings:
         self.is_quick, self.limits = is_quick, limits
         self.about: dict[str, About] = {}
         self.results: dict[tuple[Design, str], ExperimentResult] = {}
+        self.given_up: dict[tuple[Design, str, str], str] = {}
         self.stability: dict[tuple[str, str], Stability | None] = {}
 
     def take(self, design: Design, dataset: str, result: ExperimentResult) -> None:
         """Keep what came of an experiment."""
         self.results[design, dataset] = result
+
+    def give_up(self, design: Design, dataset: str, method: str, reason: str) -> None:
+        """Note why a method was not run to the end."""
+        self.given_up[design, dataset, method] = reason
 
     def take_stability(self, result: ExperimentResult, data: Benchmark) -> None:
         """Compare the selections of the subsamples while the data are at hand.
@@ -215,6 +220,8 @@ class Findings:
             return f"{method} is not in this library"
         if dataset not in self.available:
             return "no data"
+        if (design, dataset, method) in self.given_up:
+            return self.given_up[design, dataset, method]
         if (design, dataset) not in self.results:
             return "not run"
         return None

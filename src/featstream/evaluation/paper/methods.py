@@ -29,7 +29,14 @@ from featstream.evaluation.splits import (
 from featstream.measures import FisherZ, SymmetricalUncertainty
 from featstream.selectors import OFS, OGFS, SAOLA, AlphaInvesting, FastOSFS, GroupSAOLA
 
-__all__ = ["ABSENT", "JUDGES", "TrainingPartOnly", "protocol_for", "selector_for"]
+__all__ = [
+    "ABSENT",
+    "JUDGES",
+    "FirstSplit",
+    "TrainingPartOnly",
+    "protocol_for",
+    "selector_for",
+]
 
 ABSENT = ("FCBF", "GDM", "IAMB", "MMMB", "SGLasso", "SPSF-LAR")
 """Methods of the paper that this library does not have."""
@@ -142,6 +149,22 @@ class TrainingPartOnly(SplitProtocol):
     def split(self, index: int, shape: TaskShape, seed: int) -> Split:
         """All rows."""
         return Split(np.arange(len(shape.y)), np.arange(0))
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSplit(SplitProtocol):
+    """The first of the splits of another protocol."""
+
+    protocol: SplitProtocol
+
+    @property
+    def n_splits(self) -> int:
+        """How many splits there are."""
+        return 1
+
+    def split(self, index: int, shape: TaskShape, seed: int) -> Split:
+        """The first."""
+        return self.protocol.split(index, shape, seed)
 
 
 def protocol_for(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sklearn.dummy import DummyClassifier
 
 from featstream.datasets import Benchmark, available_datasets, load_dataset
+from featstream.evaluation.comparison import ExperimentResult
 from featstream.evaluation.display import CellProgress, cells_observed
 from featstream.evaluation.experiment import Experiment
 from featstream.evaluation.paper.exhibits import CLASSIFIERS, Design, Exhibit
@@ -18,9 +19,11 @@ from featstream.evaluation.paper.findings import About, Findings
 from featstream.evaluation.paper.methods import (
     ABSENT,
     JUDGES,
+    FirstSplit,
     protocol_for,
     selector_for,
 )
+from featstream.evaluation.splits import SplitProtocol
 from featstream.evaluation.tasks import Task
 
 __all__ = ["Need", "PaperStudy"]
@@ -129,21 +132,51 @@ class PaperStudy:
         findings: Findings,
         tally: _Tally,
     ) -> None:
+        """All methods once, and then again those that end in time.
+
+        A method that exceeds the limit in the first run is a dash in the tables,
+        whatever the others would bring.
+        """
         protocol = protocol_for(data, need.design, is_quick=self.is_quick)
+        selectors = {m: selector_for(m, data, need.design) for m in need.methods}
+        tally.begin(need, protocol.n_splits * len(selectors))
+
+        def run(rows: SplitProtocol) -> ExperimentResult:
+            experiment = self._experiment(need, data, selectors, rows)
+            return experiment.run(folder, n_jobs=n_jobs, progress=tally.tell)
+
+        if protocol.n_splits > 1:
+            failures = run(FirstSplit(protocol)).failures()
+            for _, method, _, reason in failures:
+                if reason.startswith("exceeded"):
+                    reason += f" in the first of {protocol.n_splits} runs"
+                    findings.give_up(need.design, data.name, method, reason)
+                    del selectors[method]
+            n_given_up = len(need.methods) - len(selectors)
+            tally.go_on(need, protocol.n_splits * len(selectors), n_given_up)
+        if not selectors:
+            return
+        result = run(protocol)
+        if need.design == "subsamples":
+            findings.take_stability(result, data)
+        findings.take(need.design, data.name, result)
+
+    def _experiment(
+        self,
+        need: Need,
+        data: Benchmark,
+        selectors: dict[str, Any],
+        protocol: SplitProtocol,
+    ) -> Experiment:
         judges = {name.lower(): JUDGES[name] for name in need.classifiers}
-        experiment = Experiment(
-            {m: selector_for(m, data, need.design) for m in need.methods},
+        return Experiment(
+            selectors,
             {data.name: Task(data.X, data.y, data.X_test, data.y_test)},
             judges or {"nobody": DummyClassifier()},
             protocol,
             seed=self.seed,
             **self.limits,
         )
-        tally.begin(need, protocol.n_splits * len(need.methods))
-        result = experiment.run(folder, n_jobs=n_jobs, progress=tally.tell)
-        if need.design == "subsamples":
-            findings.take_stability(result, data)
-        findings.take(need.design, data.name, result)
 
 
 def gather_needs(
@@ -178,22 +211,29 @@ class _Tally:
             need: _MOST_REPEATS.get(need.design, 10) * len(need.methods)
             for need in needs
         }
-        self._before = CellProgress()
-        self._last = CellProgress()
+        self._before = self._last = self._trial = CellProgress()
 
     def begin(self, need: Need, n_cells: int) -> None:
         """Note how many cells there really are, and keep what the last came to."""
         self._cells[need] = n_cells
-        self._before = replace(self._last, running=[])
+        self._before, self._trial = self._last, CellProgress()
+
+    def go_on(self, need: Need, n_cells: int, n_given_up: int) -> None:
+        """After a trial, whose cells the rest will find done, except those given up."""
+        self._cells[need] = n_cells + n_given_up
+        n_done = self._last.n_done - self._before.n_done
+        self._trial = CellProgress(
+            n_kept=n_given_up - n_done, n_done=n_done, n_failed=n_given_up
+        )
 
     def tell(self, at: CellProgress) -> None:
         """Add one experiment's progress to that of those before."""
-        before = self._before
+        before, trial = self._before, self._trial
         self._last = CellProgress(
             n_cells=sum(self._cells.values()),
-            n_kept=before.n_kept + at.n_kept,
-            n_done=before.n_done + at.n_done,
-            n_failed=before.n_failed + at.n_failed,
+            n_kept=before.n_kept + trial.n_kept + at.n_kept,
+            n_done=before.n_done + trial.n_done + at.n_done,
+            n_failed=before.n_failed + trial.n_failed + at.n_failed,
             running=list(at.running),
             last_failure=at.last_failure or before.last_failure,
         )

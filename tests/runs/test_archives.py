@@ -1,0 +1,75 @@
+"""What was written once is read for ever."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pytest
+from fuzz.runs import KINDS, go_on, save_run
+from scipy import sparse
+
+import archives
+import featstream
+from block_sources import as_array
+from featstream.sources import open_store
+
+VERSIONS = sorted(archives.FOLDER.glob("version-*.zip"))
+
+pytestmark = pytest.mark.jit_only
+
+each_version = pytest.mark.parametrize("path", VERSIONS, ids=lambda path: path.stem)
+
+
+@pytest.fixture
+def folder(path, tmp_path):
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def data(folder):
+    with np.load(folder / "data.npz", allow_pickle=False) as arrays:
+        return arrays["X"], arrays["y"]
+
+
+def test_the_version_of_today_is_kept():
+    newest = archives.FOLDER / f"version-{archives.VERSION}.zip"
+    assert newest in VERSIONS, "run tests/archives.py, and keep what it writes"
+
+
+def test_an_archive_can_be_made(tmp_path):
+    archives.write_archive(tmp_path)
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {*KINDS}
+
+
+@each_version
+def test_runs_are_resumed(folder, data, tmp_path):
+    """To what a run of today finds in the same data; and they go on."""
+    runs = sorted((folder / "runs").iterdir())
+    assert len(runs) >= 13
+    for run in runs:
+        old = featstream.resume(run)
+        save_run(run.name, tmp_path / run.name, data[0])
+        new = featstream.resume(tmp_path / run.name)
+        assert old.selected_.tolist() == new.selected_.tolist()
+        np.testing.assert_allclose(old.scores_, new.scores_, rtol=0, atol=1e-9)
+        assert old.get_params().keys() == new.get_params().keys()
+        go_on(old)
+
+
+@each_version
+def test_stores_are_opened(folder, data):
+    X, y = data
+    stores = {path.stem: open_store(path) for path in (folder / "stores").iterdir()}
+    np.testing.assert_array_equal(as_array(stores["dense"]), X)
+    np.testing.assert_array_equal(as_array(stores["real"]), X / 3)
+    np.testing.assert_array_equal(as_array(stores["sparse"]), X)
+    np.testing.assert_array_equal(as_array(stores["ones"]), X > 0)
+    assert list(stores["dense"].names) == [f"gene_{j}" for j in range(X.shape[1])]
+    assert (stores["dense"].y == "ill").tolist() == (y == 1).tolist()
+    assert stores["sparse"].y.tolist() == y.tolist()
+    assert stores["sparse"].n_entries == sparse.csc_array(X).nnz
+    for store in stores.values():
+        store.verify()

@@ -1,0 +1,49 @@
+"""Every input that ever broke a reader, by fuzzing, is read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzz.mutation import mutate
+from fuzz.targets import TARGETS
+
+from featstream.sources import wide_csv
+
+FOLDER = Path(__file__).parent / "data" / "crashers"
+CRASHERS = sorted(FOLDER.iterdir())
+
+pytestmark = pytest.mark.jit_only
+
+
+@pytest.fixture(scope="module", autouse=True)
+def limits():
+    """What a target changes is put back."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wide_csv, "HELD_BYTES", wide_csv.HELD_BYTES)
+        patch.setattr(wide_csv, "STRIP_BYTES", wide_csv.STRIP_BYTES)
+        yield
+
+
+@pytest.fixture(scope="module")
+def targets():
+    return {name: target() for name, target in TARGETS.items()}
+
+
+@pytest.mark.parametrize("path", CRASHERS, ids=lambda path: path.name)
+def test_it_breaks_nothing_any_more(path, targets):
+    """The name of a file begins with that of its target."""
+    target = targets[path.name.partition("-")[0]]
+    assert target.run(path.read_bytes()).partition(":")[0] in ("DataError", "RunError")
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_little_fuzzing(name, targets):
+    """The targets work: a few hundred inputs, always the same ones."""
+    target, rng = targets[name], np.random.default_rng(7)
+    corpus = list(target.seeds())
+    outcomes = {target.run(seed).partition(":")[0] for seed in corpus}
+    assert outcomes <= {"matrix", "state", "table", "DataError"}
+    for _ in range(200):
+        target.run(mutate(corpus, target.words, rng))
