@@ -235,7 +235,7 @@ def test_scores_are_drawn_with_error_bars():
     ax = plot_scores(result.table())
     assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b"]
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["one", "two"]
-    assert [text.get_text() for text in ax.texts] == ["- two"]
+    assert [text.get_text() for text in ax.texts] == ["–"]
     (line, _, _), (_, _, _) = ax.containers
     np.testing.assert_allclose(line.get_xdata(), [0.8, 0.7])
     matplotlib.pyplot.close("all")
