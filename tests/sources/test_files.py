@@ -153,7 +153,7 @@ BAD_FILES = {
     ),
     "empty.npz": (lambda path: path.write_bytes(b""), None, "its first bytes are not"),
     "junk.parquet": (lambda path: path.write_bytes(b"junk"), None, "Parquet"),
-    "empty.csv": (lambda path: path.write_bytes(b""), None, "Empty CSV file"),
+    "empty.csv": (lambda path: path.write_bytes(b""), None, "it is empty"),
     "bad.svm": (lambda path: path.write_text("1 1:x\n"), None, "is not a number"),
     "cut.svm.gz": (lambda path: path.write_bytes(b"\x1f\x8bjunk"), None, "gz"),
     "format.npz": (

@@ -107,6 +107,15 @@ def test_blocks_begin_anywhere(tmp_path, start):
     np.testing.assert_array_equal(gather(source, start)[0], X[:, start:])
 
 
+def test_few_columns_are_parsed_at_a_time(tmp_path, monkeypatch):
+    """However short they are: each takes the parser ten kilobytes."""
+    X, _ = write_wide(tmp_path / "d.csv")
+    monkeypatch.setattr(wide_csv, "MAX_COLUMNS", 8)
+    table = CsvTable(tmp_path / "d.csv")
+    assert (table._width, table._spill.n_parts) == (8, 7)
+    np.testing.assert_array_equal(gather(TableSource(table))[0], X)
+
+
 def test_each_strip_is_parsed_once(tmp_path, monkeypatch):
     write_wide(tmp_path / "d.csv")
     table = by_strips(tmp_path / "d.csv", strip_bytes=400)
@@ -158,6 +167,8 @@ def test_the_fingerprint_is_of_the_text(tmp_path):
         ('a,b\n1,"2\n3,4\n', "row 1 has a quote that is never closed."),
         ("a,b,a\n1,2,3\n", "Feature name 'a' already seen at position 0 (now 2)."),
         ("a" * 300, "its first 300 bytes hold no end of a line."),
+        ("\n\n", "it is empty."),
+        ('a,"b\n1,2\n', "its first 9 bytes hold no end of a line."),
         ("a," + "b" * 200_000 + "\n1,2\n", "its header cannot be read: field larger"),
     ],
 )

@@ -26,7 +26,10 @@ from featstream.sources.pieces import TextFile
 __all__ = ["CsvTable"]
 
 HELD_BYTES = 64 << 20
-"""Text up to this size is held in memory."""
+"""Text up to this size is held in memory, if its columns are not too many."""
+
+MAX_COLUMNS = 4096
+"""Columns parsed at a time: each takes pyarrow ten kilobytes."""
 
 STRIP_BYTES = 16 << 20
 """About the size of the text of a strip, unless one column has more."""
@@ -52,13 +55,12 @@ class CsvTable:
         with closing(TextFile(path, _CHUNK, None)) as file:
             chunks = _hashed(file.chunks(), digest)
             head, is_all = _take(chunks, HELD_BYTES)
-            if is_all:
+            self.names = _header([*head, b"\n"] if is_all else head)
+            if is_all and len(self.names) <= MAX_COLUMNS:
                 self._table = _parse(b"".join(head))
                 self._strip, self._width, self._spill = 0, 0, None
-                self.names: list[str] = self._table.column_names
                 self.n_rows: int = self._table.num_rows
             else:
-                self.names = _header(head)
                 size = file.size * (_UNFOLDS if file.is_compressed else 1)
                 self._width = _width(len(self.names), size)
                 self._spill, n_rows = self._cut(chain(head, chunks))
@@ -146,6 +148,8 @@ def _header(chunks: Iterable[bytes]) -> list[str]:
     segments = np.empty((2, 4), np.int64)
     # With room for any number of fields, the first row has too few, and it stops.
     strips.find_segments(text, _MAX_FIELDS, _MAX_FIELDS, carried, segments)
+    if not text.tobytes().strip():
+        raise DataError("it is empty.")
     if not carried[strips.MISCOUNTED]:
         raise DataError(f"its first {text.size:,} bytes hold no end of a line.")
     begin, end = segments[0, :2]
@@ -158,7 +162,8 @@ def _header(chunks: Iterable[bytes]) -> list[str]:
 def _width(n_fields: int, size: int) -> int:
     """Columns in a strip."""
     width = n_fields * STRIP_BYTES // max(size, 1)
-    return int(np.clip(width, max(1, -(-n_fields // _MAX_STRIPS)), n_fields))
+    width = max(width, -(-n_fields // _MAX_STRIPS), 1)
+    return int(min(width, MAX_COLUMNS, n_fields))
 
 
 def _parse(text: bytes, *, is_strip: bool = False) -> Any:
