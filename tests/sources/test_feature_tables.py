@@ -87,6 +87,20 @@ def test_large_integers_stay_apart(tmp_path):
     assert gather(open_feature_table(path).source)[0][0, 0] == 2**60
 
 
+def test_a_row_group_is_not_held(tmp_path):
+    """Forty megabytes in one, of which a block takes half of one."""
+    X = np.random.default_rng(0).normal(size=(1000, 10_000)).astype(np.float32)
+    names = [f"g{j}" for j in range(10_000)]
+    path = tmp_path / "d.parquet"
+    write_feature_rows(path, X, names, has_lists=True, group=10_000)
+    before = pa.total_allocated_bytes()
+    for start in (0, 9_000):
+        blocks = FeatureTableSource(path, block_bytes=1 << 19).blocks(start)
+        np.testing.assert_array_equal(next(blocks).columns[:, 0], X[:, start])
+        assert pa.total_allocated_bytes() - before < 20 << 20
+        blocks.close()
+
+
 def test_the_names_may_be_in_any_column(tmp_path):
     columns = {"s1": [1, 2], "s2": [3, 4], "gene": ["a", "b"], "s3": [5, 6]}
     source = open_feature_table(write(tmp_path / "d.parquet", columns)).source

@@ -47,6 +47,17 @@ def test_only_the_columns_of_a_block_are_read(wide, monkeypatch):
     assert widths == [10]
 
 
+def test_the_file_is_not_held(tmp_path):
+    X = np.random.default_rng(0).normal(size=(1000, 2000))
+    columns = {f"g{j}": X[:, j] for j in range(2000)}
+    path = write(tmp_path / "d.parquet", columns)
+    before = pa.total_allocated_bytes()
+    source = TableSource(ParquetTable(path), block_bytes=1 << 19)
+    for block in source.blocks():
+        np.testing.assert_array_equal(block.columns[:, 0], X[:, block.start])
+        assert pa.total_allocated_bytes() - before < 4 << 20
+
+
 def test_a_block_is_as_large_as_asked(wide):
     path, X = wide
     source = TableSource(ParquetTable(path), without=0, block_bytes=7 * 8 * 40)

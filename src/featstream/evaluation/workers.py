@@ -33,6 +33,8 @@ from featstream.sizes import size_text
 __all__ = ["Outcome", "Tagged", "run_jobs"]
 
 _POLL_SECONDS = 0.05
+_WARMING = "warming"  # kernels are compiled when they are first used, once and for all
+_WARMING_SECONDS = 600.0
 _PRELOADED = ["featstream.evaluation.warm", "featstream.evaluation.workers"]
 
 
@@ -86,7 +88,7 @@ class _Running:
     process: Any
     connection: Connection
     since: float
-    step: str = "selection"
+    step: str = _WARMING
     has_begun: bool = False
 
 
@@ -275,7 +277,7 @@ def _note_death(r: _Running) -> None:
 
 
 def _fail(r: _Running, reason: str, limit: dict[str, float] | None = None) -> None:
-    if r.step == "selection":
+    if r.step in (_WARMING, "selection"):
         r.outcome.reason, r.outcome.limit = reason, limit
     else:
         r.outcome.scores[r.step] = {"reason": reason, "limit": limit}
@@ -288,9 +290,12 @@ class _Limits:
 
     def stop(self, r: _Running) -> bool:
         """Whether a process has exceeded a limit, which is noted."""
-        if self.seconds is not None and time.monotonic() - r.since > self.seconds:
-            _fail(r, f"exceeded {self.seconds:g} s", {"seconds": self.seconds})
-            return True
+        if self.seconds is not None:
+            is_warm = r.step != _WARMING
+            allowed = self.seconds if is_warm else self.seconds + _WARMING_SECONDS
+            if time.monotonic() - r.since > allowed:
+                _fail(r, f"exceeded {self.seconds:g} s", {"seconds": self.seconds})
+                return True
         held = None if self.memory is None else resident_bytes(r.process.pid)
         if held is not None and self.memory is not None and held > self.memory:
             reason = f"exceeded {size_text(self.memory)}"

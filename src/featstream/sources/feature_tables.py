@@ -27,7 +27,7 @@ from featstream.sources.targets import read_target
 
 __all__ = ["FeatureTableSource", "open_feature_table"]
 
-_BUFFERED_BYTES = 64 << 20  # by the reader, in all columns together
+_BUFFERED_BYTES = 16 << 20  # by the reader, in all columns together
 _LEAST_ROWS = 256  # at a time: each costs the reader some work a column
 _MOST_BYTES = 64 << 20
 
@@ -100,7 +100,10 @@ class FeatureTableSource:
         self._roles = _find_roles(ParquetFile(path).schema_arrow)
         self.samples = self._roles.samples
         buffered = _BUFFERED_BYTES // (1 + len(self._roles.values))
-        self._file: Any = ParquetFile(path, buffer_size=max(buffered, 1 << 12))
+        # With pre_buffer, a row group would be read as a whole before its first row.
+        self._file: Any = ParquetFile(
+            path, buffer_size=max(buffered, 1 << 12), pre_buffer=False
+        )
         metadata = self._file.metadata
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         self._group_ends = np.cumsum([group.num_rows for group in groups])

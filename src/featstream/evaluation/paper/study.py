@@ -231,7 +231,8 @@ class _Tally:
         before, trial = self._before, self._trial
         self._last = CellProgress(
             n_cells=sum(self._cells.values()),
-            n_kept=before.n_kept + trial.n_kept + at.n_kept,
+            # What failed in the trial, if not by a limit, is not kept but done again.
+            n_kept=before.n_kept + max(0, trial.n_kept + at.n_kept),
             n_done=before.n_done + trial.n_done + at.n_done,
             n_failed=before.n_failed + trial.n_failed + at.n_failed,
             running=list(at.running),
