@@ -108,4 +108,4 @@ for k, (ax, what) in enumerate(zip(axes, ("features", "groups"), strict=True)):
     ax.grid(alpha=0.3)
 axes[0].set_ylabel("mean of ten streams")
 axes[0].legend(fontsize="small", loc="upper left")
-plt.show()
+figure.savefig("group_study.png", dpi=110)

@@ -61,7 +61,7 @@ def save_run(kind, folder, X):
     if isinstance(selector, OFS):
         selector.fit(X, y).save(folder).save()
     else:
-        selector.start(y).consume(X, checkpoint=folder, every=1e9, **how)
+        selector.start(y).consume(X, checkpoint=folder, every=1e6, **how)
 
 
 def go_on(selector):

@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import featstream
+from crash_runs import Stop, narrow, stop_at
 from featstream import Fate
 from featstream.measures import resolve_measure
 from featstream.sources import ArraySource, SparseSource
@@ -171,10 +172,6 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """A folder in memory, where there is one: a sync to the disk takes its time."""
 
 
-class _StoppedError(Exception):
-    """Stands for a kill."""
-
-
 def state(selector):
     """All that a selector knows, to the last bit: what a run saves of it."""
     return {
@@ -187,13 +184,9 @@ def consume_with_kills(selector, source, y, folder, cuts, **how):
     """Take in a source, stopped after so many features each time, and resumed."""
     running = clone(selector).start(y)
     for cut in sorted(cuts):
-
-        def stop(progress, cut=cut):
-            if progress.n_seen >= cut:
-                raise _StoppedError
-
-        with contextlib.suppress(_StoppedError):
-            running.consume(source, checkpoint=folder, every=0, progress=stop, **how)
+        saving = {"checkpoint": folder, "every": 0, "progress": stop_at(cut)}
+        with contextlib.suppress(Stop):
+            running.consume(source, **saving, **how)
         running = featstream.resume(folder)
         assert running.n_seen_ < max(1, cut) or not running._run.unfinished
     if running._run is None or running._run.unfinished is not None:
@@ -209,7 +202,7 @@ def check_resume_equals_uninterrupted(selector, X, y, cut=None, **how):
     cut = X.shape[1] // 2 if cut is None else cut
     width = max(1, X.shape[1] // 8)
     for source in (
-        ArraySource(X, block_bytes=width * X.itemsize * X.shape[0]),
+        narrow(X, width),
         SparseSource(sparse.csc_array(X), block_columns=width),
     ):
         check_kills_change_nothing(selector, source, y, [cut], **how)
@@ -255,14 +248,10 @@ def check_data_set_resumes(selector, open_again, cut, width):
     dataset = open_again()
     expected = outcome(clone(selector).start(dataset.y).consume(dataset.source))
 
-    def stop(progress):
-        if progress.n_seen >= cut:
-            raise _StoppedError
-
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         killed = clone(selector).start(dataset.y)
-        with contextlib.suppress(_StoppedError):
-            source = Recut(dataset.source, width)
+        with contextlib.suppress(Stop):
+            source, stop = Recut(dataset.source, width), stop_at(cut)
             killed.consume(source, checkpoint=folder, every=0, progress=stop)
         resumed = featstream.resume(folder)
         assert 0 < resumed.n_seen_ < dataset.source.n_features

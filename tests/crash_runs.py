@@ -1,4 +1,4 @@
-"""A run that is killed: a child process that checkpoints after every block."""
+"""Runs that are stopped, or killed: a child process, a checkpoint after every block."""
 
 from __future__ import annotations
 
@@ -14,6 +14,27 @@ from featstream.checkpoint import is_run
 from featstream.sources import ArraySource
 
 
+class Stop(Exception):
+    """Stands for a kill, where a real one would be slow."""
+
+
+def stop_at(n):
+    """What `consume` shows its progress to: it stops after so many features."""
+
+    def observe(progress):
+        if progress.n_seen >= n:
+            raise Stop
+
+    return observe
+
+
+def narrow(X, n_columns=20):
+    """A source in blocks of so many columns."""
+    columns = np.asfortranarray(X)
+    width = n_columns * columns.itemsize * columns.shape[0]
+    return ArraySource(columns, block_bytes=width)
+
+
 class Killer:
     """Runs children on one data set, and kills them at random moments."""
 
@@ -24,8 +45,7 @@ class Killer:
         self.context = multiprocessing.get_context("fork")
 
     def source(self):
-        width = self.n_columns * self.X.itemsize * self.X.shape[0]
-        return ArraySource(self.X, block_bytes=width)
+        return narrow(self.X, self.n_columns)
 
     def select(self, folder):
         selector = clone(self.selector).start(self.y)

@@ -18,7 +18,7 @@ NAMES = [str(path.relative_to(ROOT)) for path in FILES]
 # From the bottom up. Parts of one layer do not know each other, except that a
 # report may show an evaluation.
 LAYERS = [
-    {"errors", "protocols"},
+    {"errors", "protocols", "sizes"},
     {"kernels"},
     {"sources"},
     {"measures"},
@@ -32,11 +32,16 @@ LAYERS = [
     {"datasets", "groups"},
     {"evaluation", "reporting"},
     {"cli_data", "cli_groups"},
-    {"cli_convert", "cli_runs"},
+    {"cli_compare", "cli_convert", "cli_paper", "cli_runs"},
     {"cli", "__main__"},
 ]
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
-NEIGHBOURS = {("reporting", "evaluation"), ("__main__", "cli"), ("protocols", "errors")}
+NEIGHBOURS = {
+    ("reporting", "evaluation"),
+    ("__main__", "cli"),
+    ("protocols", "errors"),
+    ("sizes", "errors"),
+}
 
 OPTIONAL = {
     "matplotlib",

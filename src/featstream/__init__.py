@@ -12,6 +12,7 @@ __all__ = [
     "SAOLA",
     "AlphaInvesting",
     "Decision",
+    "Experiment",
     "FastOSFS",
     "Fate",
     "FisherZ",
@@ -22,6 +23,7 @@ __all__ = [
     "MutualInformation",
     "SelectionResult",
     "SymmetricalUncertainty",
+    "Task",
     "Trace",
     "as_source",
     "random_groups",
@@ -38,6 +40,7 @@ _HOMES = {
     "SAOLA": "selectors",
     "AlphaInvesting": "selectors",
     "Decision": "protocols",
+    "Experiment": "evaluation",
     "FastOSFS": "selectors",
     "Fate": "protocols",
     "FisherZ": "measures",
@@ -48,6 +51,7 @@ _HOMES = {
     "MutualInformation": "measures",
     "SelectionResult": "result",
     "SymmetricalUncertainty": "measures",
+    "Task": "evaluation",
     "Trace": "trace",
     "as_source": "sources",
     "random_groups": "groups",
@@ -56,6 +60,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from featstream.evaluation import Experiment, Task
     from featstream.groups import random_groups, read_groups
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate, GroupDecision

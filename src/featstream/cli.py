@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import featstream
+from featstream.cli_compare import add_compare
 from featstream.cli_convert import add_convert
 from featstream.cli_data import add_data, chosen_options, found_again
 from featstream.cli_groups import add_group_flags, read_told_groups, tell_groups
+from featstream.cli_paper import add_paper
 from featstream.cli_runs import (
     add_run_commands,
     describe_run,
@@ -65,6 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_select(commands)
     add_run_commands(commands)
+    add_compare(commands)
+    add_paper(commands)
     add_convert(commands)
     _add_info(commands)
     _add_demo(commands)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from featstream.cli_data import add_data_options, chosen_options
+from featstream.errors import ParameterError
+from featstream.sizes import as_bytes
 
 __all__ = ["add_convert"]
 
-_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 10.0
 
 
@@ -43,15 +43,11 @@ def add_convert(commands: Any) -> None:
 
 
 def _size(text: str) -> int:
-    """Number of bytes.
-
-    >>> _size("2GB") == 2 << 30
-    True
-    """
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?", text, re.I)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 500MB or 2GB")
-    return int(float(match[1]) * 2 ** _UNITS[match[2].upper()])
+    """Number of bytes, or an error of the flag."""
+    try:
+        return as_bytes(text, "--memory")
+    except ParameterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _convert(arguments: argparse.Namespace) -> int:

@@ -161,14 +161,12 @@ def _update(arguments: argparse.Namespace) -> int:
     groups = getattr(selector.result_, "groups", None)
     told = _groups_of(arguments, selector, {"begin": selector.n_seen_})
     if (told is None) != (groups is None):
-        how = (
-            "Leave the groups out."
-            if groups is None
-            else (
+        how = "Leave the groups out."
+        if groups is not None:
+            how = (
                 "Say how these features fall into groups: --groups, --group-size or "
                 "--group-by."
             )
-        )
         raise ParameterError(f"The run is one of {type(selector).__name__}. {how}")
     target = arguments.target
     known = [s.get("data") for s in selector._run.sources]
@@ -319,11 +317,11 @@ def print_result(result: SelectionResult, *, as_json: bool) -> None:
     ]
     groups = getattr(result, "groups", None)
     if groups is not None:
-        n_kept, fates = sum(map(bool, groups.n_kept)), groups.counts()
+        fates = groups.counts()
         lines.append(
-            f"groups: {n_kept:,} of {len(groups):,} selected; {fates['irrelevant']:,} "
-            f"irrelevant, {fates['redundant']:,} redundant, {fates['displaced']:,} "
-            "displaced"
+            f"groups: {fates['kept']:,} of {len(groups):,} selected; "
+            f"{fates['irrelevant']:,} irrelevant, {fates['redundant']:,} redundant, "
+            f"{fates['displaced']:,} displaced"
         )
     if len(result):
         ranked = result.ranked()

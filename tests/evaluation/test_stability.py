@@ -38,6 +38,21 @@ def test_symmetrical_uncertainty_by_hand():
     assert stability([[0], [1]], data).value == pytest.approx(expected)
 
 
+def test_symmetrical_uncertainty_is_that_of_plain_entropies():
+    rng = np.random.default_rng(3)
+    data = rng.integers(0, [2, 3, 7, 40], (300, 4))
+    data[:, 1] = (data[:, 0] + rng.integers(0, 2, 300)) * 5 - 3  # with gaps
+    for i, j in [(0, 1), (1, 2), (2, 3), (0, 3)]:
+        tables = [
+            np.unique(data[:, k], axis=0, return_counts=True)[1]
+            for k in ([i], [j], [i, j])
+        ]
+        h_i, h_j, h_both = (stats.entropy(t, base=2) for t in tables)
+        expected = 2 * (h_i + h_j - h_both) / (h_i + h_j)
+        value = stability([[i], [j]], data).value
+        assert value == pytest.approx(expected, abs=1e-12)
+
+
 def test_correlation_compares_continuous_features():
     data = np.random.default_rng(0).normal(size=(50, 2))
     expected = abs(stats.pearsonr(data[:, 0], data[:, 1]).statistic)

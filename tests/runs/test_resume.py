@@ -10,6 +10,7 @@ from scipy import sparse
 
 import checks
 import featstream
+from crash_runs import Stop, narrow, stop_at
 from featstream import SAOLA, FisherZ, SymmetricalUncertainty
 from featstream.datasets import make_stream
 from featstream.errors import ParameterError, RunError
@@ -19,22 +20,6 @@ from featstream.sources import ArraySource, SparseSource
 @pytest.fixture(scope="module")
 def stream():
     return make_stream(n_samples=120, n_features=240, seed=3)
-
-
-class Stop(Exception):
-    pass
-
-
-def stop_at(n):
-    def observe(progress):
-        if progress.n_seen >= n:
-            raise Stop
-
-    return observe
-
-
-def narrow(X, n_columns=20):
-    return ArraySource(X, block_bytes=n_columns * X.itemsize * X.shape[0])
 
 
 def interrupted(folder, stream, selector, at=120):

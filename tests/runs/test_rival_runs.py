@@ -16,6 +16,7 @@ from sklearn.base import clone
 import checks
 import featstream
 import strategies
+from crash_runs import Stop, narrow, stop_at
 from featstream import (
     OFS,
     OGFS,
@@ -225,22 +226,6 @@ def data():
     return X, y
 
 
-def narrow(X):
-    return ArraySource(X, block_bytes=6 * X.itemsize * X.shape[0])
-
-
-class Stop(Exception):
-    pass
-
-
-def stop_at(n):
-    def observe(progress):
-        if progress.n_seen >= n:
-            raise Stop
-
-    return observe
-
-
 def interrupted(folder, selector, source, y, groups, at=20):
     with pytest.raises(Stop):
         selector.start(y).consume(
@@ -289,14 +274,14 @@ def test_scattered_groups_of_two_sources_keep_their_places(selector, data, tmp_p
     run.consume(X[:, :20], groups=one, checkpoint=tmp_path)
     later = featstream.resume(tmp_path)
     with pytest.raises(Stop):
-        later.consume(narrow(X[:, 20:]), groups=two, every=0, progress=stop_at(32))
+        later.consume(narrow(X[:, 20:], 6), groups=two, every=0, progress=stop_at(32))
     halfway = featstream.resume(tmp_path)
     assert 20 <= halfway.n_seen_ < 32
     assert halfway.support_.size == 40
     assert halfway.group_of_[:20].tolist() == one.tolist()
     arrived = [label for label in halfway.group_of_[20:] if label is not None]
     assert len(arrived) == halfway.n_seen_ - 20
-    halfway.consume(narrow(X[:, 20:]), groups=two)
+    halfway.consume(narrow(X[:, 20:], 6), groups=two)
     assert checks.state(halfway) == checks.state(whole)
     assert halfway.group_of_.tolist() == [*one, *two]
     assert halfway.selected_.tolist() == whole.selected_.tolist()
@@ -327,7 +312,7 @@ REFUSALS = {
 def test_a_run_refuses(case, selector, data, tmp_path):
     X, y = data
     groups = np.arange(40) // 4
-    interrupted(tmp_path, clone(selector), narrow(X), y, groups)
+    interrupted(tmp_path, clone(selector), narrow(X, 6), y, groups)
     before = (tmp_path / "run.json").read_bytes()
     change, message = REFUSALS[case]
     other, regrouped = change(X, groups)
@@ -343,12 +328,12 @@ def test_a_run_refuses(case, selector, data, tmp_path):
 def test_a_second_run_of_the_same_script_goes_on(selector, data, tmp_path):
     X, y = data
     groups = np.arange(40) % 7
-    interrupted(tmp_path, clone(selector), narrow(X), y, groups)
+    interrupted(tmp_path, clone(selector), narrow(X, 6), y, groups)
     before = featstream.resume(tmp_path).n_seen_
     seen = []
     again = clone(selector).start(y)
     again.consume(
-        narrow(X), groups=groups, checkpoint=tmp_path, progress=seen.append, every=0
+        narrow(X, 6), groups=groups, checkpoint=tmp_path, progress=seen.append, every=0
     )
     assert seen[0].n_seen > before > 0
     assert seen[-1].n_features == 40
@@ -396,6 +381,20 @@ def test_groups_of_a_frame_are_gathered_from_where_the_run_stopped(data, tmp_pat
     resumed = featstream.resume(tmp_path).consume(frame, groups=groups)
     assert checks.state(resumed) == checks.state(whole)
     assert resumed.result_.names == whole.result_.names
+
+
+def test_groups_scored_in_threads_go_on(data):
+    X, y = data
+    source = SparseSource(sparse.csc_array(X), block_columns=5)
+    groups = np.arange(40) % 9
+    selector = GroupSAOLA(measure="su", n_jobs=2)
+    checks.check_kills_change_nothing(selector, source, y, [7, 31], groups=groups)
+
+
+def test_nothing_to_save_is_an_error(tmp_path):
+    for selector in (GroupSAOLA(), OGFS(), OSFS(), AlphaInvesting(), Grafting()):
+        with pytest.raises(AttributeError, match="has seen no target"):
+            selector.save(tmp_path)
 
 
 def test_a_label_that_cannot_be_saved_is_named(data, tmp_path):

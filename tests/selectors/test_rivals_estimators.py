@@ -1,8 +1,13 @@
-"""Every rival is a scikit-learn selector."""
+"""Every rival is a scikit-learn selector, and takes sparse data as they are."""
 
 from __future__ import annotations
 
+import tracemalloc
+
+import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featstream import OFS, OGFS, OSFS, AlphaInvesting, FastOSFS, Grafting
@@ -15,3 +20,32 @@ pytestmark = pytest.mark.jit_only
 )
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        OSFS(test="g2"),
+        FastOSFS(test="fisher-z"),
+        AlphaInvesting(),
+        AlphaInvesting(loss="logistic"),
+        Grafting(l1=0.05),
+        OGFS(group_size=250, penalty=0.2),
+    ],
+    ids=repr,
+)
+def test_sparse_data_are_never_made_dense(selector):
+    """Columns of 1,000 values, which would take 400 megabytes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 1000)
+    X = sparse.random_array((1000, 50_000), density=0.002, format="csc", rng=rng)
+    X.data[:] = 1.0
+    X = sparse.hstack([X, sparse.csc_array(y[:, None] * (rng.random((1000, 3)) < 0.5))])
+    X = sparse.csc_array(X)
+    clone(selector).fit(X[:, :200], y)  # compiles
+    tracemalloc.start()
+    fitted = clone(selector).fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert set(fitted.selected_) & {50_000, 50_001, 50_002}
+    assert peak < 40e6

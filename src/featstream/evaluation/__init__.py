@@ -1,7 +1,11 @@
 """Compare selections: classifiers, metrics, statistics, the paper's numbers."""
 
 from featstream.evaluation.classifiers import CLASSIFIERS, DecisionTree, as_classifier
+from featstream.evaluation.comparison import METRICS, ExperimentResult
 from featstream.evaluation.conclusion import conclude
+from featstream.evaluation.display import CellProgress
+from featstream.evaluation.entries import SELECTORS, BestOf, as_selector, sweep
+from featstream.evaluation.experiment import Experiment
 from featstream.evaluation.j48 import J48
 from featstream.evaluation.metrics import (
     accuracy,
@@ -18,6 +22,18 @@ from featstream.evaluation.paper_tables import (
     paper_table,
     paper_tables,
 )
+from featstream.evaluation.score_table import Comparison, ScoreTable
+from featstream.evaluation.splits import (
+    CrossValidation,
+    FeatureOrders,
+    GivenSplit,
+    RandomGroups,
+    RandomSplits,
+    Split,
+    SplitProtocol,
+    Subsamples,
+    TaskShape,
+)
 from featstream.evaluation.stability import Similarity, Stability, stability
 from featstream.evaluation.statistics import (
     Friedman,
@@ -29,21 +45,41 @@ from featstream.evaluation.statistics import (
     nemenyi,
     win_tie_lose,
 )
+from featstream.evaluation.tasks import Task, open_task
 
 __all__ = [
     "CLASSIFIERS",
     "J48",
+    "METRICS",
+    "SELECTORS",
+    "BestOf",
+    "CellProgress",
+    "Comparison",
+    "CrossValidation",
     "DecisionTree",
+    "Experiment",
+    "ExperimentResult",
+    "FeatureOrders",
     "Friedman",
+    "GivenSplit",
     "Nemenyi",
     "PaperClaim",
     "PaperColumn",
     "PaperTable",
+    "RandomGroups",
+    "RandomSplits",
+    "ScoreTable",
     "Similarity",
+    "Split",
+    "SplitProtocol",
     "Stability",
+    "Subsamples",
+    "Task",
+    "TaskShape",
     "WinTieLose",
     "accuracy",
     "as_classifier",
+    "as_selector",
     "auc",
     "average_ranks",
     "balanced_accuracy",
@@ -53,9 +89,11 @@ __all__ = [
     "evaluate",
     "friedman",
     "nemenyi",
+    "open_task",
     "paper_claims",
     "paper_table",
     "paper_tables",
     "stability",
+    "sweep",
     "win_tie_lose",
 ]

@@ -13,7 +13,9 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
 from featstream.errors import DataError, ParameterError, unknown_name
-from featstream.protocols import FloatArray, IntArray
+from featstream.kernels.tables import spell
+from featstream.measures import SymmetricalUncertainty
+from featstream.protocols import Block, FloatArray, IntArray
 
 __all__ = ["Similarity", "Stability", "stability"]
 
@@ -198,26 +200,25 @@ def take_columns(X: Any, which: IntArray) -> NDArray[Any]:
 
 
 def symmetrical_uncertainty(columns: NDArray[Any]) -> FloatArray:
-    """2 I(a; b) / (H(a) + H(b)) for every pair of discrete columns."""
+    """2 I(a; b) / (H(a) + H(b)) for every pair of discrete columns.
+
+    Each column in turn is the class with which the measure scores all of them.
+    """
     n, p = columns.shape
-    codes = []
+    measure = SymmetricalUncertainty(binning=None)
+    any_classes = np.arange(n) % 2  # categories do not depend on the class
+    tables = measure.bind(any_classes).encode(Block(np.asfortranarray(columns)))
+    if tables.arity.max() > max(n // 2, 20):
+        raise DataError(
+            f"Symmetrical uncertainty needs discrete columns, and one has "
+            f"{tables.arity.max()} values in {n} samples. Bin it first, or use "
+            'similarity="correlation".'
+        )
+    result, codes = np.zeros((p, p)), np.empty(n, np.int32)
     for j in range(p):
-        values, code = np.unique(columns[:, j], return_inverse=True)
-        if values.size > max(n // 2, 20):
-            raise DataError(
-                f"Symmetrical uncertainty needs discrete columns, and one has "
-                f"{values.size} values in {n} samples. Bin it first, or use "
-                'similarity="correlation".'
-            )
-        codes.append(code)
-    entropy = np.array([stats.entropy(np.bincount(code), base=2) for code in codes])
-    result = np.ones((p, p))
-    for i, j in combinations(range(p), 2):
-        pair = codes[i] * (codes[j].max() + 1) + codes[j]
-        joint = stats.entropy(np.bincount(pair), base=2)
-        total = entropy[i] + entropy[j]
-        su = 2.0 * (total - joint) / total if total > 0.0 else 0.0
-        result[i, j] = result[j, i] = min(max(su, 0.0), 1.0)
+        spell(tables, j, codes)
+        if codes.min() < codes.max():  # a constant shares nothing with any column
+            result[j] = measure.bind(codes).relevance(tables)
     return result
 
 

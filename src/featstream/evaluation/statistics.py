@@ -345,8 +345,9 @@ def compare_repeats(difference: FloatArray, alpha: float) -> int:
             "A paired t-test needs at least two repeats on every data set. Got "
             f"{difference.size}. Give single scores as an array of one dimension."
         )
-    if np.ptp(difference) == 0.0:  # no variance: the statistic is infinite, or 0/0
-        return int(np.sign(difference[0]))
+    # No variance but of rounding: the statistic is infinite, or 0/0.
+    if np.ptp(difference) < 1e-12:
+        return int(np.sign(difference[0])) if abs(difference[0]) > 1e-12 else 0
     p_value = stats.ttest_1samp(difference, 0.0).pvalue
     return int(np.sign(difference.mean())) if p_value < alpha else 0
 

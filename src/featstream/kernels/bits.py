@@ -83,7 +83,7 @@ def _pack_binary(codes, which, planes, sizes):
             size += _ones(word)
         for i in range(64 * n_whole, n):
             plane[n_whole] |= np.uint64(column[i]) << np.uint64(i & 63)
-            size += column[i]
+            size += np.int64(column[i])
         sizes[k] = size
 
 

@@ -10,11 +10,14 @@ from numpy.typing import ArrayLike
 
 from featstream.errors import DataError
 from featstream.protocols import FloatArray
+from featstream.reporting.dots import new_axes, plot_dots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_critical_difference"]
+    from featstream.evaluation import ScoreTable
+
+__all__ = ["plot_critical_difference", "plot_scores"]
 
 
 def plot_critical_difference(
@@ -101,6 +104,33 @@ def plot_critical_difference(
     return ax
 
 
+def plot_scores(table: ScoreTable, *, ax: Axes | None = None) -> Axes:
+    """Scores of every selector on every data set, with error bars.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        From `ExperimentResult.table`. Bars reach one standard deviation over the
+        splits to each side of a mean.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on. A selector that failed has no point; "-" says where.
+    """
+    return plot_dots(
+        table.values,
+        table.datasets,
+        table.selectors,
+        spreads=table.spreads,
+        label=table.title,
+        is_log=table.metric in ("seconds", "memory"),
+        ax=ax,
+    )
+
+
 def indistinguishable(
     ranks: FloatArray, critical_difference: float
 ) -> list[tuple[float, float]]:
@@ -114,11 +144,3 @@ def indistinguishable(
             result.append((float(ranks[start]), float(ranks[end])))
             last_end = end
     return result
-
-
-def new_axes(height: float) -> Axes:
-    """Axes in a figure of their own."""
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots(figsize=(6.4, height), layout="constrained")
-    return ax

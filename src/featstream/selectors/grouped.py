@@ -74,22 +74,18 @@ class GroupSelector(OnlineSelector):
         self._groups = GroupTrace()
 
     def _facts(self) -> dict[str, Any]:
-        n_kept = int(np.count_nonzero(self._groups.n_kept))
-        return super()._facts() | {
-            "n_groups": len(self._groups),
-            "n_groups_kept": n_kept,
-        }
+        facts, groups = super()._facts(), self._groups
+        n_kept = int(np.count_nonzero(groups.n_kept))
+        return facts | {"n_groups": len(groups), "n_groups_kept": n_kept}
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return group_arrays(self._groups) | self._own_arrays()
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        own = restore_groups(self._groups, arrays, self._stream.trace)
-        self._restore_own(own)
-        found = np.bincount(
-            self._groups.of(self._kept()[0]), minlength=len(self._groups)
-        )
-        if not np.array_equal(found, self._groups.n_kept):
+        groups = self._groups
+        self._restore_own(restore_groups(groups, arrays, self._stream.trace))
+        found = np.bincount(groups.of(self._kept()[0]), minlength=len(groups))
+        if not np.array_equal(found, groups.n_kept):
             raise damaged("its groups keep other features")
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:

@@ -85,12 +85,7 @@ def join_columns(features: list[tuple[Block, int]]) -> Block:
     columns = [dense_column(b.columns, i) for b, i in features]
     names = None if first.names is None else [b.name(i) for b, i in features]
     nominal = np.array([b.nominal is not None and b.nominal[i] for b, i in features])
-    return Block(
-        np.asfortranarray(np.column_stack(columns)),
-        0,
-        names,
-        nominal if nominal.any() else None,
-    )
+    return Block(np.array(columns).T, 0, names, nominal if nominal.any() else None)
 
 
 def are_standardised(columns: FloatArray) -> bool:

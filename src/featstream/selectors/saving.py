@@ -53,7 +53,8 @@ class Savable(ABC):
         Parameters
         ----------
         path : str or path, optional
-            The folder; by default that of the run the selector is in.
+            The folder; by default that of the run the selector is in. `consume` with
+            a checkpoint saves by itself; after single updates it is up to you.
         """
         save_once(self, path)
         return self

@@ -14,7 +14,7 @@ from featstream.sources.dataset import Dataset, PathLike, existing, reading
 from featstream.sources.memory import ArraySource, SparseSource
 from featstream.sources.targets import read_target
 
-__all__ = ["open_npy", "open_npz"]
+__all__ = ["open_npy", "open_npz", "read_archive"]
 
 
 def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
@@ -98,6 +98,33 @@ def open_npz(path: PathLike, target: str | None = None) -> Dataset:
         else:
             source = SparseSource(_read_sparse(arrays, prefix), names)
     return Dataset(source, y, source.names)
+
+
+def read_archive(path: PathLike) -> dict[str, Any]:
+    """All arrays of an ``.npz``; sparse ones put together from their parts.
+
+    A sparse matrix ``X`` is stored as ``X_data``, ``X_indices``, ``X_indptr``,
+    ``X_shape`` and ``X_format``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+    ...     np.savez(file.name, X=np.eye(2), y=[0, 1])
+    ...     sorted(read_archive(file.name))
+    ['X', 'y']
+    """
+    path = existing(path)
+    with reading(path), load_array(path, ZIP) as arrays:
+        suffix = "_format"
+        whole = [k.removesuffix(suffix) for k in arrays if k.endswith(suffix)]
+        parts = {
+            f"{name}_{part}"
+            for name in whole
+            for part in ("col", "data", "format", "indices", "indptr", "row", "shape")
+        }
+        found = {name: arrays[name] for name in arrays if name not in parts}
+        return found | {name: _read_sparse(arrays, name) for name in whole}
 
 
 def _feature_prefix(arrays: Mapping[str, Any]) -> str:

@@ -30,7 +30,6 @@ from featstream.selectors.numeric import (
     check_count,
     check_number,
     class_indicators,
-    dense_column,
     join_columns,
 )
 from featstream.selectors.stream import Stream, block_of_one
@@ -237,9 +236,7 @@ class OGFS(GroupSelector):
         """Fates and scores of the features of a group, and arrivals that leave."""
         model = cast(GroupModel, stream.measure)
         values = as_numeric(block, model.n_samples, type(self).__name__)
-        group = _standardise(
-            np.column_stack([dense_column(values, j) for j in range(block.n_columns)])
-        )
+        group = _standardise(cast(FloatArray, values))
         between, within = model.spread(group)
         scores = between / np.maximum(within, 1e-12)
         taken = self._choose(between, within, scores)

@@ -1,0 +1,290 @@
+"""The command that compares selectors: ``featstream compare``.
+
+Nothing heavy is imported before it is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from featstream.evaluation import Experiment, ExperimentResult
+
+__all__ = ["add_compare"]
+
+_SELECTORS = "saola,saola-max,fast-osfs,alpha-investing"
+_CLASSIFIERS = "knn,j48,svm"
+
+
+def add_compare(commands: Any) -> None:
+    """Add the parser of the command."""
+    compare = commands.add_parser(
+        "compare",
+        help="compare selectors on data files",
+        description="Select features of data files with several selectors, and judge "
+        "the selections by classifiers on test rows that no selector has seen.",
+        epilog="The same command goes on where it was interrupted. Selectors: saola, "
+        "saola-max, fast-osfs, osfs, alpha-investing, grafting, ofs, ogfs, "
+        "group-saola. Classifiers: knn, j48, svm, decision-tree.",
+    )
+    compare.add_argument(
+        "data",
+        nargs="+",
+        metavar="FILE",
+        help=".npz, .npy, .csv, .parquet, svmlight or .cols; an .npz may hold a test "
+        "part, X_test and y_test",
+    )
+    compare.add_argument(
+        "--selectors",
+        default=_SELECTORS,
+        metavar="NAMES",
+        help=f"separated by commas (default: {_SELECTORS})",
+    )
+    compare.add_argument(
+        "--classifiers",
+        default=_CLASSIFIERS,
+        metavar="NAMES",
+        help=f"separated by commas (default: {_CLASSIFIERS})",
+    )
+    compare.add_argument(
+        "--scale",
+        action="store_true",
+        help="give classifiers features of mean 0 and deviation 1 on training rows",
+    )
+    compare.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT",
+        help="folder for the results; what is done is kept there and not done again",
+    )
+    compare.add_argument(
+        "--target",
+        metavar="NAME",
+        help="the array (.npz), column (table) or second file (.npy) of the target",
+    )
+    compare.add_argument(
+        "--test", metavar="FILE", help="a file with test rows, for a single data file"
+    )
+    _add_protocol(compare)
+    compare.add_argument(
+        "--time-limit",
+        type=float,
+        default=300.0,
+        metavar="S",
+        help="seconds for a selection, and for each classifier (default: 300)",
+    )
+    compare.add_argument(
+        "--memory-limit",
+        default="2GB",
+        metavar="SIZE",
+        help="memory of each process (default: 2GB)",
+    )
+    compare.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes at a time (default: 1, which measures time best)",
+    )
+    compare.add_argument("--json", action="store_true", help="print JSON")
+    compare.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    compare.set_defaults(run=_compare)
+
+
+def _add_protocol(compare: argparse.ArgumentParser) -> None:
+    compare.add_argument(
+        "--protocol",
+        choices=("given", "splits", "cv"),
+        help="the given test part, random splits, or cross-validation (default: "
+        "given where there is a test part, otherwise splits)",
+    )
+    compare.add_argument(
+        "--runs",
+        type=int,
+        metavar="N",
+        help="random splits (default: 10), or repetitions of cross-validation "
+        "(default: 1)",
+    )
+    compare.add_argument(
+        "--folds", type=int, metavar="K", help="of cross-validation (default: 10)"
+    )
+    compare.add_argument(
+        "--test-size",
+        type=_share_or_count,
+        metavar="SIZE",
+        help="share or number of the rows to test on (default: 1/3)",
+    )
+    compare.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+
+
+def _share_or_count(text: str) -> float | int:
+    """A share such as 0.25 or 1/3, or a number of rows.
+
+    >>> _share_or_count("1/4"), _share_or_count("60")
+    (0.25, 60)
+    """
+    try:
+        if "/" in text:
+            above, _, below = text.partition("/")
+            return float(above) / float(below)
+        return int(text) if text.isdecimal() else float(text)
+    except (ValueError, ZeroDivisionError):
+        message = f"{text!r} is neither a share such as 0.25 nor a number of rows"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from featstream.reporting import comparison_text, write_comparison
+
+    experiment = _experiment(arguments)
+    output = arguments.output
+    if output is not None and not arguments.quiet:
+        _tell_of_other_settings(experiment, output)
+    try:
+        result = experiment.run(
+            output, n_jobs=arguments.jobs, progress=not arguments.quiet
+        )
+    except KeyboardInterrupt:
+        _print_interruption(arguments)
+        return 130
+    written = [] if output is None else write_comparison(result, output)
+    if arguments.json:
+        print(json.dumps(_as_json(result), indent=2))
+    else:
+        print(comparison_text(result))
+        if written:
+            print("\nwritten: " + ", ".join(str(path) for path in written))
+    if len(result.failures()) == result.n_cells:
+        print("featstream: error: nothing could be selected", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _experiment(arguments: argparse.Namespace) -> Experiment:
+    from featstream.errors import ParameterError
+    from featstream.evaluation import Experiment, as_classifier, open_task
+
+    if arguments.test is not None and len(arguments.data) > 1:
+        raise ParameterError(
+            f"--test belongs to a single data file. Got {len(arguments.data)}. Put "
+            "test parts into .npz files, as X_test and y_test."
+        )
+    datasets = {
+        name: partial(open_task, path, arguments.target, arguments.test)
+        for name, path in _names(arguments.data).items()
+    }
+    classifiers = {name: as_classifier(name) for name in _listed(arguments.classifiers)}
+    if arguments.scale:
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        classifiers = {
+            name: make_pipeline(StandardScaler(), classifier)
+            for name, classifier in classifiers.items()
+        }
+    return Experiment(
+        _listed(arguments.selectors),
+        datasets,
+        classifiers,
+        _protocol(arguments),
+        seed=arguments.seed,
+        time_limit=arguments.time_limit,
+        memory_limit=arguments.memory_limit,
+    )
+
+
+def _protocol(arguments: argparse.Namespace) -> Any:
+    """The protocol that the flags describe; None if the data decide."""
+    from featstream.errors import ParameterError
+    from featstream.evaluation import CrossValidation, GivenSplit, RandomSplits
+
+    runs, folds, size = arguments.runs, arguments.folds, arguments.test_size
+    name = arguments.protocol
+    if name is None and folds is not None:
+        name = "cv"
+    if name is None and (runs is not None or size is not None):
+        name = "splits"
+    wrong = {
+        "given": {"--runs": runs, "--folds": folds, "--test-size": size},
+        "splits": {"--folds": folds},
+        "cv": {"--test-size": size},
+    }.get(name, {})
+    for flag, value in wrong.items():
+        if value is not None:
+            raise ParameterError(f"{flag} has no meaning with --protocol {name}.")
+    if name is None:
+        return None
+    if name == "given":
+        return GivenSplit()
+    if name == "cv":
+        return CrossValidation(
+            10 if folds is None else folds, 1 if runs is None else runs
+        )
+    return RandomSplits(
+        10 if runs is None else runs, test_size=1 / 3 if size is None else size
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _names(paths: list[str]) -> dict[str, str]:
+    """Files by name, and by their paths where two have the same name."""
+    short = [Path(path).name.partition(".")[0] or path for path in paths]
+    return {
+        path if short.count(name) > 1 else name: path
+        for name, path in zip(short, paths, strict=True)
+    }
+
+
+def _tell_of_other_settings(experiment: Experiment, folder: Path) -> None:
+    """Say so if the folder was last used for another comparison."""
+    from featstream.evaluation.cellstore import CellStore
+
+    about = CellStore(folder).about()
+    if about is None:
+        return
+    now, before = experiment.settings(), about["settings"]
+    changed = [name for name in now if now[name] != before.get(name)]
+    if changed:
+        print(
+            f"featstream: {folder} holds a comparison with other settings "
+            f"({', '.join(changed)}). What fits is taken over; results.csv, tables.md "
+            "and the figures are written anew.",
+            file=sys.stderr,
+        )
+
+
+def _print_interruption(arguments: argparse.Namespace) -> None:
+    command = shlex.join(["featstream", *arguments.command_line])
+    if arguments.output is None:
+        text = "interrupted; nothing is kept without -o OUT"
+    else:
+        text = f"interrupted; what is done is kept. To go on: {command}"
+    print(f"featstream: {text}", file=sys.stderr)
+
+
+def _as_json(result: ExperimentResult) -> dict[str, Any]:
+    comparisons = {}
+    for classifier in result.classifiers:
+        found = result.statistics("accuracy", classifier)
+        comparisons[classifier] = {
+            "average_ranks": dict(found.ranks),
+            "friedman_p_value": found.friedman and found.friedman.p_value,
+            "critical_difference": found.nemenyi and found.nemenyi.critical_difference,
+            "win_tie_lose": {
+                f"{ours} against {rival}": list(counts)
+                for (ours, rival), counts in found.win_tie_lose.items()
+            },
+            "left_out": dict(found.left_out),
+            "conclusion": found.conclusion,
+        }
+    return {"results": result.rows(), "statistics": comparisons, **result.about}

@@ -1,0 +1,93 @@
+"""Wall time and peak memory of a piece of work, and of nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from numba.core import event
+
+__all__ = ["Cost", "measured", "resident_bytes"]
+
+
+@dataclass(slots=True)
+class Cost:
+    """What some work took.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall time, less what numba took to compile kernels.
+    memory : int or None
+        Bytes by which the peak of the process lay above its memory before; None
+        where the system does not tell.
+    """
+
+    seconds: float = 0.0
+    memory: int | None = None
+
+
+@contextmanager
+def measured() -> Iterator[Cost]:
+    """Measure what is done inside.
+
+    >>> with measured() as cost:
+    ...     _ = bytes(1000)
+    >>> cost.seconds < 1
+    True
+    """
+    cost = Cost()
+    compiling: list[float] = []
+    before = _start_peak()
+    began = time.perf_counter()
+    with event.install_timer("numba:compile", compiling.append):
+        yield cost
+    cost.seconds = max(0.0, time.perf_counter() - began - sum(compiling))
+    peak = _peak()
+    if before is not None and peak is not None:
+        cost.memory = max(0, peak - before)
+
+
+def resident_bytes(pid: int) -> int | None:
+    """Memory that a process holds for itself; None where the system does not tell.
+
+    Files that it maps are not counted: the system takes those pages back at need.
+    """
+    return _status(pid, "RssAnon")
+
+
+def _start_peak() -> int | None:
+    """Forget the peak so far, and return the memory in use."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+        return _status(os.getpid(), "VmRSS")
+    return _peak()
+
+
+def _peak() -> int | None:
+    peak = _status(os.getpid(), "VmHWM")
+    if peak is not None:
+        return peak
+    try:
+        import resource
+    except ImportError:  # not a system that has it
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _status(pid: int, field: str) -> int | None:
+    """A size from what Linux says about a process."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    return None

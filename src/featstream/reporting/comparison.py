@@ -1,0 +1,210 @@
+"""A comparison for readers: text for a terminal, Markdown, figures, all in files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from featstream.reporting.figures import plot_critical_difference, plot_scores
+
+if TYPE_CHECKING:
+    from featstream.evaluation import Comparison, ExperimentResult, ScoreTable
+
+__all__ = ["comparison_markdown", "comparison_text", "write_comparison"]
+
+_WIDTH = 88
+
+
+def comparison_tables(result: ExperimentResult) -> Iterator[ScoreTable]:
+    """The tables that a comparison is about, in the order in which they are shown."""
+    is_repeated = any(n > 1 for n in result.table().n_splits)
+    for classifier in result.classifiers:
+        yield result.table("accuracy", classifier)
+        if is_repeated:
+            yield result.table("accuracy", classifier, "best")
+    for classifier in result.classifiers:
+        yield result.table("balanced_accuracy", classifier)
+    costs = ["n_features", "seconds", "memory"]
+    if any(row["n_groups"] is not None for row in result.rows()):
+        costs.insert(1, "n_groups")
+    for metric in costs:
+        yield result.table(metric)
+
+
+def comparison_text(result: ExperimentResult) -> str:
+    """Tables, statistics and conclusions for a terminal.
+
+    Parameters
+    ----------
+    result : ExperimentResult
+        What was found.
+
+    Returns
+    -------
+    str
+        Lines of text. The figures that are not in the tables here are in the files
+        that `write_comparison` writes.
+    """
+    hidden = ("balanced_accuracy", "memory")
+    parts = [
+        "\n".join(table.lines())
+        for table in comparison_tables(result)
+        if table.metric not in hidden
+    ]
+    for comparison in _comparisons(result):
+        *lines, conclusion = _statistics_lines(comparison)
+        parts.append("\n".join([*lines, fill(conclusion, _WIDTH)]))
+    notes = _notes(result)
+    if notes:
+        parts.append("\n".join(notes))
+    return "\n\n".join(parts)
+
+
+def comparison_markdown(result: ExperimentResult) -> str:
+    """Tables, statistics, conclusions and provenance as Markdown.
+
+    Parameters
+    ----------
+    result : ExperimentResult
+        What was found.
+
+    Returns
+    -------
+    str
+        A document.
+    """
+    about = result.about
+    settings, origin = about["settings"], about["provenance"]
+    parts = ["# Comparison of selectors", _datasets_markdown(about["datasets"])]
+    parts += [table.to_markdown() for table in comparison_tables(result)]
+    for comparison in _comparisons(result):
+        title, *lines, conclusion = _statistics_lines(comparison)
+        parts += [f"## {title}", "\n".join(f"- {line}" for line in lines), conclusion]
+    versions = ", ".join(f"{name} {v}" for name, v in origin["versions"].items())
+    limits = settings["time_limit"], settings["memory_limit"]
+    parts += [
+        "## Provenance",
+        f"{origin['date']}, {origin['platform']}, {origin['n_cores']} cores, "
+        f"{origin['n_jobs']} cells at a time; {versions}; seed {settings['seed']}; "
+        f"limits: {limits[0] or 'no'} s, {limits[1] or 'no'} bytes.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_comparison(
+    result: ExperimentResult, folder: str | os.PathLike[str]
+) -> list[Path]:
+    """Write ``results.csv``, ``tables.md`` and, where possible, more.
+
+    Parameters
+    ----------
+    result : ExperimentResult
+        What was found.
+    folder : str or path
+        Where to.
+
+    Returns
+    -------
+    list of Path
+        What was written: also ``results.parquet`` if pyarrow is installed, and
+        figures if matplotlib is.
+    """
+    folder = Path(folder)
+    written = [folder / "results.csv", folder / "tables.md"]
+    result.to_csv(written[0])
+    written[1].write_text(comparison_markdown(result), encoding="utf-8")
+    if find_spec("pyarrow") is not None:
+        written.append(folder / "results.parquet")
+        result.to_parquet(written[-1])
+    if find_spec("matplotlib") is not None:
+        written += _write_figures(result, folder)
+    return written
+
+
+def _write_figures(result: ExperimentResult, folder: Path) -> Iterator[Path]:
+    for classifier in result.classifiers:
+        name = "".join(c if c.isalnum() or c in "-_" else "-" for c in classifier)
+        ax = plot_scores(result.table("accuracy", classifier))
+        yield _save(ax, folder / f"accuracy-{name}.png")
+        comparison = result.statistics("accuracy", classifier)
+        path = folder / f"critical-difference-{name}.png"
+        path.unlink(missing_ok=True)  # of an earlier run with more to compare
+        if comparison.nemenyi is not None:
+            posthoc = comparison.nemenyi
+            ax = plot_critical_difference(
+                posthoc.average_ranks,
+                posthoc.critical_difference,
+                comparison.selectors,
+            )
+            yield _save(ax, path)
+
+
+def _save(ax: Any, path: Path) -> Path:
+    import matplotlib.pyplot as plt
+
+    figure = ax.get_figure()
+    figure.savefig(path, dpi=150, bbox_inches="tight")
+    plt.close(figure)
+    return path
+
+
+def _comparisons(result: ExperimentResult) -> list[Comparison]:
+    return [result.statistics("accuracy", name) for name in result.classifiers]
+
+
+def _statistics_lines(comparison: Comparison) -> list[str]:
+    """Title, figures, and the conclusion last."""
+    lines = [f"Accuracy of {comparison.classifier}: what follows"]
+    if comparison.friedman is not None and comparison.nemenyi is not None:
+        test = comparison.friedman
+        lines.append(
+            f"Friedman: chi2 = {test.chi2:.3f} (p = {test.chi2_p_value:.3g}), "
+            f"F = {test.f:.3f} (p = {test.p_value:.3g})"
+        )
+        cd = comparison.nemenyi.critical_difference
+        lines.append(f"Nemenyi: critical difference {cd:.3f}")
+    if len(comparison.selectors) > 1:
+        first = comparison.selectors[0]
+        duels = ", ".join(
+            f"{rival} {comparison.win_tie_lose[first, rival]}"
+            for rival in comparison.selectors[1:]
+        )
+        lines.append(f"{first} wins/ties/loses against: {duels}")
+    return [*lines, comparison.conclusion]
+
+
+def _notes(result: ExperimentResult) -> list[str]:
+    """Everything that is said below the tables, once."""
+    table = result.table()
+    notes = [f"{name}: {rule}" for name, rule in table.rules.items()]
+    reasons: dict[str, None] = {}
+    for classifier in result.classifiers:
+        for (dataset, selector), reason in result.table(
+            "accuracy", classifier
+        ).reasons.items():
+            has_failed = (dataset, selector) in result.table("n_features").reasons
+            who = selector if has_failed else f"{classifier} after {selector}"
+            reasons[f"- {who} on {dataset}: {reason}"] = None
+    n_empty = sum(row["note"] is not None for row in result.rows())
+    if n_empty:
+        n_rows = len(result.rows())
+        notes.append(
+            f"{n_empty} of {n_rows} scores are of an empty selection, judged as the "
+            "majority class."
+        )
+    return [*notes, *reasons]
+
+
+def _datasets_markdown(datasets: dict[str, Any]) -> str:
+    head = "| data set | samples | features | classes | splits |"
+    lines = [head, "| --- | ---: | ---: | ---: | --- |"]
+    lines += [
+        f"| {name} | {facts['n_samples']:,} | {facts['n_features']:,} | "
+        f"{facts['n_classes']} | `{facts['protocol']}` |"
+        for name, facts in datasets.items()
+    ]
+    return "\n".join(lines)

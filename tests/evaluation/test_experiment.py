@@ -1,0 +1,493 @@
+"""Experiments: what selectors are shown, what is kept, what fails and how."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.feature_selection import RFECV, SelectKBest, mutual_info_classif
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import spies
+from featstream import SAOLA, Experiment, FisherZ, GroupSAOLA, Task
+from featstream.datasets import make_stream
+from featstream.errors import DataError, ParameterError, RunError
+from featstream.evaluation import (
+    SELECTORS,
+    BestOf,
+    FeatureOrders,
+    GivenSplit,
+    RandomGroups,
+    RandomSplits,
+    Split,
+    SplitProtocol,
+    Subsamples,
+    as_classifier,
+    as_selector,
+    sweep,
+)
+from featstream.evaluation.cellstore import key_of
+from featstream.evaluation.entries import describe
+
+
+@dataclass(frozen=True)
+class SameRows(SplitProtocol):
+    """A protocol of one's own."""
+
+    n_splits = 5
+
+    def split(self, index, shape, seed):
+        rows = np.arange(len(shape.y))
+        return Split(rows[:80], rows[80:])
+
+
+STREAM = make_stream(n_samples=120, n_features=60, seed=3)
+X, Y = STREAM.X, STREAM.y
+GIVEN = Task(X[:80], Y[:80], X[80:], Y[80:])
+
+
+def run(selectors, datasets=None, classifiers=("knn",), **options):
+    folder, n_jobs = options.pop("folder", None), options.pop("n_jobs", 1)
+    datasets = {"data": GIVEN} if datasets is None else datasets
+    return Experiment(selectors, datasets, classifiers, **options).run(
+        folder, n_jobs=n_jobs
+    )
+
+
+@pytest.mark.parametrize("name", sorted(SELECTORS))
+def test_every_selector_by_name_takes_part(name):
+    result = run([name], {"stream": (X, Y)}, protocol=RandomSplits(n_runs=1))
+    assert result.failures() == []
+    value = result.table().value("stream", name)
+    assert 0 <= value <= 1
+    (row,) = result.rows()
+    assert row["seconds"] < 5
+    split = RandomSplits(n_runs=1).split(0, GIVEN.rows().shape, 0)
+    selector = as_selector(name).fit(X[split.train], Y[split.train])
+    kept = selector.get_support(indices=True)
+    assert sorted(result.selections("stream", name)[0]) == sorted(kept)
+
+
+def test_scores_are_those_of_selecting_and_judging_by_hand():
+    classifiers = {
+        "knn": "knn",
+        "scaled svm": make_pipeline(StandardScaler(), as_classifier("svm")),
+    }
+    result = run({"ours": SAOLA(measure="su")}, classifiers=classifiers)
+    selector = SAOLA(measure="su").fit(X[:80], Y[:80])
+    kept = selector.selected_
+    np.testing.assert_array_equal(result.selections("data", "ours")[0], kept)
+    for name, classifier in classifiers.items():
+        fitted = as_classifier(classifier).fit(X[:80][:, kept], Y[:80])
+        expected = np.mean(fitted.predict(X[80:][:, kept]) == Y[80:])
+        assert result.table(classifier=name).value("data", "ours") == expected
+    assert result.table("n_features").value("data", "ours") == kept.size
+    assert [row["measure"] for row in result.rows()] == ["su", "su"]
+
+
+def test_a_selector_is_shown_the_training_rows_and_no_others(tmp_path):
+    protocol = RandomSplits(n_runs=3)
+    run(
+        {"spy": spies.FirstFeatures(folder=str(tmp_path))},
+        {"data": (X, Y)},
+        protocol=protocol,
+    )
+    shown = spies.fits(tmp_path)
+    assert len(shown) == 3
+    for i, fit in enumerate(shown):
+        split = protocol.split(i, GIVEN.rows().shape, 0)
+        np.testing.assert_array_equal(fit["X"], X[split.train])
+        np.testing.assert_array_equal(fit["y"], Y[split.train])
+
+
+@pytest.mark.parametrize("name", ["saola", "fast-osfs", "ofs", "best"])
+def test_poisoned_test_rows_change_no_selection(name):
+    selector = name
+    if name == "best":  # the choice of a parameter must not see them either
+        selector = BestOf("ofs", "n_features", [1, 2, 5, 20])
+    rng = np.random.default_rng(0)
+    poisoned = X[80:].astype(float)
+    poisoned[:, ::2] = np.nan
+    garbled = rng.permuted(X[80:], axis=0)
+    selections, accuracies = [], []
+    for X_test in (X[80:], poisoned, garbled):
+        result = run({"s": selector}, {"d": Task(X[:80], Y[:80], X_test, Y[80:])})
+        selections.append(result.selections("d", "s")[0].tolist())
+        accuracies.append(result.table().value("d", "s"))
+    assert selections[0] == selections[1] == selections[2] != []
+    assert len(set(map(str, accuracies))) > 1  # the scores do change, so it was seen
+
+
+def test_choosing_by_test_rows_is_possible_and_labelled():
+    values = [1, 2, 5, 20]
+    entry = BestOf("ofs", "n_features", values, judged_on="test")
+    singles = sweep("ofs", "n_features", values)
+    result = run({"best": entry, **singles}, classifiers=("knn", "svm"))
+    for classifier in ("knn", "svm"):
+        table = result.table(classifier=classifier)
+        alone = [table.value("data", name) for name in singles]
+        assert table.value("data", "best") == max(alone)
+        chosen = [r["chosen"] for r in result.rows() if r["classifier"] == classifier]
+        assert chosen[0] == f"n_features={values[int(np.argmax(alone))]}"
+        sizes = result.table("n_features", classifier)
+        assert sizes.value("data", "best") == values[int(np.argmax(alone))]
+    assert "best of n_features=1, 2, 5, 20 on the test rows" in str(result.table())
+
+
+def test_choosing_within_the_training_rows():
+    """Feature 0 alone decides; the value that reaches it is best, and the first."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 50)
+    data = np.c_[rng.normal(size=(100, 3)), 10 * y]
+    entry = BestOf(spies.FirstFeatures(), "n_features", [1, 3, 4])
+    result = run({"s": entry}, {"d": (data, y)}, protocol=RandomSplits(n_runs=2))
+    assert [row["chosen"] for row in result.rows()] == ["n_features=4"] * 2
+    assert [row["accuracy"] for row in result.rows()] == [1.0, 1.0]
+
+
+def test_a_classifier_may_join_the_best_of_several_later(tmp_path):
+    for judged_on in ("training", "test"):
+        entry = {"s": BestOf("ofs", "n_features", [1, 2, 5, 20], judged_on)}
+        first = run(entry, folder=tmp_path).rows()
+        both = run(entry, classifiers=("knn", "svm"), folder=tmp_path).rows()
+        assert [row for row in both if row["classifier"] == "knn"] == first
+        alone = run(entry, classifiers=("svm",)).rows()
+        keys = ("accuracy", "chosen", "n_features")
+        assert [both[1][key] for key in keys] == [alone[0][key] for key in keys]
+
+
+def test_an_empty_selection_is_judged_as_the_majority_class():
+    y = np.repeat([0, 1, 0, 1], [30, 10, 12, 8])
+    data = np.zeros((60, 3))
+    data[:, 1] = np.arange(60)
+    task = Task(data[:40], y[:40], data[40:], y[40:])
+    result = run({"none": spies.FirstFeatures(0)}, {"d": task}, ("knn", "svm", "j48"))
+    for row in result.rows():
+        assert row["accuracy"] == 12 / 20
+        assert row["balanced_accuracy"] == row["auc"] == 0.5
+        assert row["n_features"] == 0
+        assert "majority class" in row["note"]
+
+
+def test_failures_are_told_and_stay_in_the_table(tmp_path):
+    selectors = {how: spies.Misfit(how) for how in ("raise", "crash", "exit")}
+    selectors |= {"not": spies.NotASelector(), "fine": spies.FirstFeatures()}
+    result = run(selectors, n_jobs=2, folder=tmp_path)
+    reasons = {selector: reason for _, selector, _, reason in result.failures()}
+    assert reasons["raise"] == "ValueError: no such thing"
+    assert reasons["crash"] == "its process was killed (SIGSEGV)"
+    assert reasons["exit"] == "its process ended with exit code 3"
+    assert "neither get_support() nor support_" in reasons["not"]
+    table = result.table()
+    assert [math.isnan(v) for v in table.values[0]] == [True] * 4 + [False]
+    assert table.cells()[1][1] == "-"
+    assert "- raise on data: ValueError: no such thing" in str(table)
+    comparison = result.statistics()
+    assert comparison.selectors == ("fine",)
+    assert "no score on any data set" in comparison.conclusion
+
+
+def test_the_limit_of_time_ends_a_cell(tmp_path):
+    began = time.monotonic()
+    selectors = {"slow": spies.Misfit("sleep"), "fast": spies.FirstFeatures()}
+    result = run(selectors, time_limit=8, folder=tmp_path)
+    assert time.monotonic() - began < 300  # it would sleep for ten minutes
+    assert result.failures() == [("data", "slow", 0, "exceeded 8 s")]
+
+
+def test_the_limit_of_memory_ends_a_cell():
+    result = run({"hoard": spies.Misfit("hoard")}, memory_limit="600MB", time_limit=60)
+    assert result.failures() == [("data", "hoard", 0, "exceeded 600 MB")]
+
+
+def test_a_slow_classifier_does_not_take_the_others_with_it():
+    classifiers = {
+        "slow": spies.SlowClassifier(),
+        "failing": spies.FailingClassifier(),
+        "knn": "knn",
+    }
+    result = run({"first": spies.FirstFeatures()}, None, classifiers, time_limit=8)
+    assert result.failures() == []
+    rows = {row["classifier"]: row for row in result.rows()}
+    assert rows["slow"]["reason"] == "exceeded 8 s"
+    assert rows["failing"]["reason"] == "RuntimeError: not today"
+    assert rows["knn"]["reason"] is None
+    assert rows["knn"]["accuracy"] > 0
+    assert result.table(classifier="slow").reasons == {
+        ("data", "first"): "exceeded 8 s"
+    }
+
+
+def test_what_is_done_is_not_done_again(tmp_path):
+    seen, out = tmp_path / "seen", tmp_path / "out"
+    seen.mkdir()
+    spy = spies.FirstFeatures(folder=str(seen))
+
+    def go(expected, **changes):
+        before = len(spies.fits(seen))
+        options = {"protocol": RandomSplits(n_runs=2), "folder": out} | changes
+        selectors = options.pop("selectors", {"spy": spy})
+        data = options.pop("data", {"data": (X, Y)})
+        result = run(selectors, data, options.pop("classifiers", ("knn",)), **options)
+        assert len(spies.fits(seen)) - before == expected
+        return result
+
+    first = go(2)
+    again = go(0)
+    assert first.as_csv() == again.as_csv()
+    go(0, selectors={"another name": spy}, data={"another": (X, Y)})
+    more = go(0, classifiers=("knn", "svm"))  # the selection is known
+    assert {row["classifier"] for row in more.rows()} == {"knn", "svm"}
+    assert all(row["accuracy"] is not None for row in more.rows())
+    go(1, protocol=RandomSplits(n_runs=3))
+    go(2, protocol=RandomSplits(n_runs=2, test_size=0.25))
+    go(2, seed=1)
+    other = X.copy()
+    other[0, 0] = 1 - other[0, 0]
+    go(2, data={"data": (other, Y)})
+    go(2, selectors={"spy": spies.FirstFeatures(3, folder=str(seen))})
+    go(0)
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "other"])
+def test_a_damaged_cell_is_done_again(tmp_path, damage):
+    seen, out = tmp_path / "seen", tmp_path / "out"
+    seen.mkdir()
+    spy = {"spy": spies.FirstFeatures(folder=str(seen))}
+    first = run(spy, folder=out).rows()
+    (cell,) = (out / "cells").glob("*.json")
+    text = cell.read_text()
+    number = '"accuracy": ' + str(json.loads(text)["scores"].popitem()[1]["accuracy"])
+    assert number in text
+    cell.write_text(
+        {
+            "truncate": text[:-40],
+            "flip": text.replace(number, '"accuracy": 0.999'),
+            "empty": "",
+            "other": '{"sha256": 1}',
+        }[damage]
+    )
+    again = run(spy, folder=out).rows()
+    assert len(spies.fits(seen)) == 2
+    assert [row["accuracy"] for row in again] == [row["accuracy"] for row in first]
+
+
+def test_limits_are_kept_until_they_are_raised_and_errors_tried_again(tmp_path):
+    out = tmp_path / "out"
+    began = time.monotonic()
+    run({"slow": spies.Misfit("sleep")}, folder=out, time_limit=2)
+    took = time.monotonic() - began
+    began = time.monotonic()
+    result = run({"slow": spies.Misfit("sleep")}, folder=out, time_limit=1)
+    assert result.failures()[0][3] == "exceeded 2 s"
+    assert time.monotonic() - began < min(1, took)
+    result = run({"slow": spies.Misfit("sleep")}, folder=out, time_limit=2.5)
+    assert result.failures()[0][3] == "exceeded 2.5 s"
+    at = []
+    experiment = Experiment({"bad": spies.Misfit("raise")}, {"d": GIVEN}, ["knn"])
+    for _ in range(2):
+        experiment.run(out, progress=lambda now: at.append((now.n_kept, now.n_done)))
+        assert at[-1] == (0, 1)
+
+
+def test_keys_tell_apart_what_differs():
+    different = [
+        SelectKBest(k=3),
+        SelectKBest(k=4),
+        SelectKBest(mutual_info_classif, k=3),
+        SelectKBest(partial(mutual_info_classif, n_neighbors=3), k=3),
+        SelectKBest(partial(mutual_info_classif, n_neighbors=5), k=3),
+        SAOLA(measure=FisherZ(alpha=0.01)),
+        SAOLA(measure=FisherZ(alpha=0.05)),
+        BestOf("ofs", "n_features", [1, 2]),
+        BestOf("ofs", "n_features", [1, 2], judged_on="test"),
+        RFECV(as_classifier("svm"), cv=KFold(3)),
+        RFECV(as_classifier("svm"), cv=KFold(4)),
+        spies.FirstFeatures(np.int64(3)),
+        spies.RandomFeature(np.random.default_rng(1)),
+        spies.RandomFeature(np.random.default_rng(2)),
+    ]
+    assert len({key_of({"x": describe(s)}) for s in different}) == len(different)
+    for selector in different:
+        assert describe(selector) == describe(deepcopy(selector))
+
+
+def test_a_random_selector_is_seeded_by_the_experiment():
+    selectors = {"random": spies.RandomFeature()}
+
+    def chosen(seed):
+        result = run(selectors, {"d": (X, Y)}, protocol=SameRows(), seed=seed)
+        return [s.tolist() for s in result.selections("d", "random")]
+
+    assert chosen(1) == chosen(1) != chosen(2)
+    assert len({str(s) for s in chosen(1)}) > 1  # each split has its own
+
+
+def test_feature_orders_are_orders_of_arrival():
+    protocol = FeatureOrders(n=3)
+    result = run({"s": SAOLA(measure="su")}, protocol=protocol)
+    for i, selected in enumerate(result.selections("data", "s")):
+        order = protocol.split(i, GIVEN.rows().shape, 0).order
+        direct = SAOLA(measure="su").fit(X[:80][:, order], Y[:80])
+        assert selected.tolist() == order[direct.selected_].tolist()
+
+
+def test_groups_reach_those_who_take_them():
+    protocol = RandomGroups(n_groups=6, n_runs=2)
+    result = run(
+        {"group-saola": GroupSAOLA(measure="su"), "ogfs": "ogfs", "saola": "saola"},
+        protocol=protocol,
+    )
+    assert result.failures() == []
+    for i, selected in enumerate(result.selections("data", "group-saola")):
+        split = protocol.split(i, GIVEN.rows().shape, 0)
+        direct = GroupSAOLA(measure="su").fit(
+            X[:80][:, split.order], Y[:80], groups=split.groups
+        )
+        assert selected.tolist() == split.order[direct.selected_].tolist()
+        row = [r for r in result.rows() if r["selector"] == "group-saola"][i]
+        assert row["n_groups"] == len(direct.selected_groups_)
+    assert np.all(result.table("n_groups").values <= 6)
+
+
+def test_groups_of_a_task_are_put_side_by_side():
+    labels = np.array(list("abc") * 20)
+    task = Task(X[:80], Y[:80], X[80:], Y[80:], groups=labels)
+    result = run({"g": GroupSAOLA(measure="su"), "ogfs": "ogfs"}, {"d": task})
+    assert result.failures() == []
+    direct = GroupSAOLA(measure="su").fit(X[:80], Y[:80], groups=labels)
+    assert result.selections("d", "g")[0].tolist() == direct.selected_.tolist()
+    assert result.rows()[0]["n_groups"] == len(direct.selected_groups_)
+
+
+def test_scikit_learn_takes_part():
+    result = run([SelectKBest(k=3)], {"d": (X, np.where(Y == 1, "yes", "no"))})
+    assert result.selectors == ["SelectKBest"]
+    assert {row["n_features"] for row in result.rows()} == {3}
+
+
+def test_every_way_to_give_data_gives_the_same(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names = [f"g{i}" for i in range(X.shape[1])]
+    np.savez(tmp_path / "whole.npz", X=X, y=Y)
+    datasets = {
+        "array": (X, Y),
+        "column-major": (np.asfortranarray(X), Y),
+        "csr": (sparse.csr_matrix(X), Y),
+        "frame": (pandas.DataFrame(X, columns=names), pandas.Series(Y)),
+        "file": tmp_path / "whole.npz",
+        "list": Task(X.tolist(), Y.tolist()),
+    }
+    protocol = RandomSplits(n_runs=1)
+    result = run({"s": SAOLA(measure="su")}, datasets, protocol=protocol, n_jobs=2)
+    selections = {str(result.selections(name, "s")) for name in datasets}
+    assert len(selections) == 1
+    assert len(set(result.table().values[:, 0])) == 1
+
+
+def test_names_of_selected_features_are_kept(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=[f"g{i}" for i in range(X.shape[1])])
+    task = Task(frame[:80], Y[:80], frame[80:], Y[80:])
+    result = run({"s": SAOLA(measure="su")}, {"d": task}, folder=tmp_path)
+    (cell,) = (tmp_path / "cells").glob("*.json")
+    (selection,) = json.loads(cell.read_text())["selections"]
+    assert selection["names"] == [f"g{i}" for i in result.selections("d", "s")[0]]
+
+
+def test_stability_over_subsamples():
+    result = run(
+        {"ours": SAOLA(measure="su"), "fixed": spies.FirstFeatures()},
+        protocol=Subsamples(n=4),
+    )
+    for method in ("yu", "nogueira"):
+        found = result.stability(method)
+        assert float(found["data", "fixed"]) == 1.0
+        assert float(found["data", "ours"]) < 1.0
+
+
+def test_provenance_says_with_what(tmp_path):
+    result = run({"s": SAOLA(measure="su")}, folder=tmp_path, seed=7)
+    about = json.loads((tmp_path / "experiment.json").read_text())
+    assert about["settings"]["seed"] == 7
+    assert set(about["provenance"]["versions"]) >= {"featstream", "numpy", "python"}
+    selector = about["settings"]["selectors"]["s"]
+    assert selector["class"].startswith("featstream.selectors.online.saola.SAOLA")
+    assert selector["parameters"]["measure"] == "su"
+    assert about["datasets"]["data"]["n_features"] == 60
+    assert result.about["settings"] == about["settings"]
+    assert not (tmp_path / "data").exists()
+    assert not (tmp_path / "lock").exists()
+
+
+def test_one_folder_one_run(tmp_path):
+    out = tmp_path / "out"
+    inner = Experiment({"first": spies.FirstFeatures()}, {"d": GIVEN}, ["knn"])
+
+    def meddle(at):
+        with pytest.raises(RunError, match="is being written by process"):
+            inner.run(out)
+
+    inner.run(out, progress=meddle)
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(RunError, match=r"not the folder of a comparison.*thesis\.tex"):
+        run(["saola"], folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"selectors": ["saolo"]}, "Unknown selector 'saolo'. Did you mean 'saola'"),
+        ({"selectors": [SAOLA]}, "A selector must be a name or"),
+        ({"selectors": [SAOLA(), SAOLA(bound="max")]}, "Two selectors are called 'SAO"),
+        ({"selectors": []}, "`selectors` of Experiment is empty"),
+        ({"classifiers": ["knm"]}, "Unknown classifier 'knm'. Did you mean 'knn'"),
+        ({"datasets": [(X, Y)]}, "need names"),
+        ({"protocol": "cv"}, "`protocol` of Experiment must be a protocol such as"),
+        ({"protocol": {"x": GivenSplit()}}, "Unknown data set in `protocol` 'x'"),
+        ({"seed": None}, "`seed` of Experiment must be an integer"),
+        ({"time_limit": 0}, "`time_limit` must be a number of seconds above 0. Got 0"),
+        ({"memory_limit": "much"}, "a size such as 500MB or 2GB. Got 'much'"),
+    ],
+)
+def test_mistakes_are_named(change, text):
+    options = {"selectors": ["saola"], "datasets": {"data": GIVEN}} | change
+    with pytest.raises(ParameterError, match=text):
+        Experiment(**options)
+
+
+@pytest.mark.parametrize(
+    ("task", "text"),
+    [
+        ((X, Y[:-1]), "X_train has 120 rows, and y_train 119"),
+        ((X, np.zeros(120)), "single class"),
+        (Task(X, Y, X[:, :5], Y), "X_test has 5 features, and X_train 60"),
+        (Task(X, Y, X), "both X_test and y_test"),
+        (Task(X, Y, groups=[1, 2]), "`groups` of a Task has 2 entries for 60"),
+        ((X, None), "needs y_train"),
+    ],
+)
+def test_wrong_data_are_named_before_anything_is_done(task, text, tmp_path):
+    with pytest.raises(DataError, match="Data set 'bad': .*" + text):
+        run(["saola"], {"good": (X, Y), "bad": task}, folder=tmp_path)
+    assert list((tmp_path / "cells").iterdir()) == []
+
+
+def test_what_cannot_be_sent_to_a_process_is_said():
+    class Local(spies.FirstFeatures):
+        pass
+
+    with pytest.raises(ParameterError, match=r"cannot be sent to another.*Local"):
+        run({"local": Local()})

@@ -1,0 +1,202 @@
+"""Comparisons that are killed, interrupted or started again, for real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spies
+from featstream.evaluation import Experiment, RandomSplits
+
+N_CELLS = 12
+TESTS = Path(spies.__file__).parent
+
+# No guard: a script must not need one to compare what it imports.
+SCRIPT = """
+import sys
+import numpy as np
+import spies
+from featstream import Experiment
+from featstream.evaluation import RandomSplits
+
+out, seen = sys.argv[1:]
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(60, 5)), np.arange(60) % 2
+selectors = {
+    n: spies.FirstFeatures(n, folder=seen, seconds=0.4) for n in (1, 2, 3)
+}
+experiment = Experiment(
+    selectors, {"data": (X, y)}, ["knn"], RandomSplits(n_runs=4)
+)
+result = experiment.run(out, n_jobs=2, progress=True)
+print(result.as_csv())
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    (tmp_path / "seen").mkdir()
+    return [sys.executable, str(path), str(tmp_path / "out"), str(tmp_path / "seen")]
+
+
+def begin(command, **options):
+    source = str(Path(sys.modules["featstream"].__file__).parents[1])
+    before = os.environ.get("PYTHONPATH")
+    path = os.pathsep.join(p for p in (source, str(TESTS), before) if p)
+    return subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def finished_cells(tmp_path):
+    return {path.name for path in (tmp_path / "out" / "cells").glob("*.json")}
+
+
+def wait_until(is_so, process, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert process is None or process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def workers(tmp_path):
+    """Processes that have begun a fit, by the names of what they left."""
+    names = [path.stem for path in (tmp_path / "seen").glob("*.npz")]
+    return {int(name.rpartition("-")[2]) for name in names}
+
+
+def is_alive(pid):
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
+def test_a_killed_comparison_goes_on_where_it_was(tmp_path, script):
+    process = begin(script)
+    wait_until(lambda: len(finished_cells(tmp_path)) >= 4, process)
+    wait_until(lambda: any(map(is_alive, workers(tmp_path))), process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    done, begun = finished_cells(tmp_path), len(spies.fits(tmp_path / "seen"))
+    assert 4 <= len(done) < N_CELLS
+    assert begun > len(done)  # some were at work
+    wait_until(lambda: not any(map(is_alive, workers(tmp_path))), None, 10)
+    stamps = {name: (tmp_path / "out/cells" / name).stat().st_mtime_ns for name in done}
+
+    process = begin(script)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert f"{N_CELLS}/{N_CELLS} cells  {len(done)} kept from before" in err
+    assert len(spies.fits(tmp_path / "seen")) == begun + N_CELLS - len(done)
+    for name, stamp in stamps.items():
+        assert (tmp_path / "out/cells" / name).stat().st_mtime_ns == stamp
+    assert not (tmp_path / "out" / "data").exists()
+
+    whole = begin([*script[:2], str(tmp_path / "fresh"), script[3]])
+    expected, _ = whole.communicate(timeout=120)
+    assert without_costs(out) == without_costs(expected)
+
+
+def without_costs(text):
+    """Results without time and memory, which are never the same twice."""
+    head, *rows = [line.split(",") for line in text.strip().splitlines()]
+    dropped = [head.index("seconds"), head.index("memory")]
+    return [
+        [cell for i, cell in enumerate(row) if i not in dropped]
+        for row in (head, *rows)
+    ]
+
+
+def test_an_interrupted_comparison_leaves_nobody_behind(tmp_path, script):
+    process = begin(script, start_new_session=True)
+    wait_until(lambda: len(finished_cells(tmp_path)) >= 2, process)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, err = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert "KeyboardInterrupt" in err
+    assert err.count("Traceback") == 1  # none of the children's
+    wait_until(lambda: not any(map(is_alive, workers(tmp_path))), None, 10)
+    assert not (tmp_path / "out" / "data").exists()
+    assert not (tmp_path / "out" / "lock").exists()
+
+
+OWN_SELECTOR = """
+import sys
+import numpy as np
+from spies import FirstFeatures
+from featstream import Experiment
+
+class Own(FirstFeatures):
+    pass
+
+def main():
+    X, y = np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 2
+    print(Experiment({"own": Own()}, {"data": (X, y)}, ["knn"]).run().failures())
+
+"""
+
+
+def test_a_guarded_script_may_define_its_own_selector(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN_SELECTOR + "if __name__ == '__main__':\n    main()\n")
+    process = begin([sys.executable, str(path)])
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out.strip()) == (0, "[]"), err
+
+
+def test_an_unguarded_script_with_its_own_selector_is_told_what_to_do(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN_SELECTOR + "main()\n")
+    process = begin([sys.executable, str(path)])
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert err.strip().splitlines()[-1].endswith('if __name__ == "__main__":')
+
+
+def test_a_selector_of_a_notebook_is_told_what_to_do():
+    code = OWN_SELECTOR + "main()\n"
+    process = begin([sys.executable, "-c", code])
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "Own" in out
+    assert "in a module" in out
+
+
+def test_time_and_memory_are_those_of_the_selection_alone():
+    X, y = np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 2
+    selectors = {
+        "idle": spies.FirstFeatures(),
+        "slow": spies.FirstFeatures(seconds=0.5),
+        "large": spies.Hungry(megabytes=300),
+        "compiling": spies.Compiling(seconds=0.2),
+    }
+    result = Experiment(
+        selectors, {"d": (X, y)}, {"slow": spies.Unhurried()}, RandomSplits(n_runs=1)
+    ).run()
+    assert result.failures() == []
+    seconds, memory = result.table("seconds"), result.table("memory")
+    assert seconds.value("d", "idle") < 0.4  # though the classifier took longer
+    assert 0.5 <= seconds.value("d", "slow") < 2
+    assert 0.2 <= seconds.value("d", "compiling") < 0.7
+    if memory.text("d", "large") != "-":
+        assert 300 <= memory.value("d", "large") / 2**20 < 340
+        assert memory.value("d", "idle") / 2**20 < 20

@@ -1,0 +1,140 @@
+"""Protocols: disjoint rows, the same for the same seed, and never by a value of X."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from featstream.errors import DataError, ParameterError
+from featstream.evaluation import (
+    CrossValidation,
+    FeatureOrders,
+    GivenSplit,
+    RandomGroups,
+    RandomSplits,
+    Subsamples,
+    TaskShape,
+)
+
+Y = np.repeat([0, 1, 2], [30, 20, 10])
+WHOLE = TaskShape(Y, 60, 12)
+PARTS = TaskShape(Y, 45, 12)
+
+PROTOCOLS = [
+    RandomSplits(n_runs=4),
+    RandomSplits(n_runs=4, test_size=7, stratified=False),
+    RandomSplits(n_runs=4, test_size=10, train_size=20),
+    CrossValidation(4),
+    CrossValidation(3, n_repeats=2),
+    Subsamples(n=4),
+    FeatureOrders(n=4),
+    FeatureOrders(n=4, rows=CrossValidation(3)),
+    RandomGroups(n_groups=5, n_runs=4),
+]
+
+
+@pytest.mark.parametrize("shape", [WHOLE, PARTS], ids=["whole", "parts"])
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
+def test_parts_are_disjoint_and_repeatable(protocol, shape):
+    seen = set()
+    for i in range(protocol.n_splits):
+        split, again = (protocol.split(i, shape, seed=3) for _ in range(2))
+        assert not set(split.train) & set(split.test)
+        assert min(split.train.size, split.test.size) > 0
+        assert len(set(split.train)) == split.train.size
+        for name in ("train", "test", "order", "groups"):
+            np.testing.assert_array_equal(getattr(split, name), getattr(again, name))
+        seen.add(
+            (
+                split.train.tobytes(),
+                None if split.order is None else split.order.tobytes(),
+            )
+        )
+        if split.order is not None:
+            assert sorted(split.order) == list(range(12))
+    assert len(seen) == protocol.n_splits
+    other = protocol.split(0, shape, seed=4)
+    first = protocol.split(0, shape, seed=3)
+    assert not all(
+        np.array_equal(getattr(first, name), getattr(other, name))
+        for name in ("train", "order")
+    )
+
+
+def test_more_runs_begin_with_the_same():
+    few, many = RandomSplits(n_runs=2), RandomSplits(n_runs=20)
+    for i in range(2):
+        np.testing.assert_array_equal(
+            few.split(i, WHOLE, 0).test, many.split(i, WHOLE, 0).test
+        )
+
+
+def test_random_splits_keep_the_shares_of_the_classes():
+    split = RandomSplits(test_size=1 / 3).split(0, WHOLE, 0)
+    assert np.bincount(Y[split.test]).tolist() == [10, 7, 3]  # 20 of 60 rows
+    assert RandomSplits(test_size=7, train_size=30).split(0, WHOLE, 0).train.size == 30
+
+
+def test_every_row_is_tested_once_in_cross_validation():
+    protocol = CrossValidation(4, n_repeats=2)
+    for repeat in range(2):
+        tested = [protocol.split(4 * repeat + i, WHOLE, 0).test for i in range(4)]
+        assert sorted(np.concatenate(tested)) == list(range(60))
+
+
+def test_given_parts_are_taken_as_they_are():
+    split = GivenSplit().split(0, PARTS, 0)
+    assert split.train.tolist() == list(range(45))
+    assert split.test.tolist() == list(range(45, 60))
+    with pytest.raises(DataError, match="needs a test part"):
+        GivenSplit().split(0, WHOLE, 0)
+
+
+def test_subsamples_leave_a_given_test_part_alone():
+    split = Subsamples(share=0.8).split(0, PARTS, 0)
+    assert split.test.tolist() == list(range(45, 60))
+    assert split.train.size == 36
+    assert split.train.max() < 45
+    split = Subsamples(share=0.8).split(0, WHOLE, 0)
+    assert (split.train.size, split.test.size) == (48, 12)
+
+
+def test_orders_and_groups_keep_the_rows():
+    for protocol in (FeatureOrders(n=3), RandomGroups(n_groups=4, n_runs=3)):
+        for i in range(3):
+            np.testing.assert_array_equal(
+                protocol.split(i, PARTS, 0).train, np.arange(45)
+            )
+    rows = CrossValidation(3)
+    turns = FeatureOrders(n=4, rows=rows)
+    np.testing.assert_array_equal(
+        turns.split(3, WHOLE, 0).test, rows.split(0, WHOLE, 0).test
+    )
+
+
+def test_groups_are_of_equal_size_and_side_by_side():
+    split = RandomGroups(n_groups=5).split(0, WHOLE, 0)
+    assert sorted(np.bincount(split.groups)) == [2, 2, 2, 3, 3]
+    assert np.all(np.diff(split.groups) >= 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: RandomSplits(n_runs=0), "`n_runs` of RandomSplits .* Got 0"),
+        (lambda: CrossValidation(1), "`n_folds` of CrossValidation .* least 2"),
+        (lambda: FeatureOrders(n=2.5), "`n` of FeatureOrders .* Got 2.5"),
+        (lambda: RandomGroups(n_groups=13).split(0, WHOLE, 0), "`n_groups`"),
+    ],
+)
+def test_wrong_counts_are_refused(make, text):
+    with pytest.raises(ParameterError, match=text):
+        make()
+
+
+def test_rows_that_cannot_be_split_are_an_error_of_the_data():
+    shape = TaskShape(np.array([0, 0, 0, 1]), 4, 2)
+    with pytest.raises(DataError, match=r"RandomSplits\(.*\) cannot split"):
+        RandomSplits().split(0, shape, 0)
+    with pytest.raises(DataError, match="cannot split"):
+        CrossValidation(5).split(0, shape, 0)

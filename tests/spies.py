@@ -1,0 +1,158 @@
+"""Selectors and classifiers that tell what was done to them, or misbehave.
+
+They live in a module of their own because other processes import them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.neighbors import KNeighborsClassifier
+
+
+class FirstFeatures(SelectorMixin, BaseEstimator):
+    """Selects the first features, and keeps a copy of what it was shown."""
+
+    def __init__(self, n_features=2, folder=None, seconds=0.0):
+        self.n_features = n_features
+        self.folder = folder
+        self.seconds = seconds
+
+    def fit(self, X, y):
+        if self.folder is not None:
+            name = f"{time.time_ns()}-{os.getpid()}"
+            np.savez(Path(self.folder) / f"{name}.npz", X=X, y=y)
+        time.sleep(self.seconds)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def _get_support_mask(self):
+        return np.arange(self.n_features_in_) < self.n_features
+
+
+def fits(folder):
+    """What was shown in each fit, in order of time."""
+    return [np.load(path) for path in sorted(Path(folder).glob("*.npz"))]
+
+
+class BestColumn(SelectorMixin, BaseEstimator):
+    """Selects the column that differs most between two classes; takes groups."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y, groups=None):
+        self.groups_ = groups
+        X, is_first = np.asarray(X, float), np.asarray(y) == y[0]
+        self.gap_ = np.abs(X[is_first].mean(axis=0) - X[~is_first].mean(axis=0))
+        return self
+
+    def _get_support_mask(self):
+        return np.arange(self.gap_.size) == self.gap_.argmax()
+
+
+class RandomFeature(SelectorMixin, BaseEstimator):
+    """Selects a feature at random."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        self.p_ = X.shape[1]
+        self.chosen_ = np.random.default_rng(self.random_state).integers(self.p_)
+        return self
+
+    def _get_support_mask(self):
+        return np.arange(self.p_) == self.chosen_
+
+
+class Misfit(SelectorMixin, BaseEstimator):
+    """Fails in a way of one's choice."""
+
+    def __init__(self, how):
+        self.how = how
+
+    def fit(self, X, y):
+        if self.how == "raise":
+            raise ValueError("no such thing\nas a free lunch")
+        if self.how == "sleep":
+            time.sleep(600)
+        if self.how == "hoard":
+            held = []
+            while True:
+                held.append(np.ones(4 << 20))
+                time.sleep(0.01)
+        if self.how == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if self.how == "exit":
+            os._exit(3)
+        return self
+
+    def _get_support_mask(self):
+        raise NotImplementedError
+
+
+class NotASelector(BaseEstimator):
+    """Fits, and that is all."""
+
+    def fit(self, X, y):
+        return self
+
+
+class SlowClassifier(ClassifierMixin, BaseEstimator):
+    """Never done."""
+
+    def fit(self, X, y):
+        time.sleep(600)
+
+    def predict(self, X):
+        raise NotImplementedError
+
+
+class FailingClassifier(KNeighborsClassifier):
+    """Does not like the data."""
+
+    def predict(self, X):
+        raise RuntimeError("not today")
+
+
+class Hungry(FirstFeatures):
+    """Needs memory, and gives it back."""
+
+    def __init__(self, megabytes, n_features=2, folder=None, seconds=0.0):
+        super().__init__(n_features, folder, seconds)
+        self.megabytes = megabytes
+
+    def fit(self, X, y):
+        np.ones(self.megabytes << 17).sum()
+        return super().fit(X, y)
+
+
+class Compiling(FirstFeatures):
+    """Compiles a kernel that nobody has cached."""
+
+    def fit(self, X, y):
+        import numba
+
+        @numba.njit
+        def kernel(a):
+            return np.sort(a.ravel())[::-1].cumsum() + np.linalg.norm(a)
+
+        began = time.perf_counter()
+        kernel(np.ones((3, 3)))
+        assert time.perf_counter() - began > 0.5
+        return super().fit(X, y)
+
+
+class Unhurried(KNeighborsClassifier):
+    """Takes its time."""
+
+    def fit(self, X, y):
+        time.sleep(0.5)
+        return super().fit(X, y)

@@ -1,0 +1,247 @@
+"""``featstream compare``, as a user would call it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import featstream
+from featstream import SAOLA
+from featstream.cli import main
+from featstream.datasets import make_stream
+from featstream.evaluation import as_classifier
+from featstream.lock import hold_lock
+
+STREAMS = [make_stream(n_samples=90, n_features=40, seed=seed) for seed in (1, 2)]
+
+
+@pytest.fixture
+def files(tmp_path):
+    paths = []
+    for i, stream in enumerate(STREAMS):
+        paths.append(str(tmp_path / f"stream{i}.npz"))
+        np.savez(paths[-1], X=stream.X, y=stream.y)
+    return paths
+
+
+N_CELLS = 80  # four selectors, two files, ten splits
+QUICK = ["--selectors", "saola,alpha-investing", "--classifiers", "knn", "-q"]
+
+
+def test_a_comparison_prints_and_writes_everything(tmp_path, files, capsys):
+    out = tmp_path / "out"
+    command = ["compare", *files, *QUICK, "-o", str(out), "--runs", "3"]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    for expected in (
+        "Accuracy, knn (mean ± standard deviation of the splits)",
+        "Accuracy, knn (best of the splits, not an estimate of what to expect)",
+        "Number of selected features",
+        "Seconds of selection",
+        "Friedman: chi2 = ",
+        "Nemenyi: critical difference",
+        "saola wins/ties/loses against: alpha-investing",
+        "In accuracy of knn on 2 data sets the average ranks are",
+        "results.csv",
+    ):
+        assert expected in text
+    with open(out / "results.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * 2 * 3
+    assert {row["dataset"] for row in rows} == {"stream0", "stream1"}
+    assert all(0 <= float(row["accuracy"]) <= 1 for row in rows)
+    tables = (out / "tables.md").read_text()
+    assert "| stream0 | 90 | 40 | 2 | `RandomSplits(n_runs=3" in tables
+    assert "Balanced accuracy, knn" in tables
+    assert f"featstream {featstream.__version__}" in tables
+    for name in ("accuracy-knn.png", "critical-difference-knn.png"):
+        assert (out / name).read_bytes().startswith(b"\x89PNG")
+
+    before = (out / "results.csv").read_bytes()
+    assert main(command) == 0
+    assert (out / "results.csv").read_bytes() == before  # seconds and all
+
+
+def test_json_holds_results_statistics_and_provenance(files, capsys):
+    assert main(["compare", *files, *QUICK, "--runs", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["results"]) == 8
+    assert found["statistics"]["knn"]["average_ranks"].keys() == {
+        "saola",
+        "alpha-investing",
+    }
+    assert found["settings"]["seed"] == 0
+    assert found["datasets"]["stream0"]["n_features"] == 40
+    assert "versions" in found["provenance"]
+
+
+def test_a_given_test_part_is_used(tmp_path, capsys):
+    stream = STREAMS[0]
+    parts = {"X_train": stream.X[:60], "y_train": stream.y[:60]}
+    test = {"X_test": stream.X[60:], "y_test": stream.y[60:]}
+    np.savez(tmp_path / "both.npz", **parts, **test)
+    np.savez(tmp_path / "train.npz", **parts)
+    np.savez(tmp_path / "test.npz", X=stream.X[60:], y=stream.y[60:])
+    kept = SAOLA().fit(stream.X[:60], stream.y[:60]).selected_
+    knn = as_classifier("knn").fit(stream.X[:60][:, kept], stream.y[:60])
+    expected = np.mean(knn.predict(stream.X[60:][:, kept]) == stream.y[60:])
+    for given in (["both.npz"], ["train.npz", "--test", str(tmp_path / "test.npz")]):
+        command = ["compare", str(tmp_path / given[0]), *given[1:], "--json", *QUICK]
+        assert main(command) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["results"][0]["accuracy"] == expected
+        assert found["datasets"].popitem()[1]["protocol"] == "GivenSplit()"
+
+
+def test_svmlight_parts_may_end_at_different_features(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    for name, width in (("train", 6), ("test", 8)):
+        lines = []
+        for i in range(30):
+            entries = [
+                f"1:{i % 2}",
+                *(f"{j}:{rng.integers(1, 3)}" for j in range(2, width)),
+            ]
+            lines.append(f"{i % 2} {' '.join(entries)}\n")
+        (tmp_path / f"{name}.svm").write_text("".join(lines))
+    command = ["compare", str(tmp_path / "train.svm"), *QUICK, "--json"]
+    assert main([*command, "--test", str(tmp_path / "test.svm")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["results"][0]["accuracy"] == 1.0
+    assert found["datasets"]["train"]["n_features"] == 7
+
+
+@pytest.mark.parametrize(
+    ("flags", "protocol"),
+    [
+        (
+            ["--protocol", "cv", "--folds", "3"],
+            "CrossValidation(n_folds=3, n_repeats=1)",
+        ),
+        (["--folds", "2", "--runs", "2"], "CrossValidation(n_folds=2, n_repeats=2)"),
+        (["--runs", "2", "--test-size", "30"], "RandomSplits(n_runs=2, test_size=30,"),
+    ],
+)
+def test_protocols_by_flags(files, flags, protocol, capsys):
+    assert main(["compare", files[0], *QUICK, *flags, "--json", "--scale"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["datasets"]["stream0"]["protocol"].startswith(protocol)
+    assert "StandardScaler" in json.dumps(found["settings"]["classifiers"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (
+            ["--selectors", "saola,fastosfs"],
+            "Unknown selector 'fastosfs'. Did you mean",
+        ),
+        (["--classifiers", "svn"], "Unknown classifier 'svn'. Did you mean 'svm'?"),
+        (
+            ["--protocol", "given"],
+            "Data set 'stream0': A given split needs a test part",
+        ),
+        (["--protocol", "cv", "--test-size", "9"], "--test-size has no meaning with"),
+        (["--memory-limit", "lots"], "`memory_limit` must be a size such as"),
+        (["--time-limit", "-1"], "`time_limit` must be a number of seconds above 0"),
+        (["--runs", "0"], "`n_runs` of RandomSplits must be an integer of at least 1"),
+        (["b.npz", "--test", "a.npz"], "--test belongs to a single data file. Got 2"),
+    ],
+)
+def test_mistakes_are_said_in_a_line(files, flags, text, capsys):
+    assert main(["compare", files[0], *flags]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("featstream: error: ")
+    assert text in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_missing_file_is_named_before_anything_is_done(tmp_path, files, capsys):
+    out = tmp_path / "out"
+    missing = str(tmp_path / "absent.npz")
+    assert main(["compare", files[0], missing, *QUICK, "-o", str(out)]) == 1
+    assert "There is no file" in capsys.readouterr().err
+    assert list((out / "cells").iterdir()) == []
+
+
+def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path, files, capsys):
+    (tmp_path / "b").mkdir()
+    other = str(tmp_path / "b" / "stream0.npz")
+    Path(files[1]).rename(other)
+    assert main(["compare", files[0], other, *QUICK, "--runs", "1", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["datasets"]) == {files[0], other}
+
+
+def test_a_folder_in_use_is_refused(tmp_path, files, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    with hold_lock(out / "lock"):
+        assert main(["compare", files[0], *QUICK, "-o", str(out)]) == 1
+    assert "is being written by process" in capsys.readouterr().err
+
+
+def test_other_settings_in_one_folder_are_said(tmp_path, files, capsys):
+    out = str(tmp_path / "out")
+    command = ["compare", files[0], "--selectors", "saola", "--classifiers", "knn"]
+    assert main([*command, "-o", out, "--runs", "2"]) == 0
+    capsys.readouterr()
+    assert main([*command, "-o", out, "--runs", "3", "--seed", "0"]) == 0
+    err = capsys.readouterr().err
+    assert "holds a comparison with other settings (protocols)" in err
+    assert "3/3 cells  2 kept from before" in err
+
+
+def test_failed_cells_are_shown_with_their_reasons(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 5)), np.arange(60) % 2
+    X[3, 2] = np.nan  # in the training rows of the first split only
+    np.savez(tmp_path / "holes.npz", X=X, y=y)
+    flags = ["--selectors", "saola,ofs", "--classifiers", "knn", "--runs", "2", "-q"]
+    assert main(["compare", str(tmp_path / "holes.npz"), *flags]) == 0
+    out = capsys.readouterr().out
+    few = "1 of 2 splits failed: "
+    assert f"- saola on holes: {few}DataError: Feature 'x2' has 1 missing" in out
+    assert "- ofs on holes: ValueError: Input X contains NaN." in out
+    assert "There are fewer than two selectors to compare" in out
+    X[:, 2] = np.nan
+    np.savez(tmp_path / "holes.npz", X=X, y=y)
+    assert main(["compare", str(tmp_path / "holes.npz"), *flags]) == 1
+    assert "nothing could be selected" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+def test_ctrl_c_says_how_to_go_on(tmp_path, files):
+    out = tmp_path / "out"
+    command = ["compare", *files, "-o", str(out), "--classifiers", "knn"]
+    source = str(Path(featstream.__file__).parents[1])
+    options = {
+        "env": {**os.environ, "PYTHONPATH": source},
+        "stderr": subprocess.PIPE,
+        "stdout": subprocess.DEVNULL,
+        "text": True,
+    }
+    python = [sys.executable, "-m", "featstream", *command]
+    process = subprocess.Popen(python, start_new_session=True, **options)
+    deadline = time.monotonic() + 120
+    while len(list((out / "cells").glob("*.json"))) < 3:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert f"To go on: featstream {' '.join(command)}" in err
+    n_done = len(list((out / "cells").glob("*.json")))
+    assert n_done < N_CELLS
+    process = subprocess.run(python, check=True, timeout=240, **options)
+    assert f"{N_CELLS}/{N_CELLS} cells  {n_done} kept from before" in process.stderr
