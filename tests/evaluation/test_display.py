@@ -60,3 +60,11 @@ def test_whoever_asks_is_told_and_nobody_else(monkeypatch):
         walk(observe)
     assert seen == [0, 0, 1, 3]
     assert stream.getvalue() == ""
+
+
+def test_a_cell_that_was_given_up_needs_no_words(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with cells_observed(True) as observe:
+        observe(CellProgress(n_cells=2, n_done=2, n_failed=1))
+    assert stream.getvalue().splitlines() == ["2/2 cells  1 failed"]

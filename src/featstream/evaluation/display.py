@@ -93,7 +93,8 @@ class _PlainLines:
         now = time.monotonic()
         if at.n_failed > self._n_failed:
             self._n_failed = at.n_failed
-            print(f"failed: {at.last_failure}", file=self._stream, flush=True)
+            if at.last_failure is not None:
+                print(f"failed: {at.last_failure}", file=self._stream, flush=True)
         is_done = at.n_done > 0 and at.n_kept + at.n_done == at.n_cells
         if is_done or now - self._shown >= _PLAIN_SECONDS:
             self._shown = now
