@@ -39,7 +39,7 @@ METHODS = {
     "SAOLA": (
         "any",
         "from featstream import SAOLA, SymmetricalUncertainty as SU\n"
-        "threshold = 0.0 if 'news20' in path else 0.001\n"
+        "threshold = 0.001 if '16M' in path else 0.0\n"
         "s = SAOLA(measure=SU(threshold=threshold) if discrete else 'fisher-z')",
         "s.fit(X, y)",
     ),
@@ -194,23 +194,32 @@ def draw(results, names):
     height = 0.55 * len(names) + 1.4
     figure, ax = plt.subplots(figsize=(9, height), layout="constrained")
     colours = iter(
-        ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#F0E442", "#999999", "#0072B2")
+        ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#8C7B00", "#999999", "#0072B2")
     )
     markers = iter("sv^DPX<")
     for method, cells in results.items():
         times = [(cells[name], results[LIMIT][name], i) for i, name in enumerate(names)]
-        points = [(t / limit, -i) for t, limit, i in times if isinstance(t, float)]
-        if method == LIMIT or not points:
+        ended = [(t / limit, -i) for t, limit, i in times if isinstance(t, float)]
+        stopped = [
+            (float(t.split()[1]) / limit, -i)
+            for t, limit, i in times
+            if isinstance(t, str) and t.startswith("exceeded")
+        ]
+        if method == LIMIT or not (ended or stopped):
             continue
         style = {"marker": "o", "color": "#D55E00", "s": 90, "zorder": 3}
         if method != "SAOLA":
             style = {"marker": next(markers), "color": next(colours), "s": 45}
-        x, y = zip(*points, strict=True)
-        ax.scatter(x, y, label=method, edgecolor="0.2", linewidth=0.5, **style)
+        colour, label = style.pop("color"), method
+        for points, fill in ((ended, colour), (stopped, "none")):
+            if points:
+                x, y = np.array(points).T
+                ax.scatter(x, y, label=label, facecolor=fill, edgecolor=colour, **style)
+                label = None
     ax.axvline(1.0, color="0.4", linewidth=1)
     ax.set_xscale("log")
     ax.set_yticks([-i for i in range(len(names))], names)
-    ax.set_xlabel("time, in passes over the data (np.sum)")
+    ax.set_xlabel("time, in passes over the data (np.sum); hollow: stopped by then")
     ax.grid(axis="y", color="0.9")
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)

@@ -16,20 +16,20 @@ from featstream.errors import DataError, MissingFileError
 from featstream.sources import open_plink, wide_csv
 from featstream.sources.tables import find_table
 
-_NUMBER = re.compile(r"[0-9]+")
+_QUOTED = re.compile(r"'.*'|\".*\"|[0-9]+", re.DOTALL)
 
 
 def outcome_of(error: Exception, path: Path) -> str:
-    """The kind of an error and what it says, without names and numbers."""
+    """The kind of an error and what it says, without what it quotes."""
     told = str(error).replace(str(path.parent), "")
-    return f"{type(error).__name__}:" + _NUMBER.sub("n", told)[:100]
+    return f"{type(error).__name__}:" + _QUOTED.sub("n", told)[:100]
 
 
 class Plink:
     """The reader of ``.bed``, ``.bim``, ``.fam`` and phenotypes: `DataError` or data.
 
     The first byte says which of the four is damaged, the second how missing genotypes
-    are read, and whether the ``.bed`` is made the size that it should have.
+    are read, and whether the ``.bed`` gets the head and the size that it should have.
     """
 
     words = (
@@ -54,14 +54,16 @@ class Plink:
             for missing in (0, 1, 2, 129, 130):
                 yield bytes([which, missing]) + part
         yield b"\x03\x00FID IID y\n" + self._parts[3]
+        for shift in range(20):
+            yield bytes([0, 129 + shift]) + bytes(shift) + self._parts[0]
 
     def run(self, content: bytes) -> str:
         which, missing = (content[:2] + b"\0\0")[:2]
         parts = list(self._parts)
         parts[which % 4] = content[2:]
-        if missing >= 128:  # the right size, or little would get past that
+        if missing >= 128:  # the right head and size, or little would get past that
             size = len(self._parts[0])
-            parts[0] = parts[0][:size].ljust(size, b"\xe4")
+            parts[0] = (self._parts[0][:3] + parts[0][3:size]).ljust(size, b"\xe4")
         suffixes = (".bed", ".bim", ".fam", ".txt")
         for suffix, part in zip(suffixes, parts, strict=True):
             self._path.with_suffix(suffix).write_bytes(part)

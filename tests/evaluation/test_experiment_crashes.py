@@ -194,9 +194,9 @@ def test_time_and_memory_are_those_of_the_selection_alone():
     ).run()
     assert result.failures() == []
     seconds, memory = result.table("seconds"), result.table("memory")
-    assert seconds.value("d", "idle") < 0.1  # though the classifier took longer
-    assert 0.5 <= seconds.value("d", "slow") < 0.9
-    assert 0.2 <= seconds.value("d", "compiling") < 0.6
+    assert seconds.value("d", "idle") < 0.4  # though the classifier took longer
+    assert 0.5 <= seconds.value("d", "slow") < 2
+    assert 0.2 <= seconds.value("d", "compiling") < 0.7
     if memory.text("d", "large") != "-":
         assert 300 <= memory.value("d", "large") / 2**20 < 340
         assert memory.value("d", "idle") / 2**20 < 20

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featstream.errors import DataError
-from featstream.kernels import strips
 from featstream.sources import wide_csv
 from featstream.sources.tables import TableSource, open_table
 from featstream.sources.wide_csv import CsvTable
@@ -65,28 +64,6 @@ def test_strips_are_read_as_the_whole_is(
     assert found.to_pydict() == whole.to_pydict()
     backwards = table.read(range(n_fields)[::-1])
     assert backwards.column_names == whole.column_names[::-1]
-
-
-def test_text_may_be_cut_anywhere():
-    """The kernel carries all that it needs from one piece to the next."""
-    text = b'a,"b\n,""",c\r\n1,2,\r\n\n\r\n"x,",y"z",3\r4,5,6'
-    expected = None
-    for cut in range(len(text) + 1):
-        carried = np.zeros(4, np.int64)
-        found = [b"", b""]
-        for part in (text[:cut], text[cut:], b"\n"):
-            piece = np.frombuffer(part, np.uint8)
-            room = np.empty((40, 4), np.int64)
-            n = strips.find_segments(piece, 3, 2, carried, room)
-            for begin, end, strip, is_end in room[:n].tolist():
-                found[strip] += part[begin : end - is_end] + b"\n" * is_end
-        expected = expected or found
-        assert found == expected
-    assert expected == [
-        b'a,"b\n,"""\n1,2\n"x,",y"z"\n4,5\n',
-        b"c\n\n3\n6\n",
-    ]
-    assert carried[strips.ROWS] == 4
 
 
 def write_wide(path, n_rows=30, n_columns=50):

@@ -233,6 +233,9 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path):
     create(group, "Z", X)
     with pytest.raises(DataError, match=r"it has no array 'X'. It holds: 'Z'\."):
         open_zarr(tmp_path / "d.zarr")
+    group.create_group("sub")
+    with pytest.raises(DataError, match="'sub' in it is no array but a group"):
+        open_zarr(tmp_path / "d.zarr", layer="sub")
     with pytest.raises(DataError, match="no array 'kind' for a target, and there is"):
         open_zarr(tmp_path / "d.zarr", "kind", layer="Z")
     path = write_zarr(tmp_path / "e.zarr", X, (24, 90))

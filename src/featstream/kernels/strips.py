@@ -9,6 +9,7 @@ from featstream.kernels._jit import jit
 __all__ = [
     "FIELD",
     "MISCOUNTED",
+    "QUOTE",
     "QUOTED",
     "ROWS",
     "STATE",

@@ -60,7 +60,7 @@ class FrameSource:
         Or any other eager frame that narwhals knows. A LazyFrame is evaluated
         once for each block, for the columns of that block alone, and must give its
         rows in the same order each time.
-    block_bytes : int, default=2**21
+    block_bytes : int, default=2**23
         Size of a block, of at most 1024 columns.
 
     Attributes

@@ -52,7 +52,7 @@ class ArraySource:
         numbers as numbers, text as nominal codes.
     names : iterable of str, default=None
         One name a feature.
-    block_bytes : int, default=2**21
+    block_bytes : int, default=2**23
         Size of a block. The default serves arrays in memory well.
 
     Attributes
@@ -255,7 +255,7 @@ class IteratorSource:
         Each array-like is one-dimensional with one value a sample (an array, a
         list, a series), or a sparse matrix of one column. Text becomes codes.
         Names are not checked to be different: that would take memory for each.
-    block_bytes : int, default=2**21
+    block_bytes : int, default=2**23
         Features are grouped into blocks of about this size.
 
     Attributes

@@ -7,6 +7,8 @@ import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
+import numpy as np
+
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.sources.annotated import as_texts, is_anndata, read_anndata
 from featstream.sources.dataset import (
@@ -83,6 +85,8 @@ def open_zarr(
         if hasattr(root, "keys") and is_anndata(root):
             return read_anndata(root, path, target, layer, optional)
         array, names, y = _find_parts(root, target, layer, optional)
+        if hasattr(array, "keys"):
+            raise DataError(f"{printable(array.path)} in it is no array but a group.")
         if array.dtype.kind not in "biufc":
             raise DataTypeError(
                 f"its array has dtype {array.dtype}, and not numbers. Give text as "
@@ -105,7 +109,9 @@ def _arrays(root: Any) -> Iterator[Any]:
 
 def _refuse_pickle(array: Any) -> None:
     """Raise if reading an array would run what a file says."""
-    if "pickle" in _described(array).lower():
+    told = array.metadata.to_dict()
+    codecs = {name: value for name, value in told.items() if name != "attributes"}
+    if "pickle" in json.dumps(codecs, default=str).lower():
         raise DataError(
             f"its array {printable(array.path)} is decoded with pickle, which runs "
             "what a file says. Write it with another codec."
@@ -141,11 +147,5 @@ def _find_parts(
 
 
 def _fingerprint(array: Any) -> str:
-    return hashlib.sha256(_described(array).encode()).hexdigest()
-
-
-def _described(array: Any) -> str:
-    """What the format says of an array, without what its author does."""
-    told = array.metadata.to_dict()
-    told = {name: value for name, value in told.items() if name != "attributes"}
-    return json.dumps(told, default=str, sort_keys=True)
+    told = f"{tuple(array.shape)} {np.dtype(array.dtype)} {tuple(array.chunks)}"
+    return hashlib.sha256(told.encode()).hexdigest()
