@@ -35,6 +35,7 @@ from featstream.evaluation import (
     as_selector,
     sweep,
 )
+from featstream.evaluation.cells import unalike
 from featstream.evaluation.cellstore import key_of
 from featstream.evaluation.entries import describe
 
@@ -202,6 +203,19 @@ def test_the_limit_of_time_ends_a_cell(tmp_path):
     result = run(selectors, time_limit=8, folder=tmp_path)
     assert time.monotonic() - began < 300  # it would sleep for ten minutes
     assert result.failures() == [("data", "slow", 0, "exceeded 8 s")]
+
+
+def test_the_limit_of_time_is_for_all_values_together():
+    slow = spies.FirstFeatures(seconds=3)  # each of them is well within it
+    entry = BestOf(slow, "n_features", [1, 2, 3, 4], judged_on="test")
+    result = run({"slow": entry}, time_limit=8)
+    assert result.failures() == [("data", "slow", 0, "exceeded 8 s")]
+
+
+def test_of_equal_selections_one_is_judged():
+    chosen = [[1, 2], [3], [1, 2], [], [3]]
+    selections = [{"selected": s, "value": i} for i, s in enumerate(chosen)]
+    assert [s["value"] for s in unalike(selections)] == [0, 1, 3]
 
 
 def test_the_limit_of_memory_ends_a_cell():

@@ -145,12 +145,20 @@ def work_best_of(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
     for name, classifier in job.classifiers.items():
         own = [found[best[name]]] if name in best else list(found.values())
         judged = []
-        for selection in own:
-            say({"kind": "step", "step": name})
+        say({"kind": "step", "step": name})
+        for selection in unalike(own):
             scores = judge(selection, classifier, rows, job)
             judged.append(scores | {"value": selection["value"]})
         place = best_place([scores.get("accuracy") for scores in judged])
         say({"kind": "scored", "classifier": name, "scores": judged[place]})
+
+
+def unalike(selections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The selections without those that repeat an earlier one."""
+    found: dict[tuple[int, ...], dict[str, Any]] = {}
+    for selection in selections:
+        found.setdefault(tuple(selection["selected"]), selection)
+    return list(found.values())
 
 
 def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, Any]:

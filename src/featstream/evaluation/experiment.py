@@ -51,7 +51,8 @@ class Experiment:
     seed : int, default=0
         Decides all that is random.
     time_limit : float, optional
-        Seconds that a selection, and then each classifier, may take.
+        Seconds that a selection, and then each classifier, may take; where the best
+        of several is chosen, all of them together.
     memory_limit : str or int, optional
         Memory that a cell may take for itself, such as ``"2GB"``.
 

@@ -90,6 +90,16 @@ class _Running:
     since: float
     step: str = _WARMING
     has_begun: bool = False
+    spent: dict[str, float] = field(default_factory=dict)
+
+    def enter(self, step: str) -> None:
+        """Go on with another step, or with an earlier one."""
+        self.spent[self.step], self.since = self.seconds(), time.monotonic()
+        self.step = step
+
+    def seconds(self) -> float:
+        """What the present step has taken so far, all its parts together."""
+        return self.spent.get(self.step, 0.0) + time.monotonic() - self.since
 
 
 def run_jobs(
@@ -101,8 +111,9 @@ def run_jobs(
 ) -> Generator[Outcome]:
     """Work on cells, so many at a time, and yield what came of each as it ends.
 
-    The limit of time is for the selection, and again for each classifier. On leaving,
-    by whatever way, no process is left.
+    The limit of time is for the selection, and again for each classifier; where the
+    best of several is chosen, for all of them together. On leaving, by whatever way,
+    no process is left.
     """
     waiting = iter(cells)
     running: list[_Running] = []
@@ -239,12 +250,11 @@ def _listen(r: _Running) -> bool:
         except (EOFError, OSError):
             _note_death(r)
             return True
-        r.since = time.monotonic()
         kind = message["kind"]
         if kind == "begun":
             r.has_begun = True
         elif kind == "step":
-            r.step = message["step"]
+            r.enter(message["step"])
         elif kind == "selected":
             r.outcome.add(message["selection"])
         elif kind == "scored":
@@ -293,7 +303,7 @@ class _Limits:
         if self.seconds is not None:
             is_warm = r.step != _WARMING
             allowed = self.seconds if is_warm else self.seconds + _WARMING_SECONDS
-            if time.monotonic() - r.since > allowed:
+            if r.seconds() > allowed:
                 _fail(r, f"exceeded {self.seconds:g} s", {"seconds": self.seconds})
                 return True
         held = None if self.memory is None else resident_bytes(r.process.pid)
