@@ -25,14 +25,14 @@ def alternate(functions, rounds=5):
     return best
 
 
-def continuous(n_samples=1000, n_features=100_000, seed=0):
-    """Column-major float32, a fifth of it noisy copies of 20 informative factors."""
+def continuous(n_samples=1000, n_features=100_000, seed=0, informative=0.2):
+    """Column-major float32, a share of it noisy copies of 20 informative factors."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_samples)
     strength = np.linspace(0.4, 1.2, 20)
     factors = rng.standard_normal((20, n_samples)) + np.outer(strength, y)
     X = rng.standard_normal((n_features, n_samples), dtype=np.float32)
-    for j in rng.permutation(n_features)[: n_features // 5]:
+    for j in rng.permutation(n_features)[: round(informative * n_features)]:
         X[j] = factors[rng.integers(20)] + rng.uniform(0.2, 1.0) * X[j]
     return X.T, y
 

@@ -20,6 +20,7 @@ Columns = DenseTables | SparseTables | DenseMoments | SparseMoments
 
 _GROWTH = 1.25
 _FEW = 16
+_MOST_SPARE, _SPARE_BYTES = 64, 2**20
 _LONG_WALK = 2000
 _LONG_WALK_IN_GROUP = 100
 """An index of a group is small, and soon forgotten: it pays earlier."""
@@ -95,7 +96,7 @@ def _is_long(pace: float, mean_length: float, long_walk: float) -> bool:
 def _rebuild(kept: Kept, like: Columns, extra: np.ndarray, *, has_index: bool) -> Kept:
     live = kept.live[: kept.size[0]]
     held = _demand(kept.columns, live).sum(axis=1) + extra
-    n_slots = max(_FEW, int(_GROWTH * (live.size + 1)) + 1)
+    n_slots = max(_FEW, int(_GROWTH * (live.size + 1)) + 1, live.size + _spare(like))
     demand = int(held[0]), int(held[1])
     n_kinds = 0
     if has_index:
@@ -105,6 +106,13 @@ def _rebuild(kept: Kept, like: Columns, extra: np.ndarray, *, has_index: bool) -
     larger = _allocate(like, n_slots, demand, n_kinds)
     _repack(kept, larger)
     return larger
+
+
+def _spare(like: Columns) -> int:
+    """Slots that cost next to nothing, and save growing time and again."""
+    if not isinstance(like, DenseMoments):
+        return 0
+    return min(_MOST_SPARE, _SPARE_BYTES // (12 * like.values.shape[1]))
 
 
 def _demand(columns: Columns, which: Any) -> np.ndarray:

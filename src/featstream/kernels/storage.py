@@ -140,13 +140,17 @@ def _copy_dense_moments(new, i, kept, slot, used):
     kept.norm[slot] = new.norm[i]
     for r in range(kept.values.shape[1]):
         kept.values[slot, r] = np.float64(new.values[i, r]) - new.pivot[i]
-    write_unit(
-        kept.values[slot],
-        kept.pivot[slot],
-        kept.total[slot],
-        kept.norm[slot],
-        kept.unit[slot],
-    )
+    if new.unit.size > 0:  # it was kept before
+        for r in range(kept.unit.shape[1]):
+            kept.unit[slot, r] = new.unit[i, r]
+    else:
+        write_unit(
+            kept.values[slot],
+            kept.pivot[slot],
+            kept.total[slot],
+            kept.norm[slot],
+            kept.unit[slot],
+        )
     used[0] = slot + 1
 
 
