@@ -1,8 +1,8 @@
 """Ours, the peers and the physical limit, side by side in one run.
 
-``python -m benchmarks.peers [--limit SECONDS] [--large]`` installs the peers into an
-environment of their own (``benchmarks/out/peers``), runs each method on each shape in
-a process of its own after a warm-up on a slice, and writes ``benchmarks/out/peers.md``
+``python -m benchmarks.peers [--limit SECONDS] [--large]`` installs the peers into
+environments of their own (``benchmarks/out``), runs each method on each shape in a
+process of its own after a warm-up on a slice, and writes ``benchmarks/out/peers.md``
 and ``peers.png``. A method that exceeds the limit, or cannot take the shape, says so.
 """
 
@@ -18,16 +18,19 @@ import numpy as np
 import scipy.sparse as sp
 
 OUT = Path(__file__).parent / "out"
-PACKAGES = [
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "pandas",
-    "fcbf",
-    "mrmr-selection",
-    "fast-select",
-    "skfeature-chappers",
-]
+PACKAGES = {
+    "peers": [
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "pandas",
+        "mrmr-selection",
+        "fast-select",
+        "skfeature-chappers",
+    ],
+    "fcbf": ["fcbf", "numpy<2", "pandas<2", "scipy"],  # it fails with later ones
+}
+"""What is installed into which environment."""
 
 WARM_UP = 200
 LIMIT = "np.sum (memory)"
@@ -107,6 +110,7 @@ def shapes(folder, *, with_large):
         as_matrix,
         binary,
         continuous,
+        hashed_log,
         shared_set,
         sparse_binary,
     )
@@ -129,12 +133,8 @@ def shapes(folder, *, with_large):
         matrix = sp.hstack([as_matrix(block) for block in found[0].blocks()])
         yield save("news20 bigrams", matrix, found[1], "sparse discrete")
     if with_large:
-        from benchmarks.larger_than_memory import N_SAMPLES, GeneratedSource
-
-        y = np.random.default_rng(0).integers(0, 2, N_SAMPLES)
-        blocks = GeneratedSource(16_000_000, y).blocks()
-        matrix = sp.hstack([as_matrix(block) for block in blocks], format="csc")
-        yield save("20k x 16M sparse", matrix, y, "sparse discrete")
+        X, y = hashed_log(20_000, 16_000_000)
+        yield save("20k x 16M sparse", X, y, "sparse discrete")
 
 
 def run(python, method, path, kinds, limit):
@@ -160,13 +160,17 @@ def run(python, method, path, kinds, limit):
     return f"failed: {reason[:60]}"
 
 
-def peers_python():
-    """The interpreter of the peers' environment, made on first use."""
-    home = OUT / "peers"
+def python_for(method):
+    """The interpreter of a method's environment, made on first use."""
+    if method == "SAOLA":
+        return sys.executable
+    name = method if method in PACKAGES else "peers"
+    home = OUT / name
     python = home / "bin" / "python"
     if not python.exists():
         venv.create(home, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
+        install = [python, "-m", "pip", "install", "-q", *PACKAGES[name]]
+        subprocess.run(install, check=True)
     return str(python)
 
 
@@ -237,14 +241,12 @@ def main():
     arguments = parser.parse_args()
     folder = OUT / "data"
     folder.mkdir(parents=True, exist_ok=True)
-    peers = peers_python()
     results = {method: {} for method in METHODS}
     names = []
     for name, path, kinds in shapes(folder, with_large=arguments.large):
         names.append(name)
         for method in METHODS:
-            python = sys.executable if method == "SAOLA" else peers
-            cell = run(python, method, path, kinds, arguments.limit)
+            cell = run(python_for(method), method, path, kinds, arguments.limit)
             results[method][name] = cell
             print(f"{name:<22} {method:<24} {cell}", flush=True)
     print(write_table(results, names))

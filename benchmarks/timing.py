@@ -73,6 +73,28 @@ def sparse_binary(n_samples, n_features, length=10, seed=0):
     return X, rng.integers(0, 2, n_samples)
 
 
+def hashed_log(n_samples, n_features, n_informative=1000, seed=0):
+    """Sparse columns of a single one, or some, or now and then thousands.
+
+    The informative ones have 200, most of them in rows of the second class.
+    """
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n_samples)
+    lengths = np.minimum(rng.pareto(1.5, n_features) + 1, n_samples // 10).astype(int)
+    informative = rng.permutation(n_features)[:n_informative]
+    lengths[informative] = 200
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    rows = rng.integers(0, n_samples, starts[-1], np.int32)
+    second = np.flatnonzero(y == 1)
+    for j in informative:
+        rows[starts[j] : starts[j] + 140] = rng.choice(second, 140)
+    ones = np.ones(rows.size, np.uint8)
+    X = sp.csc_array((ones, rows, starts), shape=(n_samples, n_features))
+    X.sum_duplicates()
+    X.data[:] = 1
+    return X, y
+
+
 def shared_set(name):
     """Training part of a data set beside the repository; None where it is absent."""
     path = SHARED / "data" / f"{name}.npz"

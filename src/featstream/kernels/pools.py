@@ -112,7 +112,8 @@ def _spare(like: Columns) -> int:
     """Slots that cost next to nothing, and save growing time and again."""
     if not isinstance(like, DenseMoments):
         return 0
-    return min(_MOST_SPARE, _SPARE_BYTES // (12 * like.values.shape[1]))
+    n_rows = int(like.values.shape[1])
+    return min(_MOST_SPARE, _SPARE_BYTES // (12 * n_rows))
 
 
 def _demand(columns: Columns, which: Any) -> np.ndarray:

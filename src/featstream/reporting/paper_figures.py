@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,26 @@ class FigureData:
             [self.findings.value(design, d, m, metric, judge) for m in self.methods]
             for d in self.datasets
         ]
+
+    def gaps(self) -> str:
+        """Why values are missing, by reason and data set; "" if none are."""
+        found: dict[str, dict[str, dict[str, None]]] = {}
+        judges = self.exhibit.classifiers or (None,)
+        for metric, judge in product(self.exhibit.metrics, judges):
+            rows = zip(self.datasets, self.values(metric, judge), strict=True)
+            for dataset, row in rows:
+                for method, value in zip(self.methods, row, strict=True):
+                    if value.reason is not None:
+                        by_dataset = found.setdefault(value.reason, {})
+                        by_dataset.setdefault(dataset, {})[method] = None
+        return "; ".join(
+            f"{reason} ({', '.join(map(self._who, own, own.values()))})"
+            for reason, own in found.items()
+        )
+
+    def _who(self, dataset: str, methods: Collection[str]) -> str:
+        is_all = len(methods) == len(self.methods)
+        return dataset if is_all else f"{dataset}: {' and '.join(methods)}"
 
     def numbers(self, metric: str, judge: str | None) -> np.ndarray:
         """The numbers as the paper reports them, data sets by methods."""

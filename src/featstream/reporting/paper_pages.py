@@ -133,7 +133,9 @@ def _write_figure(
     written.paths.append(save_figure(draw_figure(data), path))
     absent = [m for m in exhibit.methods if m in ABSENT]
     without = f" Without {' and '.join(absent)}." if absent else ""
-    return f"- [{title}]({path.name}).{without}"
+    gaps = data.gaps()
+    dashes = f" `-`: {gaps}." if gaps else ""
+    return f"- [{title}]({path.name}).{without}{dashes}"
 
 
 def headline(findings: Findings) -> str:
@@ -193,7 +195,7 @@ def _summary(
     if limit is not None:
         parts.append(
             f"A selection, and each classifier, may take {limit:g} s; what takes "
-            "longer is `-`, with the reason below its table."
+            "longer is `-`, with the reason below its table or figure."
         )
     top = headline(findings)
     if top:
