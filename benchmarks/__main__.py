@@ -1,5 +1,6 @@
-"""``python -m benchmarks``: all of the quick ones."""
+"""``python -m benchmarks``: the suite behind the README, in twenty minutes or so."""
 
-from benchmarks import core
+from benchmarks import core, growth, peers
 
-core.main()
+for part in (core, growth, peers):
+    part.main()

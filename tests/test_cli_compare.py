@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,10 +16,10 @@ import numpy as np
 import pytest
 
 import featstream
-from featstream import SAOLA
+from featstream import SAOLA, GroupSAOLA
 from featstream.cli import main
 from featstream.datasets import make_stream
-from featstream.evaluation import as_classifier
+from featstream.evaluation import RandomSplits, TaskShape, as_classifier
 from featstream.lock import hold_lock
 
 STREAMS = [make_stream(n_samples=90, n_features=40, seed=seed) for seed in (1, 2)]
@@ -129,6 +130,8 @@ def test_svmlight_parts_may_end_at_different_features(tmp_path, capsys):
         ),
         (["--folds", "2", "--runs", "2"], "CrossValidation(n_folds=2, n_repeats=2)"),
         (["--runs", "2", "--test-size", "30"], "RandomSplits(n_runs=2, test_size=30,"),
+        (["--protocol", "orders", "--runs", "2"], "FeatureOrders(n=2, rows=None)"),
+        (["--n-groups", "5", "--runs", "2"], "RandomGroups(n_groups=5, n_runs=2,"),
     ],
 )
 def test_protocols_by_flags(files, flags, protocol, capsys):
@@ -136,6 +139,36 @@ def test_protocols_by_flags(files, flags, protocol, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["datasets"]["stream0"]["protocol"].startswith(protocol)
     assert "StandardScaler" in json.dumps(found["settings"]["classifiers"])
+
+
+def test_subsamples_show_how_stable_selections_are(tmp_path, files, capsys):
+    command = ["compare", *files, *QUICK, "--protocol", "subsamples", "--runs", "3"]
+    assert main([*command, "-o", str(tmp_path / "out")]) == 0
+    text = capsys.readouterr().out
+    assert "Stability of the selections (Nogueira et al. 2018)" in text
+    assert re.search(r"stream1: saola \d\.\d\d \[.*\], alpha-investing \d\.", text)
+    assert "## Stability" in (tmp_path / "out" / "tables.md").read_text()
+
+
+def test_groups_by_flags(tmp_path, files, capsys):
+    X, y = STREAMS[0].X, STREAMS[0].y
+    groups = tmp_path / "groups.csv"
+    groups.write_text("".join(f"x{j},{'ab'[j % 2]}\n" for j in range(X.shape[1])))
+    command = ["compare", files[0], "--selectors", "group-saola,saola", "-q", "--json"]
+    command += ["--classifiers", "knn", "--runs", "2"]
+    for flags, most in (
+        (["--groups", str(groups)], 2),
+        (["--group-size", "10"], 4),
+        (["--group-by", "x[0-3]?"], 5),
+    ):
+        assert main([*command, *flags]) == 0
+        rows = json.loads(capsys.readouterr().out)["results"]
+        assert all(1 <= row["n_groups"] <= most for row in rows)
+    (split,) = (r for r in rows if r["selector"] == "group-saola" and r["split"] == 0)
+    labels = np.array([re.match("x[0-3]?", f"x{j}")[0] for j in range(X.shape[1])])
+    train = RandomSplits(n_runs=2).split(0, TaskShape(y, len(y), X.shape[1]), 0).train
+    kept = GroupSAOLA().fit(X[train], y[train], groups=labels).selected_
+    assert split["n_features"] == kept.size
 
 
 @pytest.mark.parametrize(
@@ -155,6 +188,8 @@ def test_protocols_by_flags(files, flags, protocol, capsys):
         (["--time-limit", "-1"], "`time_limit` must be a number of seconds above 0"),
         (["--runs", "0"], "`n_runs` of RandomSplits must be an integer of at least 1"),
         (["b.npz", "--test", "a.npz"], "--test belongs to a single data file. Got 2"),
+        (["b.npz", "--groups", "g"], "--groups belongs to a single data file. Got 2"),
+        (["--protocol", "orders", "--folds", "3"], "--folds has no meaning with"),
     ],
 )
 def test_mistakes_are_said_in_a_line(files, flags, text, capsys):

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from featstream.cli_groups import add_group_flags, tell_groups
+
 if TYPE_CHECKING:
     from featstream.evaluation import Experiment, ExperimentResult
 
@@ -20,6 +22,19 @@ __all__ = ["add_compare"]
 
 _SELECTORS = "saola,saola-max,fast-osfs,alpha-investing"
 _CLASSIFIERS = "knn,j48,svm"
+_PROTOCOLS: dict[str, tuple[str, dict[str, str]]] = {
+    "given": ("GivenSplit", {}),
+    "splits": ("RandomSplits", {"--runs": "n_runs", "--test-size": "test_size"}),
+    "cv": ("CrossValidation", {"--folds": "n_folds", "--runs": "n_repeats"}),
+    "subsamples": ("Subsamples", {"--runs": "n"}),
+    "orders": ("FeatureOrders", {"--runs": "n"}),
+    "groups": ("RandomGroups", {"--runs": "n_runs", "--n-groups": "n_groups"}),
+}
+"""Class and parameters of each protocol, by the flags that set them."""
+_MEANT = {"--folds": "cv", "--n-groups": "groups"} | dict.fromkeys(
+    ("--test-size", "--runs"), "splits"
+)
+"""The protocol that a flag means where none is named."""
 
 
 def add_compare(commands: Any) -> None:
@@ -72,6 +87,7 @@ def add_compare(commands: Any) -> None:
     compare.add_argument(
         "--test", metavar="FILE", help="a file with test rows, for a single data file"
     )
+    add_group_flags(compare)
     _add_protocol(compare)
     compare.add_argument(
         "--time-limit",
@@ -101,16 +117,17 @@ def add_compare(commands: Any) -> None:
 def _add_protocol(compare: argparse.ArgumentParser) -> None:
     compare.add_argument(
         "--protocol",
-        choices=("given", "splits", "cv"),
-        help="the given test part, random splits, or cross-validation (default: "
-        "given where there is a test part, otherwise splits)",
+        choices=("given", "splits", "cv", "subsamples", "orders", "groups"),
+        help="the given test part, random splits, cross-validation, subsamples of "
+        "4/5 that show how stable selections are, random orders or random groups of "
+        "the features (default: given where there is a test part, otherwise splits)",
     )
     compare.add_argument(
         "--runs",
         type=int,
         metavar="N",
-        help="random splits (default: 10), or repetitions of cross-validation "
-        "(default: 1)",
+        help="random splits or groups (default: 10), subsamples or orders (30), "
+        "repetitions of cross-validation (1)",
     )
     compare.add_argument(
         "--folds", type=int, metavar="K", help="of cross-validation (default: 10)"
@@ -120,6 +137,9 @@ def _add_protocol(compare: argparse.ArgumentParser) -> None:
         type=_share_or_count,
         metavar="SIZE",
         help="share or number of the rows to test on (default: 1/3)",
+    )
+    compare.add_argument(
+        "--n-groups", type=int, metavar="N", help="random groups (default: 100)"
     )
     compare.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
 
@@ -176,8 +196,14 @@ def _experiment(arguments: argparse.Namespace) -> Experiment:
             f"--test belongs to a single data file. Got {len(arguments.data)}. Put "
             "test parts into .npz files, as X_test and y_test."
         )
+    if arguments.groups is not None and len(arguments.data) > 1:
+        raise ParameterError(
+            f"--groups belongs to a single data file. Got {len(arguments.data)}. Use "
+            "--group-size or --group-by, or compare on one file at a time."
+        )
+    told = tell_groups(arguments)
     datasets = {
-        name: partial(open_task, path, arguments.target, arguments.test)
+        name: partial(open_task, path, arguments.target, arguments.test, told)
         for name, path in _names(arguments.data).items()
     }
     classifiers = {name: as_classifier(name) for name in _listed(arguments.classifiers)}
@@ -202,34 +228,25 @@ def _experiment(arguments: argparse.Namespace) -> Experiment:
 
 def _protocol(arguments: argparse.Namespace) -> Any:
     """The protocol that the flags describe; None if the data decide."""
+    from featstream import evaluation
     from featstream.errors import ParameterError
-    from featstream.evaluation import CrossValidation, GivenSplit, RandomSplits
 
-    runs, folds, size = arguments.runs, arguments.folds, arguments.test_size
-    name = arguments.protocol
-    if name is None and folds is not None:
-        name = "cv"
-    if name is None and (runs is not None or size is not None):
-        name = "splits"
-    wrong = {
-        "given": {"--runs": runs, "--folds": folds, "--test-size": size},
-        "splits": {"--folds": folds},
-        "cv": {"--test-size": size},
-    }.get(name, {})
-    for flag, value in wrong.items():
-        if value is not None:
-            raise ParameterError(f"{flag} has no meaning with --protocol {name}.")
+    given = {
+        "--folds": arguments.folds,
+        "--n-groups": arguments.n_groups,
+        "--test-size": arguments.test_size,
+        "--runs": arguments.runs,
+    }
+    given = {flag: value for flag, value in given.items() if value is not None}
+    name = arguments.protocol or next((_MEANT[flag] for flag in given), None)
     if name is None:
         return None
-    if name == "given":
-        return GivenSplit()
-    if name == "cv":
-        return CrossValidation(
-            10 if folds is None else folds, 1 if runs is None else runs
-        )
-    return RandomSplits(
-        10 if runs is None else runs, test_size=1 / 3 if size is None else size
-    )
+    protocol, parameters = _PROTOCOLS[name]
+    for flag in given:
+        if flag not in parameters:
+            raise ParameterError(f"{flag} has no meaning with --protocol {name}.")
+    options = {parameters[flag]: value for flag, value in given.items()}
+    return getattr(evaluation, protocol)(**options)
 
 
 def _listed(text: str) -> list[str]:

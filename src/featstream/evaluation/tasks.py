@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,10 +19,12 @@ from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.evaluation.splits import TaskShape
+from featstream.groups import read_groups
 from featstream.measures.target import as_labels, as_vector
-from featstream.protocols import SparseColumns
+from featstream.protocols import SparseColumns, feature_name
 from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
 from featstream.sources.arrays import read_archive
+from featstream.sources.layouts import label_of
 
 __all__ = ["Rows", "Task", "as_task", "map_rows", "open_task"]
 
@@ -176,6 +178,7 @@ def open_task(
     path: str | os.PathLike[str],
     target: str | None = None,
     test: str | os.PathLike[str] | None = None,
+    groups: Mapping[str, Any] | None = None,
 ) -> Task:
     """Open a data set from a file, and its test part from another.
 
@@ -187,6 +190,9 @@ def open_task(
         Where the target is, as there.
     test : str or path-like, optional
         A file of the same kind with the test part.
+    groups : mapping, optional
+        Where the groups of its features come from: ``path``, ``size`` or ``pattern``
+        of `featstream.read_groups`.
 
     Returns
     -------
@@ -214,7 +220,20 @@ def open_task(
     X = found.source
     if test is not None and is_svmlight(path) and is_svmlight(test):
         X, X_test = equally_wide(X, X_test)
-    return Task(X, found.y, X_test, y_test, names=found.names)
+    labels = None if groups is None else labels_of(found, groups)
+    return Task(X, found.y, X_test, y_test, labels, found.names)
+
+
+def labels_of(found: Dataset, options: Mapping[str, Any]) -> Any:
+    """The group of every feature of a file."""
+    n_features = found.source.n_features
+    groups = read_groups(**options, names=found.names, n_features=n_features)
+    if not isinstance(groups, dict):
+        return groups
+    names = found.names
+    if names is None:
+        names = [feature_name(i) for i in range(n_features or 0)]
+    return [label_of(name, groups) for name in names]
 
 
 def equally_wide(first: Any, second: Any) -> tuple[Any, Any]:

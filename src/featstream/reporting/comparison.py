@@ -58,6 +58,9 @@ def comparison_text(result: ExperimentResult) -> str:
     for comparison in _comparisons(result):
         *lines, conclusion = _statistics_lines(comparison)
         parts.append("\n".join([*lines, fill(conclusion, _WIDTH)]))
+    stability = _stability_lines(result)
+    if stability:
+        parts.append("\n".join(stability))
     notes = _notes(result)
     if notes:
         parts.append("\n".join(notes))
@@ -84,6 +87,10 @@ def comparison_markdown(result: ExperimentResult) -> str:
     for comparison in _comparisons(result):
         title, *lines, conclusion = _statistics_lines(comparison)
         parts += [f"## {title}", "\n".join(f"- {line}" for line in lines), conclusion]
+    stability = _stability_lines(result)
+    if stability:
+        title, *lines = stability
+        parts += [f"## {title}", "\n".join(f"- {line}" for line in lines)]
     versions = ", ".join(f"{name} {v}" for name, v in origin["versions"].items())
     limits = settings["time_limit"], settings["memory_limit"]
     parts += [
@@ -175,6 +182,24 @@ def _statistics_lines(comparison: Comparison) -> list[str]:
         )
         lines.append(f"{first} wins/ties/loses against: {duels}")
     return [*lines, comparison.conclusion]
+
+
+def _stability_lines(result: ExperimentResult) -> list[str]:
+    """Title, and a line for each data set of which subsamples were taken."""
+    is_meant = {
+        name: facts["protocol"].startswith("Subsamples")
+        for name, facts in result.about["datasets"].items()
+    }
+    if not any(is_meant.values()):
+        return []
+    lines: dict[str, list[str]] = {}
+    for (dataset, selector), found in result.stability("nogueira").items():
+        if found is not None and is_meant[dataset]:
+            interval = f"[{found.lower:.2f}, {found.upper:.2f}]"
+            text = f"{selector} {found.value:.2f} {interval}"
+            lines.setdefault(dataset, []).append(text)
+    title = "Stability of the selections (Nogueira et al. 2018) with 95% intervals"
+    return [title, *(f"{name}: {', '.join(own)}" for name, own in lines.items())]
 
 
 def _notes(result: ExperimentResult) -> list[str]:
