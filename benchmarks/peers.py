@@ -4,15 +4,20 @@
 environments of their own (``benchmarks/out``), runs each method on each shape in a
 process of its own after a warm-up on a slice, and writes ``benchmarks/out/peers.md``
 and ``peers.png``. A method that exceeds the limit, or cannot take the shape, says so.
+praznik takes part if R has it, and the authors' own library (LOFS) if octave-cli is
+installed and ``LOFS_HOME`` names its folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,60 +41,85 @@ WARM_UP = 200
 OWN_WARM_UP = 5000  # columns, so that every kernel has been compiled
 LIMIT = "np.sum (memory)"
 
-# Each is run as a script with X and y loaded and the warm-up slice in `Xs`; dense
-# methods are not given sparse shapes, nor discrete ones continuous shapes.
+
+class Method(NamedTuple):
+    """What to time: on which data, after which preparation, in which language.
+
+    ``X`` and ``y`` are loaded. Dense methods are not given sparse shapes, nor discrete
+    ones continuous shapes.
+    """
+
+    takes: str
+    setup: str
+    call: str
+    language: str = "python"
+
+
 METHODS = {
-    LIMIT: ("any", "", "X.sum()"),
-    "SAOLA": (
+    LIMIT: Method("any", "", "X.sum()"),
+    "SAOLA": Method(
         "any",
         "from featstream import SAOLA, SymmetricalUncertainty as SU\n"
         "threshold = 0.001 if '16M' in path else 0.0\n"
         "s = SAOLA(measure=SU(threshold=threshold) if discrete else 'fisher-z')",
         "s.fit(X, y)",
     ),
-    "f_classif": (
+    "f_classif": Method(
         "any",
         "from sklearn.feature_selection import f_classif",
         "f_classif(X, y)",
     ),
-    "chi2": (
+    "chi2": Method(
         "discrete",
         "from sklearn.feature_selection import chi2",
         "chi2(X, y)",
     ),
-    "mutual_info_classif": (
+    "mutual_info_classif": Method(
         "discrete",
         "from sklearn.feature_selection import mutual_info_classif as mi",
         "mi(X, y, discrete_features=True)",
     ),
-    "fcbf": (
+    "fcbf": Method(
         "dense discrete",
         "import pandas as pd; from fcbf import fcbf",
         "fcbf(pd.DataFrame(X).add_prefix('x'), pd.Series(y, name='y'), 0.0)",
     ),
-    "skfeature FCBF": (
+    "skfeature FCBF": Method(
         "dense discrete",
         "from skfeature.function.information_theoretical_based.FCBF import fcbf",
         "fcbf(X, y, delta=0.0)",
     ),
-    "mrmr-selection (K=20)": (
+    "mrmr-selection (K=20)": Method(
         "dense",
         "import pandas as pd; from mrmr import mrmr_classif",
         "mrmr_classif(pd.DataFrame(X), pd.Series(y), K=20, n_jobs=1, "
         "show_progress=False)",
     ),
-    "fast-select mRMR (20)": (
+    "fast-select mRMR (20)": Method(
         "dense discrete",
         "from fast_select import mRMR",
         "mRMR(n_features_to_select=20).fit(X, y)",
     ),
+    "praznik MRMR (20)": Method(
+        "dense discrete",
+        "X <- as.data.frame(matrix(as.integer(X), nrow(X)))",
+        "invisible(praznik::MRMR(X, factor(y), k = 20, threads = 1))",
+        "R",
+    ),
+    "LOFS SAOLA": Method(
+        "dense",
+        "addpath(genpath(getenv('LOFS_HOME')));",
+        "if discrete, saola_mi([X y], 0); else, saola_z_test([X y], 0.01); end",
+        "octave",
+    ),
 }
 
-SCRIPT = """
+SCRIPTS = {
+    "python": """
 import sys, time, warnings
 warnings.simplefilter("ignore")
 import numpy as np, scipy.sparse as sp
-path, discrete = sys.argv[1], sys.argv[2] == "discrete"
+path, discrete = {path!r}, {discrete}
 if path.endswith(".npy"):
     X = np.load(path)
 else:
@@ -102,7 +132,45 @@ X = whole
 began = time.perf_counter()
 {call}
 print("seconds", time.perf_counter() - began)
-"""
+""",
+    "R": """
+X <- matrix(readBin({path!r}, "numeric", {n} * {p}, size = 4), {n}, {p})
+y <- readBin("{path}.y", "numeric", {n}, size = 4)
+{setup}
+whole <- X
+X <- X[, 1:{warm_up}]
+{call}
+X <- whole
+began <- Sys.time()
+{call}
+cat("seconds", as.numeric(Sys.time() - began, units = "secs"), "\\n")
+""",
+    "octave": """
+f = fopen({path!r}); X = fread(f, [{n} {p}], "single"); fclose(f);
+f = fopen("{path}.y"); y = fread(f, Inf, "single"); fclose(f);
+discrete = {discrete:d};
+{setup}
+whole = X; X = X(:, 1:{warm_up});
+{call}
+X = whole;
+began = tic;
+{call}
+printf("seconds %.6f\\n", toc(began));
+""",
+}
+
+
+def available_methods():
+    """All methods but those in other languages that are not installed."""
+    has = {"python": True, "R": False, "octave": False}
+    if shutil.which("Rscript"):
+        look = ["Rscript", "-e", "library(praznik)"]
+        has["R"] = subprocess.run(look, capture_output=True).returncode == 0
+    has["octave"] = bool(shutil.which("octave-cli") and os.environ.get("LOFS_HOME"))
+    absent = [name for name, m in METHODS.items() if not has[m.language]]
+    if absent:
+        print(f"(left out, not installed: {', '.join(absent)})")
+    return [name for name in METHODS if name not in absent]
 
 
 def shapes(folder, *, with_large):
@@ -138,21 +206,27 @@ def shapes(folder, *, with_large):
         yield save("20k x 16M sparse", X, y, "sparse discrete")
 
 
-def run(python, method, path, kinds, limit):
+def run(method, path, kinds, limit):
     """Seconds, or why there are none."""
-    takes, setup, call = METHODS[method]
+    takes, setup, call, language = METHODS[method]
     if takes != "any" and not set(takes.split()) <= set(kinds.split()):
         return "not for such data"
-    warm_up = OWN_WARM_UP if method == "SAOLA" else WARM_UP
-    script = SCRIPT.format(setup=setup, call=call, warm_up=warm_up)
-    discrete = "discrete" if "discrete" in kinds else "continuous"
+    facts = {"path": path, "discrete": "discrete" in kinds}
+    if language != "python":
+        facts |= as_raw(path)
+    script = SCRIPTS[language].format(
+        setup=setup,
+        call=call,
+        warm_up=OWN_WARM_UP if method == "SAOLA" else WARM_UP,
+        **facts,
+    )
+    command = {
+        "python": lambda: [python_for(method), "-c", script],
+        "R": lambda: ["Rscript", "-e", script],
+        "octave": lambda: ["octave-cli", "-q", "--eval", script],
+    }[language]()
     try:
-        done = subprocess.run(
-            [python, "-c", script, path, discrete],
-            capture_output=True,
-            text=True,
-            timeout=limit,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
         return f"exceeded {limit:g} s"
     for line in done.stdout.splitlines():
@@ -160,6 +234,14 @@ def run(python, method, path, kinds, limit):
             return float(line.split()[1])
     reason = (done.stderr.strip().splitlines() or ["no output"])[-1]
     return f"failed: {reason[:60]}"
+
+
+def as_raw(path):
+    """Write dense data as plain single-precision numbers, column by column."""
+    X, y, raw = np.load(path), np.load(path + ".y.npy"), path + ".f4"
+    X.T.astype(np.float32).tofile(raw)
+    y.astype(np.float32).tofile(raw + ".y")
+    return {"path": raw, "n": X.shape[0], "p": X.shape[1]}
 
 
 def python_for(method):
@@ -200,9 +282,18 @@ def draw(results, names):
     height = 0.55 * len(names) + 1.4
     figure, ax = plt.subplots(figsize=(9, height), layout="constrained")
     colours = iter(
-        ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#8C7B00", "#999999", "#0072B2")
+        [
+            "#E69F00",
+            "#56B4E9",
+            "#009E73",
+            "#CC79A7",
+            "#8C7B00",
+            "#999999",
+            "#0072B2",
+            "#000000",
+        ]
     )
-    markers = iter("sv^DPX<")
+    markers = iter("sv^DPX<>")
     for method, cells in results.items():
         times = [(cells[name], results[LIMIT][name], i) for i, name in enumerate(names)]
         ended = [(t / limit, -i) for t, limit, i in times if isinstance(t, float)]
@@ -243,12 +334,13 @@ def main():
     arguments = parser.parse_args()
     folder = OUT / "data"
     folder.mkdir(parents=True, exist_ok=True)
-    results = {method: {} for method in METHODS}
+    methods = available_methods()
+    results = {method: {} for method in methods}
     names = []
     for name, path, kinds in shapes(folder, with_large=arguments.large):
         names.append(name)
-        for method in METHODS:
-            cell = run(python_for(method), method, path, kinds, arguments.limit)
+        for method in methods:
+            cell = run(method, path, kinds, arguments.limit)
             results[method][name] = cell
             print(f"{name:<22} {method:<24} {cell}", flush=True)
     print(write_table(results, names))
