@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import signal
 import tempfile
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 from scipy import sparse
 from sklearn.base import clone
 
@@ -22,6 +25,7 @@ from crash_runs import Stop, narrow, stop_at
 from featstream import Fate
 from featstream.measures import resolve_measure
 from featstream.sources import ArraySource, SparseSource
+from featstream.trace import Trace
 from scores import overlaps, relevances
 
 
@@ -166,6 +170,28 @@ def check_storage_may_change_in_mid_stream(selector, X, y):
     assert_close(mixed.consume(SparseSource(sparse.csc_array(X[:, cut:]))), expected)
     mixed = clone(selector).start(y).consume(sparse.csc_array(X[:, :cut]))
     assert_close(mixed.consume(X[:, cut:]), expected)
+
+
+def check_an_interrupt_waits_for_the_end_of_a_block(selector, X, y):
+    """Ctrl-C between keeping and recording: neither is without the other."""
+    expected = outcome(clone(selector).fit(X, y))
+    cut, extend = X.shape[1] // 2, Trace.extend
+
+    def interrupted(trace, *records):
+        if trace.n_seen + records[0].size > cut:
+            signal.raise_signal(signal.SIGINT)
+        extend(trace, *records)
+
+    stream = clone(selector).start(y)
+    with (
+        mock.patch.object(Trace, "extend", interrupted),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        stream.consume(narrow(X, 2))
+    assert stream.n_seen_ > cut
+    if stream.n_seen_ < X.shape[1]:
+        stream.consume(X[:, stream.n_seen_ :])
+    assert outcome(stream) == expected
 
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -450,6 +476,7 @@ STREAM_CHECKS = [
     check_constants_change_nothing,
     check_irrelevant_features_change_nothing,
     check_storage_may_change_in_mid_stream,
+    check_an_interrupt_waits_for_the_end_of_a_block,
 ]
 """Of every stream selector, with any measure."""
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from featstream.engines import count_threads, prepared_ahead
+from featstream.engines import (
+    count_threads,
+    prepared_ahead,
+    single_blas,
+    uninterrupted,
+)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
@@ -56,3 +64,45 @@ def test_an_error_reaches_the_caller_in_its_turn():
 def test_a_wrong_number_of_threads_is_refused(wrong):
     with pytest.raises(ValueError, match="Use -1 for all cores"):
         count_threads(wrong)
+
+
+def blas_limits():
+    np.eye(2) @ np.eye(2)
+    return {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
+
+
+def test_products_use_many_threads_again_when_the_last_has_left():
+    """Of two that overlap, the one who came first leaves first."""
+    has_entered, may_leave = threading.Event(), threading.Event()
+
+    def stay():
+        with single_blas:
+            has_entered.set()
+            may_leave.wait(60)
+
+    second = threading.Thread(target=stay)
+    with threadpool_limits(2, user_api="blas"):
+        with single_blas:
+            second.start()
+            assert has_entered.wait(60)
+        assert blas_limits() == {1}
+        may_leave.set()
+        second.join()
+        assert blas_limits() == {2}
+
+
+def test_an_interrupt_waits_for_the_end_and_reaches_who_handled_it_before():
+    heard, done = [], []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            assert not heard
+            done.append("all")
+        assert (done, heard) == (["all"], [signal.SIGINT])
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)

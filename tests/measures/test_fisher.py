@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 from sklearn.feature_selection import f_classif
+from threadpoolctl import threadpool_limits
 
 from featstream import SAOLA, FisherZ
+from featstream.errors import DataError
 from scores import relevances
 
 STORAGES = [np.asarray, sparse.csc_array]
@@ -117,3 +119,44 @@ def test_class_counts_may_be_uneven():
     expected = abs(np.corrcoef(X[:, 0], y)[0, 1])
     (found,) = relevances(FisherZ(), X, y)
     assert found == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_large_values_are_scored_right_or_refused(storage, n_classes):
+    """Between squares that fit and sums of squares that do not lie some scales."""
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(200) % n_classes
+    X = rng.normal(size=(200, 1)) + 0.3 * y[:, None]
+    expected = relevances(FisherZ(), storage(X), y)
+    n_refused = 0
+    for exponent in range(490, 515):  # squares overflow at 512
+        try:
+            found = relevances(FisherZ(), storage(X * 2.0**exponent), y)
+        except DataError:
+            n_refused += 1
+            continue
+        assert found.tolist() == expected.tolist()
+        assert not n_refused  # the larger ones are refused, and no other
+    assert n_refused
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_the_scale_of_a_numeric_target_does_not_matter(storage):
+    rng = np.random.default_rng(1)
+    y = 1 + rng.normal(size=70)
+    X = y[:, None] + rng.normal(size=(70, 5))
+    expected = relevances(FisherZ(target="numeric"), storage(X), y)
+    for exponent in (-1000, -600, -530, 400, 505, 511, 1020):
+        found = relevances(FisherZ(target="numeric"), storage(X), y * 2.0**exponent)
+        assert found.tolist() == expected.tolist()
+
+
+def test_the_norm_of_a_numeric_target_does_not_depend_on_threads():
+    rng = np.random.default_rng(2)
+    for n in (20_000, 50_001, 1_000_000):
+        y, norms = rng.normal(size=n), set()
+        for n_threads in (1, 2, 3):
+            with threadpool_limits(n_threads, user_api="blas"):
+                norms.add(FisherZ(target="numeric").bind(y)._target.norm)
+        assert len(norms) == 1

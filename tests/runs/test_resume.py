@@ -48,6 +48,14 @@ def test_resumed_equals_uninterrupted_for_many_categories():
         checks.check_updates_go_on_after_save(selector, X, y, 33)
 
 
+def test_few_rows_with_gaps_between_their_categories_resume():
+    """Codes follow the values: up to sixteen, however few the rows."""
+    y = np.array([0, 1, 1])
+    X = np.array([[0, 3, 0], [9, 12, 1], [9, 12, 1]])
+    checks.check_resume_equals_uninterrupted(SAOLA(measure="su"), X, y, 2)
+    checks.check_updates_go_on_after_save(SAOLA(measure="su"), X, y, 2)
+
+
 def test_a_second_run_of_the_same_script_goes_on(tmp_path, stream):
     interrupted(tmp_path / "run", stream, SAOLA(measure="su"))
     before = featstream.resume(tmp_path / "run").n_seen_

@@ -1,5 +1,12 @@
 """Engines: how the work on blocks is spread."""
 
-from featstream.engines.local import blas_threads, count_threads, prepared_ahead
+from featstream.engines.interrupts import handling_interrupts, uninterrupted
+from featstream.engines.local import count_threads, prepared_ahead, single_blas
 
-__all__ = ["blas_threads", "count_threads", "prepared_ahead"]
+__all__ = [
+    "count_threads",
+    "handling_interrupts",
+    "prepared_ahead",
+    "single_blas",
+    "uninterrupted",
+]

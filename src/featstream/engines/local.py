@@ -11,17 +11,17 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import Generic, TypeVar
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
-from threadpoolctl import ThreadpoolController
+import threadpoolctl
 
 from featstream.errors import ParameterError
 
-__all__ = ["blas_threads", "count_threads", "prepared_ahead"]
+__all__ = ["count_threads", "prepared_ahead", "single_blas"]
 
 Item = TypeVar("Item")
 Prepared = TypeVar("Prepared")
@@ -103,12 +103,42 @@ def _help(
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _controller() -> Any:
+    return threadpoolctl.ThreadpoolController()
 
 
-@contextmanager
-def blas_threads(n_threads: int) -> Iterator[None]:
-    """Let matrix products use so many threads, and no more."""
-    with _controller().limit(limits=n_threads, user_api="blas"):
-        yield
+def _hand_over() -> None:
+    """Let any thread change limits: from 3.8 on it is the one that did so first."""
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(openblas, "clear_controlling_thread"):
+        openblas.clear_controlling_thread()
+
+
+class _SingleBlas:
+    """One thread for matrix products, for as long as anyone needs that.
+
+    The limit is the whole process's. Several threads may ask for it at once: the
+    first sets it, and the last one to leave restores what was before.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_users = Lock(), 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_users:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+                _hand_over()
+            self._n_users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_users -= 1
+            if not self._n_users:
+                self._limiter.restore_original_limits()
+                _hand_over()
+
+
+single_blas = _SingleBlas()
+"""``with single_blas:`` matrix products use one thread: more change the last bit."""

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
+from featstream.engines import handling_interrupts, uninterrupted
 from featstream.errors import ParameterError, RunError
 from featstream.evaluation.cells import Job, reason_of, work
 from featstream.evaluation.entries import as_message
@@ -129,7 +130,7 @@ def run_jobs(
                 else:
                     context, job = context or _context(), cell.job
                     outcome = Outcome(cell, list(job.known or ()))
-                    with _uninterrupted():
+                    with uninterrupted():
                         running.append(_start(context, outcome, job))
             if not running:
                 continue
@@ -144,7 +145,7 @@ def run_jobs(
                 if rest is None:
                     yield r.outcome
                 else:
-                    with _uninterrupted():
+                    with uninterrupted():
                         running.append(_start(context, r.outcome, rest))
     finally:
         for r in running:
@@ -181,43 +182,9 @@ def _context() -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
     # A terminal sends Ctrl-C to all; the server ends with us, and not before.
-    with _handling_interrupts(signal.SIG_IGN):
+    with handling_interrupts(signal.SIG_IGN):
         forkserver.ensure_running()
     return context
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until a process has begun: a half-made one would complain.
-
-    A second one does not wait.
-    """
-    noted: list[int] = []
-
-    def note(number: int, frame: types.FrameType | None) -> None:
-        if noted:
-            raise KeyboardInterrupt
-        noted.append(number)
-
-    with _handling_interrupts(note):
-        yield
-    if noted:
-        raise KeyboardInterrupt
-
-
-@contextmanager
-def _handling_interrupts(handler: Any) -> Iterator[None]:
-    """Another handler of Ctrl-C, where we may set one."""
-    before = signal.getsignal(signal.SIGINT)
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or before is None:
-        yield
-        return
-    signal.signal(signal.SIGINT, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -125,24 +125,28 @@ def _eta(target, sums, j, terms):
     between = 0.0
     for c in range(n_classes):
         between += terms[c]
-    return min(1.0, np.sqrt(between / (n * sums.squared_norm[j])))
+    whole = n * sums.squared_norm[j]
+    if np.isinf(between) or np.isinf(whole):
+        return np.nan
+    return min(1.0, np.sqrt(between / whole))
 
 
 @lean
 def _score(target, sums, j, terms):
     """Centre the squares of a column, and score it.
 
-    The score is NaN if the squares overflow, are NaN, or vanish although the
-    column varies, which would make it pass for a constant.
+    The score is NaN if the squares overflow, or what is made of them, are NaN, or
+    vanish although the column varies, which would make it pass for a constant.
     """
     square, total = sums.squared_norm[j], sums.total[j]
+    centred = target.weights.shape[1] * square - total * total
     varies = total != 0.0
     for t in range(target.totals.size):
         varies |= sums.product[t, j] != 0.0
-    if not np.isfinite(square) or (square < _TINY and varies):
+    if not np.isfinite(centred) or (square < _TINY and varies):
         return np.nan
-    sums.squared_norm[j] = target.weights.shape[1] * square - total * total
-    if not sums.squared_norm[j] > 0.0:
+    sums.squared_norm[j] = centred
+    if not centred > 0.0:
         return 0.0
     if target.is_nominal:
         return _eta(target, sums, j, terms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -102,6 +103,9 @@ class FisherZ(BaseEstimator):
             )
         if self.target == "numeric":
             numbers = as_numbers(y)
+            # A power of two changes no correlation, and keeps squares in range.
+            _, exponent = np.frexp(np.abs(numbers).max())
+            numbers = np.ldexp(numbers, -exponent)
             shifted = numbers - np.median(numbers)
             return BoundFisherZ(float(alpha), shifted[None, :], is_nominal=False)
         if self.target != "nominal":
@@ -145,7 +149,9 @@ class BoundFisherZ:
         self.n_samples = n = weights.shape[1]
         norm = 0.0
         if not is_nominal:
-            norm = float(np.sqrt(n * (weights[0] @ weights[0]) - totals[0] * totals[0]))
+            # A matrix product would add in an order of the machine's own.
+            square = math.fsum(weights[0] * weights[0])
+            norm = float(np.sqrt(n * square - totals[0] * totals[0]))
         self._target = MomentTarget(
             np.ascontiguousarray(weights), totals, norm, is_nominal
         )

@@ -17,7 +17,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
 from featstream.checkpoint import Saved
-from featstream.engines import blas_threads
+from featstream.engines import single_blas
 from featstream.errors import DataError, DataTypeError, NotStartedError, printable
 from featstream.measures import MEASURES, choose_measure, resolve_measure
 from featstream.measures.target import as_labels
@@ -129,7 +129,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         y : array of shape (n_samples,)
             The class of each sample, in the order of every feature's values.
         """
-        with blas_threads(1):  # a model of the target may be fitted
+        with single_blas:  # a model of the target may be fitted
             stream = Stream(y, Trace(self.trace), self._bind(y))
         if stream.measure is None:
             as_labels(y)  # a bad target is an error now, not at the first feature

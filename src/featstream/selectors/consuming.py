@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from featstream.checkpoint import Checkpoint
-from featstream.engines import blas_threads
+from featstream.engines import single_blas, uninterrupted
 from featstream.progress import Observer, Progress, observed
 from featstream.protocols import Source
 from featstream.selectors.recording import recording
@@ -51,7 +51,7 @@ def take_in(
     with (
         observed(progress, type(selector).__name__) as observe,
         recording(selector, source, checkpoint, layout) as recorder,
-        blas_threads(1),  # blocks are spread over threads, not products
+        single_blas,  # blocks are spread over threads, not products
     ):
         stream = selector._stream
         position = 0 if recorder is None else recorder.position
@@ -60,7 +60,8 @@ def take_in(
             n_features += stream.n_seen - position
         began = time.perf_counter()
         for decide in steps(position):
-            decide()
+            with uninterrupted():  # what is kept and what is recorded agree
+                decide()
             stream.seconds += time.perf_counter() - began
             if observe is not None:
                 n_kept = selector._kept()[0].size

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.checkpoint import Checkpoint
-from featstream.engines import blas_threads
+from featstream.engines import single_blas, uninterrupted
 from featstream.errors import DataError, ParameterError, printable
 from featstream.group_trace import GroupTrace
 from featstream.progress import Observer
@@ -225,9 +225,10 @@ class GroupSelector(OnlineSelector):
             self._choose_measure(blocks, stream)
         n_features = sum(block.n_columns for block in blocks)
         batch = Batch(blocks, [group], np.array([n_features]))
-        with blas_threads(1):
+        with single_blas:
             (scored,) = self._score(iter([batch]), stream)
-            decided = self._decide(scored, stream)
+            with uninterrupted():
+                decided = self._decide(scored, stream)
         stream.seconds += time.perf_counter() - began
         return self._tell(scored, decided, stream)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import featstream
 from featstream.checkpoint import Checkpoint, RunFolder, Saved, is_run
+from featstream.engines import handling_interrupts
 from featstream.errors import ParameterError, RunError
 from featstream.protocols import Source
 from featstream.selectors.description import (
@@ -253,18 +252,11 @@ def save_once(selector: Savable, path: str | os.PathLike[str] | None) -> None:
 @contextmanager
 def _patient(recorder: Recorder) -> Iterator[None]:
     """Let Ctrl-C wait for the end of a block; a second one does not wait."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: FrameType | None) -> None:
         if recorder.is_interrupted:
             raise KeyboardInterrupt
         recorder.is_interrupted = True
 
-    signal.signal(signal.SIGINT, note)
-    try:
+    with handling_interrupts(note):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)

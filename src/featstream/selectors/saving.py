@@ -9,7 +9,7 @@ from typing import Any, Self
 from numpy.typing import NDArray
 
 from featstream.checkpoint import Saved
-from featstream.engines import blas_threads
+from featstream.engines import single_blas
 from featstream.errors import FeatstreamError, RunError, printable
 from featstream.selectors.recording import Link, save_once
 
@@ -62,7 +62,7 @@ class Savable(ABC):
     def _restore_from(self, saved: Saved) -> None:
         """Take over a state; `RunError` for one that cannot be right."""
         try:
-            with blas_threads(1):  # as everywhere: their number changes the last bit
+            with single_blas:  # as everywhere: their number changes the last bit
                 self._take_over(saved)
         except RunError:
             raise

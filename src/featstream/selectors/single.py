@@ -10,7 +10,12 @@ from os import PathLike
 from typing import Any, Self
 
 from featstream.checkpoint import Checkpoint
-from featstream.engines import blas_threads, count_threads, prepared_ahead
+from featstream.engines import (
+    count_threads,
+    prepared_ahead,
+    single_blas,
+    uninterrupted,
+)
 from featstream.progress import Observer
 from featstream.protocols import Block, Decision, Source
 from featstream.selectors.base import OnlineSelector
@@ -68,9 +73,11 @@ class StreamSelector(OnlineSelector):
         block = block_of_one(values, name, stream.n_seen)
         if stream.measure is None:
             self._choose_measure([block], stream)
-        with blas_threads(1):
+        with single_blas:
             for piece in in_stream(iter([block]), stream):
-                self._take(piece, self._prepare(piece, stream), stream)
+                decide = self._prepare(piece, stream)
+                with uninterrupted():
+                    self._take(piece, decide, stream)
         stream.seconds += time.perf_counter() - began
         return stream.last_decision()
 
