@@ -175,11 +175,11 @@ def check_storage_may_change_in_mid_stream(selector, X, y):
 def check_an_interrupt_waits_for_the_end_of_a_block(selector, X, y):
     """Ctrl-C between keeping and recording: neither is without the other."""
     expected = outcome(clone(selector).fit(X, y))
-    cut, extend = X.shape[1] // 2, Trace.extend
+    cut, extend, signals = X.shape[1] // 2, Trace.extend, [signal.SIGINT]
 
     def interrupted(trace, *records):
-        if trace.n_seen + records[0].size > cut:
-            signal.raise_signal(signal.SIGINT)
+        if signals and trace.n_seen + records[0].size > cut:
+            signal.raise_signal(signals.pop())
         extend(trace, *records)
 
     stream = clone(selector).start(y)

@@ -160,3 +160,16 @@ def test_the_norm_of_a_numeric_target_does_not_depend_on_threads():
             with threadpool_limits(n_threads, user_api="blas"):
                 norms.add(FisherZ(target="numeric").bind(y)._target.norm)
         assert len(norms) == 1
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_offsets_cost_no_precision_with_a_numeric_target(storage):
+    """All rows are stored: a constant is one, whatever the target sums to."""
+    rng = np.random.default_rng(4)
+    y = rng.normal(size=90)
+    X = np.column_stack([y + rng.normal(size=90), np.full(90, 1.0)])
+    X = np.round(X * 2.0**10)
+    expected = relevances(FisherZ(target="numeric"), X, y)
+    assert expected[1] == 0
+    found = relevances(FisherZ(target="numeric"), storage(X + 2.0**40), y)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)

@@ -110,8 +110,9 @@ def _controller() -> Any:
 def _hand_over() -> None:
     """Let any thread change limits: from 3.8 on it is the one that did so first."""
     openblas = getattr(threadpoolctl, "OpenBLASController", None)
-    if hasattr(openblas, "clear_controlling_thread"):
-        openblas.clear_controlling_thread()
+    release = getattr(openblas, "clear_controlling_thread", None)
+    if release is not None:
+        release()
 
 
 class _SingleBlas:

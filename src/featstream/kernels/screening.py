@@ -199,7 +199,7 @@ def _sum_sparse(rows, values, start, stop, j, target, sums):
             weight = target.weights[t, rows[e]]
             stored_weight += weight
             product += (np.float64(values[e]) - pivot) * weight
-        if pivot != 0.0:
+        if pivot != 0.0 and n_rest > 0:  # otherwise rounding alone is left
             product -= pivot * (target.totals[t] - stored_weight)
         sums.product[t, j] = product
 
