@@ -173,3 +173,5 @@ def test_offsets_cost_no_precision_with_a_numeric_target(storage):
     assert expected[1] == 0
     found = relevances(FisherZ(target="numeric"), storage(X + 2.0**40), y)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    huge = np.full((90, 1), 2.0**600)
+    assert relevances(FisherZ(target="numeric"), storage(huge), y) == 0

@@ -187,7 +187,9 @@ def _sum_sparse(rows, values, start, stop, j, target, sums):
         _stored_at(rows, values, start, stop, n - 1),
     )
     n_rest = n - (stop - start)
-    total, square = -pivot * n_rest, pivot * pivot * n_rest
+    total, square = 0.0, 0.0
+    if n_rest > 0:  # the square of a large pivot may overflow for nothing
+        total, square = -pivot * n_rest, pivot * pivot * n_rest
     for e in range(start, stop):
         deviation = np.float64(values[e]) - pivot
         total += deviation
