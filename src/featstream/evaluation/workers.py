@@ -130,7 +130,7 @@ def run_jobs(
                 else:
                     context, job = context or _context(), cell.job
                     outcome = Outcome(cell, list(job.known or ()))
-                    with uninterrupted():
+                    with uninterrupted():  # a half-made process would complain
                         running.append(_start(context, outcome, job))
             if not running:
                 continue
