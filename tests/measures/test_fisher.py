@@ -8,6 +8,7 @@ from scipy import sparse, stats
 from sklearn.feature_selection import f_classif
 
 from featstream import SAOLA, FisherZ
+from featstream.protocols import Block
 from scores import relevances
 
 STORAGES = [np.asarray, sparse.csc_array]
@@ -117,3 +118,27 @@ def test_class_counts_may_be_uneven():
     expected = abs(np.corrcoef(X[:, 0], y)[0, 1])
     (found,) = relevances(FisherZ(), X, y)
     assert found == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.bool_])
+def test_row_major_blocks_give_the_same_numbers(dtype):
+    rng = np.random.default_rng(0)
+    y = np.arange(130) % 3
+    X = 3 * rng.normal(size=(130, 400)) + np.outer(y, np.arange(400) % 7)
+    X = X > 2 if dtype is np.bool_ else X.astype(dtype)
+    measure = FisherZ(alpha=0.3).bind(y)
+    by_row, by_column = (
+        measure.encode(Block(np.asarray(X, order=order))) for order in "CF"
+    )
+    assert by_row.scores.tobytes() == by_column.scores.tobytes()
+    for sums in zip(by_row.sums, by_column.sums, strict=True):
+        assert sums[0].tobytes() == sums[1].tobytes()
+    relevant = np.flatnonzero(measure.is_relevant(by_row.scores))
+    assert 0 < relevant.size < 400
+    for which in (relevant, relevant[1:], np.arange(400), np.arange(0)):
+        own, own_places = measure.columns(by_row, which)
+        other, places = measure.columns(by_column, which)
+        np.testing.assert_array_equal(own.values[own_places], other.values[places])
+        for name in ("total", "norm", "pivot"):
+            found = getattr(own, name)[own_places]
+            np.testing.assert_array_equal(found, getattr(other, name)[places])
