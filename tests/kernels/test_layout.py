@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featstream.kernels.layout import by_column, has_whole_rows
+from featstream.kernels.layout import by_column, copy_columns, has_whole_rows
 from strategies import examples
 
 DTYPES = ["?", "u1", "i2", "f2", "i4", "f4", "i8", "f8", ">f4", ">i8"]
@@ -43,6 +43,18 @@ def test_bits_are_kept(dtype):
     x = bits.view(dtype)
     assert has_whole_rows(x)
     assert by_column(x).T.tobytes() == np.ascontiguousarray(x.T).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
+@pytest.mark.parametrize("shape", [(64, 128), (65, 130), (15, 15), (200, 700)])
+def test_nothing_is_written_beyond_the_edges(dtype, shape):
+    n, p = shape
+    x = np.arange(n * p, dtype=dtype).reshape(n, p)
+    canvas = np.full((p + 4, n + 6), 77, dtype)
+    copy_columns(x, canvas[2:-2, 3:-3])
+    np.testing.assert_array_equal(canvas[2:-2, 3:-3], x.T)
+    canvas[2:-2, 3:-3] = 77
+    assert (canvas == 77).all()
 
 
 def test_what_is_column_major_is_not_copied():
