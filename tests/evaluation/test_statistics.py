@@ -175,6 +175,8 @@ def test_conclusion_without_rejection_claims_no_equality():
         (lambda: critical_difference(1, 5), ParameterError, "n_methods"),
         (lambda: critical_difference(3, 5, 5), ParameterError, "alpha=0.05"),
         (lambda: win_tie_lose([1, 2], [1]), DataError, "one shape"),
+        (lambda: win_tie_lose(["a"], ["b"]), DataError, "`ours` must be numbers"),
+        (lambda: average_ranks([[1, 2], [1]]), DataError, "`scores` must be numbers"),
         (lambda: win_tie_lose([[1.0]], [[2.0]]), DataError, "two repeats"),
         (lambda: conclude([[1, 2], [2, 1]], ["a"]), DataError, "1 names for 2"),
     ],

@@ -45,6 +45,18 @@ def test_rows_are_mapped_as_they_were(tmp_path, data):
     assert isinstance(holder, mmap.mmap)
 
 
+def test_sparse_rows_have_the_short_indices_that_most_selectors_need():
+    rows = Task(sparse.csr_matrix(X), Y, sparse.csr_matrix(X), Y).rows()
+    assert rows.X.indices.dtype == rows.X.indptr.dtype == np.int32
+
+
+def test_missing_text_is_missing():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"city": ["Paris", None, "Rome", "Paris"], "n": range(4)})
+    rows = Task(frame, [0, 1, 0, 1]).rows()
+    np.testing.assert_array_equal(rows.X, [[0, 0], [np.nan, 1], [1, 2], [0, 3]])
+
+
 def test_the_fingerprint_changes_with_everything():
     base = {"X_train": X, "y_train": Y, "groups": list("aabb"), "names": list("wxyz")}
     other = X.copy()

@@ -112,7 +112,8 @@ class GivenSplit(SplitProtocol):
         if not shape.has_test_part:
             raise DataError(
                 "A given split needs a test part, and there is none. Give "
-                "Task(X_train, y_train, X_test, y_test), or use RandomSplits()."
+                "Task(X_train, y_train, X_test, y_test) or --test FILE, or use "
+                "RandomSplits()."
             )
         rows = np.arange(len(shape.y))
         return Split(rows[: shape.n_train], rows[shape.n_train :])
@@ -353,7 +354,11 @@ def split_rows(
     try:
         train, test = list(splitter.split(np.zeros(len(y)), y))[index]
     except ValueError as error:
-        raise DataError(f"{protocol} cannot split these rows: {error}") from error
+        told = str(error).rstrip(".")
+        raise DataError(
+            f"{protocol} cannot split these rows: {told}. Choose another size, or "
+            "leave out the rows of classes that have too few."
+        ) from error
     return Split(np.sort(train), np.sort(test))
 
 

@@ -314,7 +314,7 @@ def win_tie_lose(
     >>> str(win_tie_lose([[0.90, 0.91, 0.92]], [[0.80, 0.82, 0.81]]))
     '1/0/0'
     """
-    first, second = np.asarray(ours, np.float64), np.asarray(rival, np.float64)
+    first, second = as_numbers(ours, "ours"), as_numbers(rival, "rival")
     if first.shape != second.shape or first.ndim not in (1, 2):
         raise DataError(
             "`ours` and `rival` must have one shape, (n_datasets,) or (n_datasets, "
@@ -359,7 +359,7 @@ def rank_error(n_methods: int, n_datasets: int) -> float:
 
 def check_scores(scores: ArrayLike, *, min_datasets: int = 1) -> FloatArray:
     """Scores as a complete table of at least two methods."""
-    table = np.asarray(scores, np.float64)
+    table = as_numbers(scores, "scores")
     if table.ndim != 2 or table.shape[0] < min_datasets or table.shape[1] < 2:
         raise DataError(
             "`scores` must have shape (n_datasets, n_methods), at least "
@@ -370,11 +370,18 @@ def check_scores(scores: ArrayLike, *, min_datasets: int = 1) -> FloatArray:
     if is_incomplete.any():
         raise DataError(
             f"`scores` lacks values in row {int(np.flatnonzero(is_incomplete)[0])} "
-            f"({np.count_nonzero(is_incomplete)} of {len(table)} rows). Methods can "
-            "only be ranked where all have a score: leave out these data sets or the "
-            "methods that failed on them."
+            f"({np.count_nonzero(is_incomplete)} of {len(table)} rows). Ranks need all "
+            "scores: leave out these data sets or the methods that failed on them."
         )
     return table
+
+
+def as_numbers(values: ArrayLike, what: str) -> FloatArray:
+    """Values as floats, or which ones are none."""
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"`{what}` must be numbers, of one length: {error}") from None
 
 
 def is_high_best(best: str) -> bool:

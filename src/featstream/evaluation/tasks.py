@@ -77,6 +77,8 @@ class Task:
             y = np.concatenate([y, check_target(self.y_test, second.values, "test")])
             X = stack_rows(X, second.values)
         as_labels(y)
+        if sparse.issparse(X):
+            X = with_short_indices(X)
         names = first.names if self.names is None else list(self.names)
         groups = None if self.groups is None else number_labels(self.groups)
         for what, given in (("names", names), ("groups", groups)):
@@ -281,8 +283,12 @@ def as_matrix(X: Any, what: str) -> Matrix:
                 columns.indptr - begin,
             )
             stored.append(sparse.csc_array(parts, shape=columns.shape))
-        else:
+        elif block.nominal is None:
             dense.append(np.asarray(columns))
+        else:  # the code of a missing word is no word's
+            is_missing = block.nominal & (columns < 0)
+            holes = np.where(is_missing, np.nan, columns)
+            dense.append(holes if is_missing.any() else np.asarray(columns))
     if not dense and not stored:
         raise DataError(f"{what} has no features.")
     listed = None if names is None else [str(name) for name in names]
@@ -327,6 +333,13 @@ def stack_rows(first: Any, second: Any) -> Any:
     if sparse.issparse(first) or sparse.issparse(second):
         return sparse.csc_array(sparse.vstack([first, second], format="csc"))
     return np.concatenate([first, second])
+
+
+def with_short_indices(X: Any) -> Any:
+    """A CSC matrix with indices of 32 bits where they do: others take no more."""
+    short = sparse.get_index_dtype(maxval=max(X.nnz, *X.shape))
+    parts = X.data, X.indices.astype(short), X.indptr.astype(short)
+    return sparse.csc_array(parts, shape=X.shape)
 
 
 def check_target(y: Any, X: Any, part: str) -> NDArray[Any]:
