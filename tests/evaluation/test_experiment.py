@@ -24,6 +24,7 @@ from featstream.errors import DataError, ParameterError, RunError
 from featstream.evaluation import (
     SELECTORS,
     BestOf,
+    CrossValidation,
     FeatureOrders,
     GivenSplit,
     RandomGroups,
@@ -520,6 +521,21 @@ def test_errors_name_features_and_rows_as_the_data_do(protocol):
     fault = f"has 1 missing value (NaN), the first at row {row}."
     assert f"Feature 'gene 50' {fault}" in reasons["named"]
     assert f"Feature 'x50' {fault}" in reasons["plain"]
+
+
+def test_a_class_with_fewer_rows_than_folds_is_told_once(recwarn):
+    labels = np.where(np.arange(120) < 2, "rare", np.where(Y[-1] == Y, "a", "b"))
+    run(["saola"], {"data": (X, labels)}, protocol=CrossValidation(4))
+    (told,) = (str(warning.message) for warning in recwarn)
+    assert told.startswith("Data set 'data': class 'rare' has 2 rows for 4 folds.")
+
+
+def test_choosing_within_too_few_rows_is_said():
+    rows = np.r_[np.flatnonzero(Y == 0)[:5], np.flatnonzero(Y == 1)[:5]]
+    chosen = {"chosen": BestOf("ofs", "n_features", [1, 2])}
+    result = run(chosen, {"few": (X[rows], Y[rows])}, protocol=RandomSplits(n_runs=1))
+    ((*_, reason),) = result.failures()
+    assert reason.startswith("DataError: BestOf chooses by 5 folds of the training")
 
 
 def test_an_output_that_is_a_file_is_refused(tmp_path):

@@ -182,6 +182,12 @@ def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, 
     say why when it is judged.
     """
     entry: BestOf = job.selector
+    largest = np.unique(part.y, return_counts=True)[1].max()
+    if largest < _INNER_FOLDS:
+        raise DataError(
+            f"BestOf chooses by {_INNER_FOLDS} folds of the training rows, and no "
+            f"class has more than {largest} there. Give more rows, or one value."
+        )
     folds = StratifiedKFold(_INNER_FOLDS, shuffle=True, random_state=job.seed)
     labels = [f"{entry.parameter}={value}" for value in entry.values]
     accuracy = {name: np.zeros(len(labels)) for name in job.classifiers}

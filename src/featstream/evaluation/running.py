@@ -7,6 +7,7 @@ import importlib
 import os
 import platform
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,13 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featstream.errors import DataError, DataTypeError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamWarning,
+    ParameterError,
+    printable,
+)
 from featstream.evaluation.cells import FEATURE, Job, is_ours
 from featstream.evaluation.cellstore import CellStore, key_of
 from featstream.evaluation.comparison import ExperimentResult
 from featstream.evaluation.display import CellProgress
 from featstream.evaluation.entries import BestOf, checksum_of_library, code_of, describe
 from featstream.evaluation.splits import (
+    CrossValidation,
     Split,
     SplitProtocol,
     TaskShape,
@@ -141,6 +149,7 @@ class Run:
             ]
         except (DataError, DataTypeError, ParameterError) as error:
             raise type(error)(f"Data set {printable(dataset)}: {error}") from error
+        warn_of_small_classes(dataset, shape, protocol)
         self.facts[dataset] = {
             "n_samples": len(shape.y),
             "n_features": shape.n_features,
@@ -245,6 +254,21 @@ class Run:
 
     def _tell(self) -> None:
         self.observe(self.at)
+
+
+def warn_of_small_classes(
+    dataset: str, shape: TaskShape, protocol: SplitProtocol
+) -> None:
+    """Say that some folds will lack a class."""
+    labels, sizes = np.unique(shape.y, return_counts=True)
+    if isinstance(protocol, CrossValidation) and sizes.min() < protocol.n_folds:
+        label = printable(labels[sizes.argmin()].item())
+        warnings.warn(
+            f"Data set {printable(dataset)}: class {label} has {sizes.min()} rows for "
+            f"{protocol.n_folds} folds. Some folds do not test on it.",
+            FeatstreamWarning,
+            stacklevel=2,
+        )
 
 
 def with_names(reason: str, names: list[str]) -> str:

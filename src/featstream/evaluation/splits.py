@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -352,7 +353,10 @@ def split_rows(
 ) -> Split:
     """Sorted rows of one split of scikit-learn's, or why there is none."""
     try:
-        train, test = list(splitter.split(np.zeros(len(y)), y))[index]
+        with warnings.catch_warnings():
+            # Of small classes; `Run` says so once, and not for every split.
+            warnings.simplefilter("ignore", UserWarning)
+            train, test = list(splitter.split(np.zeros(len(y)), y))[index]
     except ValueError as error:
         told = str(error).rstrip(".")
         raise DataError(
