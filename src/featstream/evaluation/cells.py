@@ -186,7 +186,8 @@ def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, 
     if largest < _INNER_FOLDS:
         raise DataError(
             f"BestOf chooses by {_INNER_FOLDS} folds of the training rows, and no "
-            f"class has more than {largest} there. Give more rows, or one value."
+            f"class has more than {largest} there. Give more rows, or the selector "
+            "with one value instead of BestOf."
         )
     folds = StratifiedKFold(_INNER_FOLDS, shuffle=True, random_state=job.seed)
     labels = [f"{entry.parameter}={value}" for value in entry.values]

@@ -269,8 +269,7 @@ def as_matrix(X: Any, what: str) -> Matrix:
         return Matrix(X, None, has_text=False)
     source = as_source(X)
     names = getattr(source, "names", None)
-    dense: list[NDArray[Any]] = []
-    stored: list[Any] = []
+    found: list[Any] = []
     has_text = False
     for block in source.blocks():
         columns = block.columns
@@ -282,20 +281,21 @@ def as_matrix(X: Any, what: str) -> Matrix:
                 np.asarray(columns.rows[begin:end]),
                 columns.indptr - begin,
             )
-            stored.append(sparse.csc_array(parts, shape=columns.shape))
-        elif block.nominal is None:
-            dense.append(np.asarray(columns))
-        else:  # the code of a missing word is no word's
-            is_missing = block.nominal & (columns < 0)
-            holes = np.where(is_missing, np.nan, columns)
-            dense.append(holes if is_missing.any() else np.asarray(columns))
-    if not dense and not stored:
+            found.append(sparse.csc_array(parts, shape=columns.shape))
+            continue
+        values = np.asarray(columns)
+        if block.nominal is not None:
+            is_missing = block.nominal & (values < 0)
+            if is_missing.any():
+                values = np.where(is_missing, np.nan, values)
+        found.append(values)
+    if not found:
         raise DataError(f"{what} has no features.")
     listed = None if names is None else [str(name) for name in names]
-    if not stored:
-        return Matrix(np.concatenate(dense, axis=1), listed, has_text)
-    stored += [sparse.csc_array(columns) for columns in dense]
-    whole = sparse.csc_array(sparse.hstack(stored, format="csc"))
+    if not any(map(sparse.issparse, found)):
+        return Matrix(np.concatenate(found, axis=1), listed, has_text)
+    columnwise = [sparse.csc_array(columns) for columns in found]
+    whole = sparse.csc_array(sparse.hstack(columnwise, format="csc"))
     return Matrix(whole, listed, has_text)
 
 
