@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from featstream.kernels.layout import has_whole_rows
 from featstream.protocols import Block, SparseColumns
 
 
@@ -46,7 +47,7 @@ def check_block(block: Block, start: int) -> None:
         assert block.columns.rows.dtype == np.int32
         values = block.columns.values
     else:
-        assert block.columns.flags.f_contiguous
+        assert block.columns.flags.f_contiguous or has_whole_rows(block.columns)
         values = block.columns
     assert values.dtype.isnative
     assert values.dtype.kind in "biuf"

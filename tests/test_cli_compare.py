@@ -148,6 +148,8 @@ def test_subsamples_show_how_stable_selections_are(tmp_path, files, capsys):
     assert "Stability of the selections (Nogueira et al. 2018)" in text
     assert re.search(r"stream1: saola \d\.\d\d \[.*\], alpha-investing \d\.", text)
     assert "## Stability" in (tmp_path / "out" / "tables.md").read_text()
+    assert main([*command, "--runs", "1"]) == 0
+    assert "Stability" not in capsys.readouterr().out  # one selection has none
 
 
 def test_groups_by_flags(tmp_path, files, capsys):
@@ -190,6 +192,10 @@ def test_groups_by_flags(tmp_path, files, capsys):
         (["b.npz", "--test", "a.npz"], "--test belongs to a single data file. Got 2"),
         (["b.npz", "--groups", "g"], "--groups belongs to a single data file. Got 2"),
         (["--protocol", "orders", "--folds", "3"], "--folds has no meaning with"),
+        (["--classifiers", "knn,svm,knn"], "--classifiers has 'knn' 2 times"),
+        (["--selectors", "ofs,ofs"], "--selectors has 'ofs' 2 times"),
+        (["a.npz", "a.npz"], "FILE has 'a.npz' 2 times"),
+        (["--n-groups", "3", "--group-size", "4"], "--protocol groups draws groups at"),
     ],
 )
 def test_mistakes_are_said_in_a_line(files, flags, text, capsys):
@@ -233,6 +239,9 @@ def test_other_settings_in_one_folder_are_said(tmp_path, files, capsys):
     err = capsys.readouterr().err
     assert "holds a comparison with other settings (protocols)" in err
     assert "3/3 cells  2 kept from before" in err
+    assert main([*command[:-1], "j48", "-o", out, "--runs", "2", "-q"]) == 0
+    figures = sorted(path.name for path in Path(out).glob("*.png"))
+    assert figures == ["accuracy-j48.png"]
 
 
 def test_failed_cells_are_shown_with_their_reasons(tmp_path, capsys):

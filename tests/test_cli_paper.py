@@ -143,6 +143,24 @@ def test_no_data_at_all_is_a_failure_that_says_where_to_look(capsys, tmp_path):
     assert "No data: dexter. Put there" in page
 
 
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(capsys, data, tmp_path):
+    (data / "dexter.npz").write_text("404 not found")
+    genes = np.zeros((9, 7_129))
+    np.savez(data / "leukemia.npz", X=genes, y=np.zeros(9))
+    out = tmp_path / "out"
+    options = ["--data", data, "-o", out, "--quick", "-q"]
+    code, _, err = run(capsys, "paper", "run", "table18", *options)
+    assert code == 1
+    first, second = err.splitlines()
+    assert first.startswith("featstream: error: dexter is left out. ")
+    assert "dexter.npz cannot be read as .npz" in first
+    assert second.startswith("featstream: error: leukemia is left out. ")
+    assert "a single class" in second
+    with open(out / "results.csv") as file:
+        assert {row["dataset"] for row in csv.DictReader(file)} == {"madelon"}
+    assert "No data: dexter. Put there" in (out / "table18.md").read_text()
+
+
 def test_a_foreign_folder_is_not_written_to(capsys, data, tmp_path):
     (tmp_path / "out" / "work").mkdir(parents=True)
     (tmp_path / "out" / "work" / "thesis.txt").write_text("mine")

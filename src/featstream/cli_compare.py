@@ -189,7 +189,12 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 def _experiment(arguments: argparse.Namespace) -> Experiment:
     from featstream.errors import ParameterError
-    from featstream.evaluation import Experiment, as_classifier, open_task
+    from featstream.evaluation import (
+        Experiment,
+        RandomGroups,
+        as_classifier,
+        open_task,
+    )
 
     if arguments.test is not None and len(arguments.data) > 1:
         raise ParameterError(
@@ -202,11 +207,20 @@ def _experiment(arguments: argparse.Namespace) -> Experiment:
             "--group-size or --group-by, or compare on one file at a time."
         )
     told = tell_groups(arguments)
+    protocol = _protocol(arguments)
+    if told is not None and isinstance(protocol, RandomGroups):
+        raise ParameterError(
+            "--protocol groups draws groups at random, and --groups, --group-size and "
+            "--group-by give others. Leave one out."
+        )
     datasets = {
         name: partial(open_task, path, arguments.target, arguments.test, told)
-        for name, path in _names(arguments.data).items()
+        for name, path in _names(_once(arguments.data, "FILE")).items()
     }
-    classifiers = {name: as_classifier(name) for name in _listed(arguments.classifiers)}
+    classifiers = {
+        name: as_classifier(name)
+        for name in _once(_listed(arguments.classifiers), "--classifiers")
+    }
     if arguments.scale:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
@@ -216,10 +230,10 @@ def _experiment(arguments: argparse.Namespace) -> Experiment:
             for name, classifier in classifiers.items()
         }
     return Experiment(
-        _listed(arguments.selectors),
+        _once(_listed(arguments.selectors), "--selectors"),
         datasets,
         classifiers,
-        _protocol(arguments),
+        protocol,
         seed=arguments.seed,
         time_limit=arguments.time_limit,
         memory_limit=arguments.memory_limit,
@@ -251,6 +265,19 @@ def _protocol(arguments: argparse.Namespace) -> Any:
 
 def _listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _once(given: list[str], where: str) -> list[str]:
+    """Refuse what is named twice, which would be compared once."""
+    from featstream.errors import ParameterError, printable
+
+    for name in given:
+        n = given.count(name)
+        if n > 1:
+            raise ParameterError(
+                f"{where} has {printable(name)} {n} times. Name it once."
+            )
+    return given
 
 
 def _names(paths: list[str]) -> dict[str, str]:

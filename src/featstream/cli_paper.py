@@ -184,6 +184,7 @@ def _run(arguments: argparse.Namespace) -> int:
             "written": [str(path) for path in written.paths],
             "not_shown": written.obstacles,
             "data": list(findings.about),
+            "unreadable": findings.unreadable,
         }
         print(json.dumps(facts, indent=2))
     else:
@@ -196,14 +197,15 @@ def _run(arguments: argparse.Namespace) -> int:
             f"written: {arguments.output / 'README.md'} and {len(written.paths) - 1} "
             "more"
         )
-    if not findings.results:
+    for name, reason in findings.unreadable.items():
+        print(f"featstream: error: {name} is left out. {reason}", file=sys.stderr)
+    if not findings.results and not findings.unreadable:
         print(
             "featstream: error: none of the data sets is there. featstream paper list "
             "says which files to put there.",
             file=sys.stderr,
         )
-        return 1
-    return 0
+    return 0 if findings.results and not findings.unreadable else 1
 
 
 def _wanted(names: list[str]) -> list[Exhibit]:

@@ -60,8 +60,10 @@ class Block:
 
     Attributes
     ----------
-    columns : ndarray of shape (n_samples, n_columns), column-major, or SparseColumns
-        The values; bool, integer or floating. Never written to.
+    columns : ndarray of shape (n_samples, n_columns), or SparseColumns
+        The values; bool, integer or floating. Never written to. An array is
+        column-major, or a view of a row-major one, which `by_column` of
+        `featstream.kernels.layout` copies.
     start : int
         Position in the source of the first column, from 0.
     names : sequence of str or None

@@ -141,6 +141,15 @@ def test_statistics_of_the_papers_table():
         assert str(found.win_tie_lose["SAOLA", rival]) == printed
 
 
+def test_means_that_differ_by_rounding_alone_are_ties():
+    up, down = [0.7, 0.8, 0.9], [0.9, 0.8, 0.7]
+    assert np.mean(up) != np.mean(down)
+    names = [(dataset, selector) for dataset in "AB" for selector in ("a", "b")]
+    scores = dict(zip(names, [up, down, up, down], strict=True))
+    found = make_result(scores).statistics("accuracy", "knn")
+    assert found.ranks == {"a": 1.5, "b": 1.5}
+
+
 def test_wins_are_those_of_paired_t_tests():
     rng = np.random.default_rng(0)
     scores = {}

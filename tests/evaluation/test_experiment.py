@@ -24,6 +24,7 @@ from featstream.errors import DataError, ParameterError, RunError
 from featstream.evaluation import (
     SELECTORS,
     BestOf,
+    CrossValidation,
     FeatureOrders,
     GivenSplit,
     RandomGroups,
@@ -473,6 +474,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
         ({"protocol": {"x": GivenSplit()}}, "Unknown data set in `protocol` 'x'"),
         ({"seed": None}, "`seed` of Experiment must be an integer"),
         ({"time_limit": 0}, "`time_limit` must be a number of seconds above 0. Got 0"),
+        ({"time_limit": math.nan}, "seconds above 0. Got nan"),
         ({"memory_limit": "much"}, "a size such as 500MB or 2GB. Got 'much'"),
     ],
 )
@@ -497,6 +499,50 @@ def test_wrong_data_are_named_before_anything_is_done(task, text, tmp_path):
     with pytest.raises(DataError, match="Data set 'bad': .*" + text):
         run(["saola"], {"good": (X, Y), "bad": task}, folder=tmp_path)
     assert list((tmp_path / "cells").iterdir()) == []
+
+
+def test_a_parameter_that_does_not_fit_the_data_names_them():
+    with pytest.raises(ParameterError, match="Data set 'data': `n_groups`"):
+        run(["saola"], protocol=RandomGroups(n_groups=61))
+
+
+@pytest.mark.parametrize(
+    "protocol", [FeatureOrders(n=2), RandomGroups(n_groups=5, n_runs=2)]
+)
+def test_errors_name_features_and_rows_as_the_data_do(protocol):
+    holes = X.astype(float)
+    row = int(RandomSplits().split(0, GIVEN.rows().shape, 0).train[20])
+    holes[row, 50] = np.nan
+    names = [f"gene {i}" for i in range(60)]
+    task = Task(holes[:80], Y[:80], X[80:], Y[80:], names=names)
+    options = {"selectors": ["saola"], "protocol": protocol}
+    result = run(**options, datasets={"named": task, "plain": (holes, Y)})
+    reasons = {dataset: reason for dataset, *_, reason in result.failures()}
+    fault = f"has 1 missing value (NaN), the first at row {row}."
+    assert f"Feature 'gene 50' {fault}" in reasons["named"]
+    assert f"Feature 'x50' {fault}" in reasons["plain"]
+
+
+def test_a_class_with_fewer_rows_than_folds_is_told_once(recwarn):
+    labels = np.where(np.arange(120) < 2, "rare", np.where(Y[-1] == Y, "a", "b"))
+    run(["saola"], {"data": (X, labels)}, protocol=CrossValidation(4))
+    (told,) = (str(warning.message) for warning in recwarn)
+    assert told.startswith("Data set 'data': class 'rare' has 2 rows for 4 folds.")
+
+
+def test_choosing_within_too_few_rows_is_said():
+    rows = np.r_[np.flatnonzero(Y == 0)[:5], np.flatnonzero(Y == 1)[:5]]
+    chosen = {"chosen": BestOf("ofs", "n_features", [1, 2])}
+    result = run(chosen, {"few": (X[rows], Y[rows])}, protocol=RandomSplits(n_runs=1))
+    ((*_, reason),) = result.failures()
+    assert reason.startswith("DataError: BestOf chooses by 5 folds of the training")
+
+
+def test_an_output_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "out"):
+        with pytest.raises(RunError, match=r"is a file\. Choose a folder"):
+            run(["saola"], folder=path)
 
 
 def test_what_cannot_be_sent_to_a_process_is_said():

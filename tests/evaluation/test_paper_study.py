@@ -255,6 +255,19 @@ def test_ranks_are_of_the_data_sets_where_all_have_numbers():
     np.testing.assert_allclose(checked.ranks, expected)
 
 
+def test_means_that_differ_by_rounding_alone_are_ties():
+    runs = {"group-SAOLA": (0.7, 0.8, 0.9), "OGFS": (0.9, 0.8, 0.7)}
+    records = [
+        record(dataset, method, split, (value,) * 3, 1)
+        for dataset in ("dexter", "madelon")
+        for method, values in runs.items()
+        for split, value in enumerate(values)
+    ]
+    found = findings_of(records, design="groups")
+    claims = list(TableComparison(find("table22"), found).claims())
+    assert [claim.ranks.tolist() for claim in claims] == [[1.5, 1.5]] * 2
+
+
 def write_datasets(folder):
     """Data sets of the right width and of few rows."""
     rng = np.random.default_rng(1)

@@ -134,7 +134,8 @@ def test_wrong_counts_are_refused(make, text):
 
 def test_rows_that_cannot_be_split_are_an_error_of_the_data():
     shape = TaskShape(np.array([0, 0, 0, 1]), 4, 2)
-    with pytest.raises(DataError, match=r"RandomSplits\(.*\) cannot split"):
+    words = r"RandomSplits\(.*\) cannot split .* leave out the rows of classes"
+    with pytest.raises(DataError, match=words):
         RandomSplits().split(0, shape, 0)
     with pytest.raises(DataError, match="cannot split"):
         CrossValidation(5).split(0, shape, 0)

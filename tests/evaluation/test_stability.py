@@ -131,6 +131,15 @@ def test_nogueira_costs_nothing_in_features_never_selected():
     [
         (lambda: stability([[0]], X), DataError, "two or more"),
         (lambda: stability([[0], [1]]), ParameterError, "needs X"),
+        (lambda: stability([[0], [4]], X), DataError, "Feature 4 was selected"),
+        (lambda: stability([[0], [-1]], X), DataError, r"Selection 1 .* Got \[-1\]"),
+        (lambda: stability([X[0] > 0] * 2, X), DataError, "indices=True"),
+        (lambda: stability([[0], [1]], X, alpha=5), ParameterError, "alpha=0.05"),
+        (
+            lambda: stability([[0], [1]], X * np.nan, similarity="correlation"),
+            DataError,
+            "feature 0 to others is not a number",
+        ),
         (lambda: stability([[0], [1]], X, method="yo"), ParameterError, "nogueira, yu"),
         (
             lambda: stability([[0], [9]], X, method="nogueira"),

@@ -63,11 +63,16 @@ def test_friedman_of_two_methods_counts_wins_and_losses():
     assert friedman(scores, correct_ties=False).chi2 == pytest.approx(25 / 12)
 
 
-def test_friedman_of_identical_rankings_is_certain():
+def test_friedman_of_identical_rankings_is_as_sure_as_chance_allows():
+    # Three data sets follow the first, each with one of 3! orders.
     test = friedman([[3, 2, 1]] * 4)
     assert test.f == np.inf
-    assert test.p_value == 0.0
+    assert test.p_value == pytest.approx(1 / 6**3)
     assert test.is_rejected()
+    # Two data sets agree on two methods half of the time.
+    assert friedman([[2, 1]] * 2).p_value == pytest.approx(1 / 2)
+    # A tie leaves three orders.
+    assert friedman([[2, 2, 1]] * 3).p_value == pytest.approx(1 / 9)
 
 
 def test_friedman_of_nothing_but_ties_rejects_nothing():

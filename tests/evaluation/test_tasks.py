@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 from featstream.errors import DataError, DataTypeError, MissingFileError
 from featstream.evaluation import Task, open_task
 from featstream.evaluation.tasks import as_task, map_rows
+from featstream.sources import ChainedSource, as_source
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.integers(0, 3, (12, 4)), np.arange(12) % 2
@@ -43,6 +44,24 @@ def test_rows_are_mapped_as_they_were(tmp_path, data):
     while isinstance(holder, np.ndarray):
         holder = holder.base
     assert isinstance(holder, mmap.mmap)
+
+
+def test_sparse_rows_have_the_short_indices_that_most_selectors_need():
+    rows = Task(sparse.csr_matrix(X), Y, sparse.csr_matrix(X), Y).rows()
+    assert rows.X.indices.dtype == rows.X.indptr.dtype == np.int32
+
+
+def test_dense_and_sparse_columns_stay_in_order():
+    parts = [X[:, :1], sparse.csc_array(X[:, 1:2]), X[:, 2:]]
+    rows = Task(ChainedSource([as_source(part) for part in parts]), Y).rows()
+    np.testing.assert_array_equal(rows.X.toarray(), X)
+
+
+def test_missing_text_is_missing():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"city": ["Paris", None, "Rome", "Paris"], "n": range(4)})
+    rows = Task(frame, [0, 1, 0, 1]).rows()
+    np.testing.assert_array_equal(rows.X, [[0, 0], [np.nan, 1], [1, 2], [0, 3]])
 
 
 def test_the_fingerprint_changes_with_everything():

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from featstream import SAOLA, FisherZ
 from featstream.errors import DataError
+from featstream.protocols import Block
 from scores import relevances
 
 STORAGES = [np.asarray, sparse.csc_array]
@@ -175,3 +176,27 @@ def test_offsets_cost_no_precision_with_a_numeric_target(storage):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     huge = np.full((90, 1), 2.0**600)
     assert relevances(FisherZ(target="numeric"), storage(huge), y) == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.bool_])
+def test_row_major_blocks_give_the_same_numbers(dtype):
+    rng = np.random.default_rng(0)
+    y = np.arange(130) % 3
+    X = 3 * rng.normal(size=(130, 400)) + np.outer(y, np.arange(400) % 7)
+    X = X > 2 if dtype is np.bool_ else X.astype(dtype)
+    measure = FisherZ(alpha=0.3).bind(y)
+    by_row, by_column = (
+        measure.encode(Block(np.asarray(X, order=order))) for order in "CF"
+    )
+    assert by_row.scores.tobytes() == by_column.scores.tobytes()
+    for sums in zip(by_row.sums, by_column.sums, strict=True):
+        assert sums[0].tobytes() == sums[1].tobytes()
+    relevant = np.flatnonzero(measure.is_relevant(by_row.scores))
+    assert 0 < relevant.size < 400
+    for which in (relevant, relevant[1:], np.arange(400), np.arange(0)):
+        own, own_places = measure.columns(by_row, which)
+        other, places = measure.columns(by_column, which)
+        np.testing.assert_array_equal(own.values[own_places], other.values[places])
+        for name in ("total", "norm", "pivot"):
+            found = getattr(own, name)[own_places]
+            np.testing.assert_array_equal(found, getattr(other, name)[places])

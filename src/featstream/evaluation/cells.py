@@ -8,6 +8,7 @@ not take the selection with it.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,7 +23,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from featstream.errors import ParameterError
+from featstream.errors import DataError, ParameterError
 from featstream.evaluation.entries import BestOf, takes_groups
 from featstream.evaluation.measuring import measured
 from featstream.evaluation.metrics import evaluate
@@ -30,12 +31,16 @@ from featstream.evaluation.splits import Split
 from featstream.evaluation.tasks import Rows, map_rows
 from featstream.protocols import FloatArray, IntArray
 
-__all__ = ["Job", "Say", "reason_of", "work"]
+__all__ = ["FEATURE", "Job", "Say", "is_ours", "reason_of", "work"]
 
 Say = Callable[[dict[str, Any]], None]
 
 MAJORITY = "no feature was selected; judged as the majority class"
 
+FEATURE = re.compile(r"\bFeature 'x(\d+)'")
+"""How our own selectors' errors call a feature without a name."""
+
+_ROW = re.compile(r"(?<= at row )\d+")
 _WARM_ROWS, _WARM_COLUMNS = 100, 50
 _INNER_FOLDS = 5
 _MAX_REASON = 300
@@ -77,6 +82,7 @@ class TrainingPart:
     y: NDArray[Any]
     order: IntArray | None
     groups: NDArray[Any] | None
+    origin: IntArray  # of each row in the data set
 
     @classmethod
     def of(cls, rows: Rows, split: Split) -> TrainingPart:
@@ -92,11 +98,19 @@ class TrainingPart:
         X = rows.X[split.train]
         if order is not None:
             X = X[:, order]
-        return cls(X, rows.y[split.train], order, labels)
+        return cls(X, rows.y[split.train], order, labels, split.train)
 
     def rows(self, which: IntArray) -> TrainingPart:
         """Some of the rows."""
-        return TrainingPart(self.X[which], self.y[which], self.order, self.groups)
+        X, y, origin = self.X[which], self.y[which], self.origin[which]
+        return TrainingPart(X, y, self.order, self.groups, origin)
+
+    def in_terms_of_data(self, text: str) -> str:
+        """An error that counts features and rows as they are in the data set."""
+        if self.order is not None:
+            order = self.order
+            text = FEATURE.sub(lambda found: f"Feature 'x{order[int(found[1])]}'", text)
+        return _ROW.sub(lambda found: str(self.origin[int(found[0])]), text)
 
 
 def work(job: Job, say: Say) -> None:
@@ -168,6 +182,13 @@ def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, 
     say why when it is judged.
     """
     entry: BestOf = job.selector
+    largest = np.unique(part.y, return_counts=True)[1].max()
+    if largest < _INNER_FOLDS:
+        raise DataError(
+            f"BestOf chooses by {_INNER_FOLDS} folds of the training rows, and no "
+            f"class has more than {largest} there. Give more rows, or the selector "
+            "with one value instead of BestOf."
+        )
     folds = StratifiedKFold(_INNER_FOLDS, shuffle=True, random_state=job.seed)
     labels = [f"{entry.parameter}={value}" for value in entry.values]
     accuracy = {name: np.zeros(len(labels)) for name in job.classifiers}
@@ -194,8 +215,13 @@ def select(
     options = {}
     if part.groups is not None and takes_groups(selector):
         options["groups"] = part.groups
-    with measured() as cost:
-        selector.fit(part.X, part.y, **options)
+    try:
+        with measured() as cost:
+            selector.fit(part.X, part.y, **options)
+    except DataError as error:
+        if not is_ours(selector):
+            raise
+        raise DataError(part.in_terms_of_data(str(error))) from error
     arrivals = selected_by(selector)
     selected = arrivals
     if part.order is not None and not in_arrival:
@@ -228,12 +254,18 @@ def selected_by(selector: Any) -> IntArray:
     )
 
 
+def is_ours(selector: Any) -> bool:
+    """Whether a selector is one of this library, also as the best of several."""
+    inner = selector.selector if isinstance(selector, BestOf) else selector
+    return type(inner).__module__.partition(".")[0] == "featstream"
+
+
 def warm_up(selector: Any, part: TrainingPart) -> None:
     """Let our own selectors load their kernels, on a corner of the training rows.
 
     Others are not called more often than they are told to be.
     """
-    if type(selector).__module__.partition(".")[0] != "featstream":
+    if not is_ours(selector):
         return
     codes = np.unique(part.y, return_inverse=True)[1]
     share = -(-_WARM_ROWS // (codes.max() + 1))

@@ -54,7 +54,13 @@ class CellStore:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other writers out; afterwards no data set is left."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise RunError(
+                f"{printable(self.path)} cannot be the folder of a comparison: it, or "
+                "something above it, is a file. Choose a folder that is new or empty."
+            ) from None
         self._refuse_strangers()
         with hold_lock(self.path / _LOCK):
             self._clear_data()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import warnings
@@ -225,7 +226,7 @@ def check_time(seconds: Any) -> float | None:
     if (
         isinstance(seconds, bool)
         or not isinstance(seconds, int | float)
-        or seconds <= 0
+        or not 0 < seconds < math.inf
     ):
         raise ParameterError(
             "`time_limit` must be a number of seconds above 0. Got "

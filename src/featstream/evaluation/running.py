@@ -6,6 +6,8 @@ import hashlib
 import importlib
 import os
 import platform
+import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,13 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featstream.errors import DataError, DataTypeError, printable
-from featstream.evaluation.cells import Job
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamWarning,
+    ParameterError,
+    printable,
+)
+from featstream.evaluation.cells import FEATURE, Job, is_ours
 from featstream.evaluation.cellstore import CellStore, key_of
 from featstream.evaluation.comparison import ExperimentResult
 from featstream.evaluation.display import CellProgress
 from featstream.evaluation.entries import BestOf, checksum_of_library, code_of, describe
 from featstream.evaluation.splits import (
+    CrossValidation,
     Split,
     SplitProtocol,
     TaskShape,
@@ -138,8 +147,9 @@ class Run:
                 checksum_of(protocol.split(i, shape, experiment.seed))
                 for i in range(protocol.n_splits)
             ]
-        except (DataError, DataTypeError) as error:
+        except (DataError, DataTypeError, ParameterError) as error:
             raise type(error)(f"Data set {printable(dataset)}: {error}") from error
+        warn_of_small_classes(dataset, shape, protocol)
         self.facts[dataset] = {
             "n_samples": len(shape.y),
             "n_features": shape.n_features,
@@ -225,6 +235,8 @@ class Run:
                 if names is not None:
                     selection["names"] = [names[i] for i in selection["selected"]]
         record["reason"], record["limit"] = outcome.reason, outcome.limit
+        if outcome.reason and names is not None and is_ours(cell.selector):
+            record["reason"] = with_names(outcome.reason, names)
         record["warnings"] = outcome.warnings
         for name, scores in outcome.scores.items():
             record["scores"][self.keys[name]] = {"classifier": name, **scores}
@@ -234,7 +246,7 @@ class Run:
         self.at.n_done += 1
         if outcome.reason is not None:
             self.at.n_failed += 1
-            self.at.last_failure = f"{cell.name}: {outcome.reason}"
+            self.at.last_failure = f"{cell.name}: {record['reason']}"
         self._tell()
         self.left[cell.folder] -= 1
         if not self.left[cell.folder]:
@@ -242,6 +254,30 @@ class Run:
 
     def _tell(self) -> None:
         self.observe(self.at)
+
+
+def warn_of_small_classes(
+    dataset: str, shape: TaskShape, protocol: SplitProtocol
+) -> None:
+    """Say that some folds will lack a class."""
+    labels, sizes = np.unique(shape.y, return_counts=True)
+    if isinstance(protocol, CrossValidation) and sizes.min() < protocol.n_folds:
+        label = printable(labels[sizes.argmin()].item())
+        warnings.warn(
+            f"Data set {printable(dataset)}: class {label} has {sizes.min()} rows for "
+            f"{protocol.n_folds} folds. Some folds do not test on it.",
+            FeatstreamWarning,
+            stacklevel=2,
+        )
+
+
+def with_names(reason: str, names: list[str]) -> str:
+    """A reason that calls a feature by its name, which selectors are not told."""
+
+    def name(found: re.Match[str]) -> str:
+        return f"Feature {printable(names[int(found[1])])}"
+
+    return FEATURE.sub(name, reason)
 
 
 def checksum_of(split: Split) -> str:

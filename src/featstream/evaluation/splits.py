@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -112,7 +113,8 @@ class GivenSplit(SplitProtocol):
         if not shape.has_test_part:
             raise DataError(
                 "A given split needs a test part, and there is none. Give "
-                "Task(X_train, y_train, X_test, y_test), or use RandomSplits()."
+                "Task(X_train, y_train, X_test, y_test) or --test FILE, or use "
+                "RandomSplits()."
             )
         rows = np.arange(len(shape.y))
         return Split(rows[: shape.n_train], rows[shape.n_train :])
@@ -351,9 +353,16 @@ def split_rows(
 ) -> Split:
     """Sorted rows of one split of scikit-learn's, or why there is none."""
     try:
-        train, test = list(splitter.split(np.zeros(len(y)), y))[index]
+        with warnings.catch_warnings():
+            # Of small classes; `Run` says so once, and not for every split.
+            warnings.simplefilter("ignore", UserWarning)
+            train, test = list(splitter.split(np.zeros(len(y)), y))[index]
     except ValueError as error:
-        raise DataError(f"{protocol} cannot split these rows: {error}") from error
+        told = str(error).rstrip(".")
+        raise DataError(
+            f"{protocol} cannot split these rows: {told}. Choose another size, or "
+            "leave out the rows of classes that have too few."
+        ) from error
     return Split(np.sort(train), np.sort(test))
 
 

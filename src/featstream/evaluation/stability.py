@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
-from featstream.errors import DataError, ParameterError, unknown_name
+from featstream.errors import DataError, ParameterError, printable, unknown_name
+from featstream.evaluation.statistics import check_alpha
 from featstream.kernels.tables import spell
 from featstream.measures import SymmetricalUncertainty
 from featstream.protocols import Block, FloatArray, IntArray
@@ -110,7 +111,8 @@ def stability(
     >>> round(stability([[0, 2], [1, 2]], X, method="nogueira").value, 3)
     -0.5
     """
-    sets = [np.unique(np.asarray(s, np.int64)) for s in selections]
+    sets = [as_indices(s, i) for i, s in enumerate(selections)]
+    check_alpha(alpha)
     if len(sets) < 2:
         raise DataError(
             f"Stability compares selections and needs two or more. Got {len(sets)}. "
@@ -137,6 +139,19 @@ def stability(
     raise unknown_name("measure of stability", method, ["yu", "nogueira"])
 
 
+def as_indices(selection: Any, i: int) -> IntArray:
+    """The features of a selection, each once."""
+    given = np.asarray(selection)
+    if given.size == 0:
+        return np.array([], np.int64)
+    if given.dtype.kind not in "iu" or given.ndim != 1 or given.min() < 0:
+        raise DataError(
+            f"Selection {i} must be a list of indices from 0. Got "
+            f"{printable(given.tolist())}. From a selector: get_support(indices=True)."
+        )
+    return np.unique(given.astype(np.int64))
+
+
 def matched_stability(
     sets: list[IntArray], X: Any, similarity: Similarity | str
 ) -> Stability:
@@ -149,6 +164,12 @@ def matched_stability(
     likeness = np.ones((0, 0))
     if used.size:
         likeness = np.array(similarity(take_columns(X, used)))
+        if np.isnan(likeness).any():
+            place = used[np.isnan(likeness).any(axis=1).argmax()]
+            raise DataError(
+                f"The likeness of feature {place} to others is not a number (NaN). "
+                "Fill in missing and infinite values."
+            )
         np.fill_diagonal(likeness, 1.0)  # a constant feature is like itself too
     places = [np.searchsorted(used, s) for s in sets]
     values = []
@@ -193,10 +214,17 @@ def chance_corrected_stability(
 
 def take_columns(X: Any, which: IntArray) -> NDArray[Any]:
     """Some columns as a dense array."""
-    if hasattr(X, "tocsc"):
-        columns: NDArray[Any] = X.tocsc()[:, which].toarray()
-        return columns
-    return np.asarray(X)[:, which]
+    if not hasattr(X, "tocsc"):
+        X = np.asarray(X)
+    if X.ndim != 2 or X.shape[1] <= which[-1]:
+        raise DataError(
+            f"Feature {which[-1]} was selected, and X has shape {X.shape}. Give the "
+            "samples by features that were selected from."
+        )
+    if isinstance(X, np.ndarray):
+        return X[:, which]
+    columns: NDArray[Any] = X.tocsc()[:, which].toarray()
+    return columns
 
 
 def symmetrical_uncertainty(columns: NDArray[Any]) -> FloatArray:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
+from scipy.special import gammaln
 
 from featstream.errors import DataError, ParameterError, unknown_name
 from featstream.protocols import BoolArray, FloatArray
@@ -89,7 +90,8 @@ class Friedman:
         freedom for k methods.
     f, p_value : float
         Iman and Davenport's less conservative F statistic, and its p-value
-        with k - 1 and (k - 1)(n - 1) degrees of freedom for n data sets.
+        with k - 1 and (k - 1)(n - 1) degrees of freedom for n data sets. Where all
+        rank the methods alike, F is infinite and the p-value that of chance.
     n_datasets, n_methods : int
         What was compared.
 
@@ -147,13 +149,15 @@ def friedman(scores: ArrayLike, *, correct_ties: bool = True) -> Friedman:
         return Friedman(0.0, 1.0, 0.0, 1.0, n, k)
     chi2 = n * spread / variance
     rest = n * (k - 1) - chi2
-    # All data sets rank the methods alike: F is infinite.
-    f = (n - 1) * chi2 / rest if rest > 1e-9 * chi2 else np.inf
+    f, p_value = np.inf, chance_of_agreement(ranks)
+    if rest > 1e-9 * chi2:
+        f = (n - 1) * chi2 / rest
+        p_value = float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
     return Friedman(
         chi2=chi2,
         chi2_p_value=float(stats.chi2.sf(chi2, k - 1)),
         f=float(f),
-        p_value=float(stats.f.sf(f, k - 1, (k - 1) * (n - 1))),
+        p_value=p_value,
         n_datasets=n,
         n_methods=k,
     )
@@ -328,12 +332,9 @@ def win_tie_lose(
         # 0.85 - 0.84 is a little less than 0.01 in binary.
         signs = np.sign(known) * (np.abs(known) > margin - 1e-9)
     else:
+        known_rows = [row[~np.isnan(row)] for row in difference]
         signs = np.array(
-            [
-                compare_repeats(row[~np.isnan(row)], alpha)
-                for row in difference
-                if not np.isnan(row).all()
-            ]
+            [compare_repeats(row, alpha) for row in known_rows if row.size]
         )
     return WinTieLose(*(int(np.count_nonzero(signs == s)) for s in (1, 0, -1)))
 
@@ -350,6 +351,13 @@ def compare_repeats(difference: FloatArray, alpha: float) -> int:
         return int(np.sign(difference[0])) if abs(difference[0]) > 1e-12 else 0
     p_value = stats.ttest_1samp(difference, 0.0).pvalue
     return int(np.sign(difference.mean())) if p_value < alpha else 0
+
+
+def chance_of_agreement(ranks: FloatArray) -> float:
+    """Probability that all data sets rank the methods as the first does."""
+    ties = np.unique(ranks[0], return_counts=True)[1]
+    log_orders = gammaln(ranks.shape[1] + 1) - gammaln(ties + 1).sum()
+    return float(np.exp(-(len(ranks) - 1) * log_orders))
 
 
 def rank_error(n_methods: int, n_datasets: int) -> float:
@@ -370,9 +378,8 @@ def check_scores(scores: ArrayLike, *, min_datasets: int = 1) -> FloatArray:
     if is_incomplete.any():
         raise DataError(
             f"`scores` lacks values in row {int(np.flatnonzero(is_incomplete)[0])} "
-            f"({np.count_nonzero(is_incomplete)} of {len(table)} rows). Methods can "
-            "only be ranked where all have a score: leave out these data sets or the "
-            "methods that failed on them."
+            f"({np.count_nonzero(is_incomplete)} of {len(table)} rows). Ranks need all "
+            "scores: leave out these data sets or the methods that failed on them."
         )
     return table
 

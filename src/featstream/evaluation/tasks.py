@@ -77,6 +77,8 @@ class Task:
             y = np.concatenate([y, check_target(self.y_test, second.values, "test")])
             X = stack_rows(X, second.values)
         as_labels(y)
+        if sparse.issparse(X):
+            X = with_short_indices(X)
         names = first.names if self.names is None else list(self.names)
         groups = None if self.groups is None else number_labels(self.groups)
         for what, given in (("names", names), ("groups", groups)):
@@ -267,8 +269,7 @@ def as_matrix(X: Any, what: str) -> Matrix:
         return Matrix(X, None, has_text=False)
     source = as_source(X)
     names = getattr(source, "names", None)
-    dense: list[NDArray[Any]] = []
-    stored: list[Any] = []
+    found: list[Any] = []
     has_text = False
     for block in source.blocks():
         columns = block.columns
@@ -280,16 +281,21 @@ def as_matrix(X: Any, what: str) -> Matrix:
                 np.asarray(columns.rows[begin:end]),
                 columns.indptr - begin,
             )
-            stored.append(sparse.csc_array(parts, shape=columns.shape))
-        else:
-            dense.append(np.asarray(columns))
-    if not dense and not stored:
+            found.append(sparse.csc_array(parts, shape=columns.shape))
+            continue
+        values = np.asarray(columns)
+        if block.nominal is not None:
+            is_missing = block.nominal & (values < 0)
+            if is_missing.any():
+                values = np.where(is_missing, np.nan, values)
+        found.append(values)
+    if not found:
         raise DataError(f"{what} has no features.")
     listed = None if names is None else [str(name) for name in names]
-    if not stored:
-        return Matrix(np.concatenate(dense, axis=1), listed, has_text)
-    stored += [sparse.csc_array(columns) for columns in dense]
-    whole = sparse.csc_array(sparse.hstack(stored, format="csc"))
+    if not any(map(sparse.issparse, found)):
+        return Matrix(np.concatenate(found, axis=1), listed, has_text)
+    columnwise = [sparse.csc_array(columns) for columns in found]
+    whole = sparse.csc_array(sparse.hstack(columnwise, format="csc"))
     return Matrix(whole, listed, has_text)
 
 
@@ -327,6 +333,13 @@ def stack_rows(first: Any, second: Any) -> Any:
     if sparse.issparse(first) or sparse.issparse(second):
         return sparse.csc_array(sparse.vstack([first, second], format="csc"))
     return np.concatenate([first, second])
+
+
+def with_short_indices(X: Any) -> Any:
+    """A CSC matrix with indices of 32 bits where they do: others take no more."""
+    short = sparse.get_index_dtype(maxval=max(X.nnz, *X.shape))
+    parts = X.data, X.indices.astype(short), X.indptr.astype(short)
+    return sparse.csc_array(parts, shape=X.shape)
 
 
 def check_target(y: Any, X: Any, part: str) -> NDArray[Any]:

@@ -7,10 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from featstream.kernels._jit import jit, lean
+from featstream.kernels.layout import copy_panel
 from featstream.kernels.moments import LANES, fold
 from featstream.kernels.prefetch import AHEAD_BYTES, CACHE_LINE, prefetch
 
-__all__ = ["MomentSums", "MomentTarget", "screen_dense", "screen_sparse"]
+__all__ = [
+    "MomentSums",
+    "MomentTarget",
+    "screen_dense",
+    "screen_rows",
+    "screen_sparse",
+]
 
 _TINY = 1e-280
 
@@ -166,6 +173,31 @@ def screen_dense(block, target, sums, scores):
         if np.isnan(scores[j]):
             return j
     return -1
+
+
+@jit
+def screen_rows(x, target, critical, sums, scores, panel, held):
+    """Sums and scores of the columns of a row-major block.
+
+    They are turned over a panel at a time. Those with a critical score are copied
+    to the rows of ``held``. Returns the first column that cannot be scored, or -1,
+    and the number of those held.
+    """
+    lanes, terms = np.empty((3, LANES)), np.empty(target.totals.size)
+    width, n_held = panel.shape[0], 0
+    for first in range(0, x.shape[1], width):
+        stop = min(first + width, x.shape[1])
+        copy_panel(x[:, first:stop], panel[: stop - first])
+        for j in range(first, stop):
+            column = panel[j - first]
+            _sum_dense(column, j, target, sums, lanes)
+            scores[j] = _score(target, sums, j, terms)
+            if np.isnan(scores[j]):
+                return j, n_held
+            if scores[j] >= critical:
+                held[n_held] = column
+                n_held += 1
+    return -1, n_held
 
 
 @lean

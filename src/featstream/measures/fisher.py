@@ -13,6 +13,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from featstream.errors import ParameterError, printable
+from featstream.kernels.layout import PANEL_BYTES, by_column, has_whole_rows
 from featstream.kernels.moments import (
     DenseMoments,
     MomentScratch,
@@ -24,6 +25,7 @@ from featstream.kernels.screening import (
     MomentSums,
     MomentTarget,
     screen_dense,
+    screen_rows,
     screen_sparse,
 )
 from featstream.measures.checks import (
@@ -128,11 +130,15 @@ class FisherZ(BaseEstimator):
 
 @dataclass(slots=True)
 class EncodedMoments:
-    """A checked block with the sums and scores of its columns."""
+    """A checked block with the sums and scores of its columns.
+
+    Of a block by row, ``held`` has the relevant columns, which were turned over anyway.
+    """
 
     values: NDArray[Any] | SparseColumns
     sums: MomentSums
     scores: FloatArray
+    held: NDArray[Any] | None = None
 
 
 class BoundFisherZ:
@@ -166,7 +172,7 @@ class BoundFisherZ:
         sums = MomentSums(
             np.empty(m), np.empty(m), np.empty(m), np.empty((n_targets, m))
         )
-        scores = np.empty(m)
+        scores, held = np.empty(m), None
         values: NDArray[Any] | SparseColumns
         if isinstance(block.columns, SparseColumns):
             stored = to_kernel_dtype(block.columns.values)
@@ -176,8 +182,12 @@ class BoundFisherZ:
             entries = values.indptr, values.rows, stored
             bad = screen_sparse(*entries, self._target, sums, scores)
         else:
-            values = np.asfortranarray(to_kernel_dtype(block.columns))
-            bad = screen_dense(values, self._target, sums, scores)
+            values = to_kernel_dtype(block.columns)
+            if has_whole_rows(values):
+                bad, held = self._screen_rows(values, sums, scores)
+            else:
+                values = by_column(values)
+                bad = screen_dense(values, self._target, sums, scores)
         if bad >= 0:
             raise complain_of_values(
                 block,
@@ -185,7 +195,19 @@ class BoundFisherZ:
                 "Fill them in, drop the feature, or use "
                 "measure=SymmetricalUncertainty(missing='category').",
             )
-        return EncodedMoments(values, sums, scores)
+        return EncodedMoments(values, sums, scores, held)
+
+    def _screen_rows(
+        self, values: NDArray[Any], sums: MomentSums, scores: FloatArray
+    ) -> tuple[int, NDArray[Any]]:
+        """The first column that cannot be scored, or -1, and the relevant columns."""
+        shape = PANEL_BYTES // values.itemsize, self.n_samples
+        held = np.empty(values.shape[::-1], values.dtype)
+        with self._lender.lend(np.empty, shape, values.dtype) as panel:
+            bad, n_held = screen_rows(
+                values, self._target, self.critical, sums, scores, panel, held
+            )
+        return bad, held[:n_held]
 
     def relevance(self, encoded: EncodedMoments) -> FloatArray:
         """Absolute correlation, or eta, of every column with the target."""
@@ -226,8 +248,16 @@ class BoundFisherZ:
         sums = encoded.sums
         norm = np.sqrt(np.maximum(sums.squared_norm, 0.0))
         if not isinstance(encoded.values, SparseColumns):
-            values = encoded.values.T
-            return DenseMoments(sums.total, norm, sums.pivot, values, _NO_UNITS), which
+            if encoded.held is None:
+                total, pivot, values = sums.total, sums.pivot, encoded.values.T
+                return DenseMoments(total, norm, pivot, values, _NO_UNITS), which
+            values = encoded.held
+            relevant = np.flatnonzero(self.is_relevant(encoded.scores))
+            if not np.array_equal(which, relevant):
+                values = by_column(encoded.values[:, which]).T
+            total, norm, pivot = (a[which] for a in (sums.total, norm, sums.pivot))
+            chosen = DenseMoments(total, norm, pivot, values, _NO_UNITS)
+            return chosen, np.arange(which.size)
         stored = encoded.values
         length = np.diff(stored.indptr)[which]
         offset = np.concatenate([[0], np.cumsum(length)])

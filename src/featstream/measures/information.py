@@ -20,6 +20,7 @@ from featstream.kernels.encoding import (
     summarise_dense,
     summarise_sparse,
 )
+from featstream.kernels.layout import by_column
 from featstream.kernels.relevance import (
     TableTarget,
     score_dense_tables,
@@ -251,7 +252,7 @@ class BoundInformation:
         values = to_kernel_dtype(keep_apart(values), are_labels=are_labels)
         if block.nominal is not None and (given[:, block.nominal] < 0).any():
             values = np.where((given < 0) & block.nominal, np.nan, values)
-        values = np.asfortranarray(values)
+        values = by_column(values)
         m, n = block.n_columns, self.n_samples
         low, high, is_whole, is_missing = self._summarise(block, values)
         size = np.where(is_whole & (low <= high), high - low + 1, np.inf)

@@ -133,13 +133,14 @@ def write_comparison(
 
 
 def _write_figures(result: ExperimentResult, folder: Path) -> Iterator[Path]:
+    for kind in ("accuracy", "critical-difference"):
+        for path in folder.glob(f"{kind}-*.png"):  # of an earlier run, of other things
+            path.unlink()
     for classifier in result.classifiers:
         name = "".join(c if c.isalnum() or c in "-_" else "-" for c in classifier)
         ax = plot_scores(result.table("accuracy", classifier))
         yield _save(ax, folder / f"accuracy-{name}.png")
         comparison = result.statistics("accuracy", classifier)
-        path = folder / f"critical-difference-{name}.png"
-        path.unlink(missing_ok=True)  # of an earlier run with more to compare
         if comparison.nemenyi is not None:
             posthoc = comparison.nemenyi
             ax = plot_critical_difference(
@@ -147,7 +148,7 @@ def _write_figures(result: ExperimentResult, folder: Path) -> Iterator[Path]:
                 posthoc.critical_difference,
                 comparison.selectors,
             )
-            yield _save(ax, path)
+            yield _save(ax, folder / f"critical-difference-{name}.png")
 
 
 def _save(ax: Any, path: Path) -> Path:
@@ -198,6 +199,8 @@ def _stability_lines(result: ExperimentResult) -> list[str]:
             interval = f"[{found.lower:.2f}, {found.upper:.2f}]"
             text = f"{selector} {found.value:.2f} {interval}"
             lines.setdefault(dataset, []).append(text)
+    if not lines:
+        return []
     title = "Stability of the selections (Nogueira et al. 2018) with 95% intervals"
     return [title, *(f"{name}: {', '.join(own)}" for name, own in lines.items())]
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataTypeError, ParameterError, printable
+from featstream.kernels.layout import by_column
 from featstream.measures.checks import (
     check_length,
     complain_of_values,
@@ -54,7 +55,7 @@ def as_numeric(
             j = int(np.searchsorted(columns.indptr, is_bad[0], side="right")) - 1
             raise complain_of_values(block, j, _REMEDY)
         return SparseColumns(columns.indptr, columns.rows, values, n_samples)
-    values = to_kernel_dtype(columns)
+    values = by_column(to_kernel_dtype(columns))
     is_bad = np.flatnonzero(_is_bad(values).any(axis=0))
     if is_bad.size:
         raise complain_of_values(block, int(is_bad[0]), _REMEDY)

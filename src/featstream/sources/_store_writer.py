@@ -25,6 +25,7 @@ from featstream.errors import (
     telling_of_full_disk,
 )
 from featstream.kernels.columns import Nature, describe_values, find_bad_column
+from featstream.kernels.layout import by_column
 from featstream.protocols import Block, Source, SparseColumns, feature_name
 from featstream.sources._npy import ArrayWriter
 from featstream.sources.store import DTYPES, FORMAT, ONES, VERSION
@@ -320,7 +321,7 @@ def _as_dense(columns: NDArray[Any] | SparseColumns) -> NDArray[Any]:
     if isinstance(columns, SparseColumns):
         parts = (columns.values, columns.rows, columns.indptr)
         return np.asarray(csc_array(parts, shape=columns.shape).toarray(order="F"))
-    return columns
+    return by_column(columns)
 
 
 def _as_sparse(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataTypeError, printable
+from featstream.kernels.layout import by_column, has_whole_rows
 from featstream.protocols import Block, IntArray, feature_name
 from featstream.sources.columns import (
     BLOCK_BYTES,
@@ -175,7 +176,9 @@ def _plain_numbers(part: Any) -> NDArray[Any] | None:
     is_exact = array.dtype.kind in "iu" or (
         array.dtype.kind == "f" and dtypes <= {*EXACT_IN_FLOAT, *FLOATS}
     )
-    return np.asfortranarray(array) if is_exact else None
+    if not is_exact:
+        return None
+    return array if has_whole_rows(array) else by_column(array)
 
 
 def _coded_columns(

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
-from featstream.kernels.layout import copy_columns, gather_columns
+from featstream.kernels.layout import (
+    by_column,
+    gather_columns,
+    has_whole_rows,
+    is_by_row,
+)
 from featstream.protocols import Block, IntArray, SparseColumns, feature_name
 from featstream.sources.columns import (
     BLOCK_BYTES,
@@ -105,7 +110,7 @@ class ArraySource:
             return
         # A row-major array is read by whole cache lines, however tall it is.
         itemsize = self._array.itemsize
-        least = max(CACHE_LINE // itemsize, 1) if self._is_by_row else 1
+        least = max(CACHE_LINE // itemsize, 1) if is_by_row(self._array) else 1
         width = block_width(self.n_samples, itemsize, self.block_bytes, least)
         for first in range(start, self.n_features, width):
             stop = min(first + width, self.n_features)
@@ -121,20 +126,11 @@ class ArraySource:
             for block in ArraySource(self._array[:, chosen], names).blocks():
                 yield replace(block, start=first + block.start)
 
-    @property
-    def _is_by_row(self) -> bool:
-        down, across = (abs(stride) for stride in self._array.strides)
-        return across < down
-
     def _columns(self, start: int, stop: int) -> NDArray[Any]:
         columns = self._array[:, start:stop]
-        if self._is_by_row and columns.itemsize <= 8:
-            # Bits are moved, so one kernel for each size serves every dtype.
-            bits = np.dtype(f"u{columns.itemsize}")
-            out = np.empty(columns.shape[::-1], columns.dtype)
-            copy_columns(self._array.view(bits), start, out.view(bits))
-            columns = out.T
-        return np.asarray(columns, self._dtype, order="F")
+        if has_whole_rows(columns) and columns.dtype == self._dtype:
+            return columns
+        return by_column(columns).astype(self._dtype, order="F", copy=False)
 
     def _coded_columns(self, start: int) -> Iterator[NamedColumn]:
         for i in range(start, self.n_features):

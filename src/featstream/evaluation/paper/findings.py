@@ -105,6 +105,8 @@ class Findings:
         The data sets that were used.
     results : dict of (design, data set) to ExperimentResult
         What came of each experiment.
+    unreadable : dict of str to str
+        Data sets whose files cannot be read or used, and why.
     """
 
     def __init__(
@@ -116,6 +118,13 @@ class Findings:
         self.results: dict[tuple[Design, str], ExperimentResult] = {}
         self.given_up: dict[tuple[Design, str, str], str] = {}
         self.stability: dict[tuple[str, str], Stability | None] = {}
+        self.unreadable: dict[str, str] = {}
+
+    def leave_out(self, dataset: str, reason: str) -> None:
+        """Do without a data set that cannot be used, as if it were not there."""
+        self.unreadable[dataset] = reason
+        self.about.pop(dataset, None)
+        self.available = tuple(name for name in self.available if name != dataset)
 
     def take(self, design: Design, dataset: str, result: ExperimentResult) -> None:
         """Keep what came of an experiment."""

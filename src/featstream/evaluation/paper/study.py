@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.dummy import DummyClassifier
 
 from featstream.datasets import Benchmark, available_datasets, load_dataset
+from featstream.errors import DataError
 from featstream.evaluation.comparison import ExperimentResult
 from featstream.evaluation.display import CellProgress, cells_observed
 from featstream.evaluation.experiment import Experiment
@@ -116,11 +117,16 @@ class PaperStudy:
         with cells_observed(progress) as observe:
             tally = _Tally(self.needs, observe)
             for dataset in dict.fromkeys(need.dataset for need in self.needs):
-                data = load_dataset(dataset, self.data)
-                findings.about[dataset] = About.of(data)
-                for need in self.needs:
-                    if need.dataset == dataset:
+                needs = [need for need in self.needs if need.dataset == dataset]
+                try:
+                    data = load_dataset(dataset, self.data)
+                    findings.about[dataset] = About.of(data)
+                    for need in needs:
                         self._run_one(need, data, Path(folder), n_jobs, findings, tally)
+                except DataError as error:  # the others can still be run
+                    findings.leave_out(dataset, str(error))
+                    for need in needs:
+                        tally.begin(need, 0)
         return findings
 
     def _run_one(
