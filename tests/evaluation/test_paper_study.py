@@ -93,8 +93,12 @@ def test_methods_have_the_parameters_of_the_paper():
 def test_methods_are_either_here_or_said_to_be_absent():
     for exhibit in exhibits():
         for method in exhibit.methods:
-            if method not in ABSENT:
-                selector_for(method, benchmark(), exhibit.design)
+            if method in ABSENT:
+                with pytest.raises(ParameterError, match=method):
+                    selector_for(method, benchmark(), exhibit.design)
+            else:
+                selector = selector_for(method, benchmark(), exhibit.design)
+                assert hasattr(getattr(selector, "selector", selector), "fit")
 
 
 def test_rows_are_split_as_the_paper_says():

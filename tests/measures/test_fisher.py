@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -200,3 +202,15 @@ def test_row_major_blocks_give_the_same_numbers(dtype):
         for name in ("total", "norm", "pivot"):
             found = getattr(own, name)[own_places]
             np.testing.assert_array_equal(found, getattr(other, name)[places])
+
+
+def test_few_tall_rows_need_no_more_memory_than_they_have():
+    X = np.ones((5_000, 16), np.float32)
+    y = np.arange(5_000) % 2
+    FisherZ().bind(y).encode(Block(X))  # kernels are compiled once
+    measure = FisherZ().bind(y)
+    tracemalloc.start()
+    measure.encode(Block(X))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * X.nbytes  # for turning over, and for what is relevant

@@ -201,9 +201,11 @@ class BoundFisherZ:
         self, values: NDArray[Any], sums: MomentSums, scores: FloatArray
     ) -> tuple[int, NDArray[Any]]:
         """The first column that cannot be scored, or -1, and the relevant columns."""
-        shape = PANEL_BYTES // values.itemsize, self.n_samples
+        width = min(PANEL_BYTES // values.itemsize, values.shape[1])
         held = np.empty(values.shape[::-1], values.dtype)
-        with self._lender.lend(np.empty, shape, values.dtype) as panel:
+        with self._lender.lend(
+            np.empty, (width, self.n_samples), values.dtype
+        ) as panel:
             bad, n_held = screen_rows(
                 values, self._target, self.critical, sums, scores, panel, held
             )

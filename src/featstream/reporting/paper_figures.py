@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from featstream.evaluation.conclusion import enumerate_words
 from featstream.evaluation.paper.comparison import CheckedClaim
 from featstream.evaluation.paper.exhibits import Exhibit
 from featstream.evaluation.paper.findings import Findings, Value
@@ -54,7 +55,7 @@ class FigureData:
             return f"no data of {', '.join(self.exhibit.datasets)}"
         if len(self.methods) < 2:
             absent = (m for m in self.exhibit.methods if m in ABSENT)
-            return f"{' and '.join(absent)} not in this library"
+            return f"{enumerate_words(absent)} not in this library"
         return None
 
     def values(self, metric: str, judge: str | None) -> list[list[Value]]:
@@ -83,7 +84,7 @@ class FigureData:
 
     def _who(self, dataset: str, methods: Collection[str]) -> str:
         is_all = len(methods) == len(self.methods)
-        return dataset if is_all else f"{dataset}: {' and '.join(methods)}"
+        return dataset if is_all else f"{dataset}: {enumerate_words(methods)}"
 
     def numbers(self, metric: str, judge: str | None) -> np.ndarray:
         """The numbers as the paper reports them, data sets by methods."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from featstream.evaluation.conclusion import enumerate_words
 from featstream.evaluation.paper.comparison import TableComparison
 from featstream.evaluation.paper.exhibits import CLASSIFIERS, Exhibit
 from featstream.evaluation.paper.findings import Findings
@@ -132,7 +133,7 @@ def _write_figure(
         return f"- {title}: not drawn, {obstacle}."
     written.paths.append(save_figure(draw_figure(data), path))
     absent = [m for m in exhibit.methods if m in ABSENT]
-    without = f" Without {' and '.join(absent)}." if absent else ""
+    without = f" Without {enumerate_words(absent)}." if absent else ""
     gaps = data.gaps()
     dashes = f" `-`: {gaps}." if gaps else ""
     return f"- [{title}]({path.name}).{without}{dashes}"

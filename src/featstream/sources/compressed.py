@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -130,7 +131,7 @@ class CompressedArrays:
         return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
 
-class _Stored:
+class _Stored(ABC):
     """What both kinds of sources have in common.
 
     Parameters
@@ -158,8 +159,9 @@ class _Stored:
         self.names = None if names is None else check_names(names, self.n_features)
         self.fingerprint = arrays.fingerprint
 
+    @abstractmethod
     def _shape(self) -> tuple[int, int]:
-        raise NotImplementedError
+        """Samples and features."""
 
     def __repr__(self) -> str:
         return (
