@@ -112,7 +112,7 @@ class Csv:
         wide_csv.STRIP_BYTES = 1 + width
         whole = self._whole(text)
         try:
-            table = find_table(self._path)
+            table = find_table(self._path, separator=",")
             found = table.read(range(len(table.names)))
         except DataError as error:
             # pyarrow takes a quote that is never closed, and names that are no text.
@@ -133,6 +133,9 @@ class Csv:
                 io.BytesIO(text),
                 pyarrow.csv.ReadOptions(block_size=1 << 20),
                 pyarrow.csv.ParseOptions(newlines_in_values=True),
+                pyarrow.csv.ConvertOptions(
+                    null_values=MISSING, strings_can_be_null=True
+                ),
             )
         except (ValueError, KeyError):
             return None

@@ -14,7 +14,7 @@ from featstream.protocols import IndexedSource, Source
 from featstream.sources._store_writer import write_store
 from featstream.sources.annotated import open_h5ad
 from featstream.sources.arrays import open_npy, open_npz
-from featstream.sources.chain import ChainedSource, open_folder
+from featstream.sources.chain import ChainedSource, SampleSubset, open_folder
 from featstream.sources.columns import as_array, check_has_features
 from featstream.sources.compressed import ColumnsSource, RowsSource
 from featstream.sources.dataset import Dataset
@@ -47,6 +47,7 @@ __all__ = [
     "PlinkSource",
     "RowSlice",
     "RowsSource",
+    "SampleSubset",
     "SlabSource",
     "SparseSource",
     "StoreSource",
@@ -82,7 +83,7 @@ def as_source(X: Any) -> Source:
     X : array-like, sparse matrix, data frame, path, iterable of pairs, or Source
         A two-dimensional array (or list of rows), a matrix of scipy.sparse, a
         frame of pandas, polars or pyarrow, the path of a data set
-        (`open_dataset`), or an iterable of ``(name, values)``. A source is
+        (`open_features`), or an iterable of ``(name, values)``. A source is
         returned as it is.
 
     Returns
@@ -100,7 +101,7 @@ def as_source(X: Any) -> Source:
     IteratorSource(list)
     """
     if isinstance(X, (str, PathLike)):
-        return open_dataset(X).source
+        return open_features(X).source
     if sparse.issparse(X):
         return SparseSource(X)
     if isinstance(X, np.ndarray):

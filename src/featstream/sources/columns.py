@@ -17,6 +17,7 @@ from scipy import sparse
 
 from featstream.errors import ComplexDataError, DataError, DataTypeError, printable
 from featstream.protocols import Block, Source, SparseColumns, feature_name
+from featstream.sources.missing import refuse_hidden_missing
 
 __all__ = [
     "BLOCK_BYTES",
@@ -157,6 +158,7 @@ def as_column_of_objects(values: list[Any], name: str) -> tuple[NDArray[Any], bo
         )
     if sorts in ({"number"}, set()):
         return _as_numbers(values)
+    refuse_hidden_missing(values, f"Feature {printable(name)}")
     return code_categories(values, sorted(set(values) - {None})), True
 
 

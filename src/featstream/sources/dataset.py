@@ -20,6 +20,7 @@ from featstream.errors import (
     DataTypeError,
     MissingExtraError,
     MissingFileError,
+    ParameterError,
     printable,
 )
 from featstream.protocols import Source
@@ -44,7 +45,7 @@ TARGET_NAMES = ("y", "target", "class", "label")
 FOLDERS = (".cols", ".zarr")
 """Suffixes of data sets that are folders."""
 
-COMPRESSED = (".gz", ".xz", ".bz2")
+COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 
 UNREADABLE = (
     EOFError,
@@ -83,8 +84,6 @@ class Dataset:
     target_is_guessed : bool
         Whether the target was found by its name (``y``, ``target``, ``class`` or
         ``label``), not asked for.
-    samples : sequence of str or None
-        The names of the samples, where the file holds them.
 
     Examples
     --------
@@ -100,7 +99,6 @@ class Dataset:
     names: Sequence[str] | None = None
     target_name: str | None = field(default=None, repr=False)
     target_is_guessed: bool = field(default=False, repr=False)
-    samples: Sequence[str] | None = field(default=None, repr=False)
 
 
 def format_suffix(path: PathLike) -> str:
@@ -135,6 +133,8 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (DataError, DataTypeError) as error:
         raise type(error)(f"{path}: {error}") from error
+    except ParameterError:
+        raise
     except UNREADABLE as error:
         if isinstance(error, OSError) and error.errno in NOT_THE_FILE:
             raise
@@ -154,15 +154,19 @@ def require(package: str, extra: str, path: PathLike) -> None:
 
 
 def find_target(names: Sequence[str], also: Collection[str] = ()) -> str | None:
-    """The first name that a target has by custom, or that is among ``also``.
+    """The one name that is among ``also``, or else that a target has by custom.
 
-    >>> find_target(["age", "Class", "y"])
-    'Class'
+    >>> find_target(["age", "Class"]), find_target(["age", "sex"])
+    ('Class', None)
     """
-    for name in names:
-        if name in also or name.lower() in TARGET_NAMES:
-            return name
-    return None
+    found = [name for name in names if name in also]
+    found = found or [name for name in names if name.lower() in TARGET_NAMES]
+    if len(found) > 1:
+        raise DataError(
+            f"which is the target: {' or '.join(map(printable, found))}? Name it with "
+            "target=... (command line: --target)."
+        )
+    return found[0] if found else None
 
 
 def shortened(names: Sequence[str], most: int = 20) -> str:
