@@ -109,7 +109,8 @@ def read_anndata(
                 "it with anndata, and write it again."
             )
     source = _open_matrix(_find_matrix(root, layer), path, _variable_names(root))
-    n_cells = _read_index(root, "obs").size
+    source.sample_names = _read_index(root, "obs").tolist()
+    n_cells = len(source.sample_names)
     if source.n_samples != n_cells:
         raise DataError(
             f"it has {n_cells:,} observations, but a matrix of {source.n_samples:,} "
