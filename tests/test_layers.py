@@ -31,8 +31,7 @@ LAYERS = [
     {"selectors"},
     {"datasets", "groups"},
     {"evaluation", "reporting"},
-    {"cli_data", "cli_groups"},
-    {"cli_compare", "cli_convert", "cli_paper", "cli_runs"},
+    {"cli_paper"},
     {"cli", "__main__"},
 ]
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}

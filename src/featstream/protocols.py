@@ -24,6 +24,7 @@ __all__ = [
     "Fate",
     "FloatArray",
     "GroupDecision",
+    "IndexedSource",
     "IntArray",
     "Measure",
     "Source",
@@ -133,6 +134,17 @@ class Source(Protocol):
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
+
+
+@runtime_checkable
+class IndexedSource(Source, Protocol):
+    """A source whose columns can be read in any order."""
+
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at ``positions``, in that order, from ``start`` on.
+
+        A block's ``start`` counts in ``positions``.
+        """
 
 
 class BoundMeasure(Protocol):

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from featstream.cli_data import add_data_options, chosen_options
+from featstream.cli.options import add_data_options, chosen_options
 from featstream.errors import ParameterError, as_bytes
 
 __all__ = ["add_convert"]
