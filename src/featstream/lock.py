@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from featstream.errors import RunError, printable, telling_of_full_disk
+from featstream.errors import RunError, explain_full_disk, printable
 
 __all__ = ["hold_lock"]
 
@@ -66,7 +66,7 @@ def _take(path: Path) -> None:
             path.unlink(missing_ok=True)
         else:
             try:
-                with telling_of_full_disk(path, _ADVICE), open(lock, "wb") as file:
+                with explain_full_disk(path, _ADVICE), open(lock, "wb") as file:
                     file.write(text)
             except BaseException:
                 path.unlink(missing_ok=True)

@@ -24,6 +24,7 @@ __all__ = [
     "Fate",
     "FloatArray",
     "GroupDecision",
+    "IndexedSource",
     "IntArray",
     "Measure",
     "NamedSamples",
@@ -153,6 +154,17 @@ def sample_names_of(source: Any) -> Sequence[str] | None:
     """Names of the samples of a source; None if it has none."""
     names: Sequence[str] | None = getattr(source, "sample_names", None)
     return names
+
+
+@runtime_checkable
+class IndexedSource(Source, Protocol):
+    """A source whose columns can be read in any order."""
+
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at ``positions``, in that order, from ``start`` on.
+
+        A block's ``start`` counts in ``positions``.
+        """
 
 
 class BoundMeasure(Protocol):

@@ -164,11 +164,10 @@ def _open_matrix(
     arrays = (node["data"], node["indices"], node["indptr"])
     if kind[:3] == "csc":
         return ColumnsSource(
-            CompressedArrays(*arrays, n_lines=n_columns, length=n_rows, path=path),
-            names,
+            CompressedArrays(*arrays, n_columns, n_rows, path, axis="row"), names
         )
     return RowsSource(
-        CompressedArrays(*arrays, n_lines=n_rows, length=n_columns, path=path), names
+        CompressedArrays(*arrays, n_rows, n_columns, path, axis="column"), names
     )
 
 

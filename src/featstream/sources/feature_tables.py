@@ -77,7 +77,7 @@ class FeatureTableSource:
     ----------
     path : Path
         The file; see `open_feature_table`.
-    block_bytes : int, default=2**22
+    block_bytes : int, default=2**23
         Size of a block.
 
     Attributes
