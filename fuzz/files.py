@@ -14,6 +14,7 @@ import pyarrow.csv
 
 from featstream.errors import DataError, MissingFileError
 from featstream.sources import open_plink, wide_csv
+from featstream.sources.missing import MISSING
 from featstream.sources.tables import find_table
 
 _QUOTED = re.compile(r"'.*'|\".*\"|[0-9]+", re.DOTALL)

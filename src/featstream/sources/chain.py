@@ -19,10 +19,12 @@ from featstream.protocols import (
     IntArray,
     Source,
     SparseColumns,
+    sample_names_of,
 )
 from featstream.sources.dataset import Dataset, PathLike
 from featstream.sources.files import open_one, takes_target_file
 from featstream.sources.layouts import is_absent
+from featstream.sources.samples import hash_samples, refuse_other_samples
 from featstream.sources.targets import is_target_file
 
 
@@ -52,6 +54,9 @@ class ChainedSource:
                 f"Got {sorted(lengths)}."
             )
         self.n_samples: int | None = lengths.pop() if lengths else None
+        self.sample_names = _common_names(
+            [(f"Source {i}", source) for i, source in enumerate(self.sources)]
+        )
 
     @property
     def n_features(self) -> int | None:
@@ -103,7 +108,7 @@ class SampleSubset:
         self.n_features = source.n_features
         self.names = getattr(source, "names", None)
         self.sample_names: list[str] | None = None
-        sample_names = getattr(source, "sample_names", None)
+        sample_names = sample_names_of(source)
         if sample_names is not None:
             chosen = np.flatnonzero(is_chosen).tolist()
             self.sample_names = [sample_names[i] for i in chosen]
@@ -249,6 +254,7 @@ def open_folder(
                 "folder need the same samples, in the same order."
             )
         found = part
+    _common_names([(str(file), part.source) for file, part in parts])
     source = ChainedSource([part.source for _, part in parts])
     whole = Dataset(source) if found is None else replace(found, source=source)
     return labelled(replace(whole, names=None), path, is_wanted=drop_unlabelled)
@@ -260,6 +266,21 @@ def _are_equal(y: NDArray[Any] | None, other: NDArray[Any]) -> bool:
     if y.dtype.kind == other.dtype.kind == "f":
         return np.array_equal(y, other, equal_nan=True)
     return np.array_equal(y, other)
+
+
+def _common_names(sources: Sequence[tuple[str, Source]]) -> Sequence[str] | None:
+    """Names of the samples of all sources; `DataError` where they differ."""
+    first: str = ""
+    names: Sequence[str] | None = None
+    for what, source in sources:
+        found = sample_names_of(source)
+        if found is None:
+            continue
+        if names is None:
+            first, names = what, found
+        elif names != found:
+            refuse_other_samples(hash_samples(names), found, what, first)
+    return names
 
 
 def _is_passed_over(path: Path) -> bool:

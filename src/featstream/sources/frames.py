@@ -28,6 +28,7 @@ from featstream.sources.columns import (
     group_columns,
 )
 from featstream.sources.missing import refuse_hidden_missing
+from featstream.sources.samples import index_names
 
 __all__ = ["FrameSource", "is_frame"]
 
@@ -71,6 +72,8 @@ class FrameSource:
         The shape of the frame.
     names : list of str or None
         The names of its columns; None if they are not strings.
+    sample_names : list of str or None
+        The index of a pandas frame, unless it is a plain range.
 
     Notes
     -----
@@ -92,6 +95,7 @@ class FrameSource:
     def __init__(self, frame: Any, *, block_bytes: int = BLOCK_BYTES) -> None:
         names = _column_names(frame)
         self.names = None if names is None else check_names(names, len(names))
+        self.sample_names = index_names(frame)
         if self.names is None:  # pandas; its own names need not even be unique
             frame = frame.set_axis(range(frame.shape[1]), axis="columns")
         self._frame: Any = nw.from_native(frame)
