@@ -1,4 +1,4 @@
-"""How kernels are compiled: with what numba knows, and cached where that is possible."""
+"""How kernels are compiled: with the options numba knows, cached if possible."""
 
 from __future__ import annotations
 
