@@ -201,8 +201,9 @@ class GroupSelector(OnlineSelector):
             Names of the features; by default those of ``X_group``, or made from
             their arrivals.
         """
-        self._started()
-        blocks = list(as_source(X_group).blocks())
+        source = as_source(X_group)
+        self._started().check_samples(source)
+        blocks = list(source.blocks())
         ends = np.cumsum([block.n_columns for block in blocks])
         if group is None:
             raise DataError("A group needs a label other than None.")

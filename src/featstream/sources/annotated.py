@@ -10,14 +10,13 @@ import hashlib
 import warnings
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, printable
-from featstream.protocols import Source
 from featstream.sources.columns import Duplicates, check_names
 from featstream.sources.compressed import ColumnsSource, CompressedArrays, RowsSource
 from featstream.sources.dataset import (
@@ -40,6 +39,10 @@ __all__ = [
     "open_h5ad",
     "read_anndata",
 ]
+
+_Source: TypeAlias = (
+    ArraySource | SparseSource | SlabSource | ColumnsSource | RowsSource
+)
 
 
 def open_h5ad(
@@ -141,7 +144,7 @@ def open_anndata(
         raise DataError(f"It has no X. Choose a layer: {shortened([*adata.layers])}.")
     names = [str(name) for name in var_names]
     path = Path(adata.filename or "AnnData")
-    source: Source
+    source: _Source
     if hasattr(matrix, "group"):  # sparse, backed
         source = _open_matrix(matrix.group, path, names, duplicates)
     elif type(matrix).__module__.startswith(("h5py", "zarr")):
@@ -219,7 +222,7 @@ def _read_table(root: Any, part: str) -> Any:
 
 
 def _dataset(
-    source: Source, obs: Any, target: str | None, optional: Collection[str]
+    source: _Source, obs: Any, target: str | None, optional: Collection[str]
 ) -> Dataset:
     """Features with their target, a column of ``obs``."""
     if source.n_samples != len(obs):
@@ -244,8 +247,9 @@ def _dataset(
             y = y.astype(object)
             y[is_missing] = None
     samples = [str(name) for name in obs.index]
-    names = getattr(source, "names", None)
-    return Dataset(source, y, names, target, is_guessed and y is not None, samples)
+    source.sample_names = samples
+    is_guessed &= y is not None
+    return Dataset(source, y, source.names, target, is_guessed, samples)
 
 
 def _open_matrix(

@@ -147,9 +147,13 @@ class _Stored(ABC):
         The shape.
     names : list of str or None
         The names as given.
+    sample_names : list of str or None
+        One name per sample, where they are known.
     fingerprint : str
         Changes with the number of entries of any line.
     """
+
+    sample_names: Sequence[str] | None = None
 
     def __init__(
         self,
