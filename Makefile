@@ -38,7 +38,7 @@ bench: $(VENV)/.dev ## ratios against named baselines
 	$(BIN)/python -m benchmarks
 
 clean: ## forget caches and the environment
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -106,10 +106,8 @@ def parts_imported(path):
             continue
         if len(pieces) > 1:
             yield pieces[1], line
-        elif name is not None and name in RANK:
-            yield name, line
-        elif name is not None:
-            yield "__init__", line
+        else:
+            yield (name if name in RANK else "__init__"), line
 
 
 def test_every_part_has_its_layer():
