@@ -33,7 +33,7 @@ def _use_own_kernel_cache():
     digest = hashlib.sha256()
     for path in sorted((ROOT / "src").rglob("*.py")):
         content = path.read_bytes()
-        if b"jit" in content:
+        if b"featstream.jit" in content or b"numba" in content:
             digest.update(str(path.relative_to(ROOT)).encode() + content)
     caches = ROOT / ".numba_cache"
     own = caches / digest.hexdigest()[:16]

@@ -54,6 +54,8 @@ def take_in(
         single_blas,  # blocks are spread over threads, not products
     ):
         stream = selector._stream
+        if recorder is None:
+            stream.check_samples(source)
         position = 0 if recorder is None else recorder.position
         n_features = source.n_features
         if n_features is not None:

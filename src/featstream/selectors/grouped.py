@@ -18,7 +18,7 @@ from featstream.engines import single_blas, uninterrupted
 from featstream.errors import DataError, ParameterError, printable
 from featstream.group_trace import GroupTrace
 from featstream.progress import Observer
-from featstream.protocols import Block, Fate, GroupDecision, Source
+from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Source
 from featstream.result import GroupSelectionResult
 from featstream.selectors.base import OnlineSelector
 from featstream.selectors.consuming import take_in
@@ -159,7 +159,7 @@ class GroupSelector(OnlineSelector):
         return self
 
     def _steps(
-        self, source: Any, layout: Layout, position: int
+        self, source: Source, layout: Layout, position: int
     ) -> Iterator[Callable[[], Any]]:
         """The decisions about the groups of a source, batch by batch."""
         stream = self._stream
@@ -176,6 +176,7 @@ class GroupSelector(OnlineSelector):
             blocks = source.blocks(position)
         else:
             stream.names.reorder(first, order)
+            assert isinstance(source, IndexedSource), "checked by lay_out"
             blocks = source.blocks_at(order, position)
         if stream.measure is None:
             blocks = self._look_ahead(blocks, stream)
@@ -200,8 +201,9 @@ class GroupSelector(OnlineSelector):
             Names of the features; by default those of ``X_group``, or made from
             their arrivals.
         """
-        self._started()
-        blocks = list(as_source(X_group).blocks())
+        source = as_source(X_group)
+        self._started().check_samples(source)
+        blocks = list(source.blocks())
         ends = np.cumsum([block.n_columns for block in blocks])
         if group is None:
             raise DataError("A group needs a label other than None.")

@@ -143,6 +143,7 @@ def recording(
         told["data"] = dict(checkpoint.data)
     with folder.locked():
         link = _join(selector, selector._run, folder)
+        selector._stream.check_samples(source)
         link.command = link.command or checkpoint.command
         _place(selector, link, told)
         recorder = Recorder(selector, link, checkpoint.every)

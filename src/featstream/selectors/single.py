@@ -69,6 +69,7 @@ class StreamSelector(OnlineSelector):
         stream = self._started()
         if self._run is not None:
             self._run.refuse_unfinished()
+        stream.check_index(values)
         began = time.perf_counter()
         block = block_of_one(values, name, stream.n_seen)
         if stream.measure is None:

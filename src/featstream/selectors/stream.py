@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from scipy import sparse
 
@@ -17,13 +18,22 @@ from featstream.protocols import (
     Fate,
     SparseColumns,
     feature_name,
+    sample_names_of,
 )
 from featstream.sources import IteratorSource
+from featstream.sources.samples import (
+    SampleHashes,
+    hash_samples,
+    index_names,
+    is_reordered,
+    refuse_other_samples,
+)
 from featstream.trace import Names, Trace
 
 __all__ = ["LastDecision", "Stream", "block_of_one", "in_storage", "in_stream"]
 
 _DENSE_BYTES = 1 << 24
+_BEFORE = "the data before it"
 
 
 @dataclass(slots=True)
@@ -43,7 +53,8 @@ class Stream:
 
     ``measure`` is None until the first features have told which one fits;
     ``is_sparse`` is None until the first block has come, and then decides how
-    all columns are stored.
+    all columns are stored. ``samples`` are the names of the samples, from the
+    first source that has names.
     """
 
     y: Any
@@ -51,13 +62,38 @@ class Stream:
     measure: BoundMeasure | None = None
     is_sparse: bool | None = None
     names: Names = field(default_factory=Names)
+    samples: SampleHashes | None = None
     seconds: float = 0.0
     last: LastDecision | None = None
+    index: Any = None  # of the last pandas series that was compared
 
     @property
     def n_seen(self) -> int:
         """Number of features decided about."""
         return self.trace.n_seen
+
+    def check_samples(self, source: Any) -> None:
+        """Raise unless the samples of a source are those of the stream, in order."""
+        self._check_names(sample_names_of(source), "This source")
+
+    def check_index(self, values: Any) -> None:
+        """The same for the values of one feature, if they are a pandas series."""
+        if not nw.dependencies.is_pandas_series(values):
+            return
+        if self.index is None or not values.index.equals(self.index):
+            self._check_names(index_names(values), "This feature")
+            self.index = values.index
+
+    def _check_names(self, names: Sequence[str] | None, what: str) -> None:
+        if names is None:
+            return
+        if self.samples is not None:
+            refuse_other_samples(self.samples, names, what, _BEFORE)
+            return
+        found, index = hash_samples(names), index_names(self.y)
+        if index is not None and is_reordered(hash_samples(index), found):
+            refuse_other_samples(hash_samples(index), names, what, "y")
+        self.samples = found
 
     def last_decision(self) -> Decision:
         """The decision about the newest feature, by names."""
