@@ -10,17 +10,19 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from featstream.errors import DataTypeError, printable
+from featstream.errors import DataTypeError, RunError, printable
 from featstream.protocols import (
     Block,
     BoundMeasure,
     Decision,
     Fate,
+    Source,
     SparseColumns,
     feature_name,
     sample_names_of,
 )
 from featstream.sources import IteratorSource
+from featstream.sources.layouts import Layout
 from featstream.sources.samples import (
     SampleHashes,
     hash_samples,
@@ -48,6 +50,21 @@ class LastDecision:
 
 
 @dataclass(slots=True)
+class Unfinished:
+    """A source in the middle of which `consume` stopped, outside of any run.
+
+    ``offered`` is what the caller gave for it, and ``begin`` the number of
+    features seen before it.
+    """
+
+    offered: Any
+    source: Source
+    layout: Layout | None
+    begin: int
+    is_interrupt: bool = False
+
+
+@dataclass(slots=True)
 class Stream:
     """What is known of a stream, apart from what its selector keeps.
 
@@ -66,11 +83,25 @@ class Stream:
     seconds: float = 0.0
     last: LastDecision | None = None
     index: Any = None  # of the last pandas series that was compared
+    unfinished: Unfinished | None = None
 
     @property
     def n_seen(self) -> int:
         """Number of features decided about."""
         return self.trace.n_seen
+
+    def leave_unfinished(self) -> None:
+        """Raise if a Ctrl-C left a source in the middle; after an error, forget it."""
+        rest = self.unfinished
+        if rest is not None and rest.is_interrupt:
+            n_features = rest.source.n_features
+            total = "" if n_features is None else f" of {n_features:,}"
+            raise RunError(
+                f"consume() was interrupted after {self.n_seen - rest.begin:,}{total} "
+                "features of a source. Give it the same source to continue there, or "
+                "call start(y) to begin again."
+            )
+        self.unfinished = None
 
     def check_samples(self, source: Any) -> None:
         """Raise unless the samples of a source are those of the stream, in order."""
