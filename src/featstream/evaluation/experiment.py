@@ -15,6 +15,7 @@ import numpy as np
 from featstream.engines import count_threads
 from featstream.errors import (
     ParameterError,
+    as_bytes,
     printable,
     unknown_name,
 )
@@ -25,7 +26,6 @@ from featstream.evaluation.display import CellProgress, cells_observed
 from featstream.evaluation.entries import describe, name_selectors
 from featstream.evaluation.running import Run
 from featstream.evaluation.splits import SplitProtocol
-from featstream.sizes import as_bytes
 
 __all__ = ["Experiment"]
 

@@ -27,13 +27,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from featstream.engines import handling_interrupts, uninterrupted
-from featstream.errors import ParameterError, RunError
+from featstream.errors import ParameterError, RunError, size_text
 from featstream.evaluation.cells import Job, reason_of, work
 from featstream.evaluation.classifiers import as_classifier
 from featstream.evaluation.entries import as_message
 from featstream.evaluation.measuring import resident_bytes
 from featstream.selectors import SAOLA
-from featstream.sizes import size_text
 
 __all__ = ["Outcome", "Tagged", "run_jobs"]
 

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from featstream.errors import DataTypeError, printable
+from featstream.errors import DataTypeError, RunError, printable
 from featstream.protocols import (
     Block,
     BoundMeasure,
     Decision,
     Fate,
+    Source,
     SparseColumns,
     feature_name,
+    sample_names_of,
 )
 from featstream.sources import IteratorSource
+from featstream.sources.layouts import Layout
+from featstream.sources.samples import (
+    SampleHashes,
+    hash_samples,
+    index_names,
+    is_reordered,
+    refuse_other_samples,
+)
 from featstream.trace import Names, Trace
 
 __all__ = ["LastDecision", "Stream", "block_of_one", "in_storage", "in_stream"]
 
 _DENSE_BYTES = 1 << 24
+_BEFORE = "the data before it"
 
 
 @dataclass(slots=True)
@@ -38,12 +50,28 @@ class LastDecision:
 
 
 @dataclass(slots=True)
+class Unfinished:
+    """A source in the middle of which `consume` stopped, outside of any run.
+
+    ``offered`` is what the caller gave for it, and ``begin`` the number of
+    features seen before it.
+    """
+
+    offered: Any
+    source: Source
+    layout: Layout | None
+    begin: int
+    is_interrupt: bool = False
+
+
+@dataclass(slots=True)
 class Stream:
     """What is known of a stream, apart from what its selector keeps.
 
     ``measure`` is None until the first features have told which one fits;
     ``is_sparse`` is None until the first block has come, and then decides how
-    all columns are stored.
+    all columns are stored. ``samples`` are the names of the samples, from the
+    first source that has names.
     """
 
     y: Any
@@ -51,13 +79,52 @@ class Stream:
     measure: BoundMeasure | None = None
     is_sparse: bool | None = None
     names: Names = field(default_factory=Names)
+    samples: SampleHashes | None = None
     seconds: float = 0.0
     last: LastDecision | None = None
+    index: Any = None  # of the last pandas series that was compared
+    unfinished: Unfinished | None = None
 
     @property
     def n_seen(self) -> int:
         """Number of features decided about."""
         return self.trace.n_seen
+
+    def leave_unfinished(self) -> None:
+        """Raise if a Ctrl-C left a source in the middle; after an error, forget it."""
+        rest = self.unfinished
+        if rest is not None and rest.is_interrupt:
+            n_features = rest.source.n_features
+            total = "" if n_features is None else f" of {n_features:,}"
+            raise RunError(
+                f"consume() was interrupted after {self.n_seen - rest.begin:,}{total} "
+                "features of a source. Give it the same source to continue there, or "
+                "call start(y) to begin again."
+            )
+        self.unfinished = None
+
+    def check_samples(self, source: Any) -> None:
+        """Raise unless the samples of a source are those of the stream, in order."""
+        self._check_names(sample_names_of(source), "This source")
+
+    def check_index(self, values: Any) -> None:
+        """The same for the values of one feature, if they are a pandas series."""
+        if not nw.dependencies.is_pandas_series(values):
+            return
+        if self.index is None or not values.index.equals(self.index):
+            self._check_names(index_names(values), "This feature")
+            self.index = values.index
+
+    def _check_names(self, names: Sequence[str] | None, what: str) -> None:
+        if names is None:
+            return
+        if self.samples is not None:
+            refuse_other_samples(self.samples, names, what, _BEFORE)
+            return
+        found, index = hash_samples(names), index_names(self.y)
+        if index is not None and is_reordered(hash_samples(index), found):
+            refuse_other_samples(hash_samples(index), names, what, "y")
+        self.samples = found
 
     def last_decision(self) -> Decision:
         """The decision about the newest feature, by names."""
