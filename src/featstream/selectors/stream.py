@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from featstream.errors import DataTypeError, printable
+from featstream.errors import DataTypeError, FeatstreamWarning, printable
+from featstream.measures.resolve import Choice
 from featstream.protocols import (
     Block,
     BoundMeasure,
@@ -24,6 +26,9 @@ from featstream.trace import Names, Trace
 __all__ = ["LastDecision", "Stream", "block_of_one", "in_storage", "in_stream"]
 
 _DENSE_BYTES = 1 << 24
+
+_FEW_NAMES = 5
+"""How many identifiers a warning names."""
 
 
 @dataclass(slots=True)
@@ -41,23 +46,46 @@ class LastDecision:
 class Stream:
     """What is known of a stream, apart from what its selector keeps.
 
-    ``measure`` is None until the first features have told which one fits;
-    ``is_sparse`` is None until the first block has come, and then decides how
-    all columns are stored.
+    ``measure`` is None until the first features show which one fits, and
+    ``choice`` says why that was chosen; ``is_sparse`` is None until the first block
+    has come, and then decides how all columns are stored.
     """
 
     y: Any
     trace: Trace
     measure: BoundMeasure | None = None
+    choice: Choice | None = None
     is_sparse: bool | None = None
     names: Names = field(default_factory=Names)
     seconds: float = 0.0
     last: LastDecision | None = None
+    has_warned: bool = False
 
     @property
     def n_seen(self) -> int:
         """Number of features decided about."""
         return self.trace.n_seen
+
+    def warn_of_identifiers(self) -> None:
+        """Name the columns that the measure left out as identifiers, once."""
+        left_out = getattr(self.measure, "left_out", None)
+        if self.has_warned or left_out is None or not left_out.names:
+            return
+        self.has_warned = True
+        names = [printable(name) for _, name in sorted(left_out.names.items())]
+        shown = ", ".join(names[:_FEW_NAMES])
+        if len(names) > _FEW_NAMES:
+            shown += f" and {len(names) - _FEW_NAMES:,} more"
+        one = len(names) == 1
+        warnings.warn(
+            f"{'Feature' if one else 'Features'} {shown} {'has' if one else 'have'} "
+            "about one category per row, like a name or an identifier, and "
+            f"{'was' if one else 'were'} left out: relevance 0. To score such columns "
+            "pass a measure with identifiers='keep', such as "
+            "SymmetricalUncertainty(identifiers='keep').",
+            FeatstreamWarning,
+            stacklevel=3,
+        )
 
     def last_decision(self) -> Decision:
         """The decision about the newest feature, by names."""
