@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from featstream.errors import (
     MissingFileError,
     RunError,
+    explain_full_disk,
     printable,
-    telling_of_full_disk,
 )
 from featstream.lock import hold_lock
 from featstream.statefile import read_arrays, write_arrays
@@ -219,7 +219,7 @@ class RunFolder:
         path, part = self.path / name, self.path / f".{name}.part"
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
         try:
-            with telling_of_full_disk(path, _ADVICE):
+            with explain_full_disk(path, _ADVICE):
                 with open(os.open(part, flags, _MODE), "w+b") as file:
                     write(file)
                     file.flush()

@@ -24,11 +24,14 @@ __all__ = [
     "Fate",
     "FloatArray",
     "GroupDecision",
+    "IndexedSource",
     "IntArray",
     "Measure",
+    "NamedSamples",
     "Source",
     "SparseColumns",
     "feature_name",
+    "sample_names_of",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -133,6 +136,35 @@ class Source(Protocol):
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
+
+
+class NamedSamples(Protocol):
+    """A source that may know the names of its samples.
+
+    All features of a stream need the same samples in the same order: the names
+    of two sources are compared where both have them.
+    """
+
+    @property
+    def sample_names(self) -> Sequence[str] | None:
+        """One name per sample, in the order of the rows; None if not known."""
+
+
+def sample_names_of(source: Any) -> Sequence[str] | None:
+    """Names of the samples of a source; None if it has none."""
+    names: Sequence[str] | None = getattr(source, "sample_names", None)
+    return names
+
+
+@runtime_checkable
+class IndexedSource(Source, Protocol):
+    """A source whose columns can be read in any order."""
+
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at ``positions``, in that order, from ``start`` on.
+
+        A block's ``start`` counts in ``positions``.
+        """
 
 
 class BoundMeasure(Protocol):

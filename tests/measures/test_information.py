@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.metrics import mutual_info_score
 
 from featstream import SAOLA, MutualInformation, SymmetricalUncertainty
+from featstream.errors import ParameterError
 from scores import overlaps, relevances
 
 MEASURES = [SymmetricalUncertainty, MutualInformation]

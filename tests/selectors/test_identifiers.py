@@ -20,6 +20,7 @@ from featstream.errors import FeatstreamWarning
 from featstream.measures import ChiSquareTest, GTest
 from featstream.measures.checks import LeftOut, are_identifiers
 from featstream.protocols import Block, SparseColumns
+from featstream.selectors.stream import in_storage
 
 N = 150
 
@@ -163,3 +164,17 @@ def test_identifiers_are_found_in_sparse_columns():
     begin, end = columns.indptr[1:3]
     assert not stripped.columns.values[:begin].any()
     assert np.array_equal(stripped.columns.values[begin:end], stored.data[begin:end])
+
+
+def test_parts_of_a_sparse_block_keep_their_own_categories(monkeypatch):
+    monkeypatch.setattr("featstream.selectors.stream._DENSE_BYTES", 8 * 4 * 2)
+    stored = sparse.csc_array(np.arange(16.0).reshape(4, 4))
+    columns = SparseColumns(
+        stored.indptr.astype(np.int64), stored.indices, stored.data, 4
+    )
+    nominal = np.array([True, False, False, True])
+    block = Block(columns, 0, ["a", "b", "c", "d"], nominal)
+    parts = list(in_storage(block, is_sparse=False))
+    assert [part.names for part in parts] == [["a", "b"], ["c", "d"]]
+    assert [part.nominal.tolist() for part in parts] == [[True, False], [False, True]]
+    assert np.array_equal(np.hstack([p.columns for p in parts]), stored.toarray())

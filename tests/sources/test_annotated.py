@@ -162,10 +162,6 @@ def cut(path):
     path.write_bytes(path.read_bytes()[:3000])
 
 
-CONTRADICTION = (
-    "its sparse matrix contradicts itself: indptr does not divide 5 entries into 3 "
-    "lines."
-)
 BAD_FILES = {
     "junk": (lambda path: path.write_bytes(b"junk" * 99), "cannot be read as .h5ad: "),
     "empty": (lambda path: path.write_bytes(b""), "cannot be read as .h5ad: "),
@@ -206,13 +202,16 @@ BAD_FILES = {
     "half a matrix": (no_longer("X/data"), "cannot be read as .h5ad: "),
     "pointers that fall": (
         replace("X/indptr", np.array([0, 3, 2, 5])),
-        CONTRADICTION,
+        "its sparse matrix is not valid: its indptr must begin with 0 and never",
     ),
     "pointers that end early": (
         replace("X/indptr", np.array([0, 1, 2, 4])),
-        CONTRADICTION,
+        "its sparse matrix is not valid: its indptr ends at 4 of 5 entries.",
     ),
-    "too few rows": (replace("X/indices", np.arange(4)), CONTRADICTION),
+    "too few indices": (
+        replace("X/indices", np.arange(4)),
+        "its sparse matrix is not valid: 4 indices for 5 values.",
+    ),
     "codes of nothing": (
         replace("obs/kind/codes", np.array([0, 1, 2], np.int8)),
         "it has categorical codes beyond its categories.",
@@ -239,14 +238,11 @@ def test_bad_files_are_told(path, about):
     assert str(caught.value).startswith(start + reason)
 
 
-@pytest.mark.parametrize(
-    ("indices", "told"),
-    [([0, 9, 1, 2, 3], "(has no 9|< 4)"), ([0, -1, 1, 2, 3], "(has no -1|>= 0)")],
-)
+@pytest.mark.parametrize("wrong", [9, -1])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_entries_outside_are_refused(path, indices, told, dtype):
-    replace("X/indices", np.array(indices, dtype))(path)
-    with pytest.raises(DataError, match=rf"d\.h5ad: its sparse matrix .*{told}"):
+def test_entries_outside_are_refused(path, wrong, dtype):
+    replace("X/indices", np.array([0, wrong, 1, 2, 3], dtype))(path)
+    with pytest.raises(DataError, match=rf"column index {wrong} is outside \[0, 4\)"):
         as_array(open_h5ad(path).source)
 
 

@@ -16,7 +16,7 @@ from scipy import sparse
 import checks
 import science_files as write
 from block_sources import as_array
-from featstream import SAOLA
+from featstream import SAOLA, GroupSAOLA
 from featstream.checkpoint import Checkpoint
 from featstream.cli import main
 from featstream.datasets import make_stream
@@ -243,8 +243,20 @@ def test_groups_may_skip_about(tmp_path):
     for kind in ("csv", "parquet", "plink"):
         path, options = FORMATS[kind](tmp_path)
         source = open_dataset(path, **options).source
-        found = np.concatenate([b.columns for b in source.blocks_at(order)], axis=1)
-        np.testing.assert_array_equal(found, X[:, order])
+        for start in (0, 40) if kind != "plink" else (0,):
+            blocks = list(source.blocks_at(order, *[start] * (start > 0)))
+            assert blocks[0].start == start
+            found = np.concatenate([block.columns for block in blocks], axis=1)
+            np.testing.assert_array_equal(found, X[:, order[start:]])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_scattered_groups_are_read_from_tables(tmp_path, kind):
+    path, _ = FORMATS[kind](tmp_path)
+    groups = np.arange(X.shape[1]) % 7
+    expected = GroupSAOLA(measure="su").fit(X, Y, groups=groups)
+    found = GroupSAOLA(measure="su").fit(path, groups=groups)
+    assert found.selected_.tolist() == expected.selected_.tolist()
 
 
 def test_a_folder_of_every_format_is_one_stream(tmp_path):

@@ -145,7 +145,11 @@ BAD_FILES = {
     "pickle.npy": (save_object_array, None, "Python objects in dtype"),
     "cut.npz": (save_truncated, None, "File is not a zip file"),
     "cut.npy": (save_truncated_array, None, "mmap length is greater than file"),
-    "rows.npz": (save_bad_rows, None, "indices must be < 2"),
+    "rows.npz": (
+        save_bad_rows,
+        None,
+        "its matrix is not a valid sparse matrix: row index 9 is outside [0, 2)",
+    ),
     "junk.npz": (
         lambda path: path.write_bytes(b"junk"),
         None,

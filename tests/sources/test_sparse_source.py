@@ -130,7 +130,7 @@ def out_of_range():
         ),
         (
             out_of_range(),
-            "X is not a valid sparse matrix: indices must be < 3.",
+            "X is not a valid sparse matrix: row index 7 is outside [0, 3).",
         ),
     ],
 )
@@ -138,3 +138,41 @@ def test_unusable_matrices_say_why(X, sentence):
     with pytest.raises(DataError) as caught:
         SparseSource(X)
     assert str(caught.value) == sentence
+
+
+def broken(kind, field, change):
+    X = sparse.random_array((30, 20), density=0.4, rng=0).asformat(kind)
+    parts = X.coords if field == "coords" else [getattr(X, field)]
+    change(parts[-1])
+    return X
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo"])
+@pytest.mark.parametrize("index", [-1, 2**20])
+def test_an_index_outside_is_refused_before_scipy_converts(kind, index):
+    """scipy would write outside its arrays: a double free, or a wrong answer."""
+    field = "coords" if kind == "coo" else "indices"
+    X = broken(kind, field, lambda part: part.__setitem__(3, index))
+    with pytest.raises(DataError, match=rf"index {index} is outside \[0, (20|30)\)"):
+        SparseSource(X)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
+def test_pointers_outside_are_refused_before_scipy_converts(kind):
+    X = broken(kind, "indptr", lambda indptr: indptr.__setitem__(-1, indptr[-1] + 1000))
+    with pytest.raises(DataError, match="its indptr ends at 1,240 but 240 entries"):
+        SparseSource(X)
+    X = broken(kind, "indptr", lambda indptr: indptr.__setitem__(2, 10**6))
+    with pytest.raises(DataError, match="must begin with 0 and never decrease"):
+        SparseSource(X)
+    X = broken(kind, "data", lambda data: None)
+    X.data = X.data[:100]
+    with pytest.raises(DataError, match="its indptr ends at 240 but 100 entries"):
+        SparseSource(X)
+
+
+def test_a_list_of_lists_with_a_bad_index_is_refused():
+    X = sparse.lil_array(np.eye(4))
+    X.rows[1] = [9]
+    with pytest.raises(DataError, match=r"not a valid sparse matrix: .*index 9"):
+        SparseSource(X)

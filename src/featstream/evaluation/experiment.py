@@ -17,6 +17,7 @@ from featstream.engines import count_threads
 from featstream.errors import (
     FeatstreamWarning,
     ParameterError,
+    as_bytes,
     printable,
     unknown_name,
 )
@@ -28,7 +29,6 @@ from featstream.evaluation.entries import describe, name_selectors
 from featstream.evaluation.measuring import resident_bytes
 from featstream.evaluation.running import Run
 from featstream.evaluation.splits import SplitProtocol
-from featstream.sizes import as_bytes
 
 __all__ = ["Experiment"]
 

@@ -25,11 +25,10 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
 from featstream.engines import handling_interrupts, uninterrupted
-from featstream.errors import ParameterError, RunError
+from featstream.errors import ParameterError, RunError, size_text
 from featstream.evaluation.cells import Job, reason_of, work
 from featstream.evaluation.entries import as_message
 from featstream.evaluation.measuring import resident_bytes
-from featstream.sizes import size_text
 
 __all__ = ["Outcome", "Tagged", "run_jobs"]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.kernels._jit import jit
+from featstream.jit import inner_jit, jit
 
 __all__ = ["TreeArrays", "keep_rows", "score_splits", "tree_proba", "xlog2x_table"]
 
@@ -38,7 +38,7 @@ def xlog2x_table(n: int) -> NDArray[np.float64]:
     return x
 
 
-@jit
+@inner_jit
 def xlog2x(x, table):
     """``x * log2(x)``, looked up where x is whole."""
     whole = int(x)
@@ -49,7 +49,7 @@ def xlog2x(x, table):
     return x * np.log2(x)
 
 
-@jit
+@inner_jit
 def entropy_before(counts, table):
     """Entropy of the classes, times the weight of the rows."""
     per_class = counts.sum(axis=0)
@@ -59,7 +59,7 @@ def entropy_before(counts, table):
     return result
 
 
-@jit
+@inner_jit
 def entropy_after(counts, table):
     """Entropy of the classes within the branches, times the weight of the rows."""
     result = 0.0
@@ -72,14 +72,14 @@ def entropy_after(counts, table):
     return result
 
 
-@jit
+@inner_jit
 def information_gain(before, counts, known, total, table):
     """Gain in bits a row; rows whose value is missing gain nothing."""
     gain = known / total * (before - entropy_after(counts, table))
     return 0.0 if abs(gain) < TINY else gain / known
 
 
-@jit
+@inner_jit
 def split_information(counts, known, total, table):
     """Entropy in bits of the branches, the missing rows being one more branch."""
     result = xlog2x(total, table) - xlog2x(total - known, table)
@@ -88,14 +88,14 @@ def split_information(counts, known, total, table):
     return 0.0 if abs(result) < TINY else result / total
 
 
-@jit
+@inner_jit
 def gain_ratio(gain, counts, known, total, table):
     """Gain over split information; 0 where the latter is."""
     information = split_information(counts, known, total, table)
     return 0.0 if information == 0.0 else gain / information
 
 
-@jit
+@inner_jit
 def score_categories(values, rows, codes, weight, counts, min_leaf, total, table):
     """Gain and gain ratio of one branch for every category.
 
@@ -118,7 +118,7 @@ def score_categories(values, rows, codes, weight, counts, min_leaf, total, table
     return gain, gain_ratio(gain, counts, known, total, table)
 
 
-@jit
+@inner_jit
 def score_thresholds(values, rows, codes, weight, counts, min_leaf, total, table):
     """Gain, gain ratio and midpoint of the best threshold.
 
@@ -221,7 +221,7 @@ def keep_rows(order: Any, is_kept: Any, n_kept: int) -> Any:
     return result
 
 
-@jit
+@inner_jit
 def add_class_shares(proba, counts, weight):
     """Add the class shares of a node, times a weight."""
     total = counts.sum()

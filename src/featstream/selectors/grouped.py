@@ -18,7 +18,7 @@ from featstream.engines import single_blas, uninterrupted
 from featstream.errors import DataError, ParameterError, printable
 from featstream.group_trace import GroupTrace
 from featstream.progress import Observer
-from featstream.protocols import Block, Fate, GroupDecision, Source
+from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Source
 from featstream.result import GroupSelectionResult
 from featstream.selectors.base import OnlineSelector
 from featstream.selectors.consuming import take_in
@@ -136,11 +136,13 @@ class GroupSelector(OnlineSelector):
         Notes
         -----
         An error ends a stream whose groups have to be gathered, unless it is saved
-        in a run; otherwise what was decided before it stands.
+        in a run; otherwise what was decided before it stands, and a call with the
+        same source and groups continues where it stopped. After a Ctrl-C nothing
+        else is accepted until `start`.
         """
         self._started()
         saving = as_checkpoint(checkpoint, every, source, self._run)
-        source = as_source(source)
+        offered, source = source, as_source(source)
         layout = self._lay_out(groups, source)
         steps = partial(self._steps, source, layout)
         try:
@@ -148,6 +150,7 @@ class GroupSelector(OnlineSelector):
                 self,
                 source,
                 steps,
+                offered,
                 progress=progress,
                 checkpoint=saving,
                 layout=layout,
@@ -160,7 +163,7 @@ class GroupSelector(OnlineSelector):
         return self
 
     def _steps(
-        self, source: Any, layout: Layout, position: int
+        self, source: Source, layout: Layout, position: int
     ) -> Iterator[Callable[[], Any]]:
         """The decisions about the groups of a source, batch by batch."""
         stream = self._stream
@@ -177,6 +180,7 @@ class GroupSelector(OnlineSelector):
             blocks = source.blocks(position)
         else:
             stream.names.reorder(first, order)
+            assert isinstance(source, IndexedSource), "checked by lay_out"
             blocks = source.blocks_at(order, position)
         if stream.measure is None:
             blocks = self._look_ahead(blocks, stream)
@@ -201,8 +205,9 @@ class GroupSelector(OnlineSelector):
             Names of the features; by default those of ``X_group``, or made from
             their arrivals.
         """
-        self._started()
-        blocks = list(as_source(X_group).blocks())
+        source = as_source(X_group)
+        self._started().check_samples(source)
+        blocks = list(source.blocks())
         ends = np.cumsum([block.n_columns for block in blocks])
         if group is None:
             raise DataError("A group needs a label other than None.")
@@ -220,6 +225,7 @@ class GroupSelector(OnlineSelector):
     def _update(self, blocks: list[Block], group: Hashable) -> GroupDecision:
         """Decide about the columns of some blocks as one group."""
         stream, began = self._started(), time.perf_counter()
+        stream.leave_unfinished()
         if self._run is not None:
             self._run.refuse_unfinished()
         if stream.measure is None:

@@ -60,6 +60,8 @@ def arrays_of(selector: OnlineSelector) -> dict[str, NDArray[Any]]:
         "name_ends": ends,
         "name_arrivals": np.array([arrival for arrival, _ in named], np.int64),
     }
+    if stream.samples is not None:
+        arrays["sample_hashes"] = stream.samples
     if stream.names.order.size:
         arrays["positions"] = stream.names.order.astype(np.int32)
     for name, array in selector._state_arrays().items():
@@ -84,6 +86,8 @@ def restore_state(selector: OnlineSelector, saved: Saved) -> None:
     if chosen != (None if stream.measure is None else stream.measure.name):
         raise damaged("it names another measure than its own")
     stream.is_sparse, stream.seconds = facts["is_sparse"], facts["seconds"]
+    if "sample_hashes" in arrays:
+        stream.samples = take_array(arrays, "sample_hashes", np.uint64, (len(y),))
     _restore_trace(stream.trace, n_seen, arrays)
     stream.names = _names_from(arrays, n_seen)
     if "positions" in arrays:

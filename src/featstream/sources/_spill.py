@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import telling_of_full_disk
+from featstream.errors import explain_full_disk
 
 __all__ = ["Spill"]
 
@@ -46,7 +46,7 @@ class Spill:
 
     def append(self, data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> None:
         """Add to every part the bytes between two bounds."""
-        with telling_of_full_disk(tempfile.gettempdir(), _ADVICE):
+        with explain_full_disk(tempfile.gettempdir(), _ADVICE):
             view = memoryview(data)
             while view:
                 view = view[self._file.write(view) or 0 :]

@@ -22,7 +22,7 @@ from featstream.errors import (
     DataError,
     DataTypeError,
     ParameterError,
-    telling_of_full_disk,
+    explain_full_disk,
 )
 from featstream.kernels.columns import Nature, describe_values, find_bad_column
 from featstream.kernels.layout import by_column
@@ -85,7 +85,7 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(".tmp", f".{path.name}.", parent))
     advice = "nothing was kept of the store. Make room, or choose another disk"
     try:
-        with telling_of_full_disk(path, advice):
+        with explain_full_disk(path, advice):
             yield folder
             folder.chmod(0o777 & ~_umask())
             _sync_folder(folder)

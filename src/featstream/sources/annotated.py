@@ -109,7 +109,8 @@ def read_anndata(
                 "it with anndata, and write it again."
             )
     source = _open_matrix(_find_matrix(root, layer), path, _variable_names(root))
-    n_cells = _read_index(root, "obs").size
+    source.sample_names = _read_index(root, "obs").tolist()
+    n_cells = len(source.sample_names)
     if source.n_samples != n_cells:
         raise DataError(
             f"it has {n_cells:,} observations, but a matrix of {source.n_samples:,} "
@@ -163,11 +164,10 @@ def _open_matrix(
     arrays = (node["data"], node["indices"], node["indptr"])
     if kind[:3] == "csc":
         return ColumnsSource(
-            CompressedArrays(*arrays, n_lines=n_columns, length=n_rows, path=path),
-            names,
+            CompressedArrays(*arrays, n_columns, n_rows, path, axis="row"), names
         )
     return RowsSource(
-        CompressedArrays(*arrays, n_lines=n_rows, length=n_columns, path=path), names
+        CompressedArrays(*arrays, n_rows, n_columns, path, axis="column"), names
     )
 
 

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from featstream.errors import DataError, printable
 from featstream.sources._npy import NPY, ZIP, load_array
+from featstream.sources.columns import check_sparse
 from featstream.sources.dataset import Dataset, PathLike, existing, reading
 from featstream.sources.memory import ArraySource, SparseSource
 from featstream.sources.targets import read_target
@@ -148,7 +149,9 @@ def _read_sparse(arrays: Mapping[str, Any], prefix: str) -> Any:
     data = arrays[start + "data"]
     if kind == "coo":
         row, col = (arrays[start + key].astype(np.int64) for key in ("row", "col"))
-        return sparse.coo_array((data, (row, col)), shape)
+        X = sparse.coo_array((data, (row, col)), shape)
+        check_sparse(X, "its matrix")
+        return X
     build = {"csc": sparse.csc_array, "csr": sparse.csr_array}
     if kind not in build:
         raise ValueError(f"its sparse format is {printable(kind)}, not csc, csr or coo")
@@ -157,4 +160,6 @@ def _read_sparse(arrays: Mapping[str, Any], prefix: str) -> Any:
     if indices.dtype.itemsize < 4 or indices.dtype.kind == "u":
         is_small = max(shape) <= np.iinfo(np.int32).max
         indices = indices.astype(np.int32 if is_small else np.int64)
-    return build[kind]((data, indices, indptr), shape)
+    X = build[kind]((data, indices, indptr), shape)
+    check_sparse(X, "its matrix")
+    return X

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, MissingFileError, printable
-from featstream.protocols import Block, Source
+from featstream.protocols import Block, Source, sample_names_of
 from featstream.sources.dataset import Dataset, PathLike
 from featstream.sources.files import open_dataset, open_features, takes_target_file
+from featstream.sources.samples import hash_samples, refuse_other_samples
 from featstream.sources.targets import is_target_file
 
 __all__ = ["ChainedSource", "open_folder"]
@@ -45,6 +46,9 @@ class ChainedSource:
                 f"Got {sorted(lengths)}."
             )
         self.n_samples: int | None = lengths.pop() if lengths else None
+        self.sample_names = _common_names(
+            [(f"Source {i}", source) for i, source in enumerate(self.sources)]
+        )
 
     @property
     def n_features(self) -> int | None:
@@ -137,7 +141,23 @@ def open_folder(
                 "folder need the same samples, in the same order."
             )
         y = part.y
+    _common_names([(str(file), part.source) for file, part in parts])
     return Dataset(ChainedSource([part.source for _, part in parts]), y)
+
+
+def _common_names(sources: Sequence[tuple[str, Source]]) -> Sequence[str] | None:
+    """Names of the samples of all sources; `DataError` where they differ."""
+    first: str = ""
+    names: Sequence[str] | None = None
+    for what, source in sources:
+        found = sample_names_of(source)
+        if found is None:
+            continue
+        if names is None:
+            first, names = what, found
+        elif names != found:
+            refuse_other_samples(hash_samples(names), found, what, first)
+    return names
 
 
 def _is_passed_over(path: Path) -> bool:

@@ -28,10 +28,13 @@ __all__ = [
     "check_dimensions",
     "check_has_features",
     "check_names",
+    "check_sparse",
     "code_categories",
     "exceeds_float",
     "group_columns",
+    "index_flaw",
     "numeric_dtype",
+    "pointer_flaw",
 ]
 
 BLOCK_BYTES = 2**23
@@ -296,17 +299,77 @@ def canonical_csc(X: Any, what: str = "X") -> Any:
     """
     check_dimensions(X.shape)
     dtype = numeric_dtype(X.dtype, what)
+    # scipy converts without bounds checks: a bad index would corrupt memory.
+    if X.format not in ("csc", "csr", "bsr", "coo"):
+        try:
+            X = X.tocoo()
+        except ValueError as error:
+            raise DataError(f"{what} is not a valid sparse matrix: {error}.") from error
+    check_sparse(X, what)
     csc = X.tocsc()
-    try:
-        # A new object: flags that the caller's may carry are not relied upon.
-        csc = sparse.csc_array((csc.data, csc.indices, csc.indptr), shape=csc.shape)
-        csc.check_format(full_check=True)
-    except ValueError as error:
-        raise DataError(f"{what} is not a valid sparse matrix: {error}.") from error
+    # A new object: flags that the caller's may carry are not relied upon.
+    csc = sparse.csc_array((csc.data, csc.indices, csc.indptr), shape=csc.shape)
     if not csc.has_canonical_format:
         csc = csc.copy()
         csc.sum_duplicates()
     return csc if csc.dtype == dtype else csc.astype(dtype)
+
+
+def check_sparse(X: Any, what: str = "X") -> None:
+    """Raise unless the indices and pointers of a CSR, CSC, BSR or COO matrix are valid.
+
+    >>> X = sparse.csr_array([[0, 2], [1, 0]])
+    >>> X.indices[0] = 2
+    >>> check_sparse(X)
+    Traceback (most recent call last):
+        ...
+    featstream.errors.DataError: X is not a valid sparse matrix: column index 2 is
+    outside [0, 2).
+    """
+    reason = _sparse_flaw(X)
+    if reason:
+        raise DataError(f"{what} is not a valid sparse matrix: {reason}.")
+
+
+def _sparse_flaw(X: Any) -> str:
+    """What is wrong with a sparse matrix; empty if nothing is."""
+    n_rows, n_columns = X.shape
+    if X.format == "coo":
+        if not X.coords[0].size == X.coords[1].size == X.data.size:
+            return "its rows, columns and values differ in number"
+        return index_flaw(X.coords[0], n_rows, "row") or index_flaw(
+            X.coords[1], n_columns, "column"
+        )
+    height, width = X.blocksize if X.format == "bsr" else (1, 1)
+    n_lines, length, axis = n_rows // height, n_columns // width, "column"
+    if X.format == "csc":
+        n_lines, length, axis = n_columns, n_rows, "row"
+    return pointer_flaw(
+        X.indptr, n_lines, min(X.indices.size, len(X.data))
+    ) or index_flaw(X.indices[: int(X.indptr[-1])], length, axis)
+
+
+def index_flaw(indices: Any, size: int, axis: str) -> str:
+    """What is wrong with row or column indices; empty if nothing is."""
+    if indices.dtype.kind not in "iu":
+        return f"its {axis} indices have dtype {indices.dtype}, not integers"
+    if indices.size and (indices.min() < 0 or indices.max() >= size):
+        outside = indices[(indices < 0) | (indices >= size)][0]
+        return f"{axis} index {outside} is outside [0, {size})"
+    return ""
+
+
+def pointer_flaw(indptr: Any, n_lines: int, n_entries: int) -> str:
+    """What is wrong with the pointers of a compressed matrix; empty if nothing is."""
+    if indptr.dtype.kind not in "iu":
+        return f"its indptr has dtype {indptr.dtype}, not integers"
+    if indptr.shape != (n_lines + 1,):
+        return f"its indptr has {indptr.size:,} values, not {n_lines + 1:,}"
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        return "its indptr must begin with 0 and never decrease"
+    if indptr[-1] > n_entries:
+        return f"its indptr ends at {indptr[-1]:,} but {n_entries:,} entries are stored"
+    return ""
 
 
 def group_columns(

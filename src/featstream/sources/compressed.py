@@ -28,7 +28,9 @@ from featstream.sources.columns import (
     check_dimensions,
     check_names,
     exceeds_float,
+    index_flaw,
     numeric_dtype,
+    pointer_flaw,
 )
 from featstream.sources.dataset import PathLike, reading
 from featstream.sources.memory import MAX_ENTRIES, SparseSource
@@ -57,6 +59,8 @@ class CompressedArrays:
         How many lines there are, and how long each is.
     path : Path
         The file, for messages.
+    axis : {"row", "column"}, default="row"
+        What the indices are, for messages.
     """
 
     def __init__(
@@ -67,31 +71,26 @@ class CompressedArrays:
         n_lines: int,
         length: int,
         path: Path,
+        axis: str = "row",
     ) -> None:
-        self.path, self.n_lines, self.length = path, n_lines, length
+        self.path, self.n_lines, self.length, self.axis = path, n_lines, length, axis
         self._data, self._indices = data, indices
         if length > np.iinfo(np.int32).max:
             raise DataError(f"it has lines of {length:,} values; 2**31-1 are the most.")
         for part in (data, indices, indptr):
             if len(getattr(part, "shape", ())) != 1:
                 raise DataError("its sparse matrix is not made of three vectors.")
-        for part in (indices, indptr):
-            if part.dtype.kind not in "iu":
-                raise DataError(f"its sparse matrix has indices of {part.dtype}.")
         self.dtype = numeric_dtype(np.dtype(data.dtype), "X")
-        self.indptr: NDArray[np.int64] = np.asarray(indptr[:]).astype(np.int64)
         self.n_entries = int(data.shape[0])
-        if (
-            self.indptr.shape != (n_lines + 1,)
-            or self.indptr[0] != 0
-            or self.indptr[-1] != self.n_entries
-            or (np.diff(self.indptr) < 0).any()
-            or tuple(indices.shape) != (self.n_entries,)
-        ):
-            raise DataError(
-                f"its sparse matrix contradicts itself: indptr does not divide "
-                f"{self.n_entries:,} entries into {n_lines:,} lines."
-            )
+        pointers = np.asarray(indptr[:])
+        flaw = pointer_flaw(pointers, n_lines, self.n_entries)
+        if not flaw and tuple(indices.shape) != (self.n_entries,):
+            flaw = f"{indices.shape[0]:,} indices for {self.n_entries:,} values"
+        if not flaw and pointers[-1] != self.n_entries:
+            flaw = f"its indptr ends at {pointers[-1]:,} of {self.n_entries:,} entries"
+        if flaw:
+            raise DataError(f"its sparse matrix is not valid: {flaw}.")
+        self.indptr: NDArray[np.int64] = pointers.astype(np.int64)
         digest = hashlib.sha256(f"{n_lines} {length} {self.dtype}".encode())
         digest.update(self.indptr.tobytes())
         self.fingerprint = digest.hexdigest()
@@ -109,11 +108,9 @@ class CompressedArrays:
         with reading(self.path):
             indices = np.asarray(self._indices[first:last])
             values = np.asarray(self._data[first:last]).astype(self.dtype, copy=False)
-            if indices.dtype != np.int32:
-                outside = (indices < 0) | (indices >= self.length)
-                if outside.any():
-                    raise DataError(f"its sparse matrix has no {indices[outside][0]}.")
-                indices = indices.astype(np.int32)
+            if flaw := index_flaw(indices, self.length, self.axis):
+                raise DataError(f"its sparse matrix is not valid: {flaw}.")
+            indices = indices.astype(np.int32, copy=False)
             if find_bad_column(indptr, indices, self.length) >= 0:
                 # Entries out of order, or several of one place, which then add up.
                 shape = (self.length, stop - begin)
@@ -147,9 +144,13 @@ class _Stored(ABC):
         The shape.
     names : list of str or None
         The names as given.
+    sample_names : list of str or None
+        One name per sample, where they are known.
     fingerprint : str
         Changes with the number of entries of any line.
     """
+
+    sample_names: Sequence[str] | None = None
 
     def __init__(
         self, arrays: CompressedArrays, names: Sequence[str] | None = None

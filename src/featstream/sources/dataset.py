@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -77,6 +77,14 @@ class Dataset:
         The target.
     names : sequence of str or None
         The names of the features, where the file holds them.
+    target_name : str or None
+        The column, array or file that the target was read from; None if the format
+        has one place for it.
+    target_is_guessed : bool
+        Whether the target was found by its name (``y``, ``target``, ``class`` or
+        ``label``), not asked for.
+    samples : sequence of str or None
+        The names of the samples, where the file holds them.
 
     Examples
     --------
@@ -90,6 +98,9 @@ class Dataset:
     source: Source
     y: NDArray[Any] | None = None
     names: Sequence[str] | None = None
+    target_name: str | None = field(default=None, repr=False)
+    target_is_guessed: bool = field(default=False, repr=False)
+    samples: Sequence[str] | None = field(default=None, repr=False)
 
 
 def format_suffix(path: PathLike) -> str:

@@ -77,7 +77,7 @@ class FeatureTableSource:
     ----------
     path : Path
         The file; see `open_feature_table`.
-    block_bytes : int, default=2**22
+    block_bytes : int, default=2**23
         Size of a block.
 
     Attributes
@@ -86,8 +86,8 @@ class FeatureTableSource:
         The shape.
     names : sequence of str
         One name a feature.
-    samples : list of str or None
-        One name a sample, where they have any.
+    samples, sample_names : list of str or None
+        One name per sample, where they have any.
     fingerprint : str
         Changes with the data.
     """
@@ -98,7 +98,7 @@ class FeatureTableSource:
         self.path = path
         self.block_bytes = block_bytes
         self._roles = _find_roles(ParquetFile(path).schema_arrow)
-        self.samples = self._roles.samples
+        self.samples = self.sample_names = self._roles.samples
         buffered = _BUFFERED_BYTES // (1 + len(self._roles.values))
         # With pre_buffer, a row group would be read as a whole before its first row.
         self._file: Any = ParquetFile(

@@ -27,6 +27,7 @@ from featstream.sources.columns import (
     code_categories,
     group_columns,
 )
+from featstream.sources.samples import index_names
 
 __all__ = ["FrameSource", "is_frame"]
 
@@ -70,6 +71,8 @@ class FrameSource:
         The shape of the frame.
     names : list of str or None
         The names of its columns; None if they are not strings.
+    sample_names : list of str or None
+        The index of a pandas frame, unless it is a plain range.
 
     Notes
     -----
@@ -91,6 +94,7 @@ class FrameSource:
     def __init__(self, frame: Any, *, block_bytes: int = BLOCK_BYTES) -> None:
         names = _column_names(frame)
         self.names = None if names is None else check_names(names, len(names))
+        self.sample_names = index_names(frame)
         if self.names is None:  # pandas; its own names need not even be unique
             frame = frame.set_axis(range(frame.shape[1]), axis="columns")
         self._frame: Any = nw.from_native(frame)

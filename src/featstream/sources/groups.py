@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, DataTypeError
-from featstream.protocols import Source, feature_name
+from featstream.protocols import IndexedSource, Source, feature_name
 from featstream.sources.layouts import (
     Layout,
     Mapped,
@@ -67,7 +67,7 @@ def lay_out(groups: Any, source: Source) -> Layout:
             f"`groups` has {n_features:,} labels for {source.n_features:,} features. "
             "Give one label a feature."
         )
-    if layout.order is not None and not hasattr(source, "blocks_at"):
+    if layout.order is not None and not isinstance(source, IndexedSource):
         raise DataError(
             "The features of a group are scattered, and "
             f"{type(source).__name__} can only be read in order. Order its features "

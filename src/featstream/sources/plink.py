@@ -113,7 +113,7 @@ class PlinkSource:
     path : Path
         The file.
     samples : sequence of str
-        The names of the samples, for messages.
+        The names of the samples.
     names : sequence of str
         One name a variant.
     missing : {"error", "mode", "category"}, default="error"
@@ -127,7 +127,7 @@ class PlinkSource:
     ----------
     n_samples, n_features : int
         The shape.
-    names : list of str
+    names, sample_names : list of str
         The names as given.
     """
 
@@ -141,7 +141,7 @@ class PlinkSource:
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self.path, self.missing, self.block_bytes = path, missing, block_bytes
-        self._samples = samples
+        self.sample_names = list(samples)
         self.n_samples, self.n_features = check_dimensions((len(samples), len(names)))
         self.names = check_names(names, len(names))
         self._stride = -(-self.n_samples // 4)
@@ -193,7 +193,7 @@ class PlinkSource:
     def _refuse(self, j: int, names: list[str], genotypes: NDArray[Any]) -> None:
         is_missing = genotypes[j] == MISSING
         n_missing = int(is_missing.sum())
-        sample = self._samples[int(is_missing.argmax())]
+        sample = self.sample_names[int(is_missing.argmax())]
         raise DataError(
             f"{self.path}: variant {printable(names[j])} has {n_missing:,} missing "
             f"genotype{'s' * (n_missing > 1)}, the first that of sample "

@@ -51,7 +51,11 @@ class SlabSource:
         The shape.
     names : list of str or None
         The names as given.
+    sample_names : list of str or None
+        One name per sample, where they are known.
     """
+
+    sample_names: Sequence[str] | None = None
 
     def __init__(
         self,

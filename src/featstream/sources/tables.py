@@ -194,7 +194,7 @@ class TableSource:
         Where the columns are.
     without : int, default=None
         Position of a column that is not a feature.
-    block_bytes : int, default=2**22
+    block_bytes : int, default=2**23
         Size of a block, of at most 1024 columns.
 
     Attributes
@@ -231,9 +231,9 @@ class TableSource:
         """Yield the columns from position ``start`` on."""
         yield from self._blocks(self._positions, start)
 
-    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
-        """Yield the columns at these positions, in this order."""
-        yield from self._blocks(self._positions[positions], 0)
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order, from ``start`` on."""
+        yield from self._blocks(self._positions[positions], start)
 
     def _blocks(self, positions: NDArray[Any], start: int) -> Iterator[Block]:
         width = min(block_width(self.n_samples, 8, self.block_bytes), MAX_FRAME_COLUMNS)

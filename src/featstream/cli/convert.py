@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from featstream.cli_data import add_data_options, chosen_options
-from featstream.errors import ParameterError
-from featstream.sizes import as_bytes
+from featstream.cli.options import add_data_options, chosen_options
+from featstream.errors import ParameterError, as_bytes
 
 __all__ = ["add_convert"]
 

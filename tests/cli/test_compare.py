@@ -227,7 +227,7 @@ def test_a_folder_in_use_is_refused(tmp_path, files, capsys):
     out.mkdir()
     with hold_lock(out / "lock"):
         assert main(["compare", files[0], *QUICK, "-o", str(out)]) == 1
-    assert "is being written by process" in capsys.readouterr().err
+    assert "is being written by another process" in capsys.readouterr().err
 
 
 def test_other_settings_in_one_folder_are_said(tmp_path, files, capsys):

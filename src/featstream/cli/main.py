@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import featstream
-from featstream.cli_compare import add_compare
-from featstream.cli_convert import add_convert
-from featstream.cli_data import add_data, chosen_options, found_again
-from featstream.cli_groups import add_group_flags, read_told_groups, tell_groups
-from featstream.cli_paper import add_paper
-from featstream.cli_runs import (
+from featstream.cli.compare import add_compare
+from featstream.cli.convert import add_convert
+from featstream.cli.groups import add_group_flags, read_told_groups, tell_groups
+from featstream.cli.options import add_data, chosen_options, found_again
+from featstream.cli.runs import (
     add_run_commands,
     describe_run,
     print_interruption,
     print_result,
     run_checkpoint,
 )
+from featstream.cli_paper import add_paper
 
 if TYPE_CHECKING:
     from featstream.sources import Dataset

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featstream.cli_groups import add_group_flags, tell_groups
+from featstream.cli.groups import add_group_flags, tell_groups
 
 if TYPE_CHECKING:
     from featstream.evaluation import Experiment, ExperimentResult

@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featstream.cli_data import (
+from featstream.cli.groups import add_group_flags, read_told_groups, tell_groups
+from featstream.cli.options import (
     OPTIONS,
     add_data_options,
     chosen_options,
     found_again,
 )
-from featstream.cli_groups import add_group_flags, read_told_groups, tell_groups
 
 if TYPE_CHECKING:
     from featstream.checkpoint import Checkpoint

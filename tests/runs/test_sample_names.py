@@ -1,0 +1,161 @@
+"""Names of samples: in the same order wherever both sides have them, or an error."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import featstream
+from featstream import SAOLA, GroupSAOLA
+from featstream.cli import main
+from featstream.datasets import make_stream
+from featstream.errors import DataError
+from featstream.sources import ArraySource, ChainedSource, open_dataset
+
+pd = pytest.importorskip("pandas")
+
+SWAPPED = "sample 0 is 'P1', but 'P0' in"
+
+
+@pytest.fixture(scope="module")
+def stream():
+    return make_stream(
+        n_samples=24, n_features=12, n_informative=2, n_redundant=2, seed=5
+    )
+
+
+def frame(X, names, prefix="a"):
+    return pd.DataFrame(
+        X, index=names, columns=[f"{prefix}{j}" for j in range(X.shape[1])]
+    )
+
+
+@pytest.fixture
+def names(stream):
+    return [f"P{i}" for i in range(stream.y.size)]
+
+
+@pytest.fixture
+def swapped(names):
+    return [names[1], names[0], *names[2:]]
+
+
+@pytest.fixture
+def begun(stream, names):
+    """A selector that has seen samples with names."""
+    selector = SAOLA(measure="su").start(stream.y)
+    return selector.consume(frame(stream.X, names))
+
+
+def test_another_order_is_refused_by_consume(begun, stream, swapped):
+    with pytest.raises(DataError, match=SWAPPED):
+        begun.consume(frame(stream.X, swapped, "b"))
+    assert begun.n_seen_ == stream.X.shape[1]
+
+
+def test_other_samples_are_refused(begun, stream, names):
+    other = [*names[:3], "Q", *names[4:]]
+    with pytest.raises(DataError, match=r"other samples .* sample 3 is 'Q'"):
+        begun.consume(frame(stream.X, other, "b"))
+
+
+def test_names_on_one_side_only_are_not_compared(begun, stream, names):
+    begun.consume(frame(stream.X, range(len(names)), "b"))
+    begun.consume(ArraySource(stream.X))
+    begun.consume(frame(stream.X, names, "c"))
+    assert begun.n_seen_ == 4 * stream.X.shape[1]
+
+
+def test_another_order_is_refused_by_update(begun, stream, names, swapped):
+    begun.update(pd.Series(stream.X[:, 0], index=names), name="first")
+    with pytest.raises(DataError, match=SWAPPED):
+        begun.update(pd.Series(stream.X[:, 1], index=swapped), name="second")
+
+
+def test_another_order_is_refused_by_update_group(stream, names, swapped):
+    selector = GroupSAOLA(measure="su").start(stream.y)
+    selector.update_group(frame(stream.X[:, :3], names), "one")
+    with pytest.raises(DataError, match=SWAPPED):
+        selector.update_group(frame(stream.X[:, 3:], swapped, "b"), "two")
+
+
+def test_a_target_in_another_order_is_refused(stream, names, swapped):
+    y = pd.Series(stream.y, index=names)
+    SAOLA(measure="su").fit(frame(stream.X, names), y)
+    with pytest.raises(DataError, match=r"sample 0 is 'P1', but 'P0' in y"):
+        SAOLA(measure="su").fit(frame(stream.X, swapped), y)
+
+
+def test_a_run_remembers_its_samples(tmp_path, stream, names, swapped):
+    run = tmp_path / "run"
+    selector = SAOLA(measure="su").start(stream.y)
+    selector.consume(frame(stream.X, names), checkpoint=run)
+    before = (run / "run.json").read_bytes()
+    with pytest.raises(DataError, match=SWAPPED):
+        featstream.resume(run).consume(frame(stream.X, swapped, "b"))
+    assert (run / "run.json").read_bytes() == before
+    featstream.resume(run).consume(frame(stream.X, names, "b"))
+    assert featstream.resume(run).n_seen_ == 2 * stream.X.shape[1]
+
+
+def test_a_chain_of_sources_needs_one_order(stream, names, swapped):
+    one, other = frame(stream.X, names), frame(stream.X, swapped, "b")
+    sources = [featstream.sources.as_source(part) for part in (one, other)]
+    with pytest.raises(DataError, match="Source 1 has the same samples as Source 0"):
+        ChainedSource(sources)
+    assert list(ChainedSource([sources[0], sources[0]]).sample_names) == names
+
+
+def write_h5ad(path, X, y, names, prefix):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file["X"] = X.astype(float)
+        file["obs/_index"], file["obs/y"] = names, y
+        file["var/_index"] = [f"{prefix}{j}" for j in range(X.shape[1])]
+        for axis in ("obs", "var"):
+            file[axis].attrs["_index"] = "_index"
+        file.attrs["encoding-type"] = "anndata"
+
+
+def write_plink(path, names, labels, prefix):
+    lines = [f"{n} {n} 0 0 1 {y + 1}" for n, y in zip(names, labels, strict=True)]
+    path.with_suffix(".fam").write_text("\n".join(lines) + "\n")
+    path.with_suffix(".bim").write_text(f"1 {prefix} 0 1 A G\n")
+    stride = -(-len(names) // 4)
+    path.write_bytes(b"\x6c\x1b\x01" + bytes([0b11100011] * stride))
+
+
+def test_h5ad_and_plink_give_the_names_of_samples(tmp_path, stream, names):
+    write_h5ad(tmp_path / "a.h5ad", stream.X, stream.y, names, "a")
+    source = open_dataset(tmp_path / "a.h5ad").source
+    assert list(source.sample_names) == names
+    write_plink(tmp_path / "a.bed", names, stream.y, "rs1")
+    source = open_dataset(tmp_path / "a.bed").source
+    assert source.sample_names == [f"{name} {name}" for name in names]
+
+
+def test_a_folder_of_files_needs_one_order(tmp_path, stream, names):
+    """The labels agree row by row, so that nothing else would tell."""
+    y = np.array([0, 0, *stream.y[2:]])
+    swapped = [names[1], names[0], *names[2:]]
+    write_h5ad(tmp_path / "a.h5ad", stream.X, y, names, "a")
+    write_h5ad(tmp_path / "b.h5ad", stream.X, y, swapped, "b")
+    with pytest.raises(DataError, match=r"b\.h5ad has the same samples as .*a\.h5ad"):
+        open_dataset(tmp_path)
+
+
+def test_the_command_update_refuses_another_order(tmp_path, stream, names, capsys):
+    y = np.array([0, 0, *stream.y[2:]])
+    swapped = [names[1], names[0], *names[2:]]
+    write_h5ad(tmp_path / "a.h5ad", stream.X, y, names, "a")
+    write_h5ad(tmp_path / "b.h5ad", stream.X, y, swapped, "b")
+    write_h5ad(tmp_path / "c.h5ad", stream.X, y, names, "c")
+    run = str(tmp_path / "run")
+    measure = ["--measure", "su", "-q", "--json"]
+    assert main(["select", str(tmp_path / "a.h5ad"), "-o", run, *measure]) == 0
+    assert main(["update", run, str(tmp_path / "b.h5ad"), "-q"]) == 1
+    assert SWAPPED in capsys.readouterr().err
+    assert main(["update", run, str(tmp_path / "c.h5ad"), "-q", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_features"] == 2 * stream.X.shape[1]
