@@ -167,6 +167,8 @@ def test_binding_leaves_the_measure_as_it_was():
         "n_bins": 3,
         "binning": "quantile",
         "missing": "error",
+        "max_categories": None,
+        "identifiers": "drop",
     }
 
 
