@@ -1,0 +1,30 @@
+"""What importing the package must not do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+IMPORT_ALL = """
+import gc, importlib, pkgutil
+import featstream
+for module in pkgutil.walk_packages(featstream.__path__, "featstream."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+from numba.core.dispatcher import Dispatcher
+ready = [
+    d for d in gc.get_objects()
+    if isinstance(d, Dispatcher) and d.py_func.__module__.startswith("featstream")
+]
+assert ready
+print(*(d.py_func.__qualname__ for d in ready if d.overloads))
+"""
+
+
+def test_importing_all_modules_compiles_and_trains_nothing(has_jit):
+    code = IMPORT_ALL if has_jit else IMPORT_ALL.replace("assert ready", "")
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300
+    )
+    assert found.stderr == ""
+    assert found.stdout.split() == []
