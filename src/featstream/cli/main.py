@@ -137,6 +137,7 @@ def in_flags(text: str, arguments: argparse.Namespace) -> str:
             return match[0]
         return known if value == "True" else f"{known} {value}"
 
+    text = re.sub(r"\w+=\S+ \(command line: (--[^)]+)\)", r"\1", text)
     text = text.replace("FisherZ(target='numeric')", "--target-type numeric")
     for class_name, name in _MEASURES.items():
         text = text.replace(f"measure={class_name}()", f"measure='{name}'")
