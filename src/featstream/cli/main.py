@@ -26,7 +26,7 @@ COMMANDS = {
     "update": ("featstream.cli.runs", "add features that arrive later to a run"),
     "explain": ("featstream.cli.runs", "say why a feature or a group was kept or not"),
     "compare": ("featstream.cli.compare", "compare selectors on data files"),
-    "paper": ("featstream.cli_paper", "run the SAOLA paper again: tables and figures"),
+    "paper": ("featstream.paper.cli", "run the SAOLA paper again: tables and figures"),
     "convert": ("featstream.cli.convert", "turn a data file into a column store"),
     "info": ("featstream.cli.info", "describe a data file or a run"),
     "demo": ("featstream.cli.info", "select from generated data with a known answer"),
