@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from featstream import as_source
+from featstream.jit import lean
 from featstream.kernels.bits import unpack
 from featstream.kernels.storage import lift, overlap, settle
 from featstream.kernels.tables import SparseTables
@@ -33,11 +34,18 @@ def overlaps(measure, X, y):
         np.errstate(divide="ignore", invalid="ignore"),
     ):
         for a, i in enumerate(position):
-            settle(columns, i, scratch)
             for b, j in enumerate(position):
-                found[a, b] = overlap(columns, i, columns, j, scratch)
-            lift(columns, i, scratch)
+                found[a, b] = compare(columns, i, j, scratch)
     return found
+
+
+@lean
+def compare(columns, i, j, scratch):
+    """Score of two columns of a storage."""
+    settle(columns, i, scratch)
+    score = overlap(columns, i, columns, j, scratch)
+    lift(columns, i, scratch)
+    return score
 
 
 def categories(measure, X, y):

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import reference
+import scores
 import strategies
 from featstream import (
     SAOLA,
@@ -29,7 +30,6 @@ from featstream import (
     random_groups,
 )
 from featstream.kernels import pools
-from featstream.kernels.storage import overlap
 from featstream.selectors import group_stream
 from featstream.sources import ArraySource, SparseSource
 from featstream.sources.columns import BLOCK_BYTES
@@ -158,7 +158,7 @@ def test_continuous_decides_as_printed_on_its_own_scores(data, rule):
 
     def pair(i, j):
         with bound.scratch(is_sparse=False) as scratch:
-            return overlap(columns, i, columns, j, scratch)
+            return scores.compare(columns, i, j, scratch)
 
     options = dict(rule)
     kept, fates = reference.group_saola(

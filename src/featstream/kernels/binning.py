@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featstream.kernels._jit import jit
+from featstream.jit import inner_jit, jit
 
 __all__ = ["MDL", "QUANTILE", "UNIFORM", "cut_column", "distinct_values"]
 
@@ -47,7 +47,7 @@ def distinct_values(stored, classes, n_zeros, zero_classes, n_classes):
     return values[: last + 1], table[: last + 1]
 
 
-@jit
+@inner_jit
 def _cut_quantiles(values, counts, n_bins):
     n = counts.sum()
     cuts = np.empty(n_bins)
@@ -62,7 +62,7 @@ def _cut_quantiles(values, counts, n_bins):
     return cuts[:n_cuts]
 
 
-@jit
+@inner_jit
 def _cut_uniformly(values, n_bins):
     low, high = values[0], values[-1]
     cuts = np.empty(n_bins - 1)
@@ -71,7 +71,7 @@ def _cut_uniformly(values, n_bins):
     return cuts
 
 
-@jit
+@inner_jit
 def _count_present(counts):
     present = 0
     for c in range(counts.size):
@@ -79,7 +79,7 @@ def _count_present(counts):
     return present
 
 
-@jit
+@inner_jit
 def _best_cut(table, begin, end, totals, nlogn):
     """Where to cut rows ``begin:end`` of the table for the least class entropy.
 
@@ -105,7 +105,7 @@ def _best_cut(table, begin, end, totals, nlogn):
     return best
 
 
-@jit
+@inner_jit
 def _class_entropy(counts, nlogn, unit):
     n = counts.sum()
     total = nlogn[n]
@@ -114,7 +114,7 @@ def _class_entropy(counts, nlogn, unit):
     return total * unit / n
 
 
-@jit
+@inner_jit
 def _cut_by_description_length(values, table, nlogn, unit):
     """Fayyad and Irani (1993): cut where the class is told in fewer bits."""
     n_values = values.size

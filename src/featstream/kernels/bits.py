@@ -10,7 +10,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from featstream.kernels._jit import LEAN, jit, lean
+from featstream.jit import INNER, jit, lean
 from featstream.protocols import IntArray
 
 __all__ = ["count_common", "pack", "unpack"]
@@ -31,7 +31,7 @@ def _ctpop(typingctx, word):
     return types.uint64(types.uint64), codegen
 
 
-@overload(_ones, jit_options=LEAN)
+@overload(_ones, jit_options=INNER)
 def _ones_compiled(word):
     return lambda word: np.int64(_ctpop(np.uint64(word)))
 

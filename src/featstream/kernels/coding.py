@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import overload
 
-from featstream.kernels._jit import jit
+from featstream.jit import inner_jit, jit
 from featstream.kernels.bits import unpack
 from featstream.kernels.contingency import chi_square
 from featstream.kernels.planes import pack_plane
@@ -14,7 +14,7 @@ from featstream.kernels.tables import DenseTables, SparseTables
 __all__ = ["count_categories", "score_chi_square", "spell"]
 
 
-@jit
+@inner_jit
 def _spell_dense(columns, i, codes):
     if columns.code_row[i] >= 0:
         codes[:] = columns.codes[columns.code_row[i]]
@@ -23,7 +23,7 @@ def _spell_dense(columns, i, codes):
         unpack(columns.planes[first : first + columns.arity[i] - 1], codes)
 
 
-@jit
+@inner_jit
 def _spell_sparse(columns, i, codes):
     codes[:] = 0
     for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
@@ -44,7 +44,7 @@ def _spell_raw(columns, i, codes):
     return lambda columns, i, codes: chosen(columns, i, codes)
 
 
-@jit
+@inner_jit
 def _plane_of_dense(columns, i, plane):
     first = columns.first_plane[i]
     if columns.code_row[i] >= 0 or columns.arity[i] != 2:
@@ -53,7 +53,7 @@ def _plane_of_dense(columns, i, plane):
     return columns.plane_count[first]
 
 
-@jit
+@inner_jit
 def _plane_of_sparse(columns, i, plane):
     if columns.arity[i] != 2:
         return -1
@@ -106,7 +106,7 @@ def spell(columns, i, arity, pool, slot):
         pack_plane(codes, pool.planes[slot])
 
 
-@jit
+@inner_jit
 def _sizes_in_dense(columns, i, n, sizes):
     if columns.code_row[i] >= 0:
         codes = columns.codes[columns.code_row[i]]
@@ -119,7 +119,7 @@ def _sizes_in_dense(columns, i, n, sizes):
         sizes[0] -= sizes[p + 1]
 
 
-@jit
+@inner_jit
 def _sizes_in_sparse(columns, i, n, sizes):
     sizes[0] = n - columns.length[i]
     for c in range(columns.arity[i] - 1):
@@ -149,7 +149,7 @@ def count_categories(columns, n, found):
         found[i] = np.count_nonzero(sizes)
 
 
-@jit
+@inner_jit
 def _classes_in_dense(columns, i, target, cells):
     codes = np.empty(target.classes.size, np.int32)
     spell_raw(columns, i, codes)
@@ -158,7 +158,7 @@ def _classes_in_dense(columns, i, target, cells):
         cells[codes[r] * n_classes + target.classes[r]] += 1
 
 
-@jit
+@inner_jit
 def _classes_in_sparse(columns, i, target, cells):
     n_classes = target.counts.size
     cells[:n_classes] = target.counts

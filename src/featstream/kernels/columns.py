@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.kernels._jit import jit
+from featstream.jit import jit
 
 __all__ = [
     "Nature",

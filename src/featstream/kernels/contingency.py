@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import lean
+from featstream.jit import inner, lean
 from featstream.kernels.bits import unpack
 from featstream.kernels.index import sort_short
 from featstream.kernels.planes import (
@@ -115,7 +115,7 @@ def table_work(n_rows: int, samples_per_df: float, max_size: int) -> TableWork:
     )
 
 
-@lean
+@inner
 def _g_square(cells, n_a, n_t, n_s, nlogn, unit):
     """G² from a table of integers: a sum of ``k log k`` that no order changes."""
     total = 0
@@ -185,7 +185,7 @@ def begin_tables(columns, a, rule, work):
     work.depth[:] = -1
 
 
-@lean
+@inner
 def _has_planes(columns, path, size, rule, work):
     """Whether target, column and members are all binary."""
     if rule.target_plane.size == 0 or size > MAX_MEMBERS:
@@ -196,7 +196,7 @@ def _has_planes(columns, path, size, rule, work):
     return is_binary
 
 
-@lean
+@inner
 def _count_planes(columns, path, size, rule, work):
     """Fill the cells of the table, 64 rows at a time."""
     levels, sizes, depth = work.plane_levels, work.plane_sizes, work.depth[1]
@@ -216,7 +216,7 @@ def _count_planes(columns, path, size, rule, work):
     count_cells(levels[d], sizes[d], 4 << d, last, work.cells)
 
 
-@lean
+@inner
 def _spell_out(columns, i):
     """Make sure that a column has codes."""
     if not columns.has_codes[i]:
@@ -224,7 +224,7 @@ def _spell_out(columns, i):
         columns.has_codes[i] = True
 
 
-@lean
+@inner
 def _count_rows(columns, path, size, rule, work):
     """Fill the cells of the table, row by row."""
     levels, depth = work.levels, work.depth[0]
@@ -285,7 +285,7 @@ def measure_tables(columns, path, size, unchanged, rule, work):
     return statistic, df
 
 
-@lean
+@inner
 def judge_tables(columns, path, size, built, rule, work):
     """Whether the set ``path[:size]`` makes the column independent of the target."""
     statistic, df = measure_tables(columns, path, size, built, rule, work)

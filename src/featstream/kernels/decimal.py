@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from featstream.kernels._jit import jit
+from featstream.jit import inner_jit, jit
 
 __all__ = ["BAD", "GOOD", "LONG", "round_decimal", "scan_number"]
 
@@ -66,33 +66,33 @@ _QUADS = _U(0x0000FFFF0000FFFF)
 _HALF = _U(0xFFFFFFFF)
 
 
-@jit
+@inner_jit
 def is_digit(byte):
     return (byte >= 48) & (byte <= 57)
 
 
-@jit
+@inner_jit
 def mark_non_digits(word):
     """Set the high bit of each byte that is no ASCII digit."""
     word = word ^ _ZEROS
     return (((word & _LOW_BITS) + _ABOVE_NINE) | word) & _HIGH_BITS
 
 
-@jit
+@inner_jit
 def first_mark(marks):
     """Which byte, from 0, holds the lowest mark; there is one."""
     below = (marks & (~marks + _U(1))) - _U(1)
     return np.int64((below & _ONES) * _ONES >> _U(56)) - 1
 
 
-@jit
+@inner_jit
 def count_digits(word):
     """How many bytes of a word, from the first, are digits."""
     marks = mark_non_digits(word)
     return np.int64(8) if marks == _U(0) else first_mark(marks)
 
 
-@jit
+@inner_jit
 def first_digits(word, n):
     """Number that the first ``n`` bytes of a word spell, all digits; n > 0."""
     word = (word << _U(64 - 8 * n)) & _NIBBLES
@@ -101,7 +101,7 @@ def first_digits(word, n):
     return np.int64((word * _U(10000) + (word >> _U(32))) & _HALF)
 
 
-@jit
+@inner_jit
 def _multiply_wide(a, b):
     """High and low halves of the product of two unsigned words."""
     a_high, a_low = a >> _U(32), a & _HALF
@@ -128,7 +128,7 @@ def round_decimal(mantissa, exponent):
     return value
 
 
-@jit
+@inner_jit
 def round_product(mantissa, exponent):
     """The same through a 128-bit product; the algorithm and names of [2]_."""
     if mantissa == 0 or exponent < _LOWEST:
@@ -165,7 +165,7 @@ def round_product(mantissa, exponent):
     return math.ldexp(float(bits), int(power - 1075))
 
 
-@jit
+@inner_jit
 def _append_digits(text, i, number, n_digits):
     """Append the digits at ``i`` to a number; count them from the first but 0."""
     while is_digit(text[i]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featstream.kernels._jit import jit
+from featstream.jit import inner_jit, jit
 from featstream.kernels.binning import cut_column, distinct_values
 from featstream.kernels.prefetch import AHEAD_BYTES, CACHE_LINE, prefetch
 
@@ -82,7 +82,7 @@ def summarise_dense(block, low, high, is_whole, is_missing, is_infinite):
             is_infinite[j] = find_bad(column.astype(np.float64))[2] >= 0
 
 
-@jit
+@inner_jit
 def _cut_or_list(present, classes, n_zeros, zero_classes, target, binning, is_whole):
     """Cut points of a column: bins if it is continuous, else every value but one."""
     values, table = distinct_values(
@@ -94,7 +94,7 @@ def _cut_or_list(present, classes, n_zeros, zero_classes, target, binning, is_wh
     return cut_column(values, table, method, n_bins, nlogn, unit)
 
 
-@jit
+@inner_jit
 def _code_by_lookup(column, low, size, is_missing, codes):
     """Codes of whole numbers in a range not much longer than the column."""
     code_of = np.zeros(size, np.int32)
@@ -113,7 +113,7 @@ def _code_by_lookup(column, low, size, is_missing, codes):
     return n_codes + is_missing
 
 
-@jit
+@inner_jit
 def _code_by_cuts(column, is_whole, target, binning, codes):
     """Codes of any numbers, by sorting them."""
     n = column.size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from featstream.kernels._jit import jit
+from featstream.jit import jit
 
 __all__ = ["MISSING", "decode_genotypes", "fill_with_mode"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from featstream.kernels._jit import jit, lean
+from featstream.jit import inner, inner_jit, jit
 
 __all__ = ["fit_logistic", "graft_dense", "graft_sparse", "objective"]
 
 
-@lean
+@inner
 def _gradient(values, rows, n, residuals, totals):
     """Largest slope of the loss along a standardised column, by its nonzeros."""
     size, mean, square = values.size, 0.0, 0.0
@@ -94,7 +94,7 @@ def objective(margins, signs, weights, l1, l2):
     return total
 
 
-@jit
+@inner_jit
 def _descend(gradient, hessian, weights, l1, l2, step):
     """Coordinate descent on the quadratic model of the loss with its penalties."""
     k = weights.size

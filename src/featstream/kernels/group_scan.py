@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import lean
+from featstream.jit import inner, lean
 from featstream.kernels.rule import reaches
 from featstream.kernels.scan import Kept, Newcomers, can_take, leave, walk
 from featstream.kernels.shortlist import empty, register
@@ -75,7 +75,7 @@ def as_newcomers(left: Kept) -> Newcomers:
     return Newcomers(left.columns, slots, left.score, left.arrival, no_ceiling, 0.0)
 
 
-@lean
+@inner
 def _drop(outcome, arrival, witness, value):
     k = arrival - outcome.first
     outcome.fate[k] = REDUNDANT
@@ -83,7 +83,7 @@ def _drop(outcome, arrival, witness, value):
     outcome.overlap[k] = value
 
 
-@lean
+@inner
 def _displace(outcome, arrival, by):
     event = outcome.n_events[0]
     outcome.gone[event] = arrival
@@ -91,7 +91,7 @@ def _displace(outcome, arrival, by):
     outcome.n_events[0] = event + 1
 
 
-@lean
+@inner
 def _put(newcomers, k, kept):
     """Add a newcomer to the end of the kept ones."""
     slot = kept.size[1]
@@ -104,7 +104,7 @@ def _put(newcomers, k, kept):
     kept.size[1] += 1
 
 
-@lean
+@inner
 def _join(newcomers, k, left, rule, scratch, work, outcome):
     """Steps 11 to 18: a feature along those of its group before it."""
     columns, i, arrival = newcomers.columns, newcomers.column[k], newcomers.arrival[k]
@@ -123,7 +123,7 @@ def _join(newcomers, k, left, rule, scratch, work, outcome):
         _put(newcomers, k, left)
 
 
-@lean
+@inner
 def _compare(arriving, kept, rule, scratch, work, outcome):
     """Steps 21 to 35: what is left of the arriving group along the kept groups."""
     newcomers, left = arriving.newcomers, arriving.left
@@ -143,7 +143,7 @@ def _compare(arriving, kept, rule, scratch, work, outcome):
             _drop(outcome, left.arrival[k], kept.arrival[slot], value)
 
 
-@lean
+@inner
 def _compare_frozen(arriving, kept, ends, rule, scratch, work, outcome):
     """The same with both lists as they were at the start: the library's reading.
 
@@ -181,7 +181,7 @@ def _compare_frozen(arriving, kept, ends, rule, scratch, work, outcome):
             leave(kept, slot)
 
 
-@lean
+@inner
 def _close(arriving, kept, ends, rule, is_frozen, scratch, work, outcome):
     """Steps 20 to 38: compare the arriving group with the kept ones, and add it.
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import lean
+from featstream.jit import inner
 from featstream.kernels.rule import reaches
 from featstream.kernels.tables import ratio
 
@@ -117,14 +117,14 @@ def no_index() -> RowIndex:
     return empty_index(0, 0, 0, 0, has_values=False)
 
 
-@lean
+@inner
 def is_full(index):
     """Whether there is no room for another kind, if there is an index at all."""
     n_kinds = index.kind_score.size
     return n_kinds > 0 and index.n_kinds[0] == n_kinds
 
 
-@lean
+@inner
 def add_rows(index, slot, rows, values):
     """Enter a column's rows; without values if ``values`` is empty."""
     for e in range(rows.size):
@@ -139,7 +139,7 @@ def add_rows(index, slot, rows, values):
     index.is_live[slot] = True
 
 
-@lean
+@inner
 def _mix(length, norm, score):
     """A hash of a kind."""
     h = np.uint64(length) * np.uint64(0x9E3779B97F4A7C15)
@@ -148,7 +148,7 @@ def _mix(length, norm, score):
     return h ^ (h >> np.uint64(29))
 
 
-@lean
+@inner
 def join_kind(index, slot, length, norm, score):
     """Make a kept column a member of its kind, which may be new."""
     mask = np.uint64(index.kind_hash.size - 1)
@@ -179,7 +179,7 @@ def join_kind(index, slot, length, norm, score):
     index.kind_tail[kind] = slot
 
 
-@lean
+@inner
 def leave_kind(index, slot):
     """Take a column out of its kind."""
     before, after = index.member_previous[slot], index.member_next[slot]
@@ -193,7 +193,7 @@ def leave_kind(index, slot):
         index.kind_tail[index.kind_of[slot]] = before
 
 
-@lean
+@inner
 def clear_index(index, rows):
     """Forget all columns; ``rows`` are those of all of them."""
     for e in range(rows.size):
@@ -210,7 +210,7 @@ def clear_index(index, rows):
     index.extremes[:] = 0.0
 
 
-@lean
+@inner
 def index_pays(index, rows, n_entries, n_slots):
     """Whether a newcomer's rows list fewer entries than a plain walk would read.
 
@@ -225,7 +225,7 @@ def index_pays(index, rows, n_entries, n_slots):
     return budget > 8.0
 
 
-@lean
+@inner
 def keep_pace(index, live, n_live, witness):
     """Learn from where a walk ended, whichever way it went."""
     low, high = 0, n_live
@@ -240,7 +240,7 @@ def keep_pace(index, live, n_live, witness):
     index.pace[0] += (n_live - index.pace[0]) / 64.0
 
 
-@lean
+@inner
 def touch_rows(index, rows, values):
     """Gather what a newcomer shares with kept columns, and list those it touches."""
     n_touched = 0
@@ -260,7 +260,7 @@ def touch_rows(index, rows, values):
     return n_touched
 
 
-@lean
+@inner
 def forget_touched(index, n_touched):
     """Clear what `touch_rows` gathered."""
     for t in range(n_touched):
@@ -270,7 +270,7 @@ def forget_touched(index, n_touched):
             index.product[index.touched[t]] = 0.0
 
 
-@lean
+@inner
 def apart_tables(nlogn, length_a, norm_a, length_b, norm_b):
     """Score of two discrete columns that share no row, from their counts alone."""
     n = nlogn.size - 1
@@ -281,7 +281,7 @@ def apart_tables(nlogn, length_a, norm_a, length_b, norm_b):
     return ratio(information, norm_a, norm_b)
 
 
-@lean
+@inner
 def _matters(nlogn, length, norm, score, index, kind, rule):
     """Whether a newcomer and a kind that share no row decide about each other."""
     kind_score = index.kind_score[kind]
@@ -293,7 +293,7 @@ def _matters(nlogn, length, norm, score, index, kind, rule):
     return reaches(value, score, kind_score, rule)
 
 
-@lean
+@inner
 def _is_dismissed(index, nlogn, length, norm, score, rule):
     """Whether no kind matters to newcomers like this one, by what is remembered."""
     place = _mix(length, norm, score) & np.uint64(index.memo_checked.size - 1)
@@ -317,7 +317,7 @@ def _is_dismissed(index, nlogn, length, norm, score, rule):
     return not index.memo_matters[place]
 
 
-@lean
+@inner
 def list_apart_tables(index, nlogn, length, norm, score, rule, n_listed):
     """Append to the short list what shares no row with a newcomer but matters.
 
@@ -348,7 +348,7 @@ def list_apart_tables(index, nlogn, length, norm, score, rule, n_listed):
     return n_listed
 
 
-@lean
+@inner
 def sort_short(values, n):
     """Sort the first ``n`` in place (Shell's method: lists are short)."""
     gap = 1

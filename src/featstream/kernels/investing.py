@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import jit, lean
+from featstream.jit import inner, jit
 
 __all__ = ["Account", "Fit", "invest_dense", "invest_sparse"]
 
@@ -51,7 +51,7 @@ class Account(NamedTuple):
     payout: float
 
 
-@lean
+@inner
 def _tail(statistic, n_free):
     """Tail of chi-square with ``2 n_free`` degrees; ``exp(-statistic / 2)`` for one."""
     half = statistic / 2.0
@@ -62,7 +62,7 @@ def _tail(statistic, n_free):
     return np.exp(-half) * total
 
 
-@lean
+@inner
 def _decide(square, inner, products, fit, account):
     """Spend on one column: whether it is accepted, and its statistic."""
     account.state[1] += 1.0
@@ -83,7 +83,7 @@ def _decide(square, inner, products, fit, account):
     return False, statistic
 
 
-@lean
+@inner
 def _add(value, row, inner, products, basis, residuals):
     for k in range(inner.size):
         inner[k] += basis[row, k] * value
@@ -91,7 +91,7 @@ def _add(value, row, inner, products, basis, residuals):
         products[t] += residuals[row, t] * value
 
 
-@lean
+@inner
 def _add_four(a, b, c, d, row, total, table):
     """Four rows at once, added one after the other: zeros do not change a sum."""
     first, second = table[row], table[row + 1]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.kernels._jit import jit
+from featstream.jit import inner_jit, jit
 from featstream.kernels.prefetch import CACHE_LINE, prefetch
 from featstream.kernels.tiles import tile_size, turn_tile
 
@@ -79,7 +79,7 @@ def copy_columns(x: Any, out: Any) -> None:
         copy_panel(x[:, start:stop], out[start:stop])
 
 
-@jit
+@inner_jit
 def copy_panel(x: Any, out: Any) -> None:
     """The same for as many columns as `PANEL_BYTES` of a row hold, or fewer.
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import jit, lean
+from featstream.jit import inner, jit, lean
 
 __all__ = [
     "LANES",
@@ -84,7 +84,7 @@ def moment_scratch(n_rows: int, is_sparse: bool) -> MomentScratch:
     return MomentScratch(np.zeros(LANES), np.zeros(n_rows if is_sparse else 0))
 
 
-@lean
+@inner
 def fold(lanes):
     """Add the lanes pairwise, in place and in a fixed order."""
     half = LANES // 2
@@ -95,7 +95,7 @@ def fold(lanes):
     return lanes[0]
 
 
-@lean
+@inner
 def _dot(a, pivot_a, b, pivot_b, lanes):
     """Sum of products of deviations in the fixed order."""
     n = a.size
@@ -120,7 +120,7 @@ def _dot(a, pivot_a, b, pivot_b, lanes):
     return fold(lanes)
 
 
-@lean
+@inner
 def write_unit(column, pivot, total, norm, out):
     """Write a column centred, of length one, in single precision."""
     n = column.size
@@ -155,7 +155,7 @@ def deviate_sparse(indptr, rows, values, which, pivots, offset, out_rows, out_va
             out_values[offset[k] + e] = np.float64(values[start + e]) - pivots[j]
 
 
-@lean
+@inner
 def correlate_dense(a, i, b, j, scratch):
     """Absolute correlation of two dense columns."""
     left, right = a.values[i], b.values[j]
@@ -163,7 +163,7 @@ def correlate_dense(a, i, b, j, scratch):
     return abs(left.size * product - a.total[i] * b.total[j]) / (a.norm[i] * b.norm[j])
 
 
-@lean
+@inner
 def correlate_sparse(a, i, b, j, scratch):
     """Absolute correlation of two sparse columns, in time of those stored in ``b``.
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from featstream.kernels._jit import jit
+from featstream.jit import inner_jit, jit
 from featstream.kernels.coding import spell
 from featstream.kernels.contingency import CodedColumns
 from featstream.kernels.moments import DenseMoments, SparseMoments
@@ -80,12 +80,12 @@ class Outcome(NamedTuple):
     n_events: np.ndarray
 
 
-@jit
+@inner_jit
 def _place_tables(columns, new, k, kept, slot):
     spell(columns, new.column[k], new.arity[k], kept.pool, slot)
 
 
-@jit
+@inner_jit
 def _dot(a, b):
     """Sum of products in lanes that are added in a fixed order."""
     lanes = np.zeros(_LANES)
@@ -102,7 +102,7 @@ def _dot(a, b):
     return total
 
 
-@jit
+@inner_jit
 def _relate(product, n, total, norm, kept, slot, j):
     """Store the correlation of the newcomer with the kept column ``j``."""
     value = (n * product - total * kept.total[j]) / (norm * kept.norm[j])
@@ -110,26 +110,26 @@ def _relate(product, n, total, norm, kept, slot, j):
     kept.pool.gram[j, slot] = value
 
 
-@jit
+@inner_jit
 def _keep_tables(columns, i, values):
     pass
 
 
-@jit
+@inner_jit
 def _keep_dense_moments(columns, i, values):
     row, pivot = columns.values[i], columns.pivot[i]
     for r in range(values.size):
         values[r] = np.float64(row[r]) - pivot
 
 
-@jit
+@inner_jit
 def _keep_sparse_moments(columns, i, values):
     values[:] = columns.base[i]
     for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
         values[columns.rows[e]] = columns.values[e]
 
 
-@jit
+@inner_jit
 def _place_dense_moments(columns, new, k, kept, slot):
     i = new.column[k]
     values, total, norm = kept.values[slot], columns.total[i], columns.norm[i]
@@ -140,7 +140,7 @@ def _place_dense_moments(columns, new, k, kept, slot):
     _finish_moments(new, k, kept, slot, total, norm)
 
 
-@jit
+@inner_jit
 def _place_sparse_moments(columns, new, k, kept, slot):
     i = new.column[k]
     total, norm, base = columns.total[i], columns.norm[i], columns.base[i]
@@ -152,7 +152,7 @@ def _place_sparse_moments(columns, new, k, kept, slot):
     _finish_moments(new, k, kept, slot, total, norm)
 
 
-@jit
+@inner_jit
 def _finish_moments(new, k, kept, slot, total, norm):
     kept.pool.gram[slot, slot] = 1.0
     kept.pool.links[slot] = new.links[k]
@@ -196,7 +196,7 @@ def _keep_values(columns, i, values):
     return lambda columns, i, values: chosen(columns, i, values)
 
 
-@jit
+@inner_jit
 def _move_codes(pool, source, slot, size):
     pool.has_codes[slot] = pool.has_codes[source]
     pool.planes[slot] = pool.planes[source]
@@ -206,7 +206,7 @@ def _move_codes(pool, source, slot, size):
     pool.arity[slot] = pool.arity[source]
 
 
-@jit
+@inner_jit
 def _move_correlations(pool, source, slot, size):
     for j in range(size):
         pool.gram[slot, j] = pool.gram[source, j]
@@ -229,7 +229,7 @@ def _move(pool, source, slot, size):
     return lambda pool, source, slot, size: chosen(pool, source, slot, size)
 
 
-@jit
+@inner_jit
 def _leave(kept, position, end):
     """Take out the feature of a slot; those after it, up to ``end``, move up."""
     for slot in range(position, end - 1):
@@ -242,14 +242,14 @@ def _leave(kept, position, end):
             kept.values[slot] = kept.values[slot + 1]
 
 
-@jit
+@inner_jit
 def _write_set(arrivals, found, size, row):
     for q in range(size):
         row[q] = arrivals[found[q]]
     row[:size].sort()
 
 
-@jit
+@inner_jit
 def _revise(kept, arrival, rule, work, others, found, tally, outcome):
     """Take out kept features that a set with the newcomer makes redundant.
 

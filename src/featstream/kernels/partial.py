@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import lean
+from featstream.jit import inner, lean
 from featstream.kernels.contingency import (
     DEPENDENT,
     INDEPENDENT,
@@ -108,7 +108,7 @@ def begin_partial(columns, a, rule, work):
             work.target[0, t, u] = 1.0 if t == u else 0.0
 
 
-@lean
+@inner
 def _extend(columns, path, d, work):
     """Add member ``d`` of the set to the factor; False if it depends on the others."""
     gram, factor, links = columns.gram, work.factor, work.links
@@ -142,7 +142,7 @@ def _extend(columns, path, d, work):
     return True
 
 
-@lean
+@inner
 def _correlate_left(left, shared, target, factor, solved):
     """Correlation of what is left of a column with what is left of the target.
 
@@ -196,7 +196,7 @@ def measure_partial(columns, path, size, built, rule, work):
     return value, size
 
 
-@lean
+@inner
 def judge_partial(columns, path, size, built, rule, work):
     """Whether the set ``path[:size]`` makes the column independent of the target."""
     critical = rule.critical[size]

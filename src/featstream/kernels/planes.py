@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featstream.kernels._jit import lean
+from featstream.jit import inner, lean
 from featstream.kernels.bits import count_common
 
 __all__ = [
@@ -38,7 +38,7 @@ def pack_plane(codes, plane):
             plane[r >> 6] |= np.uint64(1) << np.uint64(r & 63)
 
 
-@lean
+@inner
 def pair_planes(column, target, n_rows, level, sizes):
     """The four cells of two planes, and how many rows each has."""
     n_words = column.size
@@ -54,7 +54,7 @@ def pair_planes(column, target, n_rows, level, sizes):
         sizes[c] = count_common(level[c], level[c])
 
 
-@lean
+@inner
 def split_planes(level, sizes, n_cells, member, deeper, deeper_sizes):
     """Split each cell by a member."""
     for c in range(n_cells):
@@ -66,7 +66,7 @@ def split_planes(level, sizes, n_cells, member, deeper, deeper_sizes):
         deeper_sizes[2 * c] = sizes[c] - deeper_sizes[2 * c + 1]
 
 
-@lean
+@inner
 def count_cells(level, sizes, n_cells, member, cells):
     """Count the rows of each cell inside and outside of the last member."""
     for c in range(n_cells):

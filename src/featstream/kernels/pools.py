@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featstream.kernels._jit import jit
+from featstream.jit import jit
 from featstream.kernels.index import empty_index, no_index
 from featstream.kernels.moments import DenseMoments, SparseMoments
 from featstream.kernels.scan import Kept

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
-from featstream.kernels._jit import LEAN
+from featstream.jit import INNER
 
 __all__ = ["AHEAD_BYTES", "CACHE_LINE", "prefetch"]
 
@@ -47,6 +47,6 @@ def _prefetch(typing_context, array, position):
     return types.void(array, types.int64), generate
 
 
-@overload(prefetch, jit_options=LEAN)
+@overload(prefetch, jit_options=INNER)
 def _compile_prefetch(array, position):
     return lambda array, position: _prefetch(array, position)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import lean
+from featstream.jit import inner, lean
 from featstream.kernels.bits import count_common
 from featstream.kernels.tables import (
     MAX_PLANES,
@@ -29,7 +29,7 @@ class TableTarget(NamedTuple):
     norm: int
 
 
-@lean
+@inner
 def _is_independent(cells, arity, class_counts, n):
     """Whether every cell is exactly what its margins say."""
     n_classes = class_counts.size
@@ -42,7 +42,7 @@ def _is_independent(cells, arity, class_counts, n):
     return True
 
 
-@lean
+@inner
 def _measure_table(cells, arity, target, nlogn):
     """Information in a table of (category, class), and ``own`` of its categories.
 
@@ -67,7 +67,7 @@ def _measure_table(cells, arity, target, nlogn):
     return information, own
 
 
-@lean
+@inner
 def _measure_large_table(codes, classes, arity, own, target, nlogn, scratch):
     """The same from lists of codes, for tables too large to count in cells.
 
@@ -80,7 +80,7 @@ def _measure_large_table(codes, classes, arity, own, target, nlogn, scratch):
     return information if information > n_cells else 0
 
 
-@lean
+@inner
 def _fill_from_planes(cells, planes, counts, target, n):
     """Count (category, class) with one popcount for each pair of planes."""
     n_classes = target.counts.size

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import jit
+from featstream.jit import inner_jit, jit
 
 __all__ = ["RowModel", "RowRule", "learn_rows"]
 
@@ -42,7 +42,7 @@ class RowRule(NamedTuple):
     exploration: float
 
 
-@jit
+@inner_jit
 def _truncate(model, candidates, n, rule):
     """Keep the largest of the candidates; of equals, those that come first."""
     sizes = np.zeros(n)
@@ -72,7 +72,7 @@ def _truncate(model, candidates, n, rule):
     model.counts[0] = size
 
 
-@jit
+@inner_jit
 def _project(model, candidates, n, radius):
     """Shorten the weights of each class to the radius."""
     for k in range(model.weights.shape[1]):
@@ -84,7 +84,7 @@ def _project(model, candidates, n, radius):
                 model.weights[candidates[c], k] *= radius / np.sqrt(square)
 
 
-@jit
+@inner_jit
 def _is_mistaken(margins, signs):
     """Whether the row is put into another class than its own."""
     if margins.size == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from featstream.kernels._jit import lean
+from featstream.jit import inner
 
 __all__ = ["Rule", "bound_of", "reaches"]
 
@@ -33,13 +33,13 @@ class Rule(NamedTuple):
     limit: int
 
 
-@lean
+@inner
 def bound_of(score_a, score_b, rule):
     """What the overlap of two features has to reach for one to remove the other."""
     return max(score_a, score_b) if rule.uses_max_bound else min(score_a, score_b)
 
 
-@lean
+@inner
 def reaches(value, score_a, score_b, rule):
     """Whether an overlap is enough for that."""
     bound = bound_of(score_a, score_b, rule)

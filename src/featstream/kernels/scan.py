@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import lean
+from featstream.jit import inner, lean
 from featstream.kernels.index import RowIndex, forget_touched, is_full, keep_pace
 from featstream.kernels.rule import bound_of, reaches
 from featstream.kernels.shortlist import (
@@ -86,7 +86,7 @@ class Newcomers(NamedTuple):
     slack: float
 
 
-@lean
+@inner
 def walk(newcomers, k, kept, rule, scratch, displaced):
     """Newcomer ``k`` along the kept features that can matter, in arrival order.
 
@@ -129,7 +129,7 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
     return witness, value, n_displaced
 
 
-@lean
+@inner
 def leave(kept, slot):
     """Take a feature out of the kept ones."""
     unregister(kept.columns, kept.lookup, slot)
@@ -142,7 +142,7 @@ def leave(kept, slot):
     kept.size[0] = n_kept - 1
 
 
-@lean
+@inner
 def _record(outcome, arrival, by, fate):
     event = outcome.n_events[0]
     outcome.gone[event] = arrival
@@ -151,7 +151,7 @@ def _record(outcome, arrival, by, fate):
     outcome.n_events[0] = event + 1
 
 
-@lean
+@inner
 def _least_relevant(kept):
     """Slot of the least relevant kept feature; of equals, the latest."""
     least = kept.live[0]
@@ -161,7 +161,7 @@ def _least_relevant(kept):
     return least
 
 
-@lean
+@inner
 def can_take(columns, i, kept):
     """Whether there is room for a column in all pools of the kept ones."""
     return (

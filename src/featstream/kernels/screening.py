@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import jit, lean
+from featstream.jit import inner, jit
 from featstream.kernels.layout import copy_panel
 from featstream.kernels.moments import LANES, fold
 from featstream.kernels.prefetch import AHEAD_BYTES, CACHE_LINE, prefetch
@@ -48,13 +48,13 @@ class MomentSums(NamedTuple):
     product: np.ndarray
 
 
-@lean
+@inner
 def median_of_three(a, b, c):
     """The middle one: a typical value of a column, even with an odd first row."""
     return max(min(a, b), min(max(a, b), c))
 
 
-@lean
+@inner
 def _tally(column, row, pivot, weight, sums, powers, cross, k):
     deviation = np.float64(column[row]) - pivot
     sums[k] += deviation
@@ -62,7 +62,7 @@ def _tally(column, row, pivot, weight, sums, powers, cross, k):
     cross[k] += deviation * weight[row]
 
 
-@lean
+@inner
 def _sum_column(column, pivot, weight, sums, powers, cross):
     """Sums by lane of the deviations, of their squares, and times the weights."""
     n = column.size
@@ -93,7 +93,7 @@ def _sum_column(column, pivot, weight, sums, powers, cross):
         _tally(column, whole + k, pivot, weight, sums, powers, cross, k)
 
 
-@lean
+@inner
 def _sum_dense(column, j, target, sums, lanes):
     """Fill the sums of a column; its squares are not centred yet."""
     n = column.size
@@ -106,7 +106,7 @@ def _sum_dense(column, j, target, sums, lanes):
     sums.squared_norm[j] = fold(lanes[1])
 
 
-@lean
+@inner
 def _correlate(target, sums, j):
     """Absolute correlation of a column with the target."""
     n = target.weights.shape[1]
@@ -114,7 +114,7 @@ def _correlate(target, sums, j):
     return min(abs(covariance) / (np.sqrt(sums.squared_norm[j]) * target.norm), 1.0)
 
 
-@lean
+@inner
 def _eta(target, sums, j, terms):
     """Correlation ratio of a column with the class.
 
@@ -138,7 +138,7 @@ def _eta(target, sums, j, terms):
     return min(1.0, np.sqrt(between / whole))
 
 
-@lean
+@inner
 def _score(target, sums, j, terms):
     """Centre the squares of a column, and score it.
 
@@ -200,7 +200,7 @@ def screen_rows(x, target, critical, sums, scores, panel, held):
     return -1, n_held
 
 
-@lean
+@inner
 def _stored_at(rows, values, start, stop, row):
     """Value of a sparse column in a row."""
     position = start + np.searchsorted(rows[start:stop], row)
@@ -209,7 +209,7 @@ def _stored_at(rows, values, start, stop, row):
     return 0.0
 
 
-@lean
+@inner
 def _sum_sparse(rows, values, start, stop, j, target, sums):
     """The same as `_sum_dense`, in time of the stored entries."""
     n = target.weights.shape[1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numba.extending import overload
 
-from featstream.kernels._jit import LEAN, lean
+from featstream.jit import INNER, inner
 from featstream.kernels.index import (
     add_rows,
     clear_index,
@@ -32,7 +32,7 @@ from featstream.kernels.tables import (
 __all__ = ["empty", "make_shortlist", "overlap_known", "register", "unregister"]
 
 
-@lean
+@inner
 def _overlap_known_tables(new, i, kept, slot, scratch):
     columns = kept.columns
     if new.arity[i] != 2 or columns.arity[slot] != 2:
@@ -44,7 +44,7 @@ def _overlap_known_tables(new, i, kept, slot, scratch):
     return ratio(information, new.norm[i], columns.norm[slot])
 
 
-@lean
+@inner
 def _overlap_known_moments(new, i, kept, slot, scratch):
     columns = kept.columns
     if columns.base[slot] != 0.0:
@@ -54,17 +54,17 @@ def _overlap_known_moments(new, i, kept, slot, scratch):
     return abs(covariance) / (new.norm[i] * columns.norm[slot])
 
 
-@lean
+@inner
 def _overlap_unknown(new, i, kept, slot, scratch):
     return overlap(new, i, kept.columns, slot, scratch)
 
 
-@lean
+@inner
 def _register_nothing(columns, index, slot, score):
     pass
 
 
-@lean
+@inner
 def _register_tables(columns, index, slot, score):
     if not index.head.size:
         return
@@ -73,7 +73,7 @@ def _register_tables(columns, index, slot, score):
     join_kind(index, slot, columns.length[slot], columns.norm[slot], score)
 
 
-@lean
+@inner
 def _register_moments(columns, index, slot, score):
     if not index.head.size:
         return
@@ -85,12 +85,12 @@ def _register_moments(columns, index, slot, score):
     index.extremes[2] += columns.base[slot] != 0.0
 
 
-@lean
+@inner
 def _unregister_nothing(columns, index, slot):
     pass
 
 
-@lean
+@inner
 def _unregister_tables(columns, index, slot):
     if not index.head.size:
         return
@@ -98,7 +98,7 @@ def _unregister_tables(columns, index, slot):
     leave_kind(index, slot)
 
 
-@lean
+@inner
 def _unregister_moments(columns, index, slot):
     if not index.head.size:
         return
@@ -106,23 +106,23 @@ def _unregister_moments(columns, index, slot):
     index.extremes[2] -= columns.base[slot] != 0.0
 
 
-@lean
+@inner
 def _clear_nothing(columns, kept):
     pass
 
 
-@lean
+@inner
 def _clear_sparse(columns, kept):
     if kept.lookup.head.size:
         clear_index(kept.lookup, columns.rows[: kept.used[0]])
 
 
-@lean
+@inner
 def _shortlist_nothing(new, i, score, kept, rule):
     return -1, 0
 
 
-@lean
+@inner
 def _shortlist_tables(new, i, score, kept, rule):
     index = kept.lookup
     rows = new.rows[new.offset[i] : new.offset[i] + new.length[i]]
@@ -136,7 +136,7 @@ def _shortlist_tables(new, i, score, kept, rule):
     return n_listed, n_touched
 
 
-@lean
+@inner
 def _shortlist_moments(new, i, score, kept, rule):
     """A newcomer with a base is stored everywhere, as it were: it has no list.
 
@@ -207,7 +207,7 @@ def overlap_known(new, i, kept, slot, scratch):
     return _OVERLAP_KNOWN[type(new)](new, i, kept, slot, scratch)
 
 
-@overload(overlap_known, jit_options=LEAN)
+@overload(overlap_known, jit_options=INNER)
 def _overlap_known(new, i, kept, slot, scratch):
     chosen = _OVERLAP_KNOWN[new.instance_class]
     return lambda new, i, kept, slot, scratch: chosen(new, i, kept, slot, scratch)
@@ -218,7 +218,7 @@ def register(columns, index, slot, score):
     _REGISTER[type(columns)](columns, index, slot, score)
 
 
-@overload(register, jit_options=LEAN)
+@overload(register, jit_options=INNER)
 def _register(columns, index, slot, score):
     chosen = _REGISTER[columns.instance_class]
     return lambda columns, index, slot, score: chosen(columns, index, slot, score)
@@ -229,7 +229,7 @@ def unregister(columns, index, slot):
     _UNREGISTER[type(columns)](columns, index, slot)
 
 
-@overload(unregister, jit_options=LEAN)
+@overload(unregister, jit_options=INNER)
 def _unregister(columns, index, slot):
     chosen = _UNREGISTER[columns.instance_class]
     return lambda columns, index, slot: chosen(columns, index, slot)
@@ -240,13 +240,13 @@ def clear(columns, kept):
     _CLEAR[type(columns)](columns, kept)
 
 
-@overload(clear, jit_options=LEAN)
+@overload(clear, jit_options=INNER)
 def _clear(columns, kept):
     chosen = _CLEAR[columns.instance_class]
     return lambda columns, kept: chosen(columns, kept)
 
 
-@lean
+@inner
 def empty(kept):
     """Take all columns out of a set."""
     clear(kept.columns, kept)
@@ -263,7 +263,7 @@ def make_shortlist(new, i, score, kept, rule):
     return _SHORTLIST[type(new)](new, i, score, kept, rule)
 
 
-@overload(make_shortlist, jit_options=LEAN)
+@overload(make_shortlist, jit_options=INNER)
 def _make_shortlist(new, i, score, kept, rule):
     chosen = _SHORTLIST[new.instance_class]
     return lambda new, i, score, kept, rule: chosen(new, i, score, kept, rule)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import overload
 
-from featstream.kernels._jit import LEAN, lean
+from featstream.jit import INNER, inner
 from featstream.kernels.moments import (
     DenseMoments,
     SparseMoments,
@@ -29,63 +29,63 @@ from featstream.kernels.tables import (
 __all__ = ["copy_column", "has_room", "lift", "overlap", "settle"]
 
 
-@lean
+@inner
 def _overlap_dense_tables(new, i, kept, j, scratch):
     joint = joint_of_dense(new, i, kept, j, scratch)
     information = new.nlogn[new.nlogn.size - 1] + joint - new.own[i] - kept.own[j]
     return ratio(information, new.norm[i], kept.norm[j])
 
 
-@lean
+@inner
 def _overlap_sparse_tables(new, i, kept, j, scratch):
     joint = joint_of_sparse(new, i, kept, j, scratch)
     information = new.nlogn[new.nlogn.size - 1] + joint - new.own[i] - kept.own[j]
     return ratio(information, new.norm[i], kept.norm[j])
 
 
-@lean
+@inner
 def _nothing(new, i, scratch):
     pass
 
 
-@lean
+@inner
 def _settle_sparse_tables(new, i, scratch):
     for e in range(new.offset[i], new.offset[i] + new.length[i]):
         scratch.mark[new.rows[e]] = new.codes[e]
 
 
-@lean
+@inner
 def _lift_sparse_tables(new, i, scratch):
     for e in range(new.offset[i], new.offset[i] + new.length[i]):
         scratch.mark[new.rows[e]] = 0
 
 
-@lean
+@inner
 def _settle_sparse_moments(new, i, scratch):
     for e in range(new.offset[i], new.offset[i] + new.length[i]):
         scratch.spread[new.rows[e]] = new.values[e] - new.base[i]
 
 
-@lean
+@inner
 def _lift_sparse_moments(new, i, scratch):
     for e in range(new.offset[i], new.offset[i] + new.length[i]):
         scratch.spread[new.rows[e]] = 0.0
 
 
-@lean
+@inner
 def _copy_row(out, row):
     for i in range(row.size):
         out[i] = row[i]
 
 
-@lean
+@inner
 def _room_dense_tables(new, i, kept, used):
     if new.code_row[i] >= 0:
         return used[1] < kept.codes.shape[0]
     return used[0] + new.arity[i] - 1 <= kept.planes.shape[0]
 
 
-@lean
+@inner
 def _copy_dense_tables(new, i, kept, slot, used):
     kept.arity[slot] = new.arity[i]
     kept.own[slot] = new.own[i]
@@ -104,7 +104,7 @@ def _copy_dense_tables(new, i, kept, slot, used):
     used[0] += new.arity[i] - 1
 
 
-@lean
+@inner
 def _room_sparse_tables(new, i, kept, used):
     return (
         used[0] + new.length[i] <= kept.rows.size
@@ -112,7 +112,7 @@ def _room_sparse_tables(new, i, kept, used):
     )
 
 
-@lean
+@inner
 def _copy_sparse_tables(new, i, kept, slot, used):
     kept.arity[slot] = new.arity[i]
     kept.own[slot] = new.own[i]
@@ -129,12 +129,12 @@ def _copy_sparse_tables(new, i, kept, slot, used):
     used[1] += new.arity[i] - 1
 
 
-@lean
+@inner
 def _room_dense_moments(new, i, kept, used):
     return used[0] < kept.values.shape[0]
 
 
-@lean
+@inner
 def _copy_dense_moments(new, i, kept, slot, used):
     kept.total[slot] = new.total[i]
     kept.norm[slot] = new.norm[i]
@@ -154,12 +154,12 @@ def _copy_dense_moments(new, i, kept, slot, used):
     used[0] = slot + 1
 
 
-@lean
+@inner
 def _room_sparse_moments(new, i, kept, used):
     return used[0] + new.length[i] <= kept.rows.size
 
 
-@lean
+@inner
 def _copy_sparse_moments(new, i, kept, slot, used):
     kept.total[slot] = new.total[i]
     kept.norm[slot] = new.norm[i]
@@ -209,7 +209,7 @@ def overlap(new, i, kept, j, scratch):
     return _OVERLAP[type(new)](new, i, kept, j, scratch)
 
 
-@overload(overlap, jit_options=LEAN)
+@overload(overlap, jit_options=INNER)
 def _overlap(new, i, kept, j, scratch):
     chosen = _OVERLAP[new.instance_class]
     return lambda new, i, kept, j, scratch: chosen(new, i, kept, j, scratch)
@@ -220,7 +220,7 @@ def settle(new, i, scratch):
     _SETTLE[type(new)](new, i, scratch)
 
 
-@overload(settle, jit_options=LEAN)
+@overload(settle, jit_options=INNER)
 def _settle(new, i, scratch):
     chosen = _SETTLE[new.instance_class]
     return lambda new, i, scratch: chosen(new, i, scratch)
@@ -231,7 +231,7 @@ def lift(new, i, scratch):
     _LIFT[type(new)](new, i, scratch)
 
 
-@overload(lift, jit_options=LEAN)
+@overload(lift, jit_options=INNER)
 def _lift(new, i, scratch):
     chosen = _LIFT[new.instance_class]
     return lambda new, i, scratch: chosen(new, i, scratch)
@@ -242,7 +242,7 @@ def has_room(new, i, kept, used):
     return _HAS_ROOM[type(new)](new, i, kept, used)
 
 
-@overload(has_room, jit_options=LEAN)
+@overload(has_room, jit_options=INNER)
 def _has_room(new, i, kept, used):
     chosen = _HAS_ROOM[new.instance_class]
     return lambda new, i, kept, used: chosen(new, i, kept, used)
@@ -253,7 +253,7 @@ def copy_column(new, i, kept, slot, used):
     _COPY[type(new)](new, i, kept, slot, used)
 
 
-@overload(copy_column, jit_options=LEAN)
+@overload(copy_column, jit_options=INNER)
 def _copy_column(new, i, kept, slot, used):
     chosen = _COPY[new.instance_class]
     return lambda new, i, kept, slot, used: chosen(new, i, kept, slot, used)

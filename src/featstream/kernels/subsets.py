@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba.extending import overload
 
-from featstream.kernels._jit import jit, lean
+from featstream.jit import inner, jit
 from featstream.kernels.contingency import (
     INDEPENDENT,
     SINGULAR,
@@ -48,7 +48,7 @@ def _judge(columns, path, size, built, rule, work):
     )
 
 
-@lean
+@inner
 def next_subset(index, size, n):
     """Make ``index[:size]`` the next subset of ``range(n)`` in lexicographic order.
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.kernels._jit import lean
+from featstream.jit import inner, lean
 from featstream.kernels.bits import count_common, unpack
 
 __all__ = [
@@ -139,7 +139,7 @@ def sum_nlogn(nlogn, counts):
     return total
 
 
-@lean
+@inner
 def joint_of_codes(nlogn, left, right, n_right, n_cells, scratch):
     """Sum of ``k log2 k`` over the cells of the table of two lists of codes.
 
@@ -181,7 +181,7 @@ def spell(columns, i, codes):
         codes[r] = columns.codes[row, r]
 
 
-@lean
+@inner
 def joint_of_dense(a, i, b, j, scratch):
     """Sum of ``k log2 k`` over the joint table of two dense columns."""
     nlogn = a.nlogn
@@ -223,7 +223,7 @@ def joint_of_dense(a, i, b, j, scratch):
     return total + nlogn[both_zero]
 
 
-@lean
+@inner
 def joint_of_sparse(a, i, b, j, scratch):
     """Sum of ``k log2 k`` over the joint table of two sparse columns.
 
@@ -267,7 +267,7 @@ def joint_of_sparse(a, i, b, j, scratch):
     return total
 
 
-@lean
+@inner
 def joint_of_counts(nlogn, ones_a, ones_b, common):
     """The same for two binary columns, from their counts alone."""
     return (
@@ -278,7 +278,7 @@ def joint_of_counts(nlogn, ones_a, ones_b, common):
     )
 
 
-@lean
+@inner
 def ratio(information, norm_a, norm_b):
     """The score: twice the information over the sum of the norms; 0 for 0 / 0."""
     if norm_a + norm_b == 0:

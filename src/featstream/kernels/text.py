@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.kernels._jit import jit
+from featstream.jit import inner_jit, jit
 from featstream.kernels.decimal import (
     BAD,
     EXACT_MANTISSA,
@@ -117,20 +117,20 @@ def count_marks(text: NDArray[np.uint8]) -> tuple[int, int]:
     return newlines, colons
 
 
-@jit
+@inner_jit
 def _is_end(byte):
     """Whether a token ends before this byte."""
     return (byte == 32) | (byte == 10) | (byte == 9) | (byte == 13) | (byte == 35)
 
 
-@jit
+@inner_jit
 def _skip_blanks(text, i):
     while (text[i] == 32) | (text[i] == 9):
         i += 1
     return i
 
 
-@jit
+@inner_jit
 def _skip_to_newline(text, i):
     """Position of the newline, or of what may not stand before it."""
     if text[i] == 13:
@@ -141,7 +141,7 @@ def _skip_to_newline(text, i):
     return i
 
 
-@jit
+@inner_jit
 def _spells(text, i, word):
     """Whether the letters at ``i`` are those of ``word``, in either case."""
     same = True
@@ -150,7 +150,7 @@ def _spells(text, i, word):
     return same
 
 
-@jit
+@inner_jit
 def _skip_word(text, i):
     """Position after the word at ``i``; ``i`` itself if there is none."""
     begin = i
@@ -169,7 +169,7 @@ def _skip_word(text, i):
     return i if good and n <= _MAX_WORD else begin
 
 
-@jit
+@inner_jit
 def _skip_qid(text, i):
     """Position after ``qid:12`` at ``i``; ``i`` itself if it is malformed."""
     begin = i
@@ -182,7 +182,7 @@ def _skip_qid(text, i):
     return i if good else begin
 
 
-@jit
+@inner_jit
 def _parse_entries(text, words, i, previous, shift, entry, indices, values, bits):
     """Parse the entries of a row, from ``i`` to its end or to the first flaw.
 

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
-from featstream.kernels._jit import LEAN, lean
+from featstream.jit import INNER, inner
 
 __all__ = ["tile_size", "turn_tile"]
 
@@ -18,7 +18,7 @@ _VECTOR_BYTES = 32
 _MOST_ROWS = 16
 
 
-@lean
+@inner
 def tile_size(itemsize):
     """Rows and columns of a tile of values of so many bytes: a power of two."""
     return min(_MOST_ROWS, _VECTOR_BYTES // itemsize)
@@ -79,6 +79,6 @@ def _interleave(builder, a, b, half):
     return builder.shuffle_vector(a, b, mask)
 
 
-@overload(turn_tile, jit_options=LEAN)
+@overload(turn_tile, jit_options=INNER)
 def _compile_turn_tile(x, i, j, out):
     return lambda x, i, j, out: _turn_tile(x, i, j, out)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from featstream.checkpoint import Checkpoint
 from featstream.engines import single_blas, uninterrupted
 from featstream.progress import Observer, Progress, observed
 from featstream.protocols import Source
-from featstream.selectors.recording import recording
+from featstream.selectors.recording import find_begin, noting_unfinished, recording
+from featstream.selectors.stream import Unfinished
 from featstream.sources.layouts import Layout
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def take_in(
     selector: OnlineSelector,
     source: Source,
     steps: Steps,
+    offered: Any,
     *,
     progress: bool | Observer,
     checkpoint: Checkpoint | None,
@@ -41,6 +43,8 @@ def take_in(
         The features.
     steps : callable
         Gives the decisions from a position on, in order.
+    offered : object
+        What `consume` was given for the source.
     progress : bool or callable
         As for `consume`.
     checkpoint : Checkpoint or None
@@ -48,15 +52,19 @@ def take_in(
     layout : Layout, optional
         The groups of the features, where they have any.
     """
+    begin = find_begin(selector, source, offered, layout)
     with (
         observed(progress, type(selector).__name__) as observe,
         recording(selector, source, checkpoint, layout) as recorder,
+        noting_unfinished(selector, Unfinished(offered, source, layout, begin)),
         single_blas,  # blocks are spread over threads, not products
     ):
         stream = selector._stream
         if recorder is None:
             stream.check_samples(source)
-        position = 0 if recorder is None else recorder.position
+            position = stream.n_seen - begin
+        else:
+            position = recorder.position
         n_features = source.n_features
         if n_features is not None:
             n_features += stream.n_seen - position
@@ -67,7 +75,7 @@ def take_in(
             stream.seconds += time.perf_counter() - began
             if observe is not None:
                 n_kept = selector._kept()[0].size
-                observe(Progress(stream.n_seen, n_features, n_kept))
+                observe(Progress(stream.n_seen, n_features, n_kept, stream.seconds))
             if recorder is not None:
                 recorder.after_block()
             began = time.perf_counter()

@@ -136,11 +136,13 @@ class GroupSelector(OnlineSelector):
         Notes
         -----
         An error ends a stream whose groups have to be gathered, unless it is saved
-        in a run; otherwise what was decided before it stands.
+        in a run; otherwise what was decided before it stands, and a call with the
+        same source and groups continues where it stopped. After a Ctrl-C nothing
+        else is accepted until `start`.
         """
         self._started()
         saving = as_checkpoint(checkpoint, every, source, self._run)
-        source = as_source(source)
+        offered, source = source, as_source(source)
         layout = self._lay_out(groups, source)
         steps = partial(self._steps, source, layout)
         try:
@@ -148,6 +150,7 @@ class GroupSelector(OnlineSelector):
                 self,
                 source,
                 steps,
+                offered,
                 progress=progress,
                 checkpoint=saving,
                 layout=layout,
@@ -156,6 +159,7 @@ class GroupSelector(OnlineSelector):
             if self._run is None and self._stream.names.order.size > self.n_seen_:
                 del self._stream  # it has positions for features that never came
             raise
+        self._stream.warn_of_identifiers()
         return self
 
     def _steps(
@@ -221,6 +225,7 @@ class GroupSelector(OnlineSelector):
     def _update(self, blocks: list[Block], group: Hashable) -> GroupDecision:
         """Decide about the columns of some blocks as one group."""
         stream, began = self._started(), time.perf_counter()
+        stream.leave_unfinished()
         if self._run is not None:
             self._run.refuse_unfinished()
         if stream.measure is None:
@@ -232,6 +237,7 @@ class GroupSelector(OnlineSelector):
             with uninterrupted():
                 decided = self._decide(scored, stream)
         stream.seconds += time.perf_counter() - began
+        stream.warn_of_identifiers()
         return self._tell(scored, decided, stream)
 
     def explain(

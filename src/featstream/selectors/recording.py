@@ -21,7 +21,12 @@ from featstream.selectors.description import (
     describe_source,
     load_run,
 )
-from featstream.selectors.sameness import refuse_difference, refuse_other_source
+from featstream.selectors.sameness import (
+    is_same_source,
+    refuse_difference,
+    refuse_other_source,
+)
+from featstream.selectors.stream import Unfinished
 from featstream.sources.layouts import Layout
 
 if TYPE_CHECKING:
@@ -155,13 +160,45 @@ def recording(
             raise KeyboardInterrupt
 
 
+def find_begin(
+    selector: OnlineSelector, source: Source, offered: Any, layout: Layout | None
+) -> int:
+    """Number of features seen before a source, which may have been left unfinished."""
+    stream = selector._stream
+    rest = stream.unfinished
+    if rest is None:
+        return stream.n_seen
+    if rest.source.n_features is None:
+        is_same = offered is rest.offered and not isinstance(offered, Iterator)
+    else:
+        old = describe_source(rest.source, rest.layout)
+        is_same = is_same_source(old, describe_source(source, layout))
+    if not is_same:
+        stream.leave_unfinished()
+        return stream.n_seen
+    return rest.begin
+
+
+@contextmanager
+def noting_unfinished(selector: OnlineSelector, here: Unfinished) -> Iterator[None]:
+    """Remember a source that is left in the middle, unless a run does."""
+    try:
+        yield
+    except BaseException as error:
+        if selector._run is None and hasattr(selector, "_stream"):
+            here.is_interrupt = isinstance(error, KeyboardInterrupt)
+            selector._stream.unfinished = here
+        raise
+    selector._stream.unfinished = None
+
+
 def _join(selector: Savable, link: Link | None, folder: RunFolder) -> Link:
     n_seen = selector.n_seen_
     is_same = link is not None and _is_same(link.folder, folder)
     if not is_run(folder.path):
         sources: list[dict[str, Any]] = []
         if n_seen:
-            sources = [*link.sources] if link is not None else [_before(selector)]
+            sources = [*link.sources] if link is not None else _before(selector)
         link = Link(folder, 0, sources)
         selector._run = link
         return link
@@ -205,10 +242,19 @@ def _is_same(one: RunFolder, other: RunFolder) -> bool:
     return os.path.realpath(one.path) == os.path.realpath(other.path)
 
 
-def _before(selector: Savable) -> dict[str, Any]:
-    """What is known of what came before the run was saved at all."""
-    known = {"begin": 0, "is_done": True, "kind": "update"}
-    return known | {f"n_{selector._facts()['arrives']}": selector.n_seen_}
+def _before(selector: Savable) -> list[dict[str, Any]]:
+    """What is known of the features that came before the run was saved at all."""
+    n_seen, sources = selector.n_seen_, []
+    stream = getattr(selector, "_stream", None)
+    rest = None if stream is None else stream.unfinished
+    if rest is not None:
+        n_seen = rest.begin
+        found = describe_source(rest.source, rest.layout)
+        sources = [{**found, "begin": n_seen, "is_done": False}]
+    if n_seen:
+        known = {"begin": 0, "is_done": True, "kind": "update"}
+        sources.insert(0, known | {f"n_{selector._facts()['arrives']}": n_seen})
+    return sources
 
 
 def _place(selector: OnlineSelector, link: Link, told: dict[str, Any]) -> None:

@@ -63,6 +63,15 @@ def refuse_other_source(saved: dict[str, Any], told: dict[str, Any]) -> None:
             )
 
 
+def is_same_source(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two descriptions are of the same data in the same groups."""
+    groups = one.get("groups") or {}, other.get("groups") or {}
+    return (
+        _difference(one, other, _OF_DATA) is None
+        and _difference(*groups, _OF_GROUPS) is None
+    )
+
+
 _OF_DATA = {
     "n_samples": "the number of samples",
     "n_features": "the number of features",

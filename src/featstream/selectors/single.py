@@ -67,6 +67,7 @@ class StreamSelector(OnlineSelector):
             The feature's name; by default made from its arrival.
         """
         stream = self._started()
+        stream.leave_unfinished()
         if self._run is not None:
             self._run.refuse_unfinished()
         stream.check_index(values)
@@ -80,6 +81,7 @@ class StreamSelector(OnlineSelector):
                 with uninterrupted():
                     self._take(piece, decide, stream)
         stream.seconds += time.perf_counter() - began
+        stream.warn_of_identifiers()
         return stream.last_decision()
 
     def consume(
@@ -104,12 +106,19 @@ class StreamSelector(OnlineSelector):
             unfinished, that is gone on with. Later calls use the same folder.
         every : float, default=10.0
             Seconds between checkpoints.
+
+        Notes
+        -----
+        After a Ctrl-C or an error, a call with the same source continues where
+        that stopped, in memory as in a run. After a Ctrl-C nothing else is
+        accepted until `start`.
         """
         self._started()
         saving = as_checkpoint(checkpoint, every, source, self._run)
-        source = as_source(source)
+        offered, source = source, as_source(source)
         steps = partial(self._steps, source)
-        take_in(self, source, steps, progress=progress, checkpoint=saving)
+        take_in(self, source, steps, offered, progress=progress, checkpoint=saving)
+        self._stream.warn_of_identifiers()
         return self
 
     def _steps(self, source: Source, position: int) -> Iterator[Callable[[], None]]:

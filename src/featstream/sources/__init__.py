@@ -12,7 +12,7 @@ from scipy import sparse
 from featstream.errors import DataTypeError
 from featstream.protocols import IndexedSource, Source
 from featstream.sources._store_writer import write_store
-from featstream.sources.annotated import open_h5ad
+from featstream.sources.annotated import is_anndata_object, open_anndata, open_h5ad
 from featstream.sources.arrays import open_npy, open_npz
 from featstream.sources.chain import ChainedSource, SampleSubset, open_folder
 from featstream.sources.columns import as_array, check_has_features
@@ -57,6 +57,7 @@ __all__ = [
     "convert",
     "is_svmlight",
     "iter_svmlight",
+    "open_anndata",
     "open_dataset",
     "open_feature_table",
     "open_features",
@@ -82,9 +83,9 @@ def as_source(X: Any) -> Source:
     ----------
     X : array-like, sparse matrix, data frame, path, iterable of pairs, or Source
         A two-dimensional array (or list of rows), a matrix of scipy.sparse, a
-        frame of pandas, polars or pyarrow, the path of a data set
-        (`open_features`), or an iterable of ``(name, values)``. A source is
-        returned as it is.
+        frame of pandas, polars or pyarrow, an AnnData object (its ``X``; for a layer
+        see `open_anndata`), the path of a data set (`open_features`), or an iterable
+        of ``(name, values)``. A source is returned as it is.
 
     Returns
     -------
@@ -108,6 +109,8 @@ def as_source(X: Any) -> Source:
         return ArraySource(X)
     if is_frame(X):
         return FrameSource(X)
+    if is_anndata_object(X):
+        return open_anndata(X).source
     if isinstance(X, Source):
         return X
     if hasattr(X, "__array__") or (isinstance(X, (list, tuple)) and not _has_pairs(X)):
@@ -117,7 +120,8 @@ def as_source(X: Any) -> Source:
     raise DataTypeError(
         f"Cannot read features from {type(X).__name__}. Give a two-dimensional "
         "array or list of rows, a scipy.sparse matrix, a pandas, polars or pyarrow "
-        "table, the path of a data set, an iterable of (name, values), or a Source."
+        "table, an AnnData object, the path of a data set, an iterable of (name, "
+        "values), or a Source."
     )
 
 
@@ -136,7 +140,7 @@ def _has_pairs(X: list[Any] | tuple[Any, ...]) -> bool:
 if TYPE_CHECKING:
 
     def _columns_in_any_order(
-        a: ArraySource, b: SparseSource, c: FrameSource, d: TableSource
+        a: ArraySource, b: SparseSource, c: FrameSource, d: TableSource, e: PlinkSource
     ) -> tuple[IndexedSource, ...]:
         """Checked by mypy, which compares signatures; `isinstance` only knows names."""
-        return a, b, c, d
+        return a, b, c, d, e

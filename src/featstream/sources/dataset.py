@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from featstream.errors import (
     DataError,
     DataTypeError,
+    FeatstreamError,
     MissingExtraError,
     MissingFileError,
-    ParameterError,
     printable,
 )
-from featstream.protocols import Source
+from featstream.protocols import Source, sample_names_of
 
 __all__ = [
     "FOLDERS",
@@ -100,6 +100,11 @@ class Dataset:
     target_name: str | None = field(default=None, repr=False)
     target_is_guessed: bool = field(default=False, repr=False)
 
+    @property
+    def samples(self) -> Sequence[str] | None:
+        """The names of the samples, where they are known."""
+        return sample_names_of(self.source)
+
 
 def format_suffix(path: PathLike) -> str:
     """The suffix that tells the format: in small letters, before one of compression.
@@ -133,7 +138,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (DataError, DataTypeError) as error:
         raise type(error)(f"{path}: {error}") from error
-    except ParameterError:
+    except FeatstreamError:  # a wrong parameter, or a package that is not installed
         raise
     except UNREADABLE as error:
         if isinstance(error, OSError) and error.errno in NOT_THE_FILE:

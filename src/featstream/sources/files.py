@@ -32,6 +32,7 @@ def open_dataset(
     layer: str | None = None,
     orient: str | None = None,
     missing: str | None = None,
+    duplicates: str | None = None,
     separator: str | None = None,
     na_values: str | Iterable[str] | None = None,
     drop_unlabelled: bool = False,
@@ -50,9 +51,9 @@ def open_dataset(
         Where the target is: the array in an ``.npz`` (by default ``y`` or
         ``y_train``) or in a group of ``.zarr``; the column of a table or of the
         ``obs`` of an ``.h5ad`` (by default the one called ``y``, ``target``,
-        ``class`` or ``label``); for an ``.npy``, ``.zarr``, ``.bed``
-        or a table of features the file that holds it, `FILE` or `FILE:COLUMN`.
-        An svmlight file and a column store hold their own.
+        ``class`` or ``label``); for an ``.npy``, ``.npz``, ``.zarr``, ``.bed`` or a
+        table of features the file that holds it, `FILE` or `FILE:COLUMN`. An
+        svmlight file and a column store hold their own.
     layer : str, default=None
         Of an ``.h5ad`` the layer to read instead of ``X``; of a ``.zarr`` group the
         array.
@@ -60,6 +61,9 @@ def open_dataset(
         What a row of a ``.parquet`` file is; see `open_feature_table`.
     missing : {"error", "mode", "category"}, default="error"
         What to do about missing genotypes; see `open_plink`.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two features of one name: refuse them, or call the second
+        one ``name#2``.
     separator : str, default=None
         What stands between the values of a ``.csv`` or ``.tsv``; by default found in
         its first lines.
@@ -89,6 +93,7 @@ def open_dataset(
         "missing": missing,
         "separator": separator,
         "na_values": na_values,
+        "duplicates": duplicates,
     }
     if _is_folder_of_files(path):
         from featstream.sources.chain import open_folder
@@ -273,7 +278,7 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
 FORMATS = {
     ".cols": Format(open_cols),
     ".npy": Format(open_npy, takes_file=True),
-    ".npz": Format(open_npz),
+    ".npz": Format(open_npz, ("duplicates",), takes_file=True),
     ".csv": Format(open_table, ("separator", "na_values"), may_look=True),
     ".tsv": Format(open_table, ("separator", "na_values"), may_look=True),
     ".parquet": Format(
@@ -281,8 +286,8 @@ FORMATS = {
     ),
     ".feather": Format(open_table, ("na_values",), may_look=True),
     ".arrow": Format(open_table, ("na_values",), may_look=True),
-    ".zarr": Format(open_zarr, ("layer",), may_look=True, takes_file=True),
-    ".h5ad": Format(open_h5ad, ("layer",), may_look=True),
-    ".bed": Format(open_plink, ("missing",), takes_file=True),
+    ".zarr": Format(open_zarr, ("layer", "duplicates"), may_look=True, takes_file=True),
+    ".h5ad": Format(open_h5ad, ("layer", "duplicates"), may_look=True),
+    ".bed": Format(open_plink, ("missing", "duplicates"), takes_file=True),
     **dict.fromkeys(SVMLIGHT, Format(open_svmlight)),
 }

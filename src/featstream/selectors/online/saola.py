@@ -224,7 +224,10 @@ class SAOLA(StreamSelector):
                 if done == column.size:
                     break
                 kept = make_room(
-                    kept, newcomers.columns, column[done], may_index=self._uses_index
+                    kept,
+                    newcomers.columns,
+                    int(column[done]),
+                    may_index=self._uses_index,
                 )
         self._state = kept
 

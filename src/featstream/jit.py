@@ -1,0 +1,86 @@
+"""How kernels are compiled: the only module that knows numba's private options.
+
+Kernels that Python calls use `jit`, or `lean` if they create no arrays. Kernels
+that only other kernels call use `inner_jit` or `inner`: they get no entry points
+for Python and C, which take longer to compile than most kernels themselves.
+
+There is no ``fastmath``: ties and NaN decide selections, and sums must not depend
+on the machine that compiled them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+Kernel = Callable[..., Any]
+
+_COMMON: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_NO_ENTRY: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_NO_ARRAYS: dict[str, Any] = {"_nrt": False}
+_INLINED: dict[str, Any] = {"forceinline": True}
+_warned: list[str] = []
+
+
+def accepted(wanted: dict[str, Any], compiler: Any = numba.njit) -> dict[str, Any]:
+    """The options that this version of numba knows; the others only save time."""
+    described = getattr(compiler(_nothing), "targetdescr", None)
+    known = getattr(described, "options", None)
+    return {name: value for name, value in wanted.items() if hasattr(known, name)}
+
+
+def _nothing() -> None:
+    pass
+
+
+_LEAN = _COMMON | accepted(_NO_ARRAYS)
+_INNER_JIT = _COMMON | accepted(_NO_ENTRY)
+INNER: Any = _LEAN | accepted(_NO_ENTRY | _INLINED)
+"""Options of `inner`, for `numba.extending.overload`."""
+
+
+def jit(function: Kernel) -> Kernel:
+    """Compile a kernel that Python calls; cached on disk, without the GIL."""
+    return _compile(function, _COMMON)
+
+
+def lean(function: Kernel) -> Kernel:
+    """Compile a kernel that Python calls and that creates no arrays (views are fine).
+
+    Numba counts references to every array that is taken out of a tuple, with
+    atomic operations, and copies whole tuples from call to call. Where a pair of
+    columns is compared in 20 ns that costs fifty times the comparison.
+    """
+    return _compile(function, _LEAN)
+
+
+def inner_jit(function: Kernel) -> Kernel:
+    """Compile a kernel that only kernels call."""
+    return _compile(function, _INNER_JIT)
+
+
+def inner(function: Kernel) -> Kernel:
+    """Compile a kernel that creates no arrays into the kernels that call it."""
+    return _compile(function, INNER)
+
+
+def _compile(function: Kernel, options: dict[str, Any]) -> Kernel:
+    try:
+        compiled: Kernel = numba.njit(cache=True, **options)(function)
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+        compiled = numba.njit(**options)(function)
+        if not _warned:
+            _warned.append(str(error))
+            warnings.warn(
+                "Compiled kernels cannot be cached: neither the folder of featstream "
+                "nor your cache folder can be written to, so that every process "
+                "compiles again. Set NUMBA_CACHE_DIR to a folder that can be.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    return compiled

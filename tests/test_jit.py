@@ -1,0 +1,87 @@
+"""How kernels are compiled: with the options numba knows, cached if possible."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from types import SimpleNamespace
+
+import numba
+import numpy as np
+import pytest
+
+from featstream import jit
+
+
+@jit.inner
+def add(values, i, j):
+    return values[i] + values[j]
+
+
+@jit.lean
+def sum_ends(values):
+    return add(values, 0, values.size - 1)
+
+
+def test_a_kernel_calls_inner_kernels():
+    assert sum_ends(np.array([1.0, 5.0, 2.0])) == 3.0
+
+
+def test_options_that_numba_does_not_know_are_left_out():
+    known = SimpleNamespace(options=SimpleNamespace(forceinline=1))
+    compiler = lambda function: SimpleNamespace(targetdescr=known)  # noqa: E731
+    wanted = {"_nrt": False, "forceinline": True}
+    assert jit.accepted(wanted, compiler) == {"forceinline": True}
+    assert jit.accepted(wanted, lambda function: function) == {}
+
+
+def test_this_numba_knows_all_options(has_jit):
+    if has_jit:
+        assert {"_nrt", "forceinline", "no_cpython_wrapper"} <= jit.INNER.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("refused", [("_nrt",), ("forceinline", "no_cfunc_wrapper")])
+def test_selections_are_the_same_without_private_options(refused, tmp_path):
+    code = f"""
+import numba
+from numba.core import options
+for name in {refused!r}:
+    delattr(options.DefaultOptions, name)
+import numpy as np
+from featstream import SAOLA
+from featstream.jit import INNER
+assert not INNER.keys() & {{*{refused!r}}}
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 3, (80, 30)), rng.integers(0, 2, 80)
+print(SAOLA(measure="fisher-z").fit(X, y).selected_.tolist())
+"""
+    found = []
+    for program in (code, code.replace("delattr", "getattr").replace("assert", "0 #")):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / str(len(found)))},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found.append(done.stdout)
+    assert found[0] == found[1]
+
+
+def test_where_nothing_can_be_cached_kernels_run_and_it_is_said_once(monkeypatch):
+    def refuse(**options):
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return numba.njit(**options)
+
+    monkeypatch.setattr(jit, "numba", SimpleNamespace(njit=refuse))
+    monkeypatch.setattr(jit, "_warned", [])
+    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
+        double = jit.jit(lambda x: 2 * x)
+    assert double(4) == 8
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jit.jit(lambda x: x)
