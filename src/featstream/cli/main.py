@@ -199,8 +199,8 @@ def _open(arguments: argparse.Namespace) -> Dataset:
 def _select(arguments: argparse.Namespace) -> int:
     from featstream.errors import ParameterError
     from featstream.selectors import SAOLA, GroupSAOLA
+    from featstream.selectors.recording import begun
 
-    dataset = _open(arguments)
     options = {
         "measure": _measure(arguments),
         "bound": arguments.bound,
@@ -216,14 +216,17 @@ def _select(arguments: argparse.Namespace) -> int:
         raise ParameterError("--max-features has no meaning for groups. Leave it out.")
     else:
         selector = GroupSAOLA(**options)
-        how["groups"] = read_told_groups(told, dataset)
     output, saving = arguments.output, None
     if output is not None and output.suffix.lower() != ".csv":
         found = found_again(arguments.data, arguments.target, chosen_options(arguments))
         saving = run_checkpoint(output, found, arguments.command_line, told)
-    selector.start(dataset.y).consume(
-        dataset.source, progress=not arguments.quiet, checkpoint=saving, **how
-    )
+    with begun(selector, saving):
+        dataset = _open(arguments)
+        if told is not None:
+            how["groups"] = read_told_groups(told, dataset)
+        selector.start(dataset.y).consume(
+            dataset.source, progress=not arguments.quiet, checkpoint=saving, **how
+        )
     if output is not None and saving is None:
         selector.result_.to_csv(output)
     print_result(selector.result_, as_json=arguments.json)
