@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,8 +37,8 @@ class Plink:
         *(b"FID IID y\n", b"\xef\xbb\xbf", b"\x00", b"\xff\xfe", b"1e999", b"nan"),
     )
 
-    def __init__(self) -> None:
-        self._path = Path(tempfile.mkdtemp()) / "d.bed"
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "d.bed"
         rng = np.random.default_rng(0)
         lines = [f"fam s{i} 0 0 1 {1 + i % 2}" for i in range(9)]
         self._parts = (
@@ -93,8 +92,8 @@ class Csv:
         *(b"-1.5", b"true", b"1e400", b"\x00", b"\xff", b"\xef\xbb\xbf", b"a" * 300),
     )
 
-    def __init__(self) -> None:
-        self._path = Path(tempfile.mkdtemp()) / "d.csv"
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "d.csv"
         wide_csv.HELD_BYTES = 0
 
     def seeds(self) -> Iterator[bytes]:

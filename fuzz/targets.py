@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import re
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,8 +33,8 @@ class Svmlight:
         *(b"1_0", b"1,2 ", b"99999999999999999999", b"\xef\xbb\xbf", b"\x1f\x8b"),
     )
 
-    def __init__(self) -> None:
-        self._path = Path(tempfile.mkdtemp()) / "input.svm"
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "input.svm"
 
     def seeds(self) -> Iterator[bytes]:
         yield b"1 1:0.5 3:2 # first\n-1 2:25e-2\n"
@@ -76,17 +75,18 @@ class State:
         *(b"null", b"[]", b"{}", b"1e999", b'"n_seen": 99', b"trace_fate", b"kept/"),
     )
 
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp())
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "run"
+        self._folder.mkdir()
         self._cases: list[tuple[bytes, str, bytes]] = []
         X, _ = small_data()
         forms = [(kind, X) for kind in KINDS]
         forms += [(kind, sparse.csc_array(X)) for kind in PAIRWISE]
-        for kind, data in forms:
-            folder = Path(tempfile.mkdtemp())
-            save_run(kind, folder, data)
-            state = newest_state(folder)
-            facts = (folder / "run.json").read_bytes()
+        for i, (kind, data) in enumerate(forms):
+            saved = folder / f"saved-{i}"
+            save_run(kind, saved, data)
+            state = newest_state(saved)
+            facts = (saved / "run.json").read_bytes()
             self._cases.append((facts, state.name, state.read_bytes()))
 
     def seeds(self) -> Iterator[bytes]:

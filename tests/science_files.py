@@ -45,22 +45,28 @@ def write_h5ad(path, X, obs, names, kind="csr", layers=(), **options):
     return path
 
 
-def write_anndata(root, X, obs, names, kind="csr", layers=(), **options):
-    root.attrs["encoding-type"], root.attrs["encoding-version"] = "anndata", "0.1.0"
+def write_anndata(root, X, obs, names, kind="csr", layers=(), n_cells=None, **options):
+    _describe(root, "anndata", "0.1.0")
     _write_matrix(root, "X", X, kind, options)
     if layers:
         group = root.create_group("layers")
         for name, values in layers:
             _write_matrix(group, name, values, kind, options)
-    cells = [f"cell{i}" for i in range(X.shape[0])]
+    cells = [f"cell{i}" for i in range(n_cells or X.shape[0])]
+    if n_cells is not None:
+        obs = {}
     for part, index, columns in (("obs", cells, obs), ("var", names, {})):
         group = root.create_group(part)
-        group.attrs["encoding-type"] = "dataframe"
+        _describe(group, "dataframe", "0.2.0")
         group.attrs["_index"] = "_index"
         group.attrs["column-order"] = list(columns)
         write_column(group, "_index", np.array(index, object))
         for name, values in columns.items():
             write_column(group, name, values)
+
+
+def _describe(node, kind, version):
+    node.attrs["encoding-type"], node.attrs["encoding-version"] = kind, version
 
 
 def _write_matrix(group, name, X, kind, options):
@@ -84,7 +90,8 @@ def write_column(group, name, values):
     """Words as text; a pair of codes and words as a categorical."""
     if isinstance(values, tuple):
         node = group.create_group(name)
-        node.attrs["encoding-type"] = "categorical"
+        _describe(node, "categorical", "0.2.0")
+        node.attrs["ordered"] = False
         create(node, "codes", np.asarray(values[0], np.int8))
         write_column(node, "categories", np.array(values[1], object))
     elif values.dtype == object and isinstance(group, h5py.Group):

@@ -21,13 +21,11 @@ __all__ = ["add_paper"]
 _TIME_LIMIT = 60.0
 
 
-def add_paper(commands: Any) -> None:
-    """Add the parsers of the command."""
-    paper = commands.add_parser(
-        "paper",
-        help="run the SAOLA paper again: its tables and figures",
-        description="Run what the SAOLA paper's tables and figures show, and put it "
-        "next to the paper's own numbers.",
+def add_paper(paper: argparse.ArgumentParser) -> None:
+    """Add the actions of the command and their flags."""
+    paper.description = (
+        "Run what the SAOLA paper's tables and figures show, and put it next to the "
+        "paper's own numbers."
     )
     actions = paper.add_subparsers(title="actions", metavar="ACTION", required=True)
 
@@ -44,7 +42,7 @@ def add_paper(commands: Any) -> None:
         "run",
         help="run tables and figures",
         description="Run tables and figures, and write each next to the paper's "
-        "numbers. The same command goes on where it was interrupted.",
+        "numbers. The same command continues where it was interrupted.",
     )
     run.add_argument(
         "exhibits",
@@ -159,6 +157,7 @@ def _run(arguments: argparse.Namespace) -> int:
         memory_limit=arguments.memory_limit,
         is_quick=arguments.quick,
     )
+    _claim_folder(arguments.output)
     began = time.monotonic()
     try:
         findings = study.run(
@@ -169,7 +168,7 @@ def _run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         command = shlex.join(["featstream", *arguments.command_line])
         print(
-            f"featstream: interrupted; what is done is kept. To go on: {command}",
+            f"featstream: interrupted; what is done is kept. To continue: {command}",
             file=sys.stderr,
         )
         return 130
@@ -206,6 +205,19 @@ def _run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return 0 if findings.results and not findings.unreadable else 1
+
+
+def _claim_folder(folder: Path) -> None:
+    """Refuse a folder with files that an earlier run has not made."""
+    from featstream.errors import ParameterError, printable
+
+    others = sorted(path.name for path in folder.glob("*"))
+    if others and not (folder / "work").is_dir():
+        raise ParameterError(
+            f"{printable(folder, limit=400)} holds other files, such as "
+            f"{printable(others[0])}. Choose a folder that is new or empty with -o."
+        )
+    (folder / "work").mkdir(parents=True, exist_ok=True)
 
 
 def _wanted(names: list[str]) -> list[Exhibit]:

@@ -110,10 +110,10 @@ def test_run_writes_pages_numbers_and_figures(capsys, data, tmp_path):
         (["table99"], "Unknown table or figure 'table99'"),
         (["3"], "Is '3' a table or a figure? Write table3 or figure3"),
         (["table3", "--data", "/nowhere/at/all"], "There is no folder"),
-        (["table3", "--time-limit", "0"], "`time_limit` must be"),
-        (["table3", "--memory-limit", "much"], "`memory_limit` must be a size"),
-        (["table3", "--seed", "-1"], "`seed`"),
-        (["table3", "--jobs", "0"], "n_jobs"),
+        (["table3", "--time-limit", "0"], "--time-limit must be"),
+        (["table3", "--memory-limit", "much"], "--memory-limit must be a size"),
+        (["table3", "--seed", "-1"], "--seed"),
+        (["table3", "--jobs", "0"], "--jobs"),
     ],
 )
 def test_wrong_input_is_answered_with_what_to_do(
@@ -128,6 +128,16 @@ def test_wrong_input_is_answered_with_what_to_do(
     assert out == ""
     assert err.startswith("featstream: error: ")
     assert words in err
+
+
+def test_a_folder_with_other_files_is_refused(capsys, data, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "README.md").write_text("mine")
+    code, _, err = run(capsys, "paper", "run", "table3", "--data", data, "-o", out)
+    assert code == 1
+    assert "holds other files, such as 'README.md'" in err
+    assert (out / "README.md").read_text() == "mine"
 
 
 def test_no_data_at_all_is_a_failure_that_says_where_to_look(capsys, tmp_path):

@@ -179,7 +179,7 @@ BAD_FILES = {
     "target.npz": (
         lambda path: np.savez(path, X=X, y=Y),
         "z",
-        "it has no array 'z' for a target. It holds: X, y.",
+        "it has no array 'z' for a target, and there is no such",
     ),
     "target.csv": (
         lambda path: path.write_text("a,b\n1,2\n"),
@@ -232,3 +232,24 @@ def test_a_table_needs_pyarrow(tmp_path, monkeypatch):
     (tmp_path / "d.csv").write_text("a,y\n1,2\n")
     with pytest.raises(ImportError, match=r"pip install featstream\[frames\]"):
         open_dataset(tmp_path / "d.csv")
+
+
+def test_a_matrix_of_scipy_with_a_target_file(tmp_path):
+    X, y = sparse.random_array((20, 30), density=0.5, rng=0), np.arange(20) % 2
+    sparse.save_npz(tmp_path / "X.npz", X.tocsr())
+    np.save(tmp_path / "y.npy", y)
+    (tmp_path / "y.csv").write_text(
+        "id,status\n" + "".join(f"s{i},{i % 2}\n" for i in range(20))
+    )
+    for target in ("y.npy", "y.csv:status"):
+        dataset = open_dataset(tmp_path / "X.npz", str(tmp_path / target))
+        assert dataset.y.tolist() == y.tolist()
+        assert dataset.target_name == str(tmp_path / target)
+        np.testing.assert_array_equal(gather(dataset.source)[0], X.toarray())
+
+
+def test_names_in_an_archive_may_be_numbered(tmp_path):
+    np.savez(tmp_path / "d.npz", X=np.eye(3), names=["a", "b", "a"])
+    with pytest.raises(DataError, match="'a' already seen"):
+        open_dataset(tmp_path / "d.npz")
+    assert open_dataset(tmp_path / "d.npz", duplicates="number").names[2] == "a#2"

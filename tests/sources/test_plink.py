@@ -7,8 +7,14 @@ import pytest
 from bed_reader import open_bed, to_bed
 
 from block_sources import as_array
-from featstream import SAOLA, SymmetricalUncertainty
-from featstream.errors import DataError, DataTypeError, MissingFileError, ParameterError
+from featstream import SAOLA, GroupSAOLA, SymmetricalUncertainty
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamWarning,
+    MissingFileError,
+    ParameterError,
+)
 from featstream.sources import PlinkSource, open_dataset, open_plink
 from gather import gather
 from science_files import write_plink
@@ -53,6 +59,56 @@ def test_missing_genotypes_may_take_the_mode(tmp_path):
     assert not filled[2].any()
 
 
+@pytest.mark.parametrize("missing", ["mode", "category"])
+def test_variants_without_any_genotype_are_named_once(tmp_path, missing):
+    """They are constants, so irrelevant: positions in the file stay as they are."""
+    G = np.tile(np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 2, 1]]), (1, 4))
+    G[:, [4, 7]] = -1
+    path = write_plink(tmp_path / "d.bed", G, [1, 2, 1, 2])
+    source = open_plink(path, missing=missing).source
+    source.block_bytes = 8  # two variants
+    with pytest.warns(FeatstreamWarning) as caught:
+        columns = as_array(source)
+    assert [str(warning.message) for warning in caught] == [
+        f"{path}: 2 of 12 variants have no genotype in any sample: 'x4', 'x7'. They "
+        "count as constants, which are irrelevant. Leave them out with plink --geno."
+    ]
+    assert np.ptp(columns[:, [4, 7]], axis=0).tolist() == [0, 0]
+    with pytest.warns(FeatstreamWarning, match="1 of 12 variants .*: 'x7'"):
+        list(source.blocks_at(np.array([7, 0])))
+
+
+def test_scattered_groups_of_variants(tmp_path):
+    rng = np.random.default_rng(0)
+    G, y = rng.integers(0, 3, (40, 12)), np.arange(40) % 2
+    G[:, 5] = y
+    path = write_plink(tmp_path / "d.bed", G, y + 1)
+    groups = [f"gene{j % 3}" for j in range(12)]
+    expected = GroupSAOLA(measure="su").fit(G, y, groups=groups)
+    found = GroupSAOLA(measure="su").fit(path, y, groups=groups)
+    assert found.selected_.tolist() == expected.selected_.tolist()
+    source = open_plink(path).source
+    source.block_bytes = 100
+    order = np.array([3, 0, 9, 11, 5, 2])
+    blocks = list(source.blocks_at(order, 1))
+    assert [block.start for block in blocks] == [1, 3, 5]
+    np.testing.assert_array_equal(
+        np.hstack([block.columns for block in blocks]), G[:, order[1:]]
+    )
+
+
+def test_variants_of_one_name_may_be_numbered(tmp_path):
+    names = ["rs1", "rs2", "rs1", "rs1"]
+    path = write_plink(tmp_path / "d.bed", WHOLE, Y, names)
+    with pytest.raises(DataError, match=r"duplicates='number'.* second one 'rs1#2'"):
+        open_plink(path)
+    dataset = open_plink(path, duplicates="number")
+    assert dataset.names == ["rs1", "rs2", "rs1#2", "rs1#3"]
+    assert open_dataset(path, duplicates="number").names == dataset.names
+    with pytest.raises(ParameterError, match="`duplicates` must be 'error' or 'number"):
+        open_plink(path, duplicates="drop")
+
+
 def test_missing_genotypes_may_be_a_category(tmp_path):
     """Of a variant that is then no number: Fisher's Z refuses it, SU counts four."""
     path = write_plink(tmp_path / "d.bed", G, Y)
@@ -85,6 +141,7 @@ def test_the_phenotype_is_that_of_the_family_file(tmp_path):
         (["-9"] * 5, None),
         (["0"] * 5, None),
         (["NA", "-9", "-9", "NA", "NA"], None),
+        (["-9.0", "-9", "-9.00", "NA", "NA"], None),
     ]
     for phenotypes, expected in cases:
         y = open_plink(write_plink(tmp_path / "d.bed", WHOLE, phenotypes)).y
@@ -92,7 +149,8 @@ def test_the_phenotype_is_that_of_the_family_file(tmp_path):
 
 
 def test_a_missing_phenotype_names_the_sample(tmp_path):
-    for values in (["1", "2", "0", "1", "2"], ["1", "2", "-9", "1", "2"]):
+    for lost in ("0", "-9", "-9.0", "-9.000", "NA"):
+        values = ["1", "2", lost, "1", "2"]
         path = write_plink(tmp_path / "d.bed", WHOLE, values)
         with pytest.raises(DataError, match="1 of 5 samples have no phenotype"):
             open_plink(path)
@@ -170,7 +228,7 @@ BAD_FILES = {
     "cut short": (
         damage("d.bed", lambda c: c[:-1]),
         "d.bed: it is 10 bytes long, but 4 variants (.bim) of the samples (.fam) take "
-        "11. It is cut short, or its .bim or .fam is another's.",
+        "11. It is cut short, or its .bim or .fam belongs to another file.",
     ),
     "too long": (
         damage("d.bed", lambda c: c + b"\0"),

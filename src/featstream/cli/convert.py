@@ -9,21 +9,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from featstream.cli.options import add_data_options, chosen_options
-from featstream.errors import ParameterError, as_bytes
-
-__all__ = ["add_convert"]
+from featstream.cli.options import add_data_options, chosen_options, refuse_input
+from featstream.errors import ParameterError, as_bytes, printable
 
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 10.0
 
 
-def add_convert(commands: Any) -> None:
-    """Add the parser of the command."""
-    convert = commands.add_parser(
-        "convert",
-        help="turn a data file into a column store",
-        description="Turn a data file into a column store, which is read without "
-        "being held in memory. The file may be of any size.",
+def add_convert(convert: argparse.ArgumentParser) -> None:
+    """Add the flags of the command."""
+    convert.description = (
+        "Turn a data file into a column store, which is read without being held in "
+        "memory. The file may be of any size."
     )
     convert.add_argument("data", metavar="IN", help="a file as for select")
     convert.add_argument("store", metavar="OUT.cols", type=Path, help="folder to make")
@@ -52,6 +48,12 @@ def _size(text: str) -> int:
 def _convert(arguments: argparse.Namespace) -> int:
     from featstream.sources import convert, is_svmlight, open_dataset
 
+    if arguments.store.suffix.lower() != ".cols":
+        raise ParameterError(
+            f"A column store is a folder whose name ends in .cols. Got "
+            f"{printable(arguments.store)}. Use {arguments.store.stem}.cols."
+        )
+    refuse_input(arguments.store, [arguments.data, arguments.target])
     began = time.perf_counter()
     options: dict[str, Any] = {
         "memory": arguments.memory,

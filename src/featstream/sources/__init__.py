@@ -12,7 +12,7 @@ from scipy import sparse
 from featstream.errors import DataTypeError
 from featstream.protocols import IndexedSource, Source
 from featstream.sources._store_writer import write_store
-from featstream.sources.annotated import open_h5ad
+from featstream.sources.annotated import is_anndata_object, open_anndata, open_h5ad
 from featstream.sources.arrays import open_npy, open_npz
 from featstream.sources.chain import ChainedSource, open_folder
 from featstream.sources.columns import as_array, check_has_features
@@ -56,6 +56,7 @@ __all__ = [
     "convert",
     "is_svmlight",
     "iter_svmlight",
+    "open_anndata",
     "open_dataset",
     "open_feature_table",
     "open_features",
@@ -81,9 +82,9 @@ def as_source(X: Any) -> Source:
     ----------
     X : array-like, sparse matrix, data frame, path, iterable of pairs, or Source
         A two-dimensional array (or list of rows), a matrix of scipy.sparse, a
-        frame of pandas, polars or pyarrow, the path of a data set
-        (`open_dataset`), or an iterable of ``(name, values)``. A source is
-        returned as it is.
+        frame of pandas, polars or pyarrow, an AnnData object (its ``X``; for a layer
+        see `open_anndata`), the path of a data set (`open_dataset`), or an iterable
+        of ``(name, values)``. A source is returned as it is.
 
     Returns
     -------
@@ -107,6 +108,8 @@ def as_source(X: Any) -> Source:
         return ArraySource(X)
     if is_frame(X):
         return FrameSource(X)
+    if is_anndata_object(X):
+        return open_anndata(X).source
     if isinstance(X, Source):
         return X
     if hasattr(X, "__array__") or (isinstance(X, (list, tuple)) and not _has_pairs(X)):
@@ -116,7 +119,8 @@ def as_source(X: Any) -> Source:
     raise DataTypeError(
         f"Cannot read features from {type(X).__name__}. Give a two-dimensional "
         "array or list of rows, a scipy.sparse matrix, a pandas, polars or pyarrow "
-        "table, the path of a data set, an iterable of (name, values), or a Source."
+        "table, an AnnData object, the path of a data set, an iterable of (name, "
+        "values), or a Source."
     )
 
 

@@ -1,21 +1,23 @@
-"""AnnData on disk, in an HDF5 file (``.h5ad``) or in zarr, read as it is described.
+"""AnnData: in an HDF5 file (``.h5ad``), in zarr, or an object in Python.
 
-The layout is that of https://anndata.readthedocs.io/en/latest/fileformat-prose.html.
-anndata itself is not needed, nor is the whole ever read: a matrix stays where it is.
+anndata reads the tables ``obs`` and ``var``. The matrix is never read as a whole: it
+stays where it is, and is read some columns at a time.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+import warnings
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from featstream.errors import DataError, printable
+from featstream.sources.columns import Duplicates, check_names
 from featstream.sources.compressed import ColumnsSource, CompressedArrays, RowsSource
 from featstream.sources.dataset import (
     Dataset,
@@ -26,9 +28,21 @@ from featstream.sources.dataset import (
     require,
     shortened,
 )
+from featstream.sources.memory import ArraySource, SparseSource
 from featstream.sources.slabs import SlabSource
 
-__all__ = ["as_texts", "is_anndata", "open_h5ad", "read_anndata"]
+__all__ = [
+    "as_texts",
+    "is_anndata",
+    "is_anndata_object",
+    "open_anndata",
+    "open_h5ad",
+    "read_anndata",
+]
+
+_Source: TypeAlias = (
+    ArraySource | SparseSource | SlabSource | ColumnsSource | RowsSource
+)
 
 
 def open_h5ad(
@@ -37,8 +51,9 @@ def open_h5ad(
     *,
     layer: str | None = None,
     optional: Collection[str] = (),
+    duplicates: Duplicates = "error",
 ) -> Dataset:
-    """Open an AnnData file; needs h5py (``featstream[science]``).
+    """Open an AnnData file; needs anndata (``featstream[science]``).
 
     Parameters
     ----------
@@ -48,43 +63,103 @@ def open_h5ad(
         The column of ``obs`` that is the target; by default the one called ``y``,
         ``target``, ``class`` or ``label``, if there is one.
     layer : str, default=None
-        The layer to read; by default ``X``.
+        The layer to read; by default ``X``. ``"raw"`` is ``raw.X``, unless a layer
+        has that name.
     optional : collection of str, default=()
         Further names that a target may have if none is asked for.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two variables of one name: refuse them, or call the second
+        one ``name#2``.
 
     Returns
     -------
     Dataset
-        The variables, the target if there is one, and ``var_names``.
+        The variables, the target if there is one, ``var_names`` and ``obs_names``.
 
     Notes
     -----
     A dense matrix is read some columns at a time, and so is a sparse one by columns
-    (CSC). One by rows (CSR), as is usual, is turned into columns first: in memory if
-    it has no more than 8 million entries, otherwise in a temporary column store.
-    `convert` does that once for all.
+    (CSC). One by rows (CSR), as is usual, is transposed first: in memory if it has no
+    more than 8 million entries, otherwise in a temporary column store. `convert` does
+    that once and for all.
 
     Examples
     --------
-    >>> import pathlib, tempfile, h5py, numpy as np
+    >>> import pathlib, tempfile, anndata, numpy as np, pandas as pd
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "cells.h5ad"
-    >>> with h5py.File(path, "w") as file:  # or: adata.write_h5ad(path)
-    ...     file["X"] = np.eye(3)
-    ...     file["obs/_index"], file["obs/kind"] = ["c1", "c2", "c3"], ["B", "T", "T"]
-    ...     file["var/_index"] = ["CD19", "CD3E", "CD8A"]
-    ...     for axis in ("obs", "var"):
-    ...         file[axis].attrs["_index"] = "_index"
+    >>> obs = pd.DataFrame({"kind": ["B", "T", "T"]}, index=["c1", "c2", "c3"])
+    >>> var = pd.DataFrame(index=["CD19", "CD3E", "CD8A"])
+    >>> anndata.AnnData(np.eye(3), obs, var).write_h5ad(path)
     >>> data = open_h5ad(path, target="kind")
     >>> data.names, data.y.tolist()
     (['CD19', 'CD3E', 'CD8A'], ['B', 'T', 'T'])
     """
     path = existing(path)
-    require("h5py", "science", path)
+    require("anndata", "science", path)
     import h5py
 
     with reading(path):
         file = h5py.File(path, "r")  # open for as long as the source lives
-        return read_anndata(file, path, target, layer, optional)
+        return read_anndata(file, path, target, layer, optional, duplicates)
+
+
+def open_anndata(
+    adata: Any,
+    target: str | None = None,
+    *,
+    layer: str | None = None,
+    duplicates: Duplicates = "error",
+) -> Dataset:
+    """Take the features of an AnnData object, in memory or backed by a file.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Never modified. Of a backed one, the file must stay open.
+    target, layer, duplicates
+        As for `open_h5ad`.
+
+    Returns
+    -------
+    Dataset
+        The variables, the target if there is one, ``var_names`` and ``obs_names``.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> obs = pd.DataFrame({"kind": ["B", "T"]}, index=["c1", "c2"])
+    >>> cells = anndata.AnnData(np.eye(2), obs)
+    >>> open_anndata(cells, "kind").y.tolist()
+    ['B', 'T']
+    """
+    matrix, var_names = adata.X, adata.var_names
+    if layer is not None:
+        if layer in adata.layers:
+            matrix = adata.layers[layer]
+        elif layer == "raw" and adata.raw is not None:
+            matrix, var_names = adata.raw.X, adata.raw.var_names
+        else:
+            raise _no_layer(layer, list(adata.layers), has_raw=adata.raw is not None)
+    elif matrix is None:
+        raise DataError(f"It has no X. Choose a layer: {shortened([*adata.layers])}.")
+    names = [str(name) for name in var_names]
+    path = Path(adata.filename or "AnnData")
+    source: _Source
+    if hasattr(matrix, "group"):  # sparse, backed
+        source = _open_matrix(matrix.group, path, names, duplicates)
+    elif type(matrix).__module__.startswith(("h5py", "zarr")):
+        source = _open_matrix(matrix, path, names, duplicates)
+    else:
+        names = check_names(names, len(names), duplicates)
+        is_sparse = sparse.issparse(matrix)
+        make: Any = SparseSource if is_sparse else ArraySource
+        source = make(matrix if is_sparse else np.asarray(matrix), names)
+    return _dataset(source, adata.obs, target, ())
+
+
+def is_anndata_object(X: Any) -> bool:
+    """Whether it is an AnnData object; anndata is not imported to ask that."""
+    return type(X).__module__.partition(".")[0] == "anndata" and hasattr(X, "var_names")
 
 
 def is_anndata(root: Any) -> bool:
@@ -98,57 +173,93 @@ def read_anndata(
     target: str | None,
     layer: str | None,
     optional: Collection[str] = (),
+    duplicates: Duplicates = "error",
 ) -> Dataset:
     """The data set in a group of h5py or zarr."""
-    for part in ("obs", "var"):
-        if part not in root:
-            raise DataError(f"it has no table {part!r}, so that it is not AnnData.")
-        if not hasattr(root[part], "keys"):
-            raise DataError(
-                f"its table {part!r} is as anndata wrote it before version 0.7. Read "
-                "it with anndata, and write it again."
-            )
-    source = _open_matrix(_find_matrix(root, layer), path, _variable_names(root))
-    source.sample_names = _read_index(root, "obs").tolist()
-    n_cells = len(source.sample_names)
-    if source.n_samples != n_cells:
+    require("anndata", "science", path)
+    obs = _read_table(root, "obs")
+    layers = list(root["layers"]) if "layers" in root else []
+    var, node = root, "X"
+    if layer is not None and layer in layers:
+        node = f"layers/{layer}"
+    elif layer == "raw" and "raw" in root:
+        var, node = root["raw"], "raw/X"
+    elif layer is not None:
+        raise _no_layer(layer, layers, has_raw="raw" in root)
+    elif "X" not in root:
+        raise DataError(f"it has no X. Choose a layer: {shortened(layers) or 'none'}.")
+    names = [str(name) for name in _read_table(var, "var").index]
+    source = _open_matrix(root[node], path, names, duplicates)
+    return _dataset(source, obs, target, optional)
+
+
+def _no_layer(layer: str, layers: list[str], *, has_raw: bool) -> DataError:
+    known = [*layers, "raw"] if has_raw else layers
+    return DataError(
+        f"it has no layer {printable(layer)}. Its layers are: "
+        f"{shortened(known) or 'none'}."
+    )
+
+
+def _read_table(root: Any, part: str) -> Any:
+    """``obs`` or ``var`` as a data frame."""
+    from anndata.io import read_elem
+
+    if part not in root:
+        raise DataError(f"it has no table {part!r}, so that it is not AnnData.")
+    if not hasattr(root[part], "keys"):
         raise DataError(
-            f"it has {n_cells:,} observations, but a matrix of {source.n_samples:,} "
+            f"its table {part!r} is as anndata wrote it before version 0.7. Read it "
+            "with anndata, and write it again."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of files of old versions
+            return read_elem(root[part])
+    except Exception as error:  # anndata raises whatever its parts raise
+        reason = str(error.__cause__ or error).partition("\n")[0].rstrip(".")
+        raise DataError(f"anndata cannot read its table {part!r}: {reason}.") from error
+
+
+def _dataset(
+    source: _Source, obs: Any, target: str | None, optional: Collection[str]
+) -> Dataset:
+    """Features with their target, a column of ``obs``."""
+    if source.n_samples != len(obs):
+        raise DataError(
+            f"it has {len(obs):,} observations, but a matrix of {source.n_samples:,} "
             "rows."
         )
-    columns = [name for name in root["obs"] if not name.startswith("_")]
+    columns = [str(name) for name in obs.columns]
+    is_guessed = target is None
     if target is None:
         target = find_target(columns, optional)
     elif target not in columns:
         raise DataError(
             f"its obs has no column {printable(target)} for a target. Its columns "
-            f"are: {shortened(columns)}."
+            f"are: {shortened(columns) or 'none'}."
         )
-    y = None if target is None else _read_column(root, "obs", target)
-    return Dataset(source, y, source.names)
-
-
-def _find_matrix(root: Any, layer: str | None) -> Any:
-    layers = list(root["layers"]) if "layers" in root else []
-    if layer is not None:
-        if layer not in layers:
-            raise DataError(
-                f"it has no layer {printable(layer)}. Its layers are: "
-                f"{shortened(layers) or 'none'}."
-            )
-        return root["layers"][layer]
-    if "X" not in root:
-        raise DataError(f"it has no X. Choose a layer: {shortened(layers) or 'none'}.")
-    return root["X"]
+    y: NDArray[Any] | None = None
+    if target is not None:
+        column = obs[target]
+        y, is_missing = column.to_numpy(), column.isna().to_numpy()
+        if is_missing.any():
+            y = y.astype(object)
+            y[is_missing] = None
+    samples = [str(name) for name in obs.index]
+    source.sample_names = samples
+    is_guessed &= y is not None
+    return Dataset(source, y, source.names, target, is_guessed, samples)
 
 
 def _open_matrix(
-    node: Any, path: Path, names: list[str]
+    node: Any, path: Path, names: list[str], duplicates: Duplicates
 ) -> SlabSource | ColumnsSource | RowsSource:
+    """A source that reads an array, or a group of sparse arrays, of h5py or zarr."""
     if hasattr(node, "shape"):
-        told = f"{node.shape} {node.dtype} {names}"
-        fingerprint = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
-        return SlabSource(node, path, names, fingerprint)
+        described = f"{node.shape} {node.dtype} {names}"
+        digest = hashlib.sha256(described.encode("utf-8", "surrogatepass"))
+        return SlabSource(node, path, names, digest.hexdigest(), duplicates)
     kind = str(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
     shape = node.attrs.get("shape", node.attrs.get("h5sparse_shape"))
     if kind[:3] not in ("csr", "csc") or shape is None or len(shape) != 2:
@@ -163,60 +274,10 @@ def _open_matrix(
         )
     arrays = (node["data"], node["indices"], node["indptr"])
     if kind[:3] == "csc":
-        return ColumnsSource(
-            CompressedArrays(*arrays, n_columns, n_rows, path, axis="row"), names
-        )
-    return RowsSource(
-        CompressedArrays(*arrays, n_rows, n_columns, path, axis="column"), names
-    )
-
-
-def _variable_names(root: Any) -> list[str]:
-    names: list[str] = _read_index(root, "var").tolist()
-    twice = next((name for name, n in Counter(names).items() if n > 1), None)
-    if twice is not None:
-        raise DataError(
-            f"its var_names are not unique: {printable(twice)} occurs twice. Call "
-            "adata.var_names_make_unique() and write it again."
-        )
-    return names
-
-
-def _read_index(root: Any, part: str) -> NDArray[Any]:
-    name = root[part].attrs.get("_index", "_index")
-    if name not in root[part]:
-        raise DataError(f"its table {part!r} has no index {printable(name)}.")
-    return np.array([str(v) for v in _read_column(root, part, name)], object)
-
-
-def _read_column(root: Any, part: str, name: str) -> NDArray[Any]:
-    """A column of a table, with None for what is missing."""
-    node = root[part][name]
-    if not hasattr(node, "keys"):
-        values = as_texts(node)
-        if "categories" in node.attrs:  # of anndata 0.7: a reference to them
-            return _decode(values, as_texts(root[node.attrs["categories"]]))
-        return values
-    kind = node.attrs.get("encoding-type", "")
-    if kind == "categorical":
-        return _decode(as_texts(node["codes"]), as_texts(node["categories"]))
-    if kind.startswith("nullable-"):
-        values = as_texts(node["values"]).astype(object)
-        values[as_texts(node["mask"]).astype(bool)] = None
-        return values
-    raise DataError(
-        f"column {printable(name)} of its {part} is stored as {printable(kind)}, which "
-        "is neither numbers, text nor categories."
-    )
-
-
-def _decode(codes: NDArray[Any], categories: NDArray[Any]) -> NDArray[Any]:
-    codes = codes.astype(np.int64)
-    if codes.size and not -1 <= codes.min() <= codes.max() < categories.size:
-        raise DataError("it has categorical codes beyond its categories.")
-    if codes.size and codes.min() < 0:
-        categories = np.array([*categories.tolist(), None], object)  # the -1st
-    return np.asarray(categories[codes])
+        columns = CompressedArrays(*arrays, n_columns, n_rows, path, axis="row")
+        return ColumnsSource(columns, names, duplicates)
+    rows = CompressedArrays(*arrays, n_rows, n_columns, path, axis="column")
+    return RowsSource(rows, names, duplicates)
 
 
 def as_texts(node: Any) -> NDArray[Any]:

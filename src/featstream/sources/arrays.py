@@ -10,10 +10,15 @@ from scipy import sparse
 
 from featstream.errors import DataError, printable
 from featstream.sources._npy import NPY, ZIP, load_array
-from featstream.sources.columns import check_sparse
+from featstream.sources.columns import (
+    Duplicates,
+    check_dimensions,
+    check_names,
+    check_sparse,
+)
 from featstream.sources.dataset import Dataset, PathLike, existing, reading
 from featstream.sources.memory import ArraySource, SparseSource
-from featstream.sources.targets import read_target
+from featstream.sources.targets import is_target_file, read_target
 
 __all__ = ["open_npy", "open_npz", "read_archive"]
 
@@ -47,10 +52,12 @@ def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
         source = ArraySource(load_array(path, NPY, mmap_mode="r"))
     if target is None:
         return Dataset(source)
-    return Dataset(source, read_target(target))
+    return Dataset(source, read_target(target), target_name=str(target))
 
 
-def open_npz(path: PathLike, target: str | None = None) -> Dataset:
+def open_npz(
+    path: PathLike, target: str | None = None, *, duplicates: Duplicates = "error"
+) -> Dataset:
     """Open an archive of arrays saved by `numpy.savez` or `scipy.sparse.save_npz`.
 
     The features are the array ``X``, or else ``X_train``: dense, or sparse as
@@ -64,7 +71,11 @@ def open_npz(path: PathLike, target: str | None = None) -> Dataset:
         The archive.
     target : str, default=None
         The array that is the target; by default ``y``, or ``y_train`` if the
-        features are ``X_train``.
+        features are ``X_train``. Or the file that holds it, ``FILE`` or
+        ``FILE:COLUMN``; see `read_target`.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two features of one name: refuse them, or call the second
+        one ``name#2``.
 
     Returns
     -------
@@ -85,20 +96,24 @@ def open_npz(path: PathLike, target: str | None = None) -> Dataset:
     with reading(path), load_array(path, ZIP) as arrays:
         prefix = _feature_prefix(arrays)
         y_name = target or ("y_train" if prefix == "X_train" else "y")
-        if target is not None and target not in arrays:
-            raise DataError(
-                f"it has no array {printable(target)} for a target. "
-                f"It holds: {', '.join(arrays)}."
-            )
         y = arrays.get(y_name)
+        if target is not None and y is None and not is_target_file(target):
+            raise DataError(
+                f"it has no array {printable(target)} for a target, and there is no "
+                f"such file. It holds: {', '.join(arrays)}."
+            )
         name_key = next((k for k in ("names", "feature_names") if k in arrays), None)
-        names = None if name_key is None else arrays[name_key].tolist()
-        source: ArraySource | SparseSource
-        if prefix in arrays:
-            source = ArraySource(arrays[prefix], names)
-        else:
-            source = SparseSource(_read_sparse(arrays, prefix), names)
-    return Dataset(source, y, source.names)
+        X = arrays[prefix] if prefix in arrays else _read_sparse(arrays, prefix)
+        names = None
+        if name_key is not None:
+            names = arrays[name_key].tolist()
+            names = check_names(names, check_dimensions(X.shape)[1], duplicates)
+        make = SparseSource if sparse.issparse(X) else ArraySource
+        source: ArraySource | SparseSource = make(X, names)
+    if y is None and target is not None:
+        y = read_target(target)
+    is_guessed = y is not None and target is None
+    return Dataset(source, y, source.names, y_name, is_guessed)
 
 
 def read_archive(path: PathLike) -> dict[str, Any]:

@@ -9,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featstream.errors import ComplexDataError, DataError, DataTypeError, printable
+from featstream.errors import (
+    ComplexDataError,
+    DataError,
+    DataTypeError,
+    check_choice,
+    printable,
+)
 from featstream.protocols import Block, Source, SparseColumns, feature_name
 
 __all__ = [
     "BLOCK_BYTES",
+    "Duplicates",
     "as_array",
     "as_column",
     "as_column_of_objects",
@@ -45,6 +52,9 @@ MAX_COLUMNS = 2**16
 
 EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float64 of its own."""
+
+Duplicates: TypeAlias = Literal["error", "number"]
+"""What to do about two features of one name."""
 
 NamedColumn: TypeAlias = tuple[str | None, Any, bool]
 """Name, values (1-D ndarray or one sparse column), whether they are codes."""
@@ -204,22 +214,31 @@ def code_categories(values: Iterable[Any], categories: Sequence[Any]) -> NDArray
     return np.fromiter((code.get(value, -1) for value in values), np.int32)
 
 
-def check_names(names: Iterable[Any], n_features: int) -> list[str]:
-    """List the names, one a feature, all of them text and different.
+def check_names(
+    names: Iterable[Any], n_features: int, duplicates: Duplicates = "error"
+) -> list[str]:
+    """List the names, one per feature, all of them text and different.
 
+    With ``duplicates="number"`` the second feature of a name is called ``name#2``.
+
+    >>> check_names(["a", "b", "a"], 3, "number")
+    ['a', 'b', 'a#2']
     >>> check_names(["a", "b", "a"], 3)
     Traceback (most recent call last):
         ...
     featstream.errors.DataError: Feature name 'a' already seen at position 0 (now 2).
-    Names must be unique.
+    Names must be unique. Rename one, or open the data with duplicates='number', which
+    makes the second one 'a#2'.
     """
+    check_choice(duplicates, "duplicates", ("error", "number"))
     listed = list(names)
     if len(listed) != n_features:
         raise DataError(
-            f"names must have one name a feature. Got {len(listed):,} names for "
+            f"names must have one name per feature. Got {len(listed):,} names for "
             f"{n_features:,} features."
         )
     seen: dict[str, int] = {}
+    repeated: list[int] = []
     for position, name in enumerate(listed):
         if not isinstance(name, str):
             raise DataTypeError(
@@ -228,10 +247,22 @@ def check_names(names: Iterable[Any], n_features: int) -> list[str]:
             )
         first = seen.setdefault(name, position)
         if first != position:
-            raise DataError(
-                f"Feature name {printable(name)} already seen at position {first} "
-                f"(now {position}). Names must be unique."
-            )
+            if duplicates == "error":
+                raise DataError(
+                    f"Feature name {printable(name)} already seen at position {first} "
+                    f"(now {position}). Names must be unique. Rename one, or open the "
+                    "data with duplicates='number', which makes the second one "
+                    f"{printable(f'{name}#2')}."
+                )
+            repeated.append(position)
+    times: dict[str, int] = {}
+    for position in repeated:
+        name = listed[position]
+        number = times.get(name, 1) + 1
+        while f"{name}#{number}" in seen:
+            number += 1
+        times[name] = number
+        listed[position] = f"{name}#{number}"
     return [str(name) for name in listed]
 
 

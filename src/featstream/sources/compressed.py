@@ -24,6 +24,7 @@ from featstream.sources._ranges import Ranges
 from featstream.sources._store_writer import Progress, new_folder, write_blocks
 from featstream.sources._svmlight_rows import RowSlice
 from featstream.sources.columns import (
+    Duplicates,
     canonical_csc,
     check_dimensions,
     check_names,
@@ -136,7 +137,9 @@ class _Stored(ABC):
     arrays : CompressedArrays
         Its arrays.
     names : sequence of str, default=None
-        One name a feature.
+        One name per feature.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two features of one name.
 
     Attributes
     ----------
@@ -153,11 +156,16 @@ class _Stored(ABC):
     sample_names: Sequence[str] | None = None
 
     def __init__(
-        self, arrays: CompressedArrays, names: Sequence[str] | None = None
+        self,
+        arrays: CompressedArrays,
+        names: Sequence[str] | None = None,
+        duplicates: Duplicates = "error",
     ) -> None:
         self._arrays = arrays
         self.n_samples, self.n_features = check_dimensions(self._shape())
-        self.names = None if names is None else check_names(names, self.n_features)
+        self.names = (
+            None if names is None else check_names(names, self.n_features, duplicates)
+        )
         self.fingerprint = arrays.fingerprint
 
     @abstractmethod

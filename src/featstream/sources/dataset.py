@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from featstream.errors import (
     DataError,
     DataTypeError,
+    FeatstreamError,
     MissingExtraError,
     MissingFileError,
     printable,
@@ -135,6 +136,8 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (DataError, DataTypeError) as error:
         raise type(error)(f"{path}: {error}") from error
+    except FeatstreamError:  # a wrong parameter, or a package that is not installed
+        raise
     except UNREADABLE as error:
         if isinstance(error, OSError) and error.errno in NOT_THE_FILE:
             raise

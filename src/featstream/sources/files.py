@@ -40,6 +40,7 @@ def open_dataset(
     layer: str | None = None,
     orient: str | None = None,
     missing: str | None = None,
+    duplicates: str | None = None,
 ) -> Dataset:
     """Open a data set, whose kind the file's suffix tells.
 
@@ -54,9 +55,9 @@ def open_dataset(
         Where the target is: the array in an ``.npz`` (by default ``y`` or
         ``y_train``) or in a group of ``.zarr``; the column of a table (by default
         the one called ``y``, ``target``, ``class`` or ``label``, otherwise the
-        last) or of the ``obs`` of an ``.h5ad``; for an ``.npy``, ``.zarr``, ``.bed``
-        or a table of features the file that holds it, `FILE` or `FILE:COLUMN`.
-        An svmlight file and a column store hold their own.
+        last) or of the ``obs`` of an ``.h5ad``; for an ``.npy``, ``.npz``,
+        ``.zarr``, ``.bed`` or a table of features the file that holds it, `FILE` or
+        `FILE:COLUMN`. An svmlight file and a column store hold their own.
     layer : str, default=None
         Of an ``.h5ad`` the layer to read instead of ``X``; of a ``.zarr`` group the
         array.
@@ -64,6 +65,9 @@ def open_dataset(
         What a row of a ``.parquet`` file is; see `open_feature_table`.
     missing : {"error", "mode", "category"}, default="error"
         What to do about missing genotypes; see `open_plink`.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two features of one name: refuse them, or call the second
+        one ``name#2``.
 
     Returns
     -------
@@ -79,7 +83,12 @@ def open_dataset(
     ...     open_dataset(file.name).y
     array([0, 1, 1])
     """
-    options: dict[str, Any] = {"layer": layer, "orient": orient, "missing": missing}
+    options: dict[str, Any] = {
+        "layer": layer,
+        "orient": orient,
+        "missing": missing,
+        "duplicates": duplicates,
+    }
     if _is_folder_of_files(path):
         from featstream.sources.chain import open_folder
 
@@ -247,11 +256,11 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
 FORMATS = {
     ".cols": Format(open_cols),
     ".npy": Format(open_npy, takes_file=True),
-    ".npz": Format(open_npz),
+    ".npz": Format(open_npz, ("duplicates",), takes_file=True),
     ".csv": Format(open_table, may_look=True),
     ".parquet": Format(_open_parquet, ("orient",), may_look=True, takes_file=True),
-    ".zarr": Format(open_zarr, ("layer",), may_look=True, takes_file=True),
-    ".h5ad": Format(open_h5ad, ("layer",), may_look=True),
-    ".bed": Format(open_plink, ("missing",), takes_file=True),
+    ".zarr": Format(open_zarr, ("layer", "duplicates"), may_look=True, takes_file=True),
+    ".h5ad": Format(open_h5ad, ("layer", "duplicates"), may_look=True),
+    ".bed": Format(open_plink, ("missing", "duplicates"), takes_file=True),
     **dict.fromkeys(SVMLIGHT, Format(open_svmlight)),
 }

@@ -64,8 +64,8 @@ class ArraySource:
     ----------
     n_samples, n_features : int
         The shape of ``X``.
-    names : list of str or None
-        The names as given.
+    names, sample_names : list of str or None
+        The names of features, as given, and of samples.
 
     Examples
     --------
@@ -75,6 +75,8 @@ class ArraySource:
     >>> [(block.start, block.names) for block in source.blocks(start=1)]
     [(1, ['b', 'c'])]
     """
+
+    sample_names: Sequence[str] | None = None
 
     def __init__(
         self,
@@ -156,8 +158,8 @@ class SparseSource:
     ----------
     n_samples, n_features : int
         The shape of ``X``.
-    names : list of str or None
-        The names as given.
+    names, sample_names : list of str or None
+        The names of features, as given, and of samples.
 
     Examples
     --------
@@ -167,6 +169,8 @@ class SparseSource:
     >>> [block.columns.rows for block in source.blocks()]
     [array([1, 0, 1], dtype=int32)]
     """
+
+    sample_names: Sequence[str] | None = None
 
     def __init__(
         self,

@@ -15,8 +15,8 @@ from featstream.sources.targets import split_column
 
 __all__ = ["Person", "family_phenotypes", "read_phenotypes"]
 
-_MISSING = frozenset(["-9", "NA", "na", "nan", "NaN", "."])
-_CASE_CONTROL = frozenset(["0", "1", "2", *_MISSING])
+_MISSING = frozenset(["NA", "na", "nan", "NaN", "."])
+_CASE_CONTROL = frozenset(["0", "1", "2"])
 
 
 class Person(NamedTuple):
@@ -96,8 +96,16 @@ def _place_of(column: str | None, first: list[str], *, has_header: bool) -> int:
 def _is_missing(value: str, values: Sequence[str]) -> bool:
     """Whether a phenotype is missing: 0 is, among cases (2) and controls (1)."""
     if value == "0":
-        return "2" in values and set(values) <= _CASE_CONTROL
-    return value in _MISSING
+        return "2" in values and all(v in _CASE_CONTROL or _is_code(v) for v in values)
+    return _is_code(value)
+
+
+def _is_code(value: str) -> bool:
+    """Whether a value stands for a missing phenotype: -9 in any spelling, or NA."""
+    try:
+        return value in _MISSING or float(value) == -9
+    except ValueError:
+        return False
 
 
 def _as_phenotypes(values: list[str], people: Sequence[Person]) -> NDArray[Any]:

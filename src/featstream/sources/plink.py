@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,16 +17,23 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, MissingFileError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    FeatstreamWarning,
+    MissingFileError,
+    check_choice,
+    printable,
+)
 from featstream.kernels.genotypes import MISSING, decode_genotypes, fill_with_mode
 from featstream.protocols import Block, IntArray
 from featstream.sources.columns import (
     BLOCK_BYTES,
+    Duplicates,
     block_width,
     check_dimensions,
     check_names,
 )
-from featstream.sources.dataset import Dataset, PathLike, existing, reading
+from featstream.sources.dataset import Dataset, PathLike, existing, reading, shortened
 from featstream.sources.phenotypes import Person, family_phenotypes, read_phenotypes
 
 __all__ = ["PlinkSource", "open_plink"]
@@ -44,7 +52,11 @@ _FIELDS = {
 
 
 def open_plink(
-    path: PathLike, target: str | None = None, *, missing: Missing = "error"
+    path: PathLike,
+    target: str | None = None,
+    *,
+    missing: Missing = "error",
+    duplicates: Duplicates = "error",
 ) -> Dataset:
     r"""Open genotypes of PLINK.
 
@@ -60,7 +72,11 @@ def open_plink(
     missing : {"error", "mode", "category"}, default="error"
         What to do about missing genotypes: refuse the first variant that has one;
         take the variant's commonest genotype for it; or make "missing" a fourth
-        category, 3, of a variant that is then nominal and no number any more.
+        category, 3, of a variant that is then nominal and no number any more. A
+        variant without any genotype is constant either way; a warning names it.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two variants of one identifier: refuse them, or call the
+        second one ``rs7#2``.
 
     Returns
     -------
@@ -81,10 +97,7 @@ def open_plink(
     (['rs7'], array([2., 1., 1.]), array([2, 1, 0], dtype=int8))
     """
     path = existing(path)
-    if missing not in get_args(Missing):
-        raise ParameterError(
-            f"`missing` must be 'error', 'mode' or 'category'. Got {missing!r}."
-        )
+    check_choice(missing, "missing", get_args(Missing))
     digest = hashlib.sha256(missing.encode())
     people = [
         Person(family, person, phenotype)
@@ -95,14 +108,17 @@ def open_plink(
         for chromosome, name, _, position, *alleles in _read_lines(path, ".bim", digest)
     ]
     with reading(path):
+        samples = [person.name for person in people]
         source = PlinkSource(
-            path, [p.name for p in people], names, missing, digest.hexdigest()
+            path, samples, names, missing, digest.hexdigest(), duplicates=duplicates
         )
+    family_file = path.with_suffix(".fam")
     if target is None:
-        y = family_phenotypes(people, path.with_suffix(".fam"))
+        y = family_phenotypes(people, family_file)
     else:
         y = read_phenotypes(target, people)
-    return Dataset(source, y, source.names)
+    where = target or f"column 6 of {family_file.name}"
+    return Dataset(source, y, source.names, where, samples=samples)
 
 
 class PlinkSource:
@@ -115,13 +131,15 @@ class PlinkSource:
     samples : sequence of str
         The names of the samples.
     names : sequence of str
-        One name a variant.
+        One name per variant.
     missing : {"error", "mode", "category"}, default="error"
         See `open_plink`.
     fingerprint : str, default=None
         Changes with the samples and the variants.
-    block_bytes : int, default=2**22
+    block_bytes : int, default=2**23
         Size of a block.
+    duplicates : {"error", "number"}, default="error"
+        See `open_plink`.
 
     Attributes
     ----------
@@ -139,11 +157,12 @@ class PlinkSource:
         missing: Missing = "error",
         fingerprint: str | None = None,
         block_bytes: int = BLOCK_BYTES,
+        duplicates: Duplicates = "error",
     ) -> None:
         self.path, self.missing, self.block_bytes = path, missing, block_bytes
         self.sample_names = list(samples)
         self.n_samples, self.n_features = check_dimensions((len(samples), len(names)))
-        self.names = check_names(names, len(names))
+        self.names = check_names(names, len(names), duplicates)
         self._stride = -(-self.n_samples // 4)
         self._map = _map_file(path, self.n_features, self._stride)
         self.fingerprint = fingerprint
@@ -157,24 +176,32 @@ class PlinkSource:
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the variants from position ``start`` on."""
         width = block_width(self.n_samples, 1, self.block_bytes)
+        unknown: list[str] = []
         for first in range(start, self.n_features, width):
             stop = min(first + width, self.n_features)
             begin, end = (_HEADER + j * self._stride for j in (first, stop))
             packed = np.frombuffer(self._map, np.uint8, end - begin, begin)
-            yield self._block(packed, first, self.names[first:stop])
+            yield self._block(packed, first, self.names[first:stop], unknown)
             self._forget(begin, end)
+        self._warn_of(unknown)
 
-    def blocks_at(self, positions: IntArray) -> Iterator[Block]:
-        """Yield the variants at these positions, in this order."""
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the variants at these positions, in this order, from ``start`` on."""
         width = block_width(self.n_samples, 1, self.block_bytes)
         size = self.n_features * self._stride
         rows = np.frombuffer(self._map, np.uint8, size, _HEADER)
-        for first in range(0, positions.size, width):
+        unknown: list[str] = []
+        for first in range(start, positions.size, width):
             chosen = positions[first : first + width]
             packed = rows.reshape(-1, self._stride)[chosen]
-            yield self._block(packed, first, [self.names[j] for j in chosen])
+            names = [self.names[j] for j in chosen]
+            yield self._block(packed, first, names, unknown)
+        self._warn_of(unknown)
 
-    def _block(self, packed: NDArray[Any], start: int, names: list[str]) -> Block:
+    def _block(
+        self, packed: NDArray[Any], start: int, names: list[str], unknown: list[str]
+    ) -> Block:
+        """Unpack some variants; those without any genotype are added to ``unknown``."""
         packed = packed.reshape(-1, self._stride)
         genotypes = np.empty((len(names), self.n_samples), np.int8)
         counts = np.zeros((len(names), 4), np.int64)
@@ -188,7 +215,19 @@ class PlinkSource:
                 fill_with_mode(genotypes, counts)
             else:
                 nominal = is_incomplete
+            is_unknown = counts[:, MISSING] == self.n_samples
+            unknown.extend(names[j] for j in np.flatnonzero(is_unknown))
         return Block(genotypes.T, start, names, nominal)
+
+    def _warn_of(self, unknown: list[str]) -> None:
+        if unknown:
+            warnings.warn(
+                f"{self.path}: {len(unknown):,} of {self.n_features:,} variants have "
+                f"no genotype in any sample: {shortened(unknown, 5)}. They count as "
+                "constants, which are irrelevant. Leave them out with plink --geno.",
+                FeatstreamWarning,
+                stacklevel=3,
+            )
 
     def _refuse(self, j: int, names: list[str], genotypes: NDArray[Any]) -> None:
         is_missing = genotypes[j] == MISSING
@@ -227,7 +266,7 @@ def _map_file(path: Path, n_variants: int, stride: int) -> mmap.mmap:
             raise DataError(
                 f"it is {size:,} bytes long, but {n_variants:,} variants (.bim) of the "
                 f"samples (.fam) take {needed:,}. It is cut short, or its .bim or .fam "
-                "is another's."
+                "belongs to another file."
             )
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from featstream.errors import printable
 from featstream.protocols import Block
 from featstream.sources._spill import Spill
-from featstream.sources.columns import check_dimensions, check_names, numeric_dtype
+from featstream.sources.columns import (
+    Duplicates,
+    check_dimensions,
+    check_names,
+    numeric_dtype,
+)
 from featstream.sources.dataset import reading
 from featstream.sources.memory import ArraySource
 
@@ -44,6 +49,8 @@ class SlabSource:
         One name a feature.
     fingerprint : str, default=None
         Changes with the data, as far as that can be told without reading them.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two features of one name.
 
     Attributes
     ----------
@@ -63,11 +70,14 @@ class SlabSource:
         path: Path,
         names: Sequence[str] | None = None,
         fingerprint: str | None = None,
+        duplicates: Duplicates = "error",
     ) -> None:
         self._array, self.path = array, path
         self.n_samples, self.n_features = check_dimensions(tuple(array.shape))
         self._dtype = numeric_dtype(np.dtype(array.dtype), "X")
-        self.names = None if names is None else check_names(names, self.n_features)
+        self.names = (
+            None if names is None else check_names(names, self.n_features, duplicates)
+        )
         self.fingerprint = fingerprint
         self._width, self._is_by_row = self._plan()
         self._spill: Spill | None = None

@@ -11,6 +11,7 @@ import numpy as np
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.sources.annotated import as_texts, is_anndata, read_anndata
+from featstream.sources.columns import Duplicates
 from featstream.sources.dataset import (
     Dataset,
     PathLike,
@@ -34,6 +35,7 @@ def open_zarr(
     *,
     layer: str | None = None,
     optional: Collection[str] = (),
+    duplicates: Duplicates = "error",
 ) -> Dataset:
     """Open an array of zarr; needs zarr (``featstream[science]``).
 
@@ -50,6 +52,9 @@ def open_zarr(
         The array of the group that has the features; by default ``X``.
     optional : collection of str, default=()
         Further names that a target may have if none is asked for.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two features of one name: refuse them, or call the second
+        one ``name#2``.
 
     Returns
     -------
@@ -83,8 +88,9 @@ def open_zarr(
         for array in _arrays(root):
             _refuse_pickle(array)
         if hasattr(root, "keys") and is_anndata(root):
-            return read_anndata(root, path, target, layer, optional)
-        array, names, y = _find_parts(root, target, layer, optional)
+            return read_anndata(root, path, target, layer, optional, duplicates)
+        is_guessed = target is None
+        array, names, target, y = _find_parts(root, target, layer, optional)
         if hasattr(array, "keys"):
             raise DataError(f"{printable(array.path)} in it is no array but a group.")
         if array.dtype.kind not in "biufc":
@@ -92,10 +98,10 @@ def open_zarr(
                 f"its array has dtype {array.dtype}, and not numbers. Give text as "
                 "codes, or in a table."
             )
-        source = SlabSource(array, path, names, _fingerprint(array))
+        source = SlabSource(array, path, names, _fingerprint(array), duplicates)
     if y is None and target is not None:
         y = read_target(target)
-    return Dataset(source, y, source.names)
+    return Dataset(source, y, source.names, target, is_guessed and y is not None)
 
 
 def _arrays(root: Any) -> Iterator[Any]:
@@ -120,12 +126,12 @@ def _refuse_pickle(array: Any) -> None:
 
 def _find_parts(
     root: Any, target: str | None, layer: str | None, optional: Collection[str]
-) -> tuple[Any, Any, Any]:
-    """The array of features, the names and the target, the last two if there are."""
+) -> tuple[Any, Any, str | None, Any]:
+    """The array of features, names if there are any, and the target with its name."""
     if not hasattr(root, "keys"):
         if layer is not None:
             raise DataError(f"it is one array, and has no layer {printable(layer)}.")
-        return root, None, None
+        return root, None, target, None
     kept = sorted(root.keys())
     wanted = layer or "X"
     if wanted not in kept:
@@ -143,7 +149,7 @@ def _find_parts(
     y = as_texts(root[target]) if target in kept else None
     named = next((name for name in _NAMES if name in kept), None)
     names = None if named is None else [str(name) for name in as_texts(root[named])]
-    return root[wanted], names, y
+    return root[wanted], names, target, y
 
 
 def _fingerprint(array: Any) -> str:
