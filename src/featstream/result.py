@@ -39,6 +39,8 @@ class SelectionResult:
         Time spent on selection.
     trace : Trace
         The fate of every feature.
+    measure_reason : str or None
+        Why ``"auto"`` chose the measure; None if the measure was given.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class SelectionResult:
     parameters: dict[str, Any]
     seconds: float
     trace: Trace = field(compare=False)
+    measure_reason: str | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -75,6 +78,7 @@ class SelectionResult:
         return {
             "selector": self.selector,
             "measure": self.measure,
+            "measure_reason": self.measure_reason,
             "parameters": self.parameters,
             "n_samples": self.n_samples,
             "n_features": self.n_features,
@@ -164,8 +168,8 @@ class GroupSelectionResult(SelectionResult):
     └───────┴────────────┴────────┴────────────┴───────────┘
     """
 
-    groups: GroupTrace = field(compare=False)
-    group_numbers: IntArray
+    groups: GroupTrace = field(default_factory=GroupTrace, compare=False)
+    group_numbers: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __repr__(self) -> str:
         n_kept = int(np.count_nonzero(self.groups.n_kept))

@@ -58,6 +58,12 @@ def add_select(select: argparse.ArgumentParser) -> None:
         default="class",
         help="whether the target is a class (default) or a quantity (fisher-z)",
     )
+    select.add_argument(
+        "--identifiers",
+        choices=("drop", "keep"),
+        help="text columns with about one category per row: leave them out (default), "
+        "or score them (su, mi)",
+    )
     for option, choices in (
         ("bound", ("min", "max")),
         ("ties", ("keep", "drop")),
@@ -173,10 +179,10 @@ def _measure(arguments: argparse.Namespace) -> Any:
     elif measure is None and as_category:
         measure = SymmetricalUncertainty()
     if measure is None:
-        if alpha is not None or delta is not None:
+        if (alpha, delta, arguments.identifiers) != (None, None, None):
             raise ParameterError(
-                "--alpha and --delta belong to a measure. Add --measure fisher-z "
-                "(for --alpha) or --measure su (for --delta)."
+                "--alpha, --delta and --identifiers belong to a measure. Add --measure "
+                "fisher-z (for --alpha) or --measure su (for the others)."
             )
         return "auto"
     is_fisher = isinstance(measure, FisherZ)
@@ -197,6 +203,13 @@ def _measure(arguments: argparse.Namespace) -> Any:
             "--missing category has no meaning for the measure fisher-z; use "
             "--measure su."
         )
+    if arguments.identifiers is not None:
+        if is_fisher:
+            raise ParameterError(
+                "--identifiers has no meaning for the measure fisher-z; use --measure "
+                "su."
+            )
+        measure.identifiers = arguments.identifiers
     if is_numeric:
         measure.target = "numeric"
     if as_category:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -18,8 +19,19 @@ from sklearn.utils.validation import validate_data
 
 from featstream.checkpoint import Saved
 from featstream.engines import single_blas
-from featstream.errors import DataError, DataTypeError, NotStartedError, printable
-from featstream.measures import MEASURES, choose_measure, resolve_measure
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamWarning,
+    NotStartedError,
+    printable,
+)
+from featstream.measures.resolve import (
+    MEASURES,
+    Choice,
+    propose_measure,
+    resolve_measure,
+)
 from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
@@ -84,9 +96,9 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         come from anyone: `RunError` for what cannot be right.
         """
 
-    def _measure_named(self, name: str) -> Any:
+    def _measure_named(self, name: str, **options: Any) -> Any:
         """The measure that ``"auto"`` chose, by its name."""
-        return MEASURES[name]()
+        return MEASURES[name](**options)
 
     def _facts(self) -> dict[str, Any]:
         return facts_of(self)
@@ -155,13 +167,23 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         return chain(first, blocks)
 
     def _choose_measure(self, blocks: list[Block], stream: Stream) -> None:
-        measure, reason = self._propose(blocks)
-        stream.measure = measure.bind(stream.y)
-        _LOG.info("'auto' took %r: %s", stream.measure.name, reason)
+        choice = self._propose(blocks)
+        stream.measure = self._measure_named(choice.name, **choice.options).bind(
+            stream.y
+        )
+        stream.choice = choice
+        _LOG.info("'auto' took %r: %s", choice.name, choice.reason)
+        if choice.is_guess:
+            warnings.warn(
+                f"'auto' took {choice.name!r}: {choice.reason}. Name the measure to "
+                "choose otherwise.",
+                FeatstreamWarning,
+                stacklevel=2,
+            )
 
-    def _propose(self, blocks: list[Block]) -> tuple[Any, str]:
+    def _propose(self, blocks: list[Block]) -> Choice:
         """A measure for a stream that begins with these blocks, and why."""
-        return choose_measure(blocks, _LOOK_AHEAD)
+        return propose_measure(blocks, _LOOK_AHEAD)
 
     def _forget_names(self, stream: Stream, piece: Block) -> None:
         """Names are kept for the features that the trace knows, and no more."""
@@ -187,6 +209,12 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             return f"{name} is kept: its relevance is {score:.6g}."
         fate, witness = trace.fate(arrival), trace.witness(arrival)
         relevance = f"its relevance {trace.relevance(arrival):.6g}"
+        left_out = getattr(stream.measure, "left_out", None)
+        if left_out is not None and arrival in left_out.names:
+            return (
+                f"{name} is irrelevant: it has about one category per row, like an "
+                "identifier, and was left out."
+            )
         if fate is Fate.IRRELEVANT:
             return f"{name} is irrelevant: {self._why_irrelevant(relevance)}."
         assert witness is not None
@@ -280,6 +308,12 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         return "auto" if stream.measure is None else stream.measure.name
 
     @property
+    def measure_reason_(self) -> str | None:
+        """Why ``"auto"`` chose `measure_`; None if the measure was given."""
+        choice = self._started().choice
+        return None if choice is None else choice.reason
+
+    @property
     def result_(self) -> SelectionResult:
         """The selection with its scores and history."""
         return SelectionResult(**self._result_fields())
@@ -295,6 +329,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             "n_samples": len(stream.y),
             "selector": type(self).__name__,
             "measure": self.measure_,
+            "measure_reason": self.measure_reason_,
             "parameters": {
                 name: value if isinstance(value, int | str | None) else repr(value)
                 for name, value in self.get_params(deep=False).items()

@@ -75,7 +75,7 @@ def take_in(
             stream.seconds += time.perf_counter() - began
             if observe is not None:
                 n_kept = selector._kept()[0].size
-                observe(Progress(stream.n_seen, n_features, n_kept))
+                observe(Progress(stream.n_seen, n_features, n_kept, stream.seconds))
             if recorder is not None:
                 recorder.after_block()
             began = time.perf_counter()

@@ -160,6 +160,7 @@ class GroupSelector(OnlineSelector):
             if self._run is None and self._stream.names.order.size > self.n_seen_:
                 del self._stream  # it has positions for features that never came
             raise
+        self._stream.warn_of_identifiers()
         return self
 
     def _steps(
@@ -237,6 +238,7 @@ class GroupSelector(OnlineSelector):
             with uninterrupted():
                 decided = self._decide(scored, stream)
         stream.seconds += time.perf_counter() - began
+        stream.warn_of_identifiers()
         return self._tell(scored, decided, stream)
 
     def explain(

@@ -81,6 +81,7 @@ class StreamSelector(OnlineSelector):
                 with uninterrupted():
                     self._take(piece, decide, stream)
         stream.seconds += time.perf_counter() - began
+        stream.warn_of_identifiers()
         return stream.last_decision()
 
     def consume(
@@ -118,6 +119,7 @@ class StreamSelector(OnlineSelector):
             offered, source = source, as_source(source)
             steps = partial(self._steps, source)
             take_in(self, source, steps, offered, progress=progress, checkpoint=saving)
+        self._stream.warn_of_identifiers()
         return self
 
     def _steps(self, source: Source, position: int) -> Iterator[Callable[[], None]]:

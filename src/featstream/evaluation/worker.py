@@ -24,18 +24,24 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
+import numpy as np
+
 from featstream.engines import handling_interrupts, uninterrupted
 from featstream.errors import ParameterError, RunError, size_text
-from featstream.evaluation.cells import Job, reason_of, work
-from featstream.evaluation.entries import as_message
-from featstream.evaluation.measuring import resident_bytes
+from featstream.evaluation.cell import Job, reason_of, work
+from featstream.evaluation.classifiers import as_classifier
+from featstream.evaluation.cost import resident_bytes
+from featstream.evaluation.entrants import as_message
+from featstream.selectors import SAOLA
 
 __all__ = ["Outcome", "Tagged", "run_jobs"]
 
 _POLL_SECONDS = 0.05
 _WARMING = "warming"  # kernels are compiled when they are first used, once and for all
 _WARMING_SECONDS = 600.0
-_PRELOADED = ["featstream.evaluation.warm", "featstream.evaluation.workers"]
+_PRELOADED = ["featstream.evaluation.worker"]
+_WARM = "FEATSTREAM_WARM_KERNELS"
+"""Set while the server of processes starts, which loads kernels; nobody else does."""
 
 
 class Tagged(Protocol):
@@ -180,9 +186,13 @@ def _context() -> Any:
 
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
-    # A terminal sends Ctrl-C to all; the server ends with us, and not before.
-    with handling_interrupts(signal.SIG_IGN):
-        forkserver.ensure_running()
+    os.environ[_WARM] = "1"
+    try:
+        # A terminal sends Ctrl-C to all processes; the server ends when we do.
+        with handling_interrupts(signal.SIG_IGN):
+            forkserver.ensure_running()
+    finally:
+        del os.environ[_WARM]
     return context
 
 
@@ -319,3 +329,21 @@ def _die_with_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
+
+
+def load_kernels() -> None:
+    """Select from and judge a few numbers, as most cells do.
+
+    Numba takes a quarter of a second to load its first kernel, in every process anew.
+    What the server has loaded, the processes forked from it inherit.
+    """
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 4)), np.arange(20) % 2
+    as_classifier("j48").fit(X, y).predict(X)
+    SAOLA(measure="fisher-z").fit(X, y)
+    SAOLA(measure="su").fit((X > 0).astype(np.uint8), y)
+
+
+if os.environ.pop(_WARM, ""):
+    with suppress(Exception):  # without it cells are slower, and no more
+        load_kernels()

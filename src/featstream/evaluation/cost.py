@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 from numba.core import event
 
 __all__ = ["Cost", "measured", "resident_bytes"]
@@ -54,40 +54,37 @@ def measured() -> Iterator[Cost]:
 
 
 def resident_bytes(pid: int) -> int | None:
-    """Memory that a process holds for itself; None where the system does not tell.
+    """Memory that a process holds for itself; None if the process has ended.
 
     Files that it maps are not counted: the system takes those pages back at need.
     """
-    return _status(pid, "RssAnon")
+    try:
+        held = psutil.Process(pid).memory_info()
+    except psutil.Error:
+        return None
+    return int(held.rss - getattr(held, "shared", 0))
 
 
 def _start_peak() -> int | None:
     """Forget the peak so far, and return the memory in use."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-        return _status(os.getpid(), "VmRSS")
+        return int(psutil.Process().memory_info().rss)
     return _peak()
 
 
 def _peak() -> int | None:
-    peak = _status(os.getpid(), "VmHWM")
-    if peak is not None:
-        return peak
+    """The most memory that this process has held."""
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        found = next(line for line in lines if line.startswith("VmHWM:"))
+        return int(found.split()[1]) * 1024
+    held = psutil.Process().memory_info()
+    if hasattr(held, "peak_wset"):  # Windows
+        return int(held.peak_wset)
     try:
         import resource
-    except ImportError:  # not a system that has it
+    except ImportError:
         return None
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def _status(pid: int, field: str) -> int | None:
-    """A size from what Linux says about a process."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        if line.startswith(field + ":"):
-            return int(line.split()[1]) * 1024
-    return None
