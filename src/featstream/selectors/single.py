@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -16,6 +15,7 @@ from featstream.engines import (
     single_blas,
     uninterrupted,
 )
+from featstream.jit import clock
 from featstream.progress import Observer
 from featstream.protocols import Block, Decision, Source
 from featstream.selectors.base import OnlineSelector
@@ -71,7 +71,7 @@ class StreamSelector(OnlineSelector):
         if self._run is not None:
             self._run.refuse_unfinished()
         stream.check_index(values)
-        began = time.perf_counter()
+        began = clock()
         block = block_of_one(values, name, stream.n_seen)
         if stream.measure is None:
             self._choose_measure([block], stream)
@@ -80,7 +80,7 @@ class StreamSelector(OnlineSelector):
                 decide = self._prepare(piece, stream)
                 with uninterrupted():
                     self._take(piece, decide, stream)
-        stream.seconds += time.perf_counter() - began
+        stream.seconds += clock() - began
         stream.warn_of_identifiers()
         return stream.last_decision()
 
