@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -21,10 +22,13 @@ print(*(d.py_func.__qualname__ for d in ready if d.overloads))
 """
 
 
-def test_importing_all_modules_compiles_and_trains_nothing(has_jit):
-    code = IMPORT_ALL if has_jit else IMPORT_ALL.replace("assert ready", "")
+def test_importing_all_modules_compiles_and_trains_nothing():
     found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", IMPORT_ALL],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert found.stderr == ""
     assert found.stdout.split() == []

@@ -173,6 +173,23 @@ def test_the_target_and_its_classes_are_printed(table, capsys):
     assert target["classes"] == {"sick": 15, "well": 15}
 
 
+def test_the_measure_is_printed_with_the_reason_and_warnings_name_flags(
+    tmp_path, capsys
+):
+    path = tmp_path / "mixed.csv"
+    rows = [f"P{i},{i / 7:.3f},{'ab'[i % 2]},{i % 2}" for i in range(40)]
+    path.write_text("\n".join(["id,age,city,class", *rows]))
+    assert main(["select", str(path), "-q"]) == 0
+    out, err = capsys.readouterr()
+    assert "measure: su, because feature 'city' is text or categorical" in out
+    (warning,) = [line for line in err.splitlines() if "'id'" in line]
+    assert warning.startswith("featstream: warning: Feature 'id' has about one")
+    assert "--measure su --identifiers keep" in warning
+    flags = ["--measure", "su", "--identifiers", "keep"]
+    assert main(["select", str(path), "-q", *flags]) == 0
+    assert "'id'" not in capsys.readouterr().err
+
+
 def test_a_control_character_in_a_name_does_not_reach_the_terminal(tmp_path, capsys):
     path = tmp_path / "k.csv"
     rows = [f"{i % 2},{i % 2}" for i in range(20)]
@@ -261,7 +278,7 @@ def test_info_describes_the_file(data, capsys):
     assert main(["info", str(data)]) == 0
     out = capsys.readouterr().out
     assert "200 samples × 60 features, dense float32" in out
-    assert "measure: FisherZ, because feature 'x0'" in out
+    assert "measure: fisher-z, because feature 'x0'" in out
     assert main(["info", str(data), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_features"] == 60
 
@@ -272,7 +289,7 @@ def test_info_describes_the_file(data, capsys):
         (["--measure", "fisherz"], "Did you mean 'fisher-z'?"),
         (["--measure", "su", "--alpha", "0.1"], "--alpha has no meaning for the"),
         (["--measure", "fisher-z", "--delta", "0.1"], "--delta has no meaning for"),
-        (["--alpha", "0.1"], "--alpha and --delta belong to a measure."),
+        (["--alpha", "0.1"], "--alpha, --delta and --identifiers belong to a measure."),
         (
             ["--measure", "fisher-z", "--alpha", "5"],
             "For a 5% level write --alpha 0.05.",

@@ -90,7 +90,10 @@ def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def data_location(
-    data: str, target: str | None, options: Mapping[str, Any], dataset: Dataset
+    data: str,
+    target: str | None,
+    options: Mapping[str, Any],
+    dataset: Dataset | None,
 ) -> dict[str, Any]:
     """How a run finds its data again, from another folder as well."""
     name = getattr(dataset, "target_name", None)

@@ -88,8 +88,9 @@ def _open_run(arguments: argparse.Namespace) -> Any:
 
 def _resume(arguments: argparse.Namespace) -> int:
     from featstream.errors import RunError
+    from featstream.selectors.resuming import begin_again
 
-    selector = _open_run(arguments)
+    selector = begin_again(arguments.output) or _open_run(arguments)
     rest = selector._run.unfinished
     if rest is not None:
         saved = rest.get("data")
@@ -201,6 +202,8 @@ def _open_like(
         dataset = open_features(path, target_names, **options)
     else:
         dataset = open_dataset(path, target, **options)
+    if not hasattr(selector, "_stream"):  # the run stopped before its first feature
+        selector.start(dataset.y)
     if dataset.y is not None:
         found = {
             "n_samples": len(dataset.y),
@@ -257,6 +260,8 @@ def describe_run(arguments: argparse.Namespace) -> int:
             f"{facts.get('n_kept')} kept of {facts['n_features']:,} features, "
             f"{facts['n_seen']:,} samples seen"
         )
+    elif facts["generation"] == 0:
+        print("stopped while its data were being read: no feature has been seen")
     else:
         print(
             f"{facts.get('n_kept')} kept of {facts['n_seen']:,} features seen, "

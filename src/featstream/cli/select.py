@@ -24,6 +24,7 @@ from featstream.cli.options import (
 from featstream.errors import DataError, ParameterError, printable
 
 if TYPE_CHECKING:
+    from featstream.checkpoint import Checkpoint
     from featstream.result import SelectionResult
     from featstream.sources import Dataset
 
@@ -56,6 +57,12 @@ def add_select(select: argparse.ArgumentParser) -> None:
         choices=("class", "numeric"),
         default="class",
         help="whether the target is a class (default) or a quantity (fisher-z)",
+    )
+    select.add_argument(
+        "--identifiers",
+        choices=("drop", "keep"),
+        help="text columns with about one category per row: leave them out (default), "
+        "or score them (su, mi)",
     )
     for option, choices in (
         ("bound", ("min", "max")),
@@ -96,10 +103,10 @@ def add_select(select: argparse.ArgumentParser) -> None:
 
 def _select(arguments: argparse.Namespace) -> int:
     from featstream.selectors import SAOLA, GroupSAOLA
+    from featstream.selectors.recording import begun
 
     file = _result_file(arguments)
     measure = _measure(arguments)
-    dataset = _open(arguments)
     parameters = {
         "measure": measure,
         "bound": arguments.bound,
@@ -115,15 +122,24 @@ def _select(arguments: argparse.Namespace) -> int:
         raise ParameterError("--max-features has no meaning for groups. Leave it out.")
     else:
         selector = GroupSAOLA(**parameters)
-        groups["groups"] = open_groups(spec, dataset)
-    saving = None
-    if arguments.output is not None and file is None:
+
+    def saving(dataset: Dataset | None = None) -> Checkpoint | None:
+        if arguments.output is None or file is not None:
+            return None
         options = chosen_options(arguments)
         found = data_location(arguments.data, arguments.target, options, dataset)
-        saving = run_checkpoint(arguments.output, found, arguments.command_line, spec)
-    selector.start(dataset.y).consume(
-        dataset.source, progress=not arguments.quiet, checkpoint=saving, **groups
-    )
+        return run_checkpoint(arguments.output, found, arguments.command_line, spec)
+
+    with begun(selector, saving()):
+        dataset = _open(arguments)
+        if spec is not None:
+            groups["groups"] = open_groups(spec, dataset)
+        selector.start(dataset.y).consume(
+            dataset.source,
+            progress=not arguments.quiet,
+            checkpoint=saving(dataset),
+            **groups,
+        )
     about = about_target(
         dataset.y,
         getattr(dataset, "target_name", None),
@@ -163,10 +179,10 @@ def _measure(arguments: argparse.Namespace) -> Any:
     elif measure is None and as_category:
         measure = SymmetricalUncertainty()
     if measure is None:
-        if alpha is not None or delta is not None:
+        if (alpha, delta, arguments.identifiers) != (None, None, None):
             raise ParameterError(
-                "--alpha and --delta belong to a measure. Add --measure fisher-z "
-                "(for --alpha) or --measure su (for --delta)."
+                "--alpha, --delta and --identifiers belong to a measure. Add --measure "
+                "fisher-z (for --alpha) or --measure su (for the others)."
             )
         return "auto"
     is_fisher = isinstance(measure, FisherZ)
@@ -187,6 +203,13 @@ def _measure(arguments: argparse.Namespace) -> Any:
             "--missing category has no meaning for the measure fisher-z; use "
             "--measure su."
         )
+    if arguments.identifiers is not None:
+        if is_fisher:
+            raise ParameterError(
+                "--identifiers has no meaning for the measure fisher-z; use --measure "
+                "su."
+            )
+        measure.identifiers = arguments.identifiers
     if is_numeric:
         measure.target = "numeric"
     if as_category:

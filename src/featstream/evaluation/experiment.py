@@ -19,11 +19,11 @@ from featstream.errors import (
     printable,
     unknown_name,
 )
-from featstream.evaluation.cellstore import CellStore
+from featstream.evaluation.cell_cache import CellStore
 from featstream.evaluation.classifiers import as_classifier
-from featstream.evaluation.comparison import ExperimentResult
 from featstream.evaluation.display import CellProgress, cells_observed
-from featstream.evaluation.entries import describe, name_selectors
+from featstream.evaluation.entrants import describe, name_selectors
+from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.running import Run
 from featstream.evaluation.splits import SplitProtocol
 

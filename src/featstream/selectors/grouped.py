@@ -23,7 +23,7 @@ from featstream.result import GroupSelectionResult
 from featstream.selectors.base import OnlineSelector
 from featstream.selectors.consuming import take_in
 from featstream.selectors.group_state import group_arrays, restore_groups
-from featstream.selectors.recording import as_checkpoint
+from featstream.selectors.recording import as_checkpoint, begun
 from featstream.selectors.stream import Stream
 from featstream.sources import as_source
 from featstream.sources.columns import check_names
@@ -142,8 +142,9 @@ class GroupSelector(OnlineSelector):
         """
         self._started()
         saving = as_checkpoint(checkpoint, every, source, self._run)
-        offered, source = source, as_source(source)
-        layout = self._lay_out(groups, source)
+        with begun(self, saving):
+            offered, source = source, as_source(source)
+            layout = self._lay_out(groups, source)
         steps = partial(self._steps, source, layout)
         try:
             take_in(

@@ -1,9 +1,14 @@
-"""Generated streams whose right answer is known."""
+"""Data whose right answer is known: generated streams.
+
+The data sets of the SAOLA paper are in `featstream.paper.datasets`; their names work
+here too.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +17,24 @@ from featstream.errors import ParameterError, unknown_name
 from featstream.protocols import IntArray
 from featstream.sources import ArraySource
 
-__all__ = ["Stream", "make_stream"]
+if TYPE_CHECKING:
+    from featstream.paper.datasets import (
+        Benchmark,
+        available_datasets,
+        dataset_names,
+        files_of_dataset,
+        load_dataset,
+    )
+
+__all__ = [
+    "Benchmark",
+    "Stream",
+    "available_datasets",
+    "dataset_names",
+    "files_of_dataset",
+    "load_dataset",
+    "make_stream",
+]
 
 LEVELS = 3
 """Values of a discrete feature: 0, 1, 2."""
@@ -229,3 +251,9 @@ def _check(
         )
     if not 0 <= noise < 1:
         raise ParameterError(f"`noise` of make_stream must be in [0, 1). Got {noise}.")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("featstream.paper.datasets"), name)

@@ -54,17 +54,8 @@ SELECTORS: dict[str, Callable[[], Any]] = {
 }
 """The selectors by the names that the command line takes, with their defaults."""
 
-_DECIDING = (
-    "kernels/*.py",
-    "measures/*.py",
-    "selectors/**/*.py",
-    "sources/*.py",
-    "evaluation/c45.py",
-    "evaluation/cells.py",
-    "evaluation/classifiers.py",
-    "evaluation/j48.py",
-    "evaluation/metrics.py",
-)
+_NOT_DECIDING = ("cli", "reporting")
+"""Folders of the package that only show what was found."""
 
 
 @dataclass(frozen=True)
@@ -324,9 +315,17 @@ def checksum_of_library() -> str:
 
     A version is not enough where the library itself is worked on.
     """
+    return checksum_of_files(deciding_files())
+
+
+def deciding_files() -> list[Path]:
+    """Every file of the package, except what only shows results."""
     root = Path(__file__).parents[1]
-    files = [path for part in _DECIDING for path in sorted(root.glob(part))]
-    return checksum_of_files(files)
+    return [
+        path
+        for path in sorted(root.rglob("*.py"))
+        if path.relative_to(root).parts[0] not in _NOT_DECIDING
+    ]
 
 
 def checksum_of_files(paths: Iterable[Path]) -> str:

@@ -278,8 +278,6 @@ def as_claim(methods: list[str], ranks: list[float], **rest: Any) -> PaperClaim:
 @cache
 def contents() -> dict[str, Any]:
     """The data file."""
-    text = (
-        files("featstream.evaluation").joinpath("paper_tables.json").read_text("utf-8")
-    )
+    text = files("featstream.paper").joinpath("tables.json").read_text("utf-8")
     result: dict[str, Any] = json.loads(text)
     return result

@@ -28,10 +28,10 @@ import numpy as np
 
 from featstream.engines import handling_interrupts, uninterrupted
 from featstream.errors import ParameterError, RunError, size_text
-from featstream.evaluation.cells import Job, reason_of, work
+from featstream.evaluation.cell import Job, reason_of, work
 from featstream.evaluation.classifiers import as_classifier
-from featstream.evaluation.entries import as_message
-from featstream.evaluation.measuring import resident_bytes
+from featstream.evaluation.cost import resident_bytes
+from featstream.evaluation.entrants import as_message
 from featstream.selectors import SAOLA
 
 __all__ = ["Outcome", "Tagged", "run_jobs"]
@@ -39,7 +39,7 @@ __all__ = ["Outcome", "Tagged", "run_jobs"]
 _POLL_SECONDS = 0.05
 _WARMING = "warming"  # kernels are compiled when they are first used, once and for all
 _WARMING_SECONDS = 600.0
-_PRELOADED = ["featstream.evaluation.workers"]
+_PRELOADED = ["featstream.evaluation.worker"]
 _WARM = "FEATSTREAM_WARM_KERNELS"
 """Set while the server of processes starts, which loads kernels; nobody else does."""
 

@@ -7,9 +7,9 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from featstream.evaluation.paper.comparison import Pair, Panel, TableComparison
-from featstream.evaluation.paper.findings import Findings
-from featstream.evaluation.paper.methods import ABSENT
+from featstream.paper.comparison import Pair, Panel, TableComparison
+from featstream.paper.findings import Findings
+from featstream.paper.methods import ABSENT
 
 __all__ = [
     "CSV_COLUMNS",
@@ -226,8 +226,8 @@ def number_text(value: float, metric: str, *, is_mean: bool = False) -> str:
 def difference_text(pair: Pair) -> str:
     """Ours against the paper's.
 
-    >>> from featstream.evaluation.paper.findings import Value
-    >>> from featstream.evaluation.paper_tables import PaperColumn
+    >>> from featstream.paper.findings import Value
+    >>> from featstream.paper.tables import PaperColumn
     >>> difference_text(Pair("dexter", PaperColumn("accuracy"), Value(0.76), 0.75))
     '+.0100'
     >>> difference_text(Pair("dexter", PaperColumn("seconds"), Value(0.03), 3.0))

@@ -10,12 +10,9 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from featstream.datasets import Benchmark
 from featstream.errors import unknown_name
 from featstream.evaluation.classifiers import as_classifier
-from featstream.evaluation.entries import BestOf
-from featstream.evaluation.paper.exhibits import Design
-from featstream.evaluation.paper_tables import paper_table
+from featstream.evaluation.entrants import BestOf
 from featstream.evaluation.splits import (
     FeatureOrders,
     GivenSplit,
@@ -27,6 +24,9 @@ from featstream.evaluation.splits import (
     TaskShape,
 )
 from featstream.measures import FisherZ, SymmetricalUncertainty
+from featstream.paper.datasets import Benchmark
+from featstream.paper.exhibits import Design
+from featstream.paper.tables import paper_table
 from featstream.selectors import OFS, OGFS, SAOLA, AlphaInvesting, FastOSFS, GroupSAOLA
 
 __all__ = [

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from featstream.evaluation.conclusion import enumerate_words
-from featstream.evaluation.paper.comparison import CheckedClaim
-from featstream.evaluation.paper.exhibits import Exhibit
-from featstream.evaluation.paper.findings import Findings, Value
-from featstream.evaluation.paper.methods import ABSENT
+from featstream.paper.comparison import CheckedClaim
+from featstream.paper.exhibits import Exhibit
+from featstream.paper.findings import Findings, Value
+from featstream.paper.methods import ABSENT
+from featstream.paper.table_pages import METRICS
 from featstream.reporting.dots import plot_dots, plot_sweep
 from featstream.reporting.figures import plot_critical_difference
-from featstream.reporting.paper_tables import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from featstream.datasets import Benchmark, files_of_dataset
-from featstream.evaluation.comparison import ExperimentResult
-from featstream.evaluation.paper.exhibits import Design
-from featstream.evaluation.paper.methods import ABSENT
+from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.stability import Stability
+from featstream.paper.datasets import Benchmark, files_of_dataset
+from featstream.paper.exhibits import Design
+from featstream.paper.methods import ABSENT
 from featstream.protocols import FloatArray
 
 __all__ = ["About", "Findings", "Statistic", "Value"]

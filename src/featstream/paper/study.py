@@ -10,22 +10,22 @@ from typing import Any
 
 from sklearn.dummy import DummyClassifier
 
-from featstream.datasets import Benchmark, available_datasets, load_dataset
 from featstream.errors import DataError
-from featstream.evaluation.comparison import ExperimentResult
 from featstream.evaluation.display import CellProgress, cells_observed
 from featstream.evaluation.experiment import Experiment
-from featstream.evaluation.paper.exhibits import CLASSIFIERS, Design, Exhibit
-from featstream.evaluation.paper.findings import About, Findings
-from featstream.evaluation.paper.methods import (
+from featstream.evaluation.results import ExperimentResult
+from featstream.evaluation.splits import SplitProtocol
+from featstream.evaluation.tasks import Task
+from featstream.paper.datasets import Benchmark, available_datasets, load_dataset
+from featstream.paper.exhibits import CLASSIFIERS, Design, Exhibit
+from featstream.paper.findings import About, Findings
+from featstream.paper.methods import (
     ABSENT,
     JUDGES,
     FirstSplit,
     protocol_for,
     selector_for,
 )
-from featstream.evaluation.splits import SplitProtocol
-from featstream.evaluation.tasks import Task
 
 __all__ = ["Need", "PaperStudy"]
 
@@ -63,7 +63,7 @@ class PaperStudy:
     Examples
     --------
     >>> import tempfile
-    >>> from featstream.evaluation.paper.exhibits import find
+    >>> from featstream.paper.exhibits import find
     >>> with tempfile.TemporaryDirectory() as empty:
     ...     study = PaperStudy([find("table3")], empty)
     >>> study.needs

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
 from featstream.errors import ParameterError, printable, unknown_name
-from featstream.evaluation.paper_tables import paper_table
+from featstream.paper.tables import paper_table
 
 __all__ = ["CLASSIFIERS", "Design", "Drawing", "Exhibit", "exhibits", "find"]
 
@@ -119,7 +119,7 @@ def exhibits() -> tuple[Exhibit, ...]:
     >>> len(exhibits())
     39
     """
-    text = files("featstream.evaluation.paper").joinpath("exhibits.json")
+    text = files("featstream.paper").joinpath("exhibits.json")
     listed = json.loads(text.read_text("utf-8"))
     return (
         *(_exhibit("table", facts) for facts in listed["tables"]),

@@ -10,9 +10,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from featstream.datasets.catalogue import CATALOGUE, Entry, Files, Kind
-from featstream.datasets.formats import Part, indicators, join, npz, svmlight
 from featstream.errors import DataError, MissingFileError, ParameterError, unknown_name
+from featstream.paper.catalogue import CATALOGUE, Entry, Files, Kind
+from featstream.paper.formats import Part, indicators, join, npz, svmlight
 
 __all__ = [
     "Benchmark",

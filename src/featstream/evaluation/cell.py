@@ -24,8 +24,8 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from featstream.errors import DataError, ParameterError
-from featstream.evaluation.entries import BestOf, takes_groups
-from featstream.evaluation.measuring import measured
+from featstream.evaluation.cost import measured
+from featstream.evaluation.entrants import BestOf, takes_groups
 from featstream.evaluation.metrics import evaluate
 from featstream.evaluation.splits import Split
 from featstream.evaluation.tasks import Rows, map_rows

@@ -21,19 +21,19 @@ from featstream.evaluation import (
     paper_table,
     paper_tables,
 )
-from featstream.evaluation.comparison import ExperimentResult
-from featstream.evaluation.paper import methods
-from featstream.evaluation.paper.comparison import TableComparison
-from featstream.evaluation.paper.exhibits import exhibits, find
-from featstream.evaluation.paper.findings import About, Findings
-from featstream.evaluation.paper.methods import (
+from featstream.evaluation.results import ExperimentResult
+from featstream.evaluation.splits import TaskShape
+from featstream.paper import methods
+from featstream.paper.comparison import TableComparison
+from featstream.paper.exhibits import exhibits, find
+from featstream.paper.findings import About, Findings
+from featstream.paper.methods import (
     ABSENT,
     TrainingPartOnly,
     protocol_for,
     selector_for,
 )
-from featstream.evaluation.paper.study import PaperStudy
-from featstream.evaluation.splits import TaskShape
+from featstream.paper.study import PaperStudy
 from shared import shared
 
 pytestmark = pytest.mark.jit_only

@@ -8,21 +8,21 @@ from functools import cached_property
 
 import numpy as np
 
-from featstream.evaluation.paper.exhibits import Exhibit
-from featstream.evaluation.paper.findings import Findings, Value
-from featstream.evaluation.paper_tables import (
-    PaperClaim,
-    PaperColumn,
-    PaperTable,
-    paper_claims,
-    paper_table,
-)
 from featstream.evaluation.statistics import (
     Friedman,
     average_ranks,
     critical_difference,
     friedman,
     win_tie_lose,
+)
+from featstream.paper.exhibits import Exhibit
+from featstream.paper.findings import Findings, Value
+from featstream.paper.tables import (
+    PaperClaim,
+    PaperColumn,
+    PaperTable,
+    paper_claims,
+    paper_table,
 )
 from featstream.protocols import FloatArray
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from featstream.evaluation.paper.exhibits import Exhibit
+    from featstream.paper.exhibits import Exhibit
 
 __all__ = ["add_paper"]
 
@@ -95,10 +95,10 @@ def _add_data(command: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from featstream.datasets import available_datasets, files_of_dataset
     from featstream.errors import ParameterError
-    from featstream.evaluation.paper.exhibits import exhibits
-    from featstream.evaluation.paper.methods import ABSENT
+    from featstream.paper.datasets import available_datasets, files_of_dataset
+    from featstream.paper.exhibits import exhibits
+    from featstream.paper.methods import ABSENT
 
     try:
         present = available_datasets(arguments.data)
@@ -146,8 +146,8 @@ def _facts(
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from featstream.evaluation.paper.study import PaperStudy
-    from featstream.reporting.paper_pages import headline, write_paper
+    from featstream.paper.pages import headline, write_paper
+    from featstream.paper.study import PaperStudy
 
     study = PaperStudy(
         _wanted(arguments.exhibits),
@@ -222,7 +222,7 @@ def _claim_folder(folder: Path) -> None:
 
 def _wanted(names: list[str]) -> list[Exhibit]:
     """The tables and figures asked for, in the paper's order, each once."""
-    from featstream.evaluation.paper.exhibits import exhibits, find
+    from featstream.paper.exhibits import exhibits, find
 
     if "all" in names:
         return list(exhibits())

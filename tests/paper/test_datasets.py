@@ -16,10 +16,10 @@ from featstream.datasets import (
     files_of_dataset,
     load_dataset,
 )
-from featstream.datasets.catalogue import CATALOGUE
-from featstream.datasets.formats import sample_of_svmlight
 from featstream.errors import DataError, MissingFileError, ParameterError
 from featstream.evaluation import paper_table
+from featstream.paper.catalogue import CATALOGUE
+from featstream.paper.formats import sample_of_svmlight
 from shared import ROOT, shared
 
 RNG = np.random.default_rng(0)

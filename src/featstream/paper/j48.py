@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featstream.errors import ParameterError
-from featstream.evaluation.c45 import Training, collapse, flatten, grow, prune
-from featstream.kernels.trees import TINY, tree_proba
+from featstream.paper.c45 import Training, collapse, flatten, grow, prune
+from featstream.paper.j48_kernels import TINY, tree_proba
 from featstream.protocols import BoolArray, FloatArray
 
 __all__ = ["J48"]

@@ -11,18 +11,17 @@ from pathlib import Path
 import numpy as np
 
 from featstream.evaluation.conclusion import enumerate_words
-from featstream.evaluation.paper.comparison import TableComparison
-from featstream.evaluation.paper.exhibits import CLASSIFIERS, Exhibit
-from featstream.evaluation.paper.findings import Findings
-from featstream.evaluation.paper.methods import ABSENT
-from featstream.evaluation.paper_tables import PaperColumn, paper_tables
-from featstream.reporting.paper_figures import (
+from featstream.paper.comparison import TableComparison
+from featstream.paper.exhibits import CLASSIFIERS, Exhibit
+from featstream.paper.figures import (
     FigureData,
     draw_claim,
     draw_figure,
     save_figure,
 )
-from featstream.reporting.paper_tables import (
+from featstream.paper.findings import Findings
+from featstream.paper.methods import ABSENT
+from featstream.paper.table_pages import (
     CSV_COLUMNS,
     as_markdown_table,
     csv_text,
@@ -31,6 +30,7 @@ from featstream.reporting.paper_tables import (
     table_csv,
     table_page,
 )
+from featstream.paper.tables import PaperColumn, paper_tables
 
 __all__ = ["Written", "headline", "write_paper"]
 

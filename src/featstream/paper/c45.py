@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from featstream.kernels.trees import (
+from featstream.paper.j48_kernels import (
     TINY,
     TreeArrays,
     keep_rows,

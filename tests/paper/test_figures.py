@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-from featstream.evaluation.paper.exhibits import find
-from featstream.evaluation.paper.findings import Value
-from featstream.reporting.paper_figures import FigureData
+from featstream.paper.exhibits import find
+from featstream.paper.figures import FigureData
+from featstream.paper.findings import Value
 
 SLOW = "exceeded 60 s"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from featstream.datasets.formats import (
+from featstream.paper.formats import (
     Reader,
     gene_table,
     index_lists,
