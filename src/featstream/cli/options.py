@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from featstream.checkpoint import Checkpoint
+    from featstream.runs.folder import Checkpoint
     from featstream.sources import Dataset
 
 OPTIONS = (
@@ -90,7 +90,10 @@ def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def data_location(
-    data: str, target: str | None, options: Mapping[str, Any], dataset: Dataset
+    data: str,
+    target: str | None,
+    options: Mapping[str, Any],
+    dataset: Dataset | None,
 ) -> dict[str, Any]:
     """How a run finds its data again, from another folder as well."""
     name = getattr(dataset, "target_name", None)
@@ -111,7 +114,7 @@ def run_checkpoint(
     groups: dict[str, Any] | None = None,
 ) -> Checkpoint:
     """Where a run is saved, and how its data are found again."""
-    from featstream.checkpoint import Checkpoint
+    from featstream.runs.folder import Checkpoint
 
     if groups is not None:
         found = {**found, "groups": groups}

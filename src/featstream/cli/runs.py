@@ -88,8 +88,9 @@ def _open_run(arguments: argparse.Namespace) -> Any:
 
 def _resume(arguments: argparse.Namespace) -> int:
     from featstream.errors import RunError
+    from featstream.runs.resuming import begin_again
 
-    selector = _open_run(arguments)
+    selector = begin_again(arguments.output) or _open_run(arguments)
     rest = selector._run.unfinished
     if rest is not None:
         saved = rest.get("data")
@@ -193,14 +194,16 @@ def _open_like(
     With ``target_names``, a table need not have one: only a column of such a name
     is taken for it.
     """
-    from featstream.selectors.description import fingerprint_of_target
-    from featstream.selectors.sameness import refuse_other_target
+    from featstream.runs.compatibility import refuse_other_target
+    from featstream.runs.state import fingerprint_of_target
     from featstream.sources import open_dataset, open_features
 
     if target_names is not None and target is None:
         dataset = open_features(path, target_names, **options)
     else:
         dataset = open_dataset(path, target, **options)
+    if not hasattr(selector, "_stream"):  # the run stopped before its first feature
+        selector.start(dataset.y)
     if dataset.y is not None:
         found = {
             "n_samples": len(dataset.y),
@@ -238,8 +241,8 @@ def _reason(selector: Any, name: str) -> str:
 
 def describe_run(arguments: argparse.Namespace) -> int:
     """Print what a run folder says of itself."""
-    from featstream.checkpoint import RunFolder
-    from featstream.selectors.description import load_run
+    from featstream.runs.folder import RunFolder
+    from featstream.runs.state import load_run
 
     facts = load_run(RunFolder(arguments.data)).description
     if arguments.json:
@@ -257,6 +260,8 @@ def describe_run(arguments: argparse.Namespace) -> int:
             f"{facts.get('n_kept')} kept of {facts['n_features']:,} features, "
             f"{facts['n_seen']:,} samples seen"
         )
+    elif facts["generation"] == 0:
+        print("stopped while its data were being read: no feature has been seen")
     else:
         print(
             f"{facts.get('n_kept')} kept of {facts['n_seen']:,} features seen, "

@@ -25,6 +25,7 @@ from featstream.errors import DataError, ParameterError, printable
 
 if TYPE_CHECKING:
     from featstream.result import SelectionResult
+    from featstream.runs.folder import Checkpoint
     from featstream.sources import Dataset
 
 _FILES = (".csv", ".tsv", ".json")
@@ -101,11 +102,11 @@ def add_select(select: argparse.ArgumentParser) -> None:
 
 
 def _select(arguments: argparse.Namespace) -> int:
+    from featstream.runs.session import begun
     from featstream.selectors import SAOLA, GroupSAOLA
 
     file = _result_file(arguments)
     measure = _measure(arguments)
-    dataset = _open(arguments)
     parameters = {
         "measure": measure,
         "bound": arguments.bound,
@@ -121,15 +122,24 @@ def _select(arguments: argparse.Namespace) -> int:
         raise ParameterError("--max-features has no meaning for groups. Leave it out.")
     else:
         selector = GroupSAOLA(**parameters)
-        groups["groups"] = open_groups(spec, dataset)
-    saving = None
-    if arguments.output is not None and file is None:
+
+    def saving(dataset: Dataset | None = None) -> Checkpoint | None:
+        if arguments.output is None or file is not None:
+            return None
         options = chosen_options(arguments)
         found = data_location(arguments.data, arguments.target, options, dataset)
-        saving = run_checkpoint(arguments.output, found, arguments.command_line, spec)
-    selector.start(dataset.y).consume(
-        dataset.source, progress=not arguments.quiet, checkpoint=saving, **groups
-    )
+        return run_checkpoint(arguments.output, found, arguments.command_line, spec)
+
+    with begun(selector, saving()):
+        dataset = _open(arguments)
+        if spec is not None:
+            groups["groups"] = open_groups(spec, dataset)
+        selector.start(dataset.y).consume(
+            dataset.source,
+            progress=not arguments.quiet,
+            checkpoint=saving(dataset),
+            **groups,
+        )
     about = about_target(
         dataset.y,
         getattr(dataset, "target_name", None),

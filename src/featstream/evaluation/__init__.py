@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from featstream.evaluation.classifiers import CLASSIFIERS, DecisionTree, as_classifier
-from featstream.evaluation.conclusion import conclude
+from featstream.evaluation.conclusion import Comparison, conclude
 from featstream.evaluation.display import CellProgress
 from featstream.evaluation.entrants import SELECTORS, BestOf, as_selector, sweep
 from featstream.evaluation.experiment import Experiment
@@ -15,8 +15,7 @@ from featstream.evaluation.metrics import (
     class_scores,
     evaluate,
 )
-from featstream.evaluation.results import METRICS, ExperimentResult
-from featstream.evaluation.score_table import Comparison, ScoreTable
+from featstream.evaluation.results import METRICS, ExperimentResult, ScoreTable
 from featstream.evaluation.splits import (
     CrossValidation,
     FeatureOrders,

@@ -1,31 +1,169 @@
-"""What a comparison found: tidy rows, tables, statistics."""
+"""What an experiment found: tidy rows, tables, statistics."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
 
-from featstream.errors import DataError, MissingExtraError, ParameterError, unknown_name
-from featstream.evaluation.score_table import Comparison, ScoreTable, compare_scores
+from featstream.errors import DataError, MissingExtraError, unknown_name
+from featstream.evaluation.conclusion import Comparison, compare_scores
 from featstream.evaluation.stability import Stability, stability
+from featstream.evaluation.statistics import Best
 from featstream.evaluation.tasks import as_task
 from featstream.protocols import FloatArray, IntArray
-
-__all__ = ["METRICS", "ExperimentResult"]
 
 SCORES = ("accuracy", "balanced_accuracy", "auc", "auc_hard")
 COSTS = ("n_features", "n_groups", "seconds", "memory")
 METRICS = (*SCORES, *COSTS)
-"""What is measured: of predictions, and of the selection alone."""
+"""What is measured: the first four of predictions, the others of the selection."""
+
+TITLES = {
+    "accuracy": "Accuracy",
+    "balanced_accuracy": "Balanced accuracy",
+    "auc": "AUC",
+    "auc_hard": "AUC of the predictions",
+    "n_features": "Number of selected features",
+    "n_groups": "Number of selected groups",
+    "seconds": "Seconds of selection",
+    "memory": "Peak memory of selection (MB)",
+}
 
 Statistic = Literal["mean", "sd", "median", "best", "worst"]
-STATISTICS = ("mean", "sd", "median", "best", "worst")
+STATISTICS = {
+    "mean": "mean ± standard deviation of the splits",
+    "sd": "standard deviation over the splits",
+    "median": "median of the splits",
+    "best": "best of the splits",
+    "worst": "worst of the splits",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    """Data sets by selectors.
+
+    Attributes
+    ----------
+    metric, statistic : str
+        What is shown.
+    classifier : str or None
+        The classifier, if it matters.
+    datasets, selectors : tuple of str
+        Rows and columns.
+    values : ndarray of shape (n_datasets, n_selectors)
+        NaN where a selector failed.
+    spreads : ndarray of shape (n_datasets, n_selectors)
+        Standard deviations over splits, beside a mean.
+    n_splits : tuple of int
+        Splits of each data set.
+    reasons : dict of (dataset, selector) to str
+        Why a value is missing.
+    rules : dict of selector to str
+        How a parameter was chosen, where one was.
+    """
+
+    metric: str
+    classifier: str | None
+    statistic: str
+    datasets: tuple[str, ...]
+    selectors: tuple[str, ...]
+    values: FloatArray
+    spreads: FloatArray
+    n_splits: tuple[int, ...]
+    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    rules: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Best:
+        """Whether high or low values are good."""
+        return "low" if self.metric in COSTS else "high"
+
+    @property
+    def title(self) -> str:
+        """What the table shows, in words."""
+        how = STATISTICS[self.statistic]
+        if self.statistic in ("best", "worst"):
+            is_cost = self.metric in COSTS
+            how += ", by accuracy" if is_cost else ", not an estimate of what to expect"
+        if max(self.n_splits, default=1) == 1:
+            how = "one split"
+        by = f", {self.classifier}" if self.classifier else ""
+        return f"{TITLES[self.metric]}{by} ({how})"
+
+    @property
+    def what(self) -> str:
+        """What was measured, within a sentence."""
+        name = TITLES[self.metric]
+        name = name if name.startswith("AUC") else name[0].lower() + name[1:]
+        return f"{name} of {self.classifier}" if self.classifier else name
+
+    def value(self, dataset: str, selector: str) -> float:
+        """One value; NaN if there is none."""
+        place = self.datasets.index(dataset), self.selectors.index(selector)
+        return float(self.values[place])
+
+    def text(self, dataset: str, selector: str) -> str:
+        """One value as it is printed."""
+        i, j = self.datasets.index(dataset), self.selectors.index(selector)
+        value, spread = self.values[i, j], self.spreads[i, j]
+        if np.isnan(value):
+            return "-"
+        if self.statistic != "mean" or self.n_splits[i] == 1:
+            return self._number(value, is_mean=False)
+        return f"{self._number(value)} ± {self._number(spread)}"
+
+    def _number(self, value: float, *, is_mean: bool = True) -> str:
+        if self.metric in ("n_features", "n_groups"):
+            return f"{value:,.1f}" if is_mean else f"{value:,.0f}"
+        if self.metric == "memory":
+            return f"{value / 2**20:,.1f}"
+        if self.metric == "seconds":
+            return f"{value:,.3f}" if value < 10 else f"{value:,.1f}"
+        return f"{value:.4f}"
+
+    def cells(self) -> list[list[str]]:
+        """The table as text, with a heading row and column."""
+        body = ([d, *(self.text(d, s) for s in self.selectors)] for d in self.datasets)
+        return [["data set", *self.selectors], *body]
+
+    def notes(self) -> list[str]:
+        """Lines below the table: chosen parameters, and why values are missing."""
+        notes = [f"{selector}: {rule}" for selector, rule in self.rules.items()]
+        for (dataset, selector), reason in self.reasons.items():
+            notes.append(f"- {selector} on {dataset}: {reason}")
+        return notes
+
+    def to_markdown(self) -> str:
+        """The table for a document."""
+        head, *body = (
+            "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+            for row in self.cells()
+        )
+        rule = "| --- |" + " ---: |" * len(self.selectors)
+        lines = [f"**{self.title}**", "", head, rule, *body]
+        notes = [f"{note}  " for note in self.notes()]
+        return "\n".join([*lines, "", *notes] if notes else lines)
+
+    def lines(self) -> list[str]:
+        """Title and table for a terminal, without the notes."""
+        rows = self.cells()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [self.title]
+        for first, *others in rows:
+            cells = [c.rjust(w) for c, w in zip(others, widths[1:], strict=True)]
+            lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join([*self.lines(), *self.notes()])
 
 
 class ExperimentResult:
@@ -67,11 +205,11 @@ class ExperimentResult:
 
     @property
     def n_cells(self) -> int:
-        """How many times features were to be selected."""
+        """Number of cells: data sets × splits × selectors."""
         return sum(map(len, self._cells.values()))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row for each data set, split, selector and classifier, tidy."""
+        """One tidy row per data set, split, selector and classifier."""
         return [
             self._row(record, classifier)
             for dataset in self.datasets
@@ -82,7 +220,7 @@ class ExperimentResult:
 
     def _row(self, record: Mapping[str, Any], classifier: str) -> dict[str, Any]:
         scores = record["scores"].get(self._keys[classifier], {})
-        selection = chosen_of(record, scores)
+        selection = selection_behind(record, scores)
         return {
             "dataset": record["dataset"],
             "selector": record["selector"],
@@ -97,18 +235,15 @@ class ExperimentResult:
             "note": scores.get("note"),
         }
 
-    def frame(self, backend: str = "pandas") -> Any:
-        """The tidy rows as a data frame.
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = self.rows()
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Which library's frame to make.
-        """
+    def frame(self, backend: str = "pandas") -> Any:
+        """The tidy rows as a data frame of "pandas", "polars" or "pyarrow"."""
         import narwhals as nw
 
-        columns = as_columns(self.rows())
-        return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+        return nw.from_dict(self._columns(), backend=backend).to_native()  # type: ignore[arg-type]
 
     def as_csv(self) -> str:
         """The tidy rows as text."""
@@ -126,8 +261,6 @@ class ExperimentResult:
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the tidy rows, with settings and provenance in the file's metadata."""
-        import json
-
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq
@@ -136,10 +269,9 @@ class ExperimentResult:
                 "Writing parquet needs pyarrow. Install it: pip install "
                 "featstream[frames], or use to_csv."
             ) from None
-        table = pa.table(as_columns(self.rows()))
-        pq.write_table(
-            table.replace_schema_metadata({"featstream": json.dumps(self.about)}), path
-        )
+        about = {"featstream": json.dumps(self.about)}
+        table = pa.table(self._columns()).replace_schema_metadata(about)
+        pq.write_table(table, path)
 
     def failures(self) -> list[tuple[str, str, int, str]]:
         """Data set, selector, split and reason of the cells without a selection."""
@@ -153,20 +285,16 @@ class ExperimentResult:
     def selections(
         self, dataset: str, selector: str, classifier: str | None = None
     ) -> list[IntArray]:
-        """What was selected in each split that did not fail.
+        """The selected features of each split that did not fail.
 
-        Parameters
-        ----------
-        dataset, selector : str
-            Which.
-        classifier : str, optional
-            Whose choice, for the best of several; the first by default.
+        For the best of several values, those that ``classifier`` chose (by default
+        the first classifier).
         """
-        self._check(dataset, "data set", self.datasets)
-        self._check(selector, "selector", self.selectors)
+        check_known(dataset, "data set", self.datasets)
+        check_known(selector, "selector", self.selectors)
         key = self._keys[self._classifier(classifier)]
         return [
-            np.array(chosen_of(r, r["scores"].get(key, {}))["selected"], np.int64)
+            np.array(selection_behind(r, r["scores"].get(key, {}))["selected"], int)
             for r in self._cells[dataset, selector]
             if not r["reason"]
         ]
@@ -174,39 +302,23 @@ class ExperimentResult:
     def values(
         self, metric: str, classifier: str | None, dataset: str, selector: str
     ) -> tuple[FloatArray, str | None]:
-        """A metric in every split, and why some are missing if so.
+        """A metric in every split (NaN where it is missing), and why some are missing.
 
-        Parameters
-        ----------
-        metric, classifier : as in `table`
-            What.
-        dataset, selector : str
-            Where.
-
-        Returns
-        -------
-        values : ndarray of shape (n_splits,)
-            NaN where it is missing.
-        reason : str or None
-            Why, if any is.
+        Parameters are those of `table`.
         """
-        rows = [
-            self._row(record, self._classifier(classifier))
-            for record in self._cells[dataset, selector]
-        ]
+        judge = self._classifier(classifier)
+        rows = [self._row(r, judge) for r in self._cells[dataset, selector]]
         found = np.array(
             [math.nan if row[metric] is None else row[metric] for row in rows], float
         )
-        reasons = [
-            row["reason"] or "not measured"
-            for row, value in zip(rows, found, strict=True)
-            if math.isnan(value)
+        lost = [
+            rows[i]["reason"] or "not measured" for i in np.where(found != found)[0]
         ]
-        if not reasons:
+        if not lost:
             return found, None
-        reason = "; ".join(dict.fromkeys(reasons))
-        if len(reasons) < len(rows):
-            reason = f"{len(reasons)} of {len(rows)} splits failed: {reason}"
+        reason = "; ".join(dict.fromkeys(lost))
+        if len(lost) < len(rows):
+            reason = f"{len(lost)} of {len(rows)} splits failed: {reason}"
         return found, reason
 
     def table(
@@ -222,8 +334,8 @@ class ExperimentResult:
         metric : str, default="accuracy"
             One of `METRICS`.
         classifier : str, optional
-            Who judged; the first by default. Of the selection's own figures it
-            matters for the best of several only.
+            The first by default. For metrics of the selection it matters only where
+            the best of several values is chosen.
         statistic : {"mean", "sd", "median", "best", "worst"}, default="mean"
             Over the splits. The best and worst of time, memory and number of
             features are those of the split with the best and worst accuracy, as in
@@ -235,45 +347,41 @@ class ExperimentResult:
             A selector that failed in some split of a data set has no value there
             ("-"), and a reason.
         """
-        self._check(metric, "metric", METRICS)
-        self._check(statistic, "statistic", STATISTICS)
-        classifier = self._classifier(classifier)
+        check_known(metric, "metric", METRICS)
+        check_known(statistic, "statistic", STATISTICS)
+        judge = self._classifier(classifier)
         shape = len(self.datasets), len(self.selectors)
         values, spreads = np.full(shape, np.nan), np.full(shape, np.nan)
         reasons: dict[tuple[str, str], str] = {}
-        for i, dataset in enumerate(self.datasets):
-            for j, selector in enumerate(self.selectors):
-                found, reason = self.values(metric, classifier, dataset, selector)
-                by = found
-                if metric in COSTS and statistic in ("best", "worst"):
-                    by, other = self.values("accuracy", classifier, dataset, selector)
-                    reason = reason or other
-                if reason is not None:
-                    reasons[dataset, selector] = reason
-                    continue
-                values[i, j] = summarise(found, statistic, by)
-                if statistic == "mean":
-                    spreads[i, j] = deviation(found)
+        for place in np.ndindex(shape):
+            names = self.datasets[place[0]], self.selectors[place[1]]
+            found, reason = self.values(metric, judge, *names)
+            by = found
+            if metric in COSTS and statistic in ("best", "worst"):
+                by, other = self.values("accuracy", judge, *names)
+                reason = reason or other
+            if reason is not None:
+                reasons[names] = reason
+                continue
+            values[place] = summarise(found, statistic, by)
+            if statistic == "mean":
+                spreads[place] = deviation(found)
+        first = self.selectors[0]
+        labels = {
+            s: self._cells[self.datasets[0], s][0]["label"] for s in self.selectors
+        }
         return ScoreTable(
             metric=metric,
-            classifier=classifier if metric in SCORES else None,
+            classifier=judge if metric in SCORES else None,
             statistic=statistic,
             datasets=tuple(self.datasets),
             selectors=tuple(self.selectors),
             values=values,
             spreads=spreads,
-            n_splits=tuple(
-                len(self._cells[d, self.selectors[0]]) for d in self.datasets
-            ),
+            n_splits=tuple(len(self._cells[d, first]) for d in self.datasets),
             reasons=reasons,
-            rules=self._rules(),
+            rules={s: label for s, label in labels.items() if label is not None},
         )
-
-    def _rules(self) -> dict[str, str]:
-        """Selectors whose parameter was chosen, and how."""
-        first = self.datasets[0]
-        rules = {s: self._cells[first, s][0]["label"] for s in self.selectors}
-        return {s: rule for s, rule in rules.items() if rule is not None}
 
     def statistics(
         self,
@@ -283,17 +391,11 @@ class ExperimentResult:
         *,
         alpha: float = 0.05,
     ) -> Comparison:
-        """Ranks, Friedman, Nemenyi, win/tie/lose, and what they come to.
+        """Ranks, Friedman, Nemenyi, win/tie/lose, and a conclusion in words.
 
-        Data sets on which some selector failed are left out of the ranks, and
-        selectors that failed everywhere.
-
-        Parameters
-        ----------
-        metric, classifier, statistic : as in `table`
-            What is compared.
-        alpha : float, default=0.05
-            Significance level.
+        Parameters are those of `table`; ``alpha`` is the significance level. Data sets
+        on which some selector failed are left out of the ranks, and selectors that
+        failed everywhere.
         """
         table = self.table(metric, classifier, statistic)
         repeats = {
@@ -301,7 +403,7 @@ class ExperimentResult:
             for dataset in self.datasets
             for selector in self.selectors
         }
-        return compare_scores(table, repeats, alpha=alpha)
+        return compare_scores(table, repeats, alpha)
 
     def stability(
         self,
@@ -327,9 +429,7 @@ class ExperimentResult:
         """
         found: dict[tuple[str, str], Stability | None] = {}
         for dataset in self.datasets:
-            X = None
-            if method == "yu":
-                X = self._matrix(dataset)
+            X = self._matrix(dataset) if method == "yu" else None
             n_features = self.about["datasets"][dataset]["n_features"]
             for selector in self.selectors:
                 sets = self.selections(dataset, selector, classifier)
@@ -356,18 +456,20 @@ class ExperimentResult:
     def _classifier(self, name: str | None) -> str:
         if name is None:
             return self.classifiers[0]
-        self._check(name, "classifier", self.classifiers)
-        return name
-
-    def _check(self, name: Any, what: str, known: Sequence[str]) -> None:
-        if name not in known:
-            raise unknown_name(what, name, known)
+        return check_known(name, "classifier", self.classifiers)
 
 
-def chosen_of(
+def check_known(name: str, what: str, known: Sequence[str] | Mapping[str, Any]) -> str:
+    """The name, if it is one of the known ones."""
+    if name not in known:
+        raise unknown_name(what, name, known)
+    return name
+
+
+def selection_behind(
     record: Mapping[str, Any], scores: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """The selection that scores are about."""
+    """The selection of a cell that was scored: one of several for `BestOf`."""
     for selection in record["selections"]:
         if selection["value"] == scores.get("value", selection["value"]):
             return dict(selection)
@@ -380,18 +482,9 @@ def deviation(values: FloatArray) -> float:
 
 
 def summarise(values: FloatArray, statistic: Statistic, by: FloatArray) -> float:
-    """One number for the splits; the best and worst are those of ``by``."""
-    if statistic == "best":
-        return float(values[np.argmax(by)])
-    if statistic == "worst":
-        return float(values[np.argmin(by)])
+    """One number for the splits; the best and worst split are chosen by ``by``."""
     if statistic == "sd":
         return deviation(values)
+    if statistic in ("best", "worst"):
+        return float(values[by.argmax() if statistic == "best" else by.argmin()])
     return float(np.median(values) if statistic == "median" else np.mean(values))
-
-
-def as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Rows turned on their side."""
-    if not rows:
-        raise ParameterError("There are no results.")
-    return {name: [row[name] for row in rows] for name in rows[0]}

@@ -141,11 +141,6 @@ def _printed_count(data: Benchmark, method: str) -> int:
 class TrainingPartOnly(SplitProtocol):
     """All rows train and none tests, for a training part without its test part."""
 
-    @property
-    def n_splits(self) -> int:
-        """How many splits there are."""
-        return 1
-
     def split(self, index: int, shape: TaskShape, seed: int) -> Split:
         """All rows."""
         return Split(np.arange(len(shape.y)), np.arange(0))
@@ -156,11 +151,6 @@ class FirstSplit(SplitProtocol):
     """The first of the splits of another protocol."""
 
     protocol: SplitProtocol
-
-    @property
-    def n_splits(self) -> int:
-        """How many splits there are."""
-        return 1
 
     def split(self, index: int, shape: TaskShape, seed: int) -> Split:
         """The first."""

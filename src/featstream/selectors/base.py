@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.checkpoint import Saved
 from featstream.engines import single_blas
 from featstream.errors import (
     DataError,
@@ -43,10 +42,16 @@ from featstream.protocols import (
     Measure,
 )
 from featstream.result import SelectionResult
-from featstream.selectors.saving import Savable
+from featstream.runs.folder import Saved
+from featstream.runs.saving import Savable
 from featstream.selectors.state import arrays_of, facts_of, restore_state
 from featstream.selectors.stream import Stream
-from featstream.sources import as_source, check_has_features, open_dataset
+from featstream.sources import (
+    as_source,
+    check_has_features,
+    open_dataset,
+    open_features,
+)
 from featstream.trace import Trace
 
 __all__ = ["OnlineSelector"]
@@ -112,8 +117,10 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
         if isinstance(X, str | PathLike):
+            if y is not None:
+                return self._fit(open_features(X).source, y, **options)
             dataset = open_dataset(X)
-            return self._fit(dataset.source, dataset.y if y is None else y, **options)
+            return self._fit(dataset.source, dataset.y, **options)
         source = as_source(X)
         is_stored = source is X
         if not is_stored:

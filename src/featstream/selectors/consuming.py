@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from featstream.checkpoint import Checkpoint
 from featstream.engines import single_blas, uninterrupted
 from featstream.progress import Observer, Progress, observed
 from featstream.protocols import Source
-from featstream.selectors.recording import find_begin, noting_unfinished, recording
+from featstream.runs.folder import Checkpoint
+from featstream.runs.session import find_begin, noting_unfinished, recording
 from featstream.selectors.stream import Unfinished
 from featstream.sources.layouts import Layout
 

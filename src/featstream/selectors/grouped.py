@@ -13,23 +13,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.checkpoint import Checkpoint
 from featstream.engines import single_blas, uninterrupted
 from featstream.errors import DataError, ParameterError, printable
 from featstream.group_trace import GroupTrace
 from featstream.progress import Observer
 from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Source
 from featstream.result import GroupSelectionResult
+from featstream.runs.arrays import damaged
+from featstream.runs.folder import Checkpoint
+from featstream.runs.session import as_checkpoint, begun
 from featstream.selectors.base import OnlineSelector
 from featstream.selectors.consuming import take_in
 from featstream.selectors.group_state import group_arrays, restore_groups
-from featstream.selectors.recording import as_checkpoint
 from featstream.selectors.stream import Stream
 from featstream.sources import as_source
 from featstream.sources.columns import check_names
 from featstream.sources.groups import lay_out
 from featstream.sources.layouts import Batch, Layout, batches
-from featstream.statefile import damaged
 
 __all__ = ["GroupSelector"]
 
@@ -142,8 +142,9 @@ class GroupSelector(OnlineSelector):
         """
         self._started()
         saving = as_checkpoint(checkpoint, every, source, self._run)
-        offered, source = source, as_source(source)
-        layout = self._lay_out(groups, source)
+        with begun(self, saving):
+            offered, source = source, as_source(source)
+            layout = self._lay_out(groups, source)
         steps = partial(self._steps, source, layout)
         try:
             take_in(

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.checkpoint import RunFolder, Saved
 from featstream.errors import DataError, RunError, printable
 from featstream.measures.resolve import MEASURES, TESTS
 from featstream.measures.target import as_vector
 from featstream.protocols import Block, Source, SparseColumns
+from featstream.runs.arrays import damaged, join_text, split_text, take_array
+from featstream.runs.folder import RunFolder, Saved
 from featstream.sources.layouts import Layout
-from featstream.statefile import damaged, join_text, split_text, take_array
 
 __all__ = [
     "describe_selector",
@@ -86,7 +86,9 @@ def load_run(folder: RunFolder) -> Saved:
     """The newest whole generation of a run, its description checked."""
     saved = folder.load()
     facts = saved.description
-    checks = _EVERY_RUN | (_OF_ROWS if facts.get("arrives") == "rows" else _OF_FEATURES)
+    checks = dict(_EVERY_RUN)
+    if saved.generation > 0:
+        checks |= _OF_ROWS if facts.get("arrives") == "rows" else _OF_FEATURES
     for name, is_good in checks.items():
         try:
             is_whole = is_good(facts[name], facts)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from inspect import isabstract
 from typing import Any
 
-from featstream.checkpoint import RunFolder
 from featstream.errors import FeatstreamError, RunError, printable
-from featstream.selectors.description import load_parameters, load_run
-from featstream.selectors.recording import link_to
-from featstream.selectors.saving import Savable
+from featstream.runs.folder import RunFolder, Saved
+from featstream.runs.saving import Savable
+from featstream.runs.session import link_to
+from featstream.runs.state import load_parameters, load_run
 
-__all__ = ["resume"]
+__all__ = ["begin_again", "resume"]
 
 
 def resume(path: str | os.PathLike[str]) -> Any:
@@ -57,6 +58,34 @@ def resume(path: str | os.PathLike[str]) -> Any:
     """
     folder = RunFolder(path)
     saved = load_run(folder)
+    selector = _make_selector(folder, saved)
+    if saved.generation == 0:
+        told = shlex.join(saved.description["command"] or [])
+        raise RunError(
+            f"The run {folder.path} stopped while its data were being read, before the "
+            "first feature. Begin it again: "
+            + (f"featstream resume {folder.path}, or {told}" if told else "consume()")
+        )
+    selector._restore_from(saved)
+    selector._run = link_to(folder, saved)
+    return selector
+
+
+def begin_again(path: str | os.PathLike[str]) -> Any:
+    """The selector of a run that stopped before its first feature; otherwise None.
+
+    It has not been started; its run says where its data are.
+    """
+    folder = RunFolder(path)
+    saved = load_run(folder)
+    if saved.generation > 0:
+        return None
+    selector = _make_selector(folder, saved)
+    selector._run = link_to(folder, saved)
+    return selector
+
+
+def _make_selector(folder: RunFolder, saved: Saved) -> Any:
     name = saved.description["selector"]
     classes = {kind.__name__: kind for kind in _heirs(Savable)}
     if name not in classes:
@@ -65,14 +94,11 @@ def resume(path: str | os.PathLike[str]) -> Any:
             f"the selectors here: {', '.join(sorted(classes))}."
         )
     try:
-        selector = classes[name](**load_parameters(saved.description["parameters"]))
+        return classes[name](**load_parameters(saved.description["parameters"]))
     except RunError:
         raise
     except (FeatstreamError, TypeError) as error:
         raise RunError(f"The run's selector cannot be made: {error}.") from error
-    selector._restore_from(saved)
-    selector._run = link_to(folder, saved)
-    return selector
 
 
 def _heirs(kind: Any) -> Iterator[Any]:

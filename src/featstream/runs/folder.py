@@ -20,7 +20,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -33,8 +33,8 @@ from featstream.errors import (
     explain_full_disk,
     printable,
 )
-from featstream.lock import hold_lock
-from featstream.statefile import read_arrays, write_arrays
+from featstream.runs.arrays import read_arrays, write_arrays
+from featstream.runs.lock import hold_lock
 
 __all__ = ["Checkpoint", "RunFolder", "Saved", "is_run"]
 
@@ -122,6 +122,21 @@ class RunFolder:
         with hold_lock(self.path / _LOCK):
             yield
 
+    def begin(self, description: Mapping[str, Any]) -> None:
+        """Write generation 0: a run whose data are still to be read."""
+        about = {"format": FORMAT, "version": VERSION, **description}
+        text = seal({**about, "generation": 0, "files": {}})
+        with self.locked():
+            self._replace(_CURRENT, lambda file: _write(file, text))
+
+    def withdraw(self) -> None:
+        """Remove generation 0, and the folder if nothing else is in it."""
+        with suppress(OSError, RunError):
+            if self.load().generation == 0:
+                for name in (_CURRENT, _LOCK):
+                    (self.path / name).unlink(missing_ok=True)
+                self.path.rmdir()
+
     def save(
         self, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> int:
@@ -138,9 +153,9 @@ class RunFolder:
             "generation": generation,
             "files": {state: digest},
         }
-        text = _seal(whole)
+        text = seal(whole)
         needed = {state}
-        if self._whole is not None:
+        if self._whole is not None and self._whole[0] > 0:
             before, old_text = self._whole
             self._replace(_PREVIOUS, lambda file: _write(file, old_text))
             needed.add(f"state-{before:06d}.npz")
@@ -237,7 +252,7 @@ class _LaterVersionError(RunError):
     """Not damage: the generation before will not help."""
 
 
-def _seal(description: Mapping[str, Any]) -> bytes:
+def seal(description: Mapping[str, Any]) -> bytes:
     """JSON that ends with a checksum of every byte before it."""
     try:
         plain = json.dumps(description, indent=1, allow_nan=False)
@@ -283,9 +298,9 @@ def _read_sealed(path: Path) -> tuple[dict[str, Any], bytes]:
 
 def _check_files(description: dict[str, Any]) -> None:
     generation, files = description["generation"], description["files"]
-    if type(generation) is not int or generation < 1 or type(files) is not dict:
+    if type(generation) is not int or generation < 0 or type(files) is not dict:
         raise ValueError("it does not say which generation it is")
-    if list(files) != [f"state-{generation:06d}.npz"]:
+    if list(files) != [f"state-{generation:06d}.npz"] * (generation > 0):
         raise ValueError("it names files that are not its own")
 
 

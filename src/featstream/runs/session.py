@@ -12,26 +12,26 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import featstream
-from featstream.checkpoint import Checkpoint, RunFolder, Saved, is_run
 from featstream.engines import handling_interrupts
 from featstream.errors import ParameterError, RunError
 from featstream.protocols import Source
-from featstream.selectors.description import (
-    describe_selector,
-    describe_source,
-    load_run,
-)
-from featstream.selectors.sameness import (
+from featstream.runs.compatibility import (
     is_same_source,
     refuse_difference,
     refuse_other_source,
 )
-from featstream.selectors.stream import Unfinished
+from featstream.runs.folder import Checkpoint, RunFolder, Saved, is_run
+from featstream.runs.state import (
+    describe_selector,
+    describe_source,
+    load_run,
+)
 from featstream.sources.layouts import Layout
 
 if TYPE_CHECKING:
+    from featstream.runs.saving import Savable
     from featstream.selectors.base import OnlineSelector
-    from featstream.selectors.saving import Savable
+    from featstream.selectors.stream import Unfinished
 
 __all__ = ["Link", "Recorder", "as_checkpoint", "link_to", "recording", "save_once"]
 
@@ -160,6 +160,41 @@ def recording(
             raise KeyboardInterrupt
 
 
+@contextmanager
+def begun(selector: Savable, checkpoint: Checkpoint | None) -> Iterator[None]:
+    """Begin a run before its data are read, which may take long.
+
+    A kill or a Ctrl-C leaves a folder that says how to continue; an error leaves
+    none.
+    """
+    if checkpoint is None or checkpoint.data is None or is_run(checkpoint.path):
+        yield
+        return
+    folder = RunFolder(checkpoint.path)
+    source = {"begin": 0, "is_done": False, "data": dict(checkpoint.data)}
+    folder.begin(
+        {
+            **_provenance(selector),
+            "n_seen": 0,
+            "sources": [source],
+            "command": checkpoint.command,
+        }
+    )
+    try:
+        yield
+    except Exception:
+        folder.withdraw()
+        raise
+
+
+def _provenance(selector: Savable) -> dict[str, Any]:
+    return {
+        "featstream": featstream.__version__,
+        "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        **describe_selector(selector),
+    }
+
+
 def find_begin(
     selector: OnlineSelector, source: Source, offered: Any, layout: Layout | None
 ) -> int:
@@ -195,14 +230,14 @@ def noting_unfinished(selector: OnlineSelector, here: Unfinished) -> Iterator[No
 def _join(selector: Savable, link: Link | None, folder: RunFolder) -> Link:
     n_seen = selector.n_seen_
     is_same = link is not None and _is_same(link.folder, folder)
-    if not is_run(folder.path):
+    saved = load_run(folder) if is_run(folder.path) else None
+    if saved is None or saved.generation == 0:
         sources: list[dict[str, Any]] = []
         if n_seen:
             sources = [*link.sources] if link is not None else _before(selector)
         link = Link(folder, 0, sources)
         selector._run = link
         return link
-    saved = load_run(folder)
     if link is not None and is_same:
         if saved.generation != link.generation:
             raise RunError(
@@ -271,9 +306,7 @@ def _place(selector: OnlineSelector, link: Link, told: dict[str, Any]) -> None:
 def save_state(selector: Savable, link: Link) -> None:
     """Write the selector's state as the next generation."""
     description = {
-        "featstream": featstream.__version__,
-        "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        **describe_selector(selector),
+        **_provenance(selector),
         **selector._facts(),
         "sources": link.sources,
         "command": link.command,
