@@ -21,7 +21,6 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.checkpoint import Saved
 from featstream.engines import single_blas
 from featstream.errors import (
     DataError,
@@ -49,7 +48,8 @@ from featstream.protocols import (
     Measure,
 )
 from featstream.result import SelectionResult
-from featstream.selectors.saving import Savable
+from featstream.runs.folder import Saved
+from featstream.runs.saving import Savable
 from featstream.selectors.state import arrays_of, facts_of, restore_state
 from featstream.selectors.stream import Stream
 from featstream.sources import (

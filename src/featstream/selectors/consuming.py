@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from featstream.checkpoint import Checkpoint
 from featstream.engines import single_blas, uninterrupted
 from featstream.jit import clock
 from featstream.progress import Observer, Progress, observed
 from featstream.protocols import Source
-from featstream.selectors.recording import find_begin, noting_unfinished, recording
+from featstream.runs.folder import Checkpoint
+from featstream.runs.session import find_begin, noting_unfinished, recording
 from featstream.selectors.stream import Unfinished
 from featstream.sources.layouts import Layout
 

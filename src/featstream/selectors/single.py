@@ -8,7 +8,6 @@ from functools import partial
 from os import PathLike
 from typing import Any, Self
 
-from featstream.checkpoint import Checkpoint
 from featstream.engines import (
     count_threads,
     prepared_ahead,
@@ -18,9 +17,10 @@ from featstream.engines import (
 from featstream.jit import clock
 from featstream.progress import Observer
 from featstream.protocols import Block, Decision, Source
+from featstream.runs.folder import Checkpoint
+from featstream.runs.session import as_checkpoint, begun
 from featstream.selectors.base import OnlineSelector
 from featstream.selectors.consuming import take_in
-from featstream.selectors.recording import as_checkpoint, begun
 from featstream.selectors.stream import Stream, block_of_one, in_stream
 from featstream.sources import as_source
 

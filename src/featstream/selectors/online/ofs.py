@@ -14,21 +14,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import validate_data
 
-from featstream.checkpoint import Saved
 from featstream.errors import DataError, NotStartedError, ParameterError, printable
 from featstream.kernels.rows import RowModel, RowRule, learn_rows
 from featstream.measures.target import as_labels
 from featstream.protocols import BoolArray, FloatArray, IntArray
-from featstream.selectors.description import target_arrays, target_from
-from featstream.selectors.numeric import check_count, check_number
-from featstream.selectors.saving import Savable
-from featstream.statefile import (
+from featstream.runs.arrays import (
     damaged,
     join_text,
     split_text,
     take_array,
     take_floats,
 )
+from featstream.runs.folder import Saved
+from featstream.runs.saving import Savable
+from featstream.runs.state import target_arrays, target_from
+from featstream.selectors.numeric import check_count, check_number
 
 __all__ = ["OFS"]
 
