@@ -23,9 +23,10 @@ test-nojit: $(VENV)/.dev ## the kernels as plain Python
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow and not jit_only" \
 		tests/kernels tests/measures tests/engines tests/selectors/test_saola.py
 
-lint: $(VENV)/.dev ## style and types
+lint: $(VENV)/.dev ## style, imports and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
 fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each
@@ -38,7 +39,7 @@ bench: $(VENV)/.dev ## ratios against named baselines
 	$(BIN)/python -m benchmarks
 
 clean: ## forget caches and the environment
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

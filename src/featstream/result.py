@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from featstream.errors import DataError
 from featstream.group_trace import GroupTrace
 from featstream.protocols import Fate, FloatArray, IntArray
 from featstream.trace import Trace
@@ -39,6 +40,8 @@ class SelectionResult:
         Time spent on selection.
     trace : Trace
         The fate of every feature.
+    measure_reason : str or None
+        Why ``"auto"`` chose the measure; None if the measure was given.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class SelectionResult:
     parameters: dict[str, Any]
     seconds: float
     trace: Trace = field(compare=False)
+    measure_reason: str | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -75,6 +79,7 @@ class SelectionResult:
         return {
             "selector": self.selector,
             "measure": self.measure,
+            "measure_reason": self.measure_reason,
             "parameters": self.parameters,
             "n_samples": self.n_samples,
             "n_features": self.n_features,
@@ -88,6 +93,23 @@ class SelectionResult:
                 )
             ],
         }
+
+    def with_names(self, input_features: Any) -> Self:
+        """The same result, its features called by other names.
+
+        Parameters
+        ----------
+        input_features : array of str of shape (n_features,)
+            One name per feature of the source, as `get_feature_names_out` of the
+            step before the selector in a pipeline gives them.
+        """
+        if len(input_features) != self.n_features:
+            raise DataError(
+                f"`input_features` must have one name per feature. Got "
+                f"{len(input_features):,} names for {self.n_features:,} features."
+            )
+        names = tuple(str(input_features[i]) for i in self.indices.tolist())
+        return replace(self, names=names)
 
     def ranked(self) -> list[tuple[str, int, float]]:
         """Name, index and relevance of the selected features, the best first."""
@@ -164,8 +186,8 @@ class GroupSelectionResult(SelectionResult):
     └───────┴────────────┴────────┴────────────┴───────────┘
     """
 
-    groups: GroupTrace = field(compare=False)
-    group_numbers: IntArray
+    groups: GroupTrace = field(default_factory=GroupTrace, compare=False)
+    group_numbers: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __repr__(self) -> str:
         n_kept = int(np.count_nonzero(self.groups.n_kept))

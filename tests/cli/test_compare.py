@@ -20,7 +20,7 @@ from featstream import SAOLA, GroupSAOLA
 from featstream.cli import main
 from featstream.datasets import make_stream
 from featstream.evaluation import RandomSplits, TaskShape, as_classifier
-from featstream.lock import hold_lock
+from featstream.runs.lock import hold_lock
 
 STREAMS = [make_stream(n_samples=90, n_features=40, seed=seed) for seed in (1, 2)]
 
@@ -187,8 +187,8 @@ def test_groups_by_flags(tmp_path, files, capsys):
         ),
         (["--protocol", "cv", "--test-size", "9"], "--test-size has no meaning with"),
         (["--memory-limit", "lots"], "`memory_limit` must be a size such as"),
-        (["--time-limit", "-1"], "`time_limit` must be a number of seconds above 0"),
-        (["--runs", "0"], "`n_runs` of RandomSplits must be an integer of at least 1"),
+        (["--time-limit", "-1"], "--time-limit must be a number of seconds above 0"),
+        (["--runs", "0"], "--runs must be an integer of at least 1"),
         (["b.npz", "--test", "a.npz"], "--test belongs to a single data file. Got 2"),
         (["b.npz", "--groups", "g"], "--groups belongs to a single data file. Got 2"),
         (["--protocol", "orders", "--folds", "3"], "--folds has no meaning with"),
@@ -284,7 +284,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, files):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert f"To go on: featstream {' '.join(command)}" in err
+    assert f"To continue: featstream {' '.join(command)}" in err
     n_done = len(list((out / "cells").glob("*.json")))
     assert n_done < N_CELLS
     process = subprocess.run(python, check=True, timeout=240, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -53,6 +54,153 @@ def test_output_is_a_csv_of_the_selection(data, tmp_path, capsys):
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json"])
+def test_output_has_the_format_of_its_suffix(data, tmp_path, suffix, capsys):
+    out = tmp_path / f"selected{suffix}"
+    assert main(["select", str(data), "--json", "-q", "-o", str(out)]) == 0
+    selected = json.loads(capsys.readouterr().out)["selected"]
+    if suffix == ".json":
+        found = json.loads(out.read_text())["selected"]
+    else:
+        separator = "," if suffix == ".csv" else "\t"
+        header, *lines = (line.split(separator) for line in out.read_text().split("\n"))
+        assert header == ["feature", "index", "relevance"]
+        found = [
+            {"name": name, "index": int(index), "relevance": float(score)}
+            for name, index, score in lines[:-1]
+        ]
+        found.sort(key=lambda feature: feature["index"])
+    assert found == selected
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([data.name, out.name])
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A CSV file, which could be taken for an output."""
+    path = tmp_path / "k.csv"
+    rows = [f"{i % 2},{i % 3},{'sick' if i % 2 else 'well'}" for i in range(30)]
+    path.write_text("\n".join(["a,é日本,class", *rows, ""]), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("spelling", ["same", "dotted", "symlink", "hard link"])
+@pytest.mark.parametrize("flags", [[], ["--overwrite"]])
+def test_the_input_is_never_overwritten(table, spelling, flags, capsys):
+    before, other = table.read_bytes(), table.with_name("other.csv")
+    if spelling == "symlink":
+        other.symlink_to(table)
+    elif spelling == "hard link":
+        other.hardlink_to(table)
+    dotted = f"{table.parent}/../{table.parent.name}/k.csv"
+    out = {"same": str(table), "dotted": dotted}.get(spelling, str(other))
+    assert main(["select", str(table), "-q", "-o", out, *flags]) == 1
+    assert "would overwrite the input" in capsys.readouterr().err
+    assert table.read_bytes() == before
+
+
+def test_a_target_file_and_a_file_of_groups_are_inputs_too(tmp_path, capsys):
+    np.save(tmp_path / "X.npy", np.eye(4))
+    (tmp_path / "y.csv").write_text("y\n0\n1\n0\n1\n")
+    (tmp_path / "g.csv").write_text("x0,a\nx1,a\nx2,b\nx3,b\n")
+    begin = ["select", str(tmp_path / "X.npy"), "--groups", str(tmp_path / "g.csv")]
+    for target in ("y.csv", "y.csv:y"):
+        for out in ("y.csv", "g.csv"):
+            flags = ["--target", str(tmp_path / target), "-o", str(tmp_path / out)]
+            assert main([*begin, *flags, "--overwrite"]) == 1
+            assert "would overwrite the input" in capsys.readouterr().err
+
+
+def test_only_an_earlier_result_is_overwritten_and_only_if_asked(table, capsys):
+    out = table.with_name("out.csv")
+    command = ["select", str(table), "-q", "-o", str(out)]
+    assert main(command) == 0
+    first = out.read_bytes()
+    assert main(command) == 1
+    assert "exists. Choose another name" in capsys.readouterr().err
+    assert main([*command, "--overwrite", "--max-features", "1"]) == 0
+    assert out.read_bytes() != b""
+    out.write_text("a,b\n1,2\n")
+    assert main([*command, "--overwrite"]) == 1
+    assert "is not a selection that featstream has written" in capsys.readouterr().err
+    assert out.read_text() == "a,b\n1,2\n"
+    assert first.startswith(b"feature,index,relevance")
+
+
+@pytest.mark.parametrize(
+    ("out", "sentence"),
+    [
+        ("out.xlsx", "not written as .xlsx"),
+        ("out.parquet", "not written as .parquet"),
+        ("nowhere/out.csv", "There is no folder"),
+    ],
+)
+def test_an_output_that_cannot_be_is_refused_before_the_work(
+    table, out, sentence, capsys
+):
+    before = sorted(table.parent.iterdir())
+    assert main(["select", str(table), "-o", str(table.parent / out)]) == 1
+    assert sentence in capsys.readouterr().err
+    assert sorted(table.parent.iterdir()) == before
+
+
+def test_a_dot_in_the_name_of_a_run_folder_is_no_suffix(table, capsys):
+    for name in ("alpha-0.01", "run.2026", "v1.run/"):
+        out = f"{table.parent}/{name}"
+        assert main(["select", str(table), "-q", "-o", out]) == 0
+        assert (table.with_name(name.strip("/")) / "run.json").exists()
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+def test_a_result_gets_out_in_any_encoding(table, encoding):
+    env = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C"}
+    command = [sys.executable, "-m", "featstream", "select", str(table), "-q"]
+    flags = ["--measure", "su", "--ties", "keep"]
+    done = subprocess.run([*command, *flags], capture_output=True, env=env)
+    assert done.returncode == 0, done.stderr
+    shown = "é日本".encode(encoding, "backslashreplace")
+    assert b"of 2 features selected" in done.stdout
+    assert main(["info", str(table)]) == 0
+    info = [*command[:3], "info", str(table)]
+    done = subprocess.run(info, capture_output=True, env=env)
+    assert shown in done.stdout
+
+
+def test_the_target_and_its_classes_are_printed(table, capsys):
+    assert main(["select", str(table), "-q"]) == 0
+    assert "2 classes: sick (15), well (15)" in capsys.readouterr().out
+    assert main(["select", str(table), "-q", "--json"]) == 0
+    target = json.loads(capsys.readouterr().out)["target"]
+    assert target["classes"] == {"sick": 15, "well": 15}
+
+
+def test_the_measure_is_printed_with_the_reason_and_warnings_name_flags(
+    tmp_path, capsys
+):
+    path = tmp_path / "mixed.csv"
+    rows = [f"P{i},{i / 7:.3f},{'ab'[i % 2]},{i % 2}" for i in range(40)]
+    path.write_text("\n".join(["id,age,city,class", *rows]))
+    assert main(["select", str(path), "-q"]) == 0
+    out, err = capsys.readouterr()
+    assert "measure: su, because feature 'city' is text or categorical" in out
+    (warning,) = [line for line in err.splitlines() if "'id'" in line]
+    assert warning.startswith("featstream: warning: Feature 'id' has about one")
+    assert "--measure su --identifiers keep" in warning
+    flags = ["--measure", "su", "--identifiers", "keep"]
+    assert main(["select", str(path), "-q", *flags]) == 0
+    assert "'id'" not in capsys.readouterr().err
+
+
+def test_a_control_character_in_a_name_does_not_reach_the_terminal(tmp_path, capsys):
+    path = tmp_path / "k.csv"
+    rows = [f"{i % 2},{i % 2}" for i in range(20)]
+    path.write_text("\n".join(["a\x1b[2J,class", *rows]))
+    assert main(["select", str(path), "-q"]) == 0
+    assert main(["info", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.count(r"a\x1b[2J") == 2
+
+
 def test_every_format_gives_the_same_selection(tmp_path, capsys):
     pytest.importorskip("pyarrow")
     from pyarrow import csv, parquet
@@ -99,11 +247,38 @@ def test_groups_are_read_from_a_file_by_size_or_by_name(data, flag, tmp_path, ca
     assert found["n_groups"] == len(set(labels))
 
 
+def test_info_describes_data_without_columns(tmp_path, capsys):
+    np.savez(tmp_path / "none.npz", X=np.empty((4, 0)), y=[0, 1, 0, 1])
+    assert main(["info", str(tmp_path / "none.npz")]) == 0
+    out = capsys.readouterr().out
+    assert "4 samples × 0 features" in out
+    assert "2 classes: 0 (2), 1 (2)" in out
+
+
+def test_a_numeric_target_is_a_flag(tmp_path, capsys):
+    from featstream import SAOLA, FisherZ
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 6))
+    y = np.round(20 * X[:, 2] + 50)
+    np.savez(tmp_path / "ages.npz", X=X, y=y)
+    command = ["select", str(tmp_path / "ages.npz"), "-q", "--target-type", "numeric"]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    fitted = SAOLA(measure=FisherZ(target="numeric")).fit(X, y)
+    assert [f["index"] for f in found["selected"]] == fitted.selected_.tolist()
+    assert found["target"]["high"] == y.max()
+    assert main(command) == 0
+    assert f"numeric, from {y.min():g} to {y.max():g}" in capsys.readouterr().out
+    assert main([*command, "--measure", "su"]) == 1
+    assert "--target-type numeric has no meaning" in capsys.readouterr().err
+
+
 def test_info_describes_the_file(data, capsys):
     assert main(["info", str(data)]) == 0
     out = capsys.readouterr().out
     assert "200 samples × 60 features, dense float32" in out
-    assert "measure: FisherZ, because feature 'x0'" in out
+    assert "measure: fisher-z, because feature 'x0'" in out
     assert main(["info", str(data), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_features"] == 60
 
@@ -114,10 +289,13 @@ def test_info_describes_the_file(data, capsys):
         (["--measure", "fisherz"], "Did you mean 'fisher-z'?"),
         (["--measure", "su", "--alpha", "0.1"], "--alpha has no meaning for the"),
         (["--measure", "fisher-z", "--delta", "0.1"], "--delta has no meaning for"),
-        (["--alpha", "0.1"], "--alpha and --delta belong to a measure."),
-        (["--measure", "fisher-z", "--alpha", "5"], "For a 5% level write alpha=0.05."),
+        (["--alpha", "0.1"], "--alpha, --delta and --identifiers belong to a measure."),
+        (
+            ["--measure", "fisher-z", "--alpha", "5"],
+            "For a 5% level write --alpha 0.05.",
+        ),
         (["--target", "z"], "It holds: X, y."),
-        (["--max-features", "0"], "must be an integer of at least 1"),
+        (["--max-features", "0"], "--max-features must be an integer of at"),
         (["--group-size", "5", "--max-features", "2"], "has no meaning for groups"),
     ],
 )

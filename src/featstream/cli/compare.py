@@ -13,12 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featstream.cli.groups import add_group_flags, tell_groups
+from featstream.cli.options import add_group_flags, groups_from_flags, refuse_input
 
 if TYPE_CHECKING:
     from featstream.evaluation import Experiment, ExperimentResult
-
-__all__ = ["add_compare"]
 
 _SELECTORS = "saola,saola-max,fast-osfs,alpha-investing"
 _CLASSIFIERS = "knn,j48,svm"
@@ -37,16 +35,16 @@ _MEANT = {"--folds": "cv", "--n-groups": "groups"} | dict.fromkeys(
 """The protocol that a flag means where none is named."""
 
 
-def add_compare(commands: Any) -> None:
-    """Add the parser of the command."""
-    compare = commands.add_parser(
-        "compare",
-        help="compare selectors on data files",
-        description="Select features of data files with several selectors, and judge "
-        "the selections by classifiers on test rows that no selector has seen.",
-        epilog="The same command goes on where it was interrupted. Selectors: saola, "
+def add_compare(compare: argparse.ArgumentParser) -> None:
+    """Add the flags of the command."""
+    compare.description = (
+        "Select features of data files with several selectors, and judge the "
+        "selections by classifiers on test rows that no selector has seen."
+    )
+    compare.epilog = (
+        "The same command continues where it was interrupted. Selectors: saola, "
         "saola-max, fast-osfs, osfs, alpha-investing, grafting, ofs, ogfs, "
-        "group-saola. Classifiers: knn, j48, svm, decision-tree.",
+        "group-saola. Classifiers: knn, j48, svm, decision-tree."
     )
     compare.add_argument(
         "data",
@@ -163,8 +161,10 @@ def _share_or_count(text: str) -> float | int:
 def _compare(arguments: argparse.Namespace) -> int:
     from featstream.reporting import comparison_text, write_comparison
 
-    experiment = _experiment(arguments)
     output = arguments.output
+    if output is not None:
+        refuse_input(output, [*arguments.data, arguments.test, arguments.groups])
+    experiment = _experiment(arguments)
     if output is not None and not arguments.quiet:
         _tell_of_other_settings(experiment, output)
     try:
@@ -206,7 +206,7 @@ def _experiment(arguments: argparse.Namespace) -> Experiment:
             f"--groups belongs to a single data file. Got {len(arguments.data)}. Use "
             "--group-size or --group-by, or compare on one file at a time."
         )
-    told = tell_groups(arguments)
+    told = groups_from_flags(arguments)
     protocol = _protocol(arguments)
     if told is not None and isinstance(protocol, RandomGroups):
         raise ParameterError(
@@ -291,7 +291,7 @@ def _names(paths: list[str]) -> dict[str, str]:
 
 def _tell_of_other_settings(experiment: Experiment, folder: Path) -> None:
     """Say so if the folder was last used for another comparison."""
-    from featstream.evaluation.cellstore import CellStore
+    from featstream.evaluation.cell_cache import CellStore
 
     about = CellStore(folder).about()
     if about is None:
@@ -312,7 +312,7 @@ def _print_interruption(arguments: argparse.Namespace) -> None:
     if arguments.output is None:
         text = "interrupted; nothing is kept without -o OUT"
     else:
-        text = f"interrupted; what is done is kept. To go on: {command}"
+        text = f"interrupted; what is done is kept. To continue: {command}"
     print(f"featstream: {text}", file=sys.stderr)
 
 

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from featstream.cli.options import add_data_options, chosen_options
-from featstream.errors import ParameterError, as_bytes
-
-__all__ = ["add_convert"]
-
-_LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 10.0
+from featstream.cli.options import add_data_options, chosen_options, refuse_input
+from featstream.errors import ParameterError, as_bytes, printable
+from featstream.progress import shown
 
 
-def add_convert(commands: Any) -> None:
-    """Add the parser of the command."""
-    convert = commands.add_parser(
-        "convert",
-        help="turn a data file into a column store",
-        description="Turn a data file into a column store, which is read without "
-        "being held in memory. The file may be of any size.",
+def add_convert(convert: argparse.ArgumentParser) -> None:
+    """Add the flags of the command."""
+    convert.description = (
+        "Turn a data file into a column store, which is read without being held in "
+        "memory. The file may be of any size."
     )
     convert.add_argument("data", metavar="IN", help="a file as for select")
     convert.add_argument("store", metavar="OUT.cols", type=Path, help="folder to make")
@@ -52,18 +47,23 @@ def _size(text: str) -> int:
 def _convert(arguments: argparse.Namespace) -> int:
     from featstream.sources import convert, is_svmlight, open_dataset
 
+    if arguments.store.suffix.lower() != ".cols":
+        raise ParameterError(
+            f"A column store is a folder whose name ends in .cols. Got "
+            f"{printable(arguments.store)}. Use {arguments.store.stem}.cols."
+        )
+    refuse_input(arguments.store, [arguments.data, arguments.target])
     began = time.perf_counter()
-    options: dict[str, Any] = {
-        "memory": arguments.memory,
-        "n_jobs": arguments.jobs,
-        "progress": None if arguments.quiet else _Progress(),
-    }
+    options: dict[str, Any] = {"memory": arguments.memory, "n_jobs": arguments.jobs}
     given = chosen_options(arguments)
-    if is_svmlight(arguments.data) and arguments.target is None and not given:
-        store = convert(arguments.data, arguments.store, **options)
-    else:
-        dataset = open_dataset(arguments.data, arguments.target, **given)
-        store = convert(dataset.source, arguments.store, y=dataset.y, **options)
+    with nullcontext() if arguments.quiet else shown(_describe) as display:
+        if display is not None:
+            options["progress"] = lambda *state: display(state)
+        if is_svmlight(arguments.data) and arguments.target is None and not given:
+            store = convert(arguments.data, arguments.store, **options)
+        else:
+            dataset = open_dataset(arguments.data, arguments.target, **given)
+            store = convert(dataset.source, arguments.store, y=dataset.y, **options)
     seconds = time.perf_counter() - began
     facts = {
         "store": str(arguments.store),
@@ -81,20 +81,7 @@ def _convert(arguments: argparse.Namespace) -> int:
     return 0
 
 
-class _Progress:
-    """One live line on a terminal, a plain line every ten seconds elsewhere."""
-
-    def __init__(self) -> None:
-        self._is_live = sys.stderr.isatty()
-        self._shown = time.monotonic()
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now - self._shown < (_LIVE_SECONDS if self._is_live else _PLAIN_SECONDS):
-            return
-        self._shown = now
-        line = f"{stage}  {done / max(1, total):.0%}"
-        if self._is_live:
-            print(f"\r{line:<30}", end="", file=sys.stderr, flush=True)
-        else:
-            print(line, file=sys.stderr, flush=True)
+def _describe(state: tuple[str, int, int], seconds: float) -> list[str]:
+    """One line about the stage, and the part of it that is done."""
+    stage, done, total = state
+    return [f"{stage}  {done / max(1, total):.0%}"]

@@ -1,61 +1,87 @@
-"""The command line: ``featstream select | resume | update | explain | info | ...``.
+"""The entry of the command line: parse, run one command, report errors.
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 failed,
-2 usage, 130 interrupted. Nothing heavy is imported before it is needed.
+2 usage, 130 interrupted. Only the module of the chosen command is imported, and
+that imports nothing heavy before it is needed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import os
+import re
+import shlex
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 
 import featstream
-from featstream.cli.compare import add_compare
-from featstream.cli.convert import add_convert
-from featstream.cli.groups import add_group_flags, read_told_groups, tell_groups
-from featstream.cli.options import add_data, chosen_options, found_again
-from featstream.cli.runs import (
-    add_run_commands,
-    describe_run,
-    print_interruption,
-    print_result,
-    run_checkpoint,
-)
-from featstream.cli_paper import add_paper
 
-if TYPE_CHECKING:
-    from featstream.sources import Dataset
+COMMANDS = {
+    "select": ("featstream.cli.select", "select features of a data file"),
+    "resume": ("featstream.cli.runs", "continue an interrupted run"),
+    "update": ("featstream.cli.runs", "add features that arrive later to a run"),
+    "explain": ("featstream.cli.runs", "say why a feature or a group was kept or not"),
+    "compare": ("featstream.cli.compare", "compare selectors on data files"),
+    "paper": ("featstream.paper.cli", "run the SAOLA paper again: tables and figures"),
+    "convert": ("featstream.cli.convert", "turn a data file into a column store"),
+    "info": ("featstream.cli.info", "describe a data file or a run"),
+    "demo": ("featstream.cli.info", "select from generated data with a known answer"),
+}
+"""Module and help of each command; ``add_NAME`` of the module adds its flags."""
 
-__all__ = ["main"]
+_FLAGS = {
+    "threshold": "--delta",
+    "n_jobs": "--jobs",
+    "n_runs": "--runs",
+    "n_repeats": "--runs",
+    "n_folds": "--folds",
+    "size": "--group-size",
+    "pattern": "--group-by",
+}
+"""Flags whose names differ from those of the Python parameters that they set."""
+
+_MEASURES = {
+    "FisherZ": "fisher-z",
+    "MutualInformation": "mi",
+    "SymmetricalUncertainty": "su",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    parser = _parser()
-    arguments = parser.parse_args(argv)
-    arguments.command_line = list(sys.argv[1:] if argv is None else argv)
-    try:
-        return int(arguments.run(arguments) or 0)
-    except KeyboardInterrupt:
-        print_interruption(arguments)
-        return 130
-    except BrokenPipeError:  # the reader of our output has seen enough
-        sys.stderr.close()
-        return 0
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        from featstream.errors import FeatstreamError
+    words = list(sys.argv[1:] if argv is None else argv)
+    with _writable_output(), warnings.catch_warnings():
+        arguments = _parser(words).parse_args(words)
+        arguments.command_line = words
+        warnings.showwarning = partial(_print_warning, arguments, warnings.showwarning)
+        try:
+            code = int(arguments.run(arguments) or 0)
+            sys.stdout.flush()
+            return code
+        except KeyboardInterrupt:
+            print(
+                f"featstream: interrupted{_how_to_continue(arguments)}", file=sys.stderr
+            )
+            return 130
+        except BrokenPipeError:  # the reader of our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        except (OSError, ValueError, TypeError, ImportError) as error:
+            from featstream.errors import FeatstreamError
 
-        if not isinstance(error, OSError | FeatstreamError):
-            raise
-        print(f"featstream: error: {error}", file=sys.stderr)
-        return 1
+            if not isinstance(error, OSError | FeatstreamError):
+                raise
+            text = in_flags(str(error), arguments)
+            print(f"featstream: error: {text}", file=sys.stderr)
+            return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser, with the flags of the command that is called."""
     parser = argparse.ArgumentParser(
         prog="featstream",
         description="Select a small, predictive subset of very many features, "
@@ -65,251 +91,81 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"featstream {featstream.__version__}"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add_select(commands)
-    add_run_commands(commands)
-    add_compare(commands)
-    add_paper(commands)
-    add_convert(commands)
-    _add_info(commands)
-    _add_demo(commands)
+    for name, (module, summary) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary)
+        if name in words[:1]:
+            getattr(import_module(module), f"add_{name}")(command)
     return parser
 
 
-def _add_select(commands: Any) -> None:
-    select = commands.add_parser(
-        "select",
-        help="select features of a data file",
-        description="Select features of a data file with SAOLA, or with group-SAOLA "
-        "if they come in groups.",
-    )
-    add_data(select)
-    select.add_argument(
-        "--measure",
-        default="auto",
-        metavar="NAME",
-        help="su, mi (discrete), fisher-z (continuous), or auto (default)",
-    )
-    select.add_argument(
-        "--alpha", type=float, help="significance level of fisher-z (default: 0.01)"
-    )
-    select.add_argument(
-        "--delta", type=float, help="relevance threshold of su and mi (default: 0)"
-    )
-    for option, choices in (
-        ("bound", ("min", "max")),
-        ("ties", ("keep", "drop")),
-        ("pruning", ("interleaved", "deferred")),
-    ):
-        select.add_argument(
-            f"--{option}",
-            choices=choices,
-            default=choices[0],
-            help=f"as printed in the paper: {choices[0]} (default)",
-        )
-    add_group_flags(select)
-    select.add_argument(
-        "--max-features", type=int, metavar="K", help="keep at most K features"
-    )
-    select.add_argument(
-        "--jobs",
-        type=int,
-        default=-1,
-        metavar="N",
-        help="threads (default: all cores); the result does not depend on them",
-    )
-    select.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="RUN",
-        help="folder that records the run, to be resumed and updated; or, if it ends "
-        "in .csv, file for the selection",
-    )
-    select.add_argument("--json", action="store_true", help="print JSON")
-    select.add_argument("-q", "--quiet", action="store_true", help="show no progress")
-    select.set_defaults(run=_select)
+@contextmanager
+def _writable_output() -> Iterator[None]:
+    """Escape what the encoding of stdout cannot write, instead of failing."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is None:
+        yield
+        return
+    stream, before = sys.stdout, sys.stdout.errors
+    reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        if not stream.closed:
+            reconfigure(errors=before)
 
 
-def _add_info(commands: Any) -> None:
-    info = commands.add_parser(
-        "info",
-        help="describe a data file or a run",
-        description="Describe a data file, and say which measure suits it; or "
-        "describe a run.",
-    )
-    add_data(info)
-    info.add_argument("--json", action="store_true", help="print JSON")
-    info.set_defaults(run=_info)
+def _print_warning(
+    arguments: argparse.Namespace,
+    default: Callable[..., None],
+    message: Warning | str,
+    category: type[Warning],
+    *where: object,
+) -> None:
+    """Show a warning of ours without the line of code that gave it."""
+    from featstream.errors import FeatstreamWarning
 
-
-def _add_demo(commands: Any) -> None:
-    demo = commands.add_parser(
-        "demo",
-        help="select from a generated stream whose answer is known",
-        description="Select from a generated stream whose answer is known.",
-    )
-    demo.add_argument("--features", type=int, default=50_000, help="default: 50,000")
-    demo.add_argument("--seed", type=int, default=0)
-    demo.add_argument("--json", action="store_true", help="print JSON")
-    demo.set_defaults(run=_demo)
-
-
-def _measure(arguments: argparse.Namespace) -> Any:
-    """The measure that the flags describe."""
-    from featstream.errors import ParameterError
-    from featstream.measures import FisherZ, resolve_measure
-
-    measure = resolve_measure(arguments.measure)
-    alpha, delta = arguments.alpha, arguments.delta
-    if measure is None:
-        if alpha is not None or delta is not None:
-            raise ParameterError(
-                "--alpha and --delta belong to a measure. Add --measure fisher-z "
-                "(for --alpha) or --measure su (for --delta)."
-            )
-        return "auto"
-    given, other = (alpha, delta) if isinstance(measure, FisherZ) else (delta, alpha)
-    if other is not None:
-        wrong, right = ("--delta", "--alpha")
-        if not isinstance(measure, FisherZ):
-            wrong, right = right, wrong
-        raise ParameterError(
-            f"{wrong} has no meaning for the measure {arguments.measure}; use {right}."
-        )
-    if given is not None:
-        name = "alpha" if isinstance(measure, FisherZ) else "threshold"
-        setattr(measure, name, given)
-    return measure
-
-
-def _open(arguments: argparse.Namespace) -> Dataset:
-    from featstream.errors import DataError, printable
-    from featstream.sources import open_dataset
-
-    dataset = open_dataset(
-        arguments.data, arguments.target, **chosen_options(arguments)
-    )
-    if dataset.y is None:
-        raise DataError(
-            f"{printable(arguments.data)} holds no target. Name it with --target."
-        )
-    return dataset
-
-
-def _select(arguments: argparse.Namespace) -> int:
-    from featstream.errors import ParameterError
-    from featstream.selectors import SAOLA, GroupSAOLA
-
-    dataset = _open(arguments)
-    options = {
-        "measure": _measure(arguments),
-        "bound": arguments.bound,
-        "ties": arguments.ties,
-        "pruning": arguments.pruning,
-        "n_jobs": arguments.jobs,
-    }
-    told, how = tell_groups(arguments), {}
-    selector: SAOLA | GroupSAOLA
-    if told is None:
-        selector = SAOLA(max_features=arguments.max_features, **options)
-    elif arguments.max_features is not None:
-        raise ParameterError("--max-features has no meaning for groups. Leave it out.")
+    if issubclass(category, FeatstreamWarning):
+        text = in_flags(str(message), arguments)
+        print(f"featstream: warning: {text}", file=sys.stderr)
     else:
-        selector = GroupSAOLA(**options)
-        how["groups"] = read_told_groups(told, dataset)
-    output, saving = arguments.output, None
-    if output is not None and output.suffix.lower() != ".csv":
-        found = found_again(arguments.data, arguments.target, chosen_options(arguments))
-        saving = run_checkpoint(output, found, arguments.command_line, told)
-    selector.start(dataset.y).consume(
-        dataset.source, progress=not arguments.quiet, checkpoint=saving, **how
+        default(message, category, *where)
+
+
+def _how_to_continue(arguments: argparse.Namespace) -> str:
+    """What to type after a Ctrl-C, if the work so far is saved."""
+    folder = getattr(arguments, "output", None)
+    if folder is None or not os.path.exists(os.path.join(folder, "run.json")):
+        return ""
+    return f"; to continue: {shlex.join(['featstream', 'resume', str(folder)])}"
+
+
+def in_flags(text: str, arguments: argparse.Namespace) -> str:
+    """A message about Python parameters in terms of the command's flags.
+
+    >>> given = argparse.Namespace(alpha=5.0, measure="auto")
+    >>> in_flags("`alpha` of FisherZ must be below 1. Write alpha=0.05.", given)
+    '--alpha must be below 1. Write --alpha 0.05.'
+    """
+
+    def flag(name: str) -> str | None:
+        known = _FLAGS.get(name, "--" + name.replace("_", "-"))
+        return known if hasattr(arguments, known[2:].replace("-", "_")) else None
+
+    def assigned(match: re.Match[str]) -> str:
+        known, value = flag(match[1]), match[2].strip("'\"")
+        if known is None:
+            return match[0]
+        return known if value == "True" else f"{known} {value}"
+
+    text = re.sub(r"\w+=\S+ \(command line: (--[^)]+)\)", r"\1", text)
+    text = text.replace("FisherZ(target='numeric')", "--target-type numeric")
+    for class_name, name in _MEASURES.items():
+        text = text.replace(f"measure={class_name}()", f"measure='{name}'")
+        pattern = rf"(?:measure=)?\b{class_name}\((\w.*?)\)"
+        text = re.sub(pattern, rf"measure='{name}' \1", text)
+    text = re.sub(r"(missing='\w+') to the measure", r"\1", text)
+    text = re.sub(
+        r"`(\w+)`(?: of \w+)?", lambda match: flag(match[1]) or match[0], text
     )
-    if output is not None and saving is None:
-        selector.result_.to_csv(output)
-    print_result(selector.result_, as_json=arguments.json)
-    return 0
-
-
-def _info(arguments: argparse.Namespace) -> int:
-    if Path(arguments.data, "run.json").exists():
-        return describe_run(arguments)
-    import numpy as np
-
-    from featstream.measures import choose_measure
-    from featstream.protocols import SparseColumns
-    from featstream.sources import open_dataset
-
-    dataset = open_dataset(
-        arguments.data, arguments.target, **chosen_options(arguments)
-    )
-    source = dataset.source
-    first = next(iter(source.blocks()))
-    columns = first.columns
-    values = columns.values if isinstance(columns, SparseColumns) else columns
-    measure, reason = choose_measure([first], 256)
-    facts: dict[str, Any] = {
-        "file": str(arguments.data),
-        "n_samples": first.n_samples,
-        "n_features": source.n_features,
-        "storage": "sparse" if first.is_sparse else "dense",
-        "dtype": str(values.dtype),
-        "first_features": [first.name(i) for i in range(min(5, first.n_columns))],
-        "target": None,
-        "measure": type(measure).__name__,
-        "measure_reason": reason,
-    }
-    if dataset.y is not None:
-        classes, sizes = np.unique(dataset.y, return_counts=True)
-        facts["target"] = {
-            str(label): int(size) for label, size in zip(classes, sizes, strict=True)
-        }
-    if arguments.json:
-        print(json.dumps(facts, indent=2))
-        return 0
-    print(
-        f"{facts['file']}: {first.n_samples:,} samples × {source.n_features or '?':,} "
-        f"features, {facts['storage']} {facts['dtype']}"
-    )
-    print(f"features: {', '.join(facts['first_features'])}, ...")
-    if facts["target"] is None:
-        print("target: none in the file; name it with --target")
-    else:
-        shown = list(facts["target"].items())[:10]
-        print("target: " + ", ".join(f"{label} ({size:,})" for label, size in shown))
-    print(f"measure: {facts['measure']}, because {reason}")
-    return 0
-
-
-def _demo(arguments: argparse.Namespace) -> int:
-    from featstream.datasets import make_stream
-    from featstream.measures import FisherZ
-    from featstream.selectors import SAOLA
-
-    stream = make_stream(
-        n_samples=500,
-        n_features=arguments.features,
-        kind="continuous",
-        seed=arguments.seed,
-    )
-    if arguments.json:
-        selector = SAOLA(measure=FisherZ(alpha=1e-6)).fit(stream.X, stream.y)
-        print_result(selector.result_, as_json=True)
-        return 0
-    print(
-        f"A stream of {stream.X.shape[1]:,} features of {stream.X.shape[0]} samples: "
-        f"{stream.informative.size} informative, {stream.redundant.size} redundant, "
-        f"{stream.irrelevant.size:,} irrelevant."
-    )
-    print("Compiling kernels on first use takes some seconds; they are cached.\n")
-    selector = SAOLA(measure=FisherZ(alpha=1e-6)).start(stream.y)
-    selector.consume(stream.source(), progress=True)
-    print_result(selector.result_, as_json=False)
-    print("\nWhy some were dropped:")
-    for arrival in (*stream.redundant[:3], stream.irrelevant[0]):
-        print("  " + selector.explain(int(arrival)))
-    found = set(selector.selected_) & set(stream.blanket)
-    print(
-        f"\nOf the {stream.blanket.size} features that determine the class, "
-        f"{len(found)} were found."
-    )
-    return 0 if len(found) == stream.blanket.size else 1
+    value = r"""('[^']*'|"[^"]*"|[\w.+-]*\w)(?![\w(])"""
+    return re.sub(rf"(?<![\w'\"])(\w+)={value}", assigned, text)

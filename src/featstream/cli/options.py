@@ -1,16 +1,26 @@
-"""The flags that say where data are, the same for every command that reads them."""
+"""The flags that several commands share: data, groups, and where results go."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["OPTIONS", "add_data", "add_data_options", "chosen_options", "found_again"]
+if TYPE_CHECKING:
+    from featstream.runs.folder import Checkpoint
+    from featstream.sources import Dataset
 
-OPTIONS = ("layer", "orient", "missing")
+OPTIONS = (
+    "layer",
+    "orient",
+    "missing",
+    "na_values",
+    "drop_unlabelled",
+    "separator",
+    "duplicates",
+)
 """Named parameters of `featstream.sources.open_dataset`."""
 
 
@@ -19,46 +29,75 @@ def add_data(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "data",
         metavar="FILE",
-        help=".npz, .npy, .csv, .parquet, .zarr, .h5ad, .bed, svmlight or .cols; or a "
-        "folder of such",
+        help=".npz, .npy, .csv, .tsv, .parquet, .feather, .zarr, .h5ad, .bed, svmlight "
+        "or .cols; or a folder of such files",
     )
     add_data_options(command)
 
 
 def add_data_options(command: argparse.ArgumentParser) -> None:
     """Add how a file is read."""
-    command.add_argument(
+    group = command.add_argument_group("how the file is read")
+    group.add_argument(
         "--target",
         metavar="NAME",
         help="the array (.npz, .zarr) or column (table, obs of .h5ad) of the target; "
-        "or the file that holds it, FILE or FILE:COLUMN (.npy, .zarr, .bed, "
+        "or the file that holds it, FILE or FILE:COLUMN (.npy, .npz, .zarr, .bed, "
         "--orient features)",
     )
-    command.add_argument(
+    group.add_argument(
         "--layer", metavar="NAME", help="layer of .h5ad, or array of .zarr (default: X)"
     )
-    command.add_argument(
+    group.add_argument(
         "--orient",
         choices=("samples", "features"),
         help="what a row of .parquet is (default: samples)",
     )
-    command.add_argument(
+    group.add_argument(
+        "--separator", metavar="CHAR", help="between the cells of a text table"
+    )
+    group.add_argument(
+        "--na-values",
+        type=lambda text: tuple(text.split(",")),
+        metavar="WORDS",
+        help="words that mean a missing value, separated by commas, such as '?,.'",
+    )
+    group.add_argument(
         "--missing",
         choices=("error", "mode", "category"),
-        help="what to do about missing genotypes of .bed (default: error)",
+        help="missing values: refuse them (default), count them as a category (su, "
+        "mi), or take the commonest genotype (.bed)",
+    )
+    group.add_argument(
+        "--drop-unlabelled",
+        action="store_const",
+        const=True,
+        help="leave out the rows whose target is missing",
+    )
+    group.add_argument(
+        "--duplicates",
+        choices=("error", "number"),
+        help="features of the same name: refuse them (default), or number them",
     )
 
 
 def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters of `open_dataset` that were given, besides path and target."""
     given = {name: getattr(arguments, name) for name in OPTIONS}
+    if given["missing"] is not None and not str(arguments.data).endswith(".bed"):
+        given["missing"] = None  # a parameter of the measure
     return {name: value for name, value in given.items() if value is not None}
 
 
-def found_again(
-    data: str, target: str | None, options: Mapping[str, Any]
+def data_location(
+    data: str,
+    target: str | None,
+    options: Mapping[str, Any],
+    dataset: Dataset | None,
 ) -> dict[str, Any]:
     """How a run finds its data again, from another folder as well."""
+    name = getattr(dataset, "target_name", None)
+    options = options if name is None else {**options, "target_name": name}
     if target is not None:
         file, colon, column = target.rpartition(":")
         if Path(target).exists():
@@ -66,3 +105,101 @@ def found_again(
         elif colon and Path(file).is_file():
             target = f"{os.path.abspath(file)}:{column}"
     return {"path": os.path.abspath(data), "target": target, **options}
+
+
+def run_checkpoint(
+    folder: str | Path,
+    found: dict[str, Any],
+    command: list[str],
+    groups: dict[str, Any] | None = None,
+) -> Checkpoint:
+    """Where a run is saved, and how its data are found again."""
+    from featstream.runs.folder import Checkpoint
+
+    if groups is not None:
+        found = {**found, "groups": groups}
+    return Checkpoint(folder, data=found, command=["featstream", *command])
+
+
+def add_group_flags(command: argparse.ArgumentParser) -> None:
+    """Let a command take groups."""
+    group = command.add_argument_group("features in groups")
+    group.add_argument(
+        "--groups",
+        metavar="FILE",
+        help="a text file with one label per line, or a CSV of feature and group",
+    )
+    group.add_argument(
+        "--group-size",
+        type=int,
+        metavar="K",
+        help="groups of K consecutive features",
+    )
+    group.add_argument(
+        "--group-by", metavar="REGEX", help="group by what this finds in the names"
+    )
+
+
+def groups_from_flags(
+    arguments: argparse.Namespace, n_before: int = 0
+) -> dict[str, Any] | None:
+    """The groups as a run records them; None if there are no such flags.
+
+    ``n_before`` groups have come before: those of ``--group-size`` are numbered.
+    """
+    path = arguments.groups
+    if (path, arguments.group_size, arguments.group_by) == (None, None, None):
+        return None
+    return {
+        "path": None if path is None else os.path.abspath(path),
+        "size": arguments.group_size,
+        "pattern": arguments.group_by,
+        "first": n_before,
+    }
+
+
+def open_groups(spec: Any, dataset: Dataset) -> Any:
+    """The groups of the features of a data set, from what `groups_from_flags` gave."""
+    from featstream.errors import RunError
+    from featstream.groups import read_groups
+
+    types = {"path": str, "pattern": str, "size": int, "first": int}
+    if (
+        not spec
+        or type(spec) is not dict
+        or any(
+            type(spec.get(name)) not in (type_, type(None))
+            for name, type_ in types.items()
+        )
+    ):
+        raise RunError(
+            "The run does not say how to find its groups. Name them with --groups, "
+            "--group-size or --group-by."
+        )
+    return read_groups(
+        spec.get("path"),
+        size=spec.get("size"),
+        pattern=spec.get("pattern"),
+        names=dataset.names,
+        n_features=dataset.source.n_features,
+        first=spec.get("first") or 0,
+    )
+
+
+def refuse_input(output: Path, inputs: Iterable[str | None]) -> None:
+    """Refuse an output that is an input, or lies inside one."""
+    from featstream.errors import ParameterError, printable
+
+    for name in inputs:
+        for path in () if name is None else (name, name.rpartition(":")[0]):
+            if not path or not os.path.exists(path):
+                continue
+            is_same = output.exists() and os.path.samefile(output, path)
+            inside = os.path.realpath(output).startswith(
+                os.path.realpath(path) + os.sep
+            )
+            if is_same or (inside and os.path.isdir(path)):
+                raise ParameterError(
+                    f"The output {printable(output, limit=400)} would overwrite the "
+                    f"input {printable(path, limit=400)}. Choose another name."
+                )

@@ -29,6 +29,7 @@ from featstream.kernels.screening import (
     screen_sparse,
 )
 from featstream.measures.checks import (
+    LeftOut,
     check_length,
     complain_of_values,
     refuse_text,
@@ -162,11 +163,13 @@ class BoundFisherZ:
             np.ascontiguousarray(weights), totals, norm, is_nominal
         )
         self._lender = Lender()
+        self.left_out = LeftOut()
         self.critical = _critical_value(alpha, n, weights.shape[0], is_nominal)
 
     def encode(self, block: Block) -> EncodedMoments:
         """Check a block, sum its columns and score them."""
         check_length(block, self.n_samples)
+        block = self.left_out.strip(block)
         refuse_text(block, "FisherZ")
         m, n_targets = block.n_columns, self._target.totals.size
         sums = MomentSums(

@@ -36,6 +36,8 @@ from featstream.kernels.tables import (
     table_scratch,
 )
 from featstream.measures.checks import (
+    FEW_VALUES,
+    LeftOut,
     check_length,
     complain_of_values,
     keep_apart,
@@ -63,11 +65,15 @@ class _InformationMeasure(BaseEstimator):
         binning: Literal["quantile", "uniform", "mdl"] | None = "quantile",
         n_bins: int = 5,
         missing: Literal["error", "category"] = "error",
+        max_categories: int | None = None,
+        identifiers: Literal["drop", "keep"] = "drop",
     ) -> None:
         self.threshold = threshold
         self.binning = binning
         self.n_bins = n_bins
         self.missing = missing
+        self.max_categories = max_categories
+        self.identifiers = identifiers
 
     def bind(self, y: Any) -> BoundInformation:
         """Prepare for the target ``y``."""
@@ -79,6 +85,8 @@ class _InformationMeasure(BaseEstimator):
             binning=_BINNINGS[self.binning],
             n_bins=self.n_bins,
             allows_missing=self.missing == "category",
+            max_categories=self.max_categories,
+            drops_identifiers=self.identifiers == "drop",
         )
 
     def _check_parameters(self) -> None:
@@ -107,6 +115,21 @@ class _InformationMeasure(BaseEstimator):
                 f"`missing` of {owner} must be 'error' or 'category'. "
                 f"Got {printable(self.missing)}."
             )
+        limit = self.max_categories
+        if limit is not None and (
+            not isinstance(limit, int | np.integer)
+            or isinstance(limit, bool)
+            or limit < 2
+        ):
+            raise ParameterError(
+                f"`max_categories` of {owner} must be an integer of at least 2, or "
+                f"None. Got {limit!r}."
+            )
+        if self.identifiers not in ("drop", "keep"):
+            raise ParameterError(
+                f"`identifiers` of {owner} must be 'drop' or 'keep'. "
+                f"Got {printable(self.identifiers)}."
+            )
 
 
 class SymmetricalUncertainty(_InformationMeasure):
@@ -114,7 +137,8 @@ class SymmetricalUncertainty(_InformationMeasure):
 
     It is 0 for independent variables and 1 for copies, whatever the number of
     categories. Booleans, text, categoricals and whole numbers are categories as
-    they are; columns with other numbers are binned.
+    they are, unless there are too many of them; columns with other numbers are
+    binned.
 
     Parameters
     ----------
@@ -129,6 +153,17 @@ class SymmetricalUncertainty(_InformationMeasure):
         them.
     missing : {"error", "category"}, default="error"
         Whether a missing value is an error or a category of its own.
+    max_categories : int, optional
+        A column of whole numbers with more distinct values than this holds
+        quantities and is binned as well. By default the limit is one value per two
+        rows (and at least 10): most values then occur once, so that as categories
+        they say nothing about other rows. Text is never binned, and nothing is with
+        ``binning=None``.
+    identifiers : {"drop", "keep"}, default="drop"
+        What becomes of a column of text or categories with fewer than two rows per
+        category on average (and more than 10 categories): a name or an identifier
+        of the rows. It is left out, with relevance 0 and one warning per stream, or
+        scored like any other.
 
     Examples
     --------
@@ -160,6 +195,10 @@ class MutualInformation(_InformationMeasure):
         Number of bins, except for "mdl".
     missing : {"error", "category"}, default="error"
         Whether a missing value is an error or a category of its own.
+    max_categories : int, optional
+        Columns of whole numbers with more distinct values are binned as well.
+    identifiers : {"drop", "keep"}, default="drop"
+        Whether columns of text with about one category per row are left out.
 
     Examples
     --------
@@ -185,9 +224,18 @@ class BoundInformation:
         binning: int,
         n_bins: int,
         allows_missing: bool,
+        max_categories: int | None,
+        drops_identifiers: bool,
     ) -> None:
         n, n_classes = labels.codes.size, labels.classes.size
         self.name = name
+        self.left_out = LeftOut()
+        self._drops_identifiers = drops_identifiers
+        self._most_categories = max(FEW_VALUES, n // 2)
+        if max_categories is not None:
+            self._most_categories = int(max_categories)
+        if binning < 0:
+            self._most_categories = n + 1
         self.n_samples = n
         self._threshold = threshold
         self._allows_missing = allows_missing
@@ -209,6 +257,8 @@ class BoundInformation:
     def encode(self, block: Block) -> DenseTables | SparseTables:
         """Check a block and turn its values into categories."""
         check_length(block, self.n_samples)
+        if self._drops_identifiers:
+            block = self.left_out.strip(block)
         if isinstance(block.columns, SparseColumns):
             return self._encode_sparse(block, block.columns)
         return self._encode_dense(block, block.columns)
@@ -256,24 +306,33 @@ class BoundInformation:
         m, n = block.n_columns, self.n_samples
         low, high, is_whole, is_missing = self._summarise(block, values)
         size = np.where(is_whole & (low <= high), high - low + 1, np.inf)
-        is_small = (size <= MAX_PLANES + 1) & ~is_missing
+        is_small = (size <= min(MAX_PLANES + 1, self._most_categories)) & ~is_missing
         arity = np.where(is_small, size, 0).astype(np.int64)
         other = np.flatnonzero(~is_small)
         codes = np.empty((other.size, n), np.int32)
         if other.size:
             found = np.empty(other.size, np.int64)
-            code_dense(
-                values,
-                other,
-                low,
-                high,
-                is_whole,
-                is_missing,
-                self._target,
-                self._binning,
-                codes,
-                found,
-            )
+            ranges, how = (low, high), (self._target, self._binning)
+            code_dense(values, other, *ranges, is_whole, is_missing, *how, codes, found)
+            is_quantity = found - is_missing[other] > self._most_categories
+            is_quantity &= is_whole[other]
+            if block.nominal is not None:
+                is_quantity &= ~block.nominal[other]
+            if is_quantity.any():
+                binned = np.empty((int(is_quantity.sum()), n), np.int32)
+                n_bins = np.empty(binned.shape[0], np.int64)
+                quantities, is_whole = other[is_quantity], np.zeros(m, np.bool_)
+                code_dense(
+                    values,
+                    quantities,
+                    *ranges,
+                    is_whole,
+                    is_missing,
+                    *how,
+                    binned,
+                    n_bins,
+                )
+                codes[is_quantity], found[is_quantity] = binned, n_bins
             arity[other] = found
         has_planes = arity <= MAX_PLANES + 1
         n_planes = np.where(has_planes, arity - 1, 0)
@@ -320,6 +379,7 @@ class BoundInformation:
         is_plain, is_whole, is_missing, is_infinite = np.empty((4, m), dtype=np.bool_)
         summarise_sparse(indptr, values, is_plain, is_whole, is_missing, is_infinite)
         self._refuse_bad(block, is_missing, is_infinite)
+        is_whole &= ~self._are_quantities(block, indptr, values, is_whole & ~is_plain)
         if is_plain.all():
             length = np.diff(indptr)
             arity = 1 + (length > 0).astype(np.int64)
@@ -357,6 +417,24 @@ class BoundInformation:
             count_offset=np.cumsum(arity - 1) - (arity - 1),
             counts=counts,
         )
+
+    def _are_quantities(
+        self, block: Block, indptr: IntArray, values: NDArray[Any], may_be: BoolArray
+    ) -> BoolArray:
+        """Sparse columns of whole numbers with too many values to be categories."""
+        most = self._most_categories
+        if block.nominal is not None:
+            may_be = may_be & ~block.nominal
+        found = may_be & (np.diff(indptr) >= most)
+        for j in np.flatnonzero(found):
+            stored = values[indptr[j] : indptr[j + 1]]
+            present = np.append(stored[~np.isnan(stored)], stored.dtype.type(0))
+            found[j] = False
+            if float(present.max()) - float(present.min()) + 2 > most:
+                has_zero = stored.size < self.n_samples or bool((present == 0).any())
+                n_values = np.unique(present[present != 0]).size + has_zero
+                found[j] = n_values > most
+        return found
 
 
 def _small_codes(

@@ -246,10 +246,9 @@ def _dataset(
         if is_missing.any():
             y = y.astype(object)
             y[is_missing] = None
-    samples = [str(name) for name in obs.index]
-    source.sample_names = samples
+    source.sample_names = [str(name) for name in obs.index]
     is_guessed &= y is not None
-    return Dataset(source, y, source.names, target, is_guessed, samples)
+    return Dataset(source, y, source.names, target, is_guessed)
 
 
 def _open_matrix(

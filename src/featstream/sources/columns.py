@@ -23,6 +23,7 @@ from featstream.errors import (
     printable,
 )
 from featstream.protocols import Block, Source, SparseColumns, feature_name
+from featstream.sources.missing import refuse_hidden_missing
 
 __all__ = [
     "BLOCK_BYTES",
@@ -170,6 +171,7 @@ def as_column_of_objects(values: list[Any], name: str) -> tuple[NDArray[Any], bo
         )
     if sorts in ({"number"}, set()):
         return _as_numbers(values)
+    refuse_hidden_missing(values, f"Feature {printable(name)}")
     return code_categories(values, sorted(set(values) - {None})), True
 
 

@@ -118,7 +118,7 @@ def open_plink(
     else:
         y = read_phenotypes(target, people)
     where = target or f"column 6 of {family_file.name}"
-    return Dataset(source, y, source.names, where, samples=samples)
+    return Dataset(source, y, source.names, where)
 
 
 class PlinkSource:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from featstream.errors import FeatstreamWarning, printable
 from featstream.kernels.osfs import Candidates, KeptSet, Outcome, take
 from featstream.kernels.subsets import CUT, N_TESTS, N_UNRELIABLE
-from featstream.measures import ConditionalTest, FisherZ
+from featstream.measures import ConditionalTest
 from featstream.measures.conditional import BoundTest, Screening
-from featstream.measures.resolve import TESTS, resolve_test
+from featstream.measures.resolve import TESTS, Choice, resolve_test
 from featstream.protocols import Block, BoundMeasure, Fate, FloatArray, IntArray
+from featstream.runs.arrays import damaged, take_array
 from featstream.selectors.numeric import check_count
 from featstream.selectors.separators import (
     Separators,
@@ -26,7 +27,6 @@ from featstream.selectors.separators import (
 )
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
-from featstream.statefile import damaged, take_array
 from featstream.trace import TraceLevel
 
 __all__ = ["OSFS", "FastOSFS"]
@@ -38,6 +38,7 @@ class _ConditionalSelector(StreamSelector):
     """What OSFS and Fast-OSFS share: all but the order of their two questions."""
 
     _is_fast: ClassVar[bool]
+    _numeric_target = "FisherZTest(target='numeric')"
 
     def __init__(
         self,
@@ -91,10 +92,9 @@ class _ConditionalSelector(StreamSelector):
         test = resolve_test(self.test, self.alpha, type(self).__name__)
         return None if test is None else cast(BoundMeasure, test.bind(y))
 
-    def _propose(self, blocks: list[Block]) -> tuple[Any, str]:
-        measure, reason = super()._propose(blocks)
-        name = "fisher-z" if isinstance(measure, FisherZ) else "g2"
-        return self._measure_named(name), reason
+    def _propose(self, blocks: list[Block]) -> Choice:
+        choice = super()._propose(blocks)
+        return choice if choice.name == "fisher-z" else choice._replace(name="g2")
 
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
@@ -112,8 +112,8 @@ class _ConditionalSelector(StreamSelector):
         size = int(self._state.size[0])
         return self._state.arrival[:size].copy(), self._state.score[:size].copy()
 
-    def _measure_named(self, name: str) -> Any:
-        return TESTS[name](alpha=self.alpha)
+    def _measure_named(self, name: str, **options: Any) -> Any:
+        return TESTS[name](alpha=self.alpha, **options)
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return {

@@ -1,0 +1,123 @@
+"""The commands that look at data: ``featstream info | demo``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from featstream.cli.options import add_data, chosen_options
+from featstream.cli.select import about_target, plain, print_result, target_line
+
+
+def add_info(info: argparse.ArgumentParser) -> None:
+    """Add the flags of the command."""
+    info.description = (
+        "Describe a data file, and say which measure suits it; or describe a run."
+    )
+    add_data(info)
+    info.add_argument("--json", action="store_true", help="print JSON")
+    info.set_defaults(run=_info)
+
+
+def add_demo(demo: argparse.ArgumentParser) -> None:
+    """Add the flags of the command."""
+    demo.description = "Select from a generated stream whose answer is known."
+    demo.add_argument("--features", type=int, default=50_000, help="default: 50,000")
+    demo.add_argument("--seed", type=int, default=0)
+    demo.add_argument("--json", action="store_true", help="print JSON")
+    demo.set_defaults(run=_demo)
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    if Path(arguments.data, "run.json").exists():
+        from featstream.cli.runs import describe_run
+
+        return describe_run(arguments)
+    from featstream.measures.resolve import propose_measure
+    from featstream.protocols import SparseColumns
+    from featstream.sources import open_dataset
+
+    dataset = open_dataset(
+        arguments.data, arguments.target, **chosen_options(arguments)
+    )
+    source = dataset.source
+    facts: dict[str, Any] = {
+        "file": str(arguments.data),
+        "n_samples": source.n_samples,
+        "n_features": source.n_features,
+        "storage": None,
+        "dtype": None,
+        "first_features": [],
+        "target": None,
+        "measure": None,
+        "measure_reason": "there are no features",
+    }
+    first = next(iter(source.blocks()), None)
+    if first is not None and first.n_columns:
+        columns = first.columns
+        values = columns.values if isinstance(columns, SparseColumns) else columns
+        choice = propose_measure([first], 256)
+        facts |= {
+            "storage": "sparse" if first.is_sparse else "dense",
+            "dtype": str(values.dtype),
+            "first_features": [first.name(i) for i in range(min(5, first.n_columns))],
+            "measure": choice.name,
+            "measure_reason": choice.reason,
+        }
+    if dataset.y is not None:
+        facts["target"] = about_target(dataset.y, getattr(dataset, "target_name", None))
+    if arguments.json:
+        print(json.dumps(facts, indent=2))
+        return 0
+    n_features = "?" if source.n_features is None else f"{source.n_features:,}"
+    line = f"{facts['file']}: {facts['n_samples']:,} samples × {n_features} features"
+    if facts["storage"] is None:
+        print(line)
+    else:
+        print(f"{line}, {facts['storage']} {facts['dtype']}")
+        shown = ", ".join(plain(name) for name in facts["first_features"])
+        has_more = source.n_features is None or source.n_features > 5
+        print(f"features: {shown}{', ...' if has_more else ''}")
+    if facts["target"] is None:
+        print("target: none in the file; name it with --target")
+    else:
+        print(target_line(facts["target"]))
+    if facts["measure"] is not None:
+        print(f"measure: {facts['measure']}, because {facts['measure_reason']}")
+    return 0
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from featstream.datasets import make_stream
+    from featstream.measures import FisherZ
+    from featstream.selectors import SAOLA
+
+    stream = make_stream(
+        n_samples=500,
+        n_features=arguments.features,
+        kind="continuous",
+        seed=arguments.seed,
+    )
+    if arguments.json:
+        selector = SAOLA(measure=FisherZ(alpha=1e-6)).fit(stream.X, stream.y)
+        print_result(selector, None, as_json=True)
+        return 0
+    print(
+        f"A stream of {stream.X.shape[1]:,} features of {stream.X.shape[0]} samples: "
+        f"{stream.informative.size} informative, {stream.redundant.size} redundant, "
+        f"{stream.irrelevant.size:,} irrelevant.\n"
+    )
+    selector = SAOLA(measure=FisherZ(alpha=1e-6)).start(stream.y)
+    selector.consume(stream.source(), progress=True)
+    print_result(selector, None, as_json=False)
+    print("\nWhy some were dropped:")
+    for arrival in (*stream.redundant[:3], stream.irrelevant[0]):
+        print("  " + selector.explain(int(arrival)))
+    found = set(selector.selected_) & set(stream.blanket)
+    print(
+        f"\nOf the {stream.blanket.size} features that determine the class, "
+        f"{len(found)} were found."
+    )
+    return 0 if len(found) == stream.blanket.size else 1

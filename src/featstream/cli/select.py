@@ -1,0 +1,394 @@
+"""The command that selects features: ``featstream select``."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from featstream.cli.options import (
+    add_data,
+    add_group_flags,
+    chosen_options,
+    data_location,
+    groups_from_flags,
+    open_groups,
+    refuse_input,
+    run_checkpoint,
+)
+from featstream.errors import DataError, ParameterError, printable
+
+if TYPE_CHECKING:
+    from featstream.result import SelectionResult
+    from featstream.runs.folder import Checkpoint
+    from featstream.sources import Dataset
+
+_FILES = (".csv", ".tsv", ".json")
+_SHOWN = 20
+_SHOWN_CLASSES = 10
+
+
+def add_select(select: argparse.ArgumentParser) -> None:
+    """Add the flags of the command."""
+    select.description = (
+        "Select features of a data file with SAOLA, or with group-SAOLA if they come "
+        "in groups."
+    )
+    add_data(select)
+    select.add_argument(
+        "--measure",
+        default="auto",
+        metavar="NAME",
+        help="su, mi (discrete), fisher-z (continuous), or auto (default)",
+    )
+    select.add_argument(
+        "--alpha", type=float, help="significance level of fisher-z (default: 0.01)"
+    )
+    select.add_argument(
+        "--delta", type=float, help="relevance threshold of su and mi (default: 0)"
+    )
+    select.add_argument(
+        "--target-type",
+        choices=("class", "numeric"),
+        default="class",
+        help="whether the target is a class (default) or a quantity (fisher-z)",
+    )
+    select.add_argument(
+        "--identifiers",
+        choices=("drop", "keep"),
+        help="text columns with about one category per row: leave them out (default), "
+        "or score them (su, mi)",
+    )
+    for option, choices in (
+        ("bound", ("min", "max")),
+        ("ties", ("keep", "drop")),
+        ("pruning", ("interleaved", "deferred")),
+    ):
+        select.add_argument(
+            f"--{option}",
+            choices=choices,
+            default=choices[0],
+            help=f"as printed in the paper: {choices[0]} (default)",
+        )
+    add_group_flags(select)
+    select.add_argument(
+        "--max-features", type=int, metavar="K", help="keep at most K features"
+    )
+    select.add_argument(
+        "--jobs",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="threads (default: all cores); the result does not depend on them",
+    )
+    select.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="folder that records the run, to be resumed and updated; or a file for "
+        "the selection, if it ends in .csv, .tsv or .json",
+    )
+    select.add_argument(
+        "--overwrite", action="store_true", help="replace an earlier file of results"
+    )
+    select.add_argument("--json", action="store_true", help="print JSON")
+    select.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    select.set_defaults(run=_select)
+
+
+def _select(arguments: argparse.Namespace) -> int:
+    from featstream.runs.session import begun
+    from featstream.selectors import SAOLA, GroupSAOLA
+
+    file = _result_file(arguments)
+    measure = _measure(arguments)
+    parameters = {
+        "measure": measure,
+        "bound": arguments.bound,
+        "ties": arguments.ties,
+        "pruning": arguments.pruning,
+        "n_jobs": arguments.jobs,
+    }
+    spec, groups = groups_from_flags(arguments), {}
+    selector: SAOLA | GroupSAOLA
+    if spec is None:
+        selector = SAOLA(max_features=arguments.max_features, **parameters)
+    elif arguments.max_features is not None:
+        raise ParameterError("--max-features has no meaning for groups. Leave it out.")
+    else:
+        selector = GroupSAOLA(**parameters)
+
+    def saving(dataset: Dataset | None = None) -> Checkpoint | None:
+        if arguments.output is None or file is not None:
+            return None
+        options = chosen_options(arguments)
+        found = data_location(arguments.data, arguments.target, options, dataset)
+        return run_checkpoint(arguments.output, found, arguments.command_line, spec)
+
+    with begun(selector, saving()):
+        dataset = _open(arguments)
+        if spec is not None:
+            groups["groups"] = open_groups(spec, dataset)
+        selector.start(dataset.y).consume(
+            dataset.source,
+            progress=not arguments.quiet,
+            checkpoint=saving(dataset),
+            **groups,
+        )
+    about = about_target(
+        dataset.y,
+        getattr(dataset, "target_name", None),
+        is_numeric=arguments.target_type == "numeric",
+    )
+    if file is not None:
+        _write(file, selector.result_, about, arguments.overwrite)
+    print_result(selector, about, as_json=arguments.json)
+    return 0
+
+
+def _open(arguments: argparse.Namespace) -> Dataset:
+    from featstream.sources import open_dataset
+
+    dataset = open_dataset(
+        arguments.data, arguments.target, **chosen_options(arguments)
+    )
+    if dataset.y is None:
+        raise DataError(
+            f"{printable(arguments.data)} holds no target. Name it with --target."
+        )
+    return dataset
+
+
+def _measure(arguments: argparse.Namespace) -> Any:
+    """The measure that the flags describe."""
+    from featstream.measures import FisherZ, SymmetricalUncertainty, resolve_measure
+
+    name, alpha, delta = arguments.measure, arguments.alpha, arguments.delta
+    measure: Any = resolve_measure(name)
+    is_numeric = arguments.target_type == "numeric"
+    as_category = arguments.missing == "category" and "missing" not in chosen_options(
+        arguments
+    )
+    if measure is None and is_numeric:
+        measure = FisherZ()
+    elif measure is None and as_category:
+        measure = SymmetricalUncertainty()
+    if measure is None:
+        if (alpha, delta, arguments.identifiers) != (None, None, None):
+            raise ParameterError(
+                "--alpha, --delta and --identifiers belong to a measure. Add --measure "
+                "fisher-z (for --alpha) or --measure su (for the others)."
+            )
+        return "auto"
+    is_fisher = isinstance(measure, FisherZ)
+    if name == "auto":
+        name = "fisher-z" if is_fisher else "su"
+    if (delta if is_fisher else alpha) is not None:
+        wrong, right = ("--delta", "--alpha") if is_fisher else ("--alpha", "--delta")
+        raise ParameterError(
+            f"{wrong} has no meaning for the measure {name}; use {right}."
+        )
+    if is_numeric and not is_fisher:
+        raise ParameterError(
+            f"--target-type numeric has no meaning for the measure {name}; use "
+            "--measure fisher-z."
+        )
+    if as_category and is_fisher:
+        raise ParameterError(
+            "--missing category has no meaning for the measure fisher-z; use "
+            "--measure su."
+        )
+    if arguments.identifiers is not None:
+        if is_fisher:
+            raise ParameterError(
+                "--identifiers has no meaning for the measure fisher-z; use --measure "
+                "su."
+            )
+        measure.identifiers = arguments.identifiers
+    if is_numeric:
+        measure.target = "numeric"
+    if as_category:
+        measure.missing = "category"
+    given = alpha if is_fisher else delta
+    if given is not None:
+        setattr(measure, "alpha" if is_fisher else "threshold", given)
+    return measure
+
+
+def _result_file(arguments: argparse.Namespace) -> Path | None:
+    """The file for the selection; None if there is none, or a run folder instead."""
+    if arguments.output is None:
+        if arguments.overwrite:
+            raise ParameterError("--overwrite goes with -o. Name the file to replace.")
+        return None
+    path = Path(os.path.realpath(arguments.output))
+    inputs = [arguments.data, arguments.target, arguments.groups]
+    refuse_input(path, inputs)
+    suffix = path.suffix.lower()
+    is_folder = path.is_dir() or arguments.output.endswith(("/", os.sep))
+    if is_folder or suffix not in _FILES:
+        if not is_folder and re.fullmatch(r"\.[a-z]\w{0,7}", suffix):
+            raise ParameterError(
+                f"The selection is not written as {suffix}. Got -o {arguments.output}. "
+                f"Use {', '.join(_FILES[:-1])} or {_FILES[-1]}; or, for a folder that "
+                f"records the run, -o {arguments.output}/"
+            )
+        if path.exists() and not is_folder:
+            raise ParameterError(
+                f"{printable(arguments.output)} is a file, and a run is recorded in a "
+                "folder. Choose another name."
+            )
+        if arguments.overwrite:
+            raise ParameterError(
+                "--overwrite is for a file of results. A run folder is continued, not "
+                "replaced: choose a new one."
+            )
+        return None
+    if not path.parent.is_dir():
+        raise ParameterError(
+            f"There is no folder {printable(path.parent, limit=400)} for the output."
+        )
+    _refuse_existing(path, arguments.overwrite)
+    return path
+
+
+def _refuse_existing(path: Path, may_overwrite: bool) -> None:
+    """Refuse to replace a file, except an earlier result if that is asked for."""
+    if not path.exists():
+        return
+    if not may_overwrite:
+        raise ParameterError(
+            f"{printable(path, limit=400)} exists. Choose another name, or replace an "
+            "earlier result with --overwrite."
+        )
+    if not _is_result(path):
+        raise ParameterError(
+            f"{printable(path, limit=400)} exists and is not a selection that "
+            "featstream has written, so --overwrite does not replace it. Choose "
+            "another name."
+        )
+
+
+def _is_result(path: Path) -> bool:
+    """Whether a file is empty or looks like what `_write` writes."""
+    if not path.is_file():
+        return False
+    with open(path, encoding="utf-8", errors="replace") as file:
+        begin = file.read(400)
+        if path.suffix.lower() != ".json":
+            return not begin or begin.replace("\t", ",").startswith("feature,index,")
+        try:
+            content = json.loads(begin + file.read()) if begin else {}
+        except ValueError:
+            return False
+    return not begin or {"selector", "selected"} <= set(content)
+
+
+def _write(
+    path: Path, result: SelectionResult, about: dict[str, Any], may_overwrite: bool
+) -> None:
+    """Write the selection in one step, in the format of the suffix."""
+    text = result.as_csv()
+    if path.suffix.lower() == ".tsv":
+        table = io.StringIO(newline="")
+        rows = csv.reader(io.StringIO(text, newline=""))
+        csv.writer(table, delimiter="\t").writerows(rows)
+        text = table.getvalue()
+    elif path.suffix.lower() == ".json":
+        text = json.dumps(result.to_dict() | {"target": about}, indent=2) + "\n"
+    _refuse_existing(path, may_overwrite)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(part, "x", newline="", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def about_target(
+    y: Any, name: str | None, *, is_numeric: bool = False
+) -> dict[str, Any]:
+    """The name of the target, and its classes with their sizes or its range."""
+    import numpy as np
+
+    from featstream.measures.target import as_vector
+
+    values, counts = np.unique(as_vector(y), return_counts=True)
+    if is_numeric:
+        low, high = float(values[0]), float(values[-1])
+        return {"name": name, "type": "numeric", "low": low, "high": high}
+    classes = {
+        _label_text(value): int(count)
+        for value, count in zip(values, counts, strict=True)
+    }
+    return {"name": name, "type": "class", "classes": classes}
+
+
+def _label_text(label: Any) -> str:
+    """A class label as people write it: whole numbers without a decimal point."""
+    if hasattr(label, "is_integer") and label.is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def target_line(about: dict[str, Any]) -> str:
+    """One line about the target."""
+    name = "" if about["name"] is None else f"{printable(about['name'])}, "
+    if about["type"] == "numeric":
+        return f"target: {name}numeric, from {about['low']:g} to {about['high']:g}"
+    sizes = [f"{plain(label)} ({n:,})" for label, n in about["classes"].items()]
+    shown = ", ".join(sizes[:_SHOWN_CLASSES])
+    if len(sizes) > _SHOWN_CLASSES:
+        shown += f" and {len(sizes) - _SHOWN_CLASSES:,} more"
+    return f"target: {name}{len(sizes):,} classes: {shown}"
+
+
+def plain(text: str) -> str:
+    """Text in which control characters, which a terminal would obey, are escaped."""
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) -> None:
+    """A few lines about a result for people, or all of it for programs."""
+    result = selector.result_
+    reason = getattr(selector, "measure_reason_", None)
+    if as_json:
+        facts = result.to_dict() | {"target": about, "measure_reason": reason}
+        print(json.dumps(facts, indent=2))
+        return
+    counts = result.trace.counts()
+    lines = [
+        f"{len(result):,} of {result.n_features:,} features selected "
+        f"({result.selector}, {result.measure}, {result.n_samples:,} samples, "
+        f"{result.seconds:.2f} s)",
+        *([] if about is None else [target_line(about)]),
+        *([f"measure: {result.measure}, because {reason}"] if reason else []),
+        f"dropped: {counts['irrelevant']:,} irrelevant, {counts['redundant']:,} "
+        f"redundant, {counts['displaced']:,} displaced by better ones",
+    ]
+    groups = getattr(result, "groups", None)
+    if groups is not None:
+        fates = groups.counts()
+        lines.append(
+            f"groups: {fates['kept']:,} of {len(groups):,} selected; "
+            f"{fates['irrelevant']:,} irrelevant, {fates['redundant']:,} redundant, "
+            f"{fates['displaced']:,} displaced"
+        )
+    if len(result):
+        ranked = [(plain(name), i, score) for name, i, score in result.ranked()]
+        width = max(len("feature"), *(len(name) for name, _, _ in ranked[:_SHOWN]))
+        lines += ["", f"{'feature':<{width}}  {'index':>9}  relevance"]
+        lines += [
+            f"{name:<{width}}  {index:>9}  {score:.6f}"
+            for name, index, score in ranked[:_SHOWN]
+        ]
+        if len(ranked) > _SHOWN:
+            n_more = len(ranked) - _SHOWN
+            lines.append(f"... and {n_more:,} more (all with --json or -o)")
+    print("\n".join(lines))

@@ -1,0 +1,181 @@
+"""``featstream paper``: what is listed, what is run, and what wrong input is told."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from featstream.cli import main
+from featstream.evaluation import paper_table
+
+pytestmark = pytest.mark.jit_only
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Two data sets of the right width and of few rows, one of them in parts."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    rng = np.random.default_rng(1)
+    y = np.resize([-1, 1], 48)
+    X = rng.integers(0, 50, size=(48, 500))
+    X[:, ::50] += 20 * y[:, None]
+    parts = {"X_train": X[:36], "y_train": y[:36], "X_test": X[36:], "y_test": y[36:]}
+    np.savez(folder / "madelon.npz", **parts)
+    genes = rng.normal(size=(36, 7_129)).astype(np.float32)
+    genes[:, ::500] += y[:36, None]
+    np.savez(folder / "leukemia.npz", X=genes, y=y[:36])
+    return folder
+
+
+def run(capsys, *arguments):
+    code = main([str(a) for a in arguments])
+    return code, *capsys.readouterr()
+
+
+def test_list_names_every_table_and_what_it_lacks(capsys, data):
+    code, out, _ = run(capsys, "paper", "list", "--data", data)
+    assert code == 0
+    lines = out.splitlines()
+    (line,) = (line for line in lines if line.startswith("table10 "))
+    assert "tb9" in line
+    assert "2/14" in line
+    assert "not here: FCBF, SPSF-LAR, GDM" in line
+    assert any(line.startswith("figure18 ") for line in lines)
+    assert "data sets here: madelon, leukemia" in out
+    assert "dexter: dexter_train.data and dexter_train.labels" in out
+
+
+def test_list_works_without_data_and_as_json(capsys, monkeypatch):
+    monkeypatch.delenv("FEATSTREAM_DATA", raising=False)
+    code, out, _ = run(capsys, "paper", "list", "--json")
+    assert code == 0
+    facts = json.loads(out)
+    assert len(facts["exhibits"]) == 39
+    assert facts["data"] == []
+    assert facts["exhibits"][0]["datasets_not_here"] == facts["exhibits"][0]["datasets"]
+
+
+def test_run_writes_pages_numbers_and_figures(capsys, data, tmp_path):
+    out_folder = tmp_path / "out"
+    command = ["paper", "run", "table18", "tb14", "Figure 12", "figure6", "table9"]
+    command += ["--data", data, "-o", out_folder, "--quick", "-q"]
+    code, out, err = run(capsys, *command)
+    assert (code, err) == (0, "")
+    assert "| madelon |" in out
+    assert "figure6: nothing to show, FCBF and SPSF-LAR not in this library" in out
+    assert "table9: nothing to show, no data of connect-4" in out
+
+    page = (out_folder / "table18.md").read_text()
+    assert page.startswith("# Table 18 (`tb13`): Accuracy: SAOLA and SAOLA-max")
+    assert "| data set | SAOLA | paper | Δ | SAOLA-max | paper | Δ |" in page
+    assert "Above is the best of 3 random splits" in page
+    assert "No data: dexter. Put there dexter_train.data" in page
+    assert "**Average ranks**" in page
+    assert (out_folder / "table18-ranks-1.png").stat().st_size > 1000
+    assert (out_folder / "figure12.png").stat().st_size > 1000
+    assert not (out_folder / "figure6.png").exists()
+
+    with open(out_folder / "table18.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == paper_table(18).values.size
+    by_place = {(r["dataset"], r["method"], r["classifier"]): r for r in rows}
+    found = by_place["madelon", "SAOLA", "KNN"]
+    assert float(found["paper"]) == 0.5617
+    gap = float(found["ours"]) - 0.5617
+    assert float(found["difference"]) == pytest.approx(gap)
+    assert by_place["leukemia", "SAOLA", "KNN"]["statistic"] == "best"
+    assert by_place["leukemia", "SAOLA", "KNN"]["runs"] == "3"
+    assert by_place["dexter", "SAOLA", "KNN"]["reason"] == "no data"
+
+    summary = (out_folder / "README.md").read_text()
+    assert "[Table 18](table18.md)" in summary
+    assert "not drawn, FCBF and SPSF-LAR not in this library" in summary
+    assert "A quick run: three repetitions" in summary
+    with open(out_folder / "results.csv") as file:
+        assert {r["dataset"] for r in csv.DictReader(file)} == {"madelon", "leukemia"}
+
+    # Once more: nothing is run, the same is written.
+    code, *_ = run(capsys, *command)
+    assert code == 0
+    assert (out_folder / "table18.md").read_text() == page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["table99"], "Unknown table or figure 'table99'"),
+        (["3"], "Is '3' a table or a figure? Write table3 or figure3"),
+        (["table3", "--data", "/nowhere/at/all"], "There is no folder"),
+        (["table3", "--time-limit", "0"], "--time-limit must be"),
+        (["table3", "--memory-limit", "much"], "--memory-limit must be a size"),
+        (["table3", "--seed", "-1"], "--seed"),
+        (["table3", "--jobs", "0"], "--jobs"),
+    ],
+)
+def test_wrong_input_is_answered_with_what_to_do(
+    capsys, data, tmp_path, arguments, words
+):
+    if "--data" not in arguments:
+        arguments = [*arguments, "--data", data]
+    code, out, err = run(
+        capsys, "paper", "run", *arguments, "-o", tmp_path / "out", "-q"
+    )
+    assert code == 1
+    assert out == ""
+    assert err.startswith("featstream: error: ")
+    assert words in err
+
+
+def test_a_folder_with_other_files_is_refused(capsys, data, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "README.md").write_text("mine")
+    code, _, err = run(capsys, "paper", "run", "table3", "--data", data, "-o", out)
+    assert code == 1
+    assert "holds other files, such as 'README.md'" in err
+    assert (out / "README.md").read_text() == "mine"
+
+
+def test_no_data_at_all_is_a_failure_that_says_where_to_look(capsys, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    code, _, err = run(
+        capsys, "paper", "run", "table3", "--data", empty, "-o", tmp_path / "out"
+    )
+    assert code == 1
+    assert "none of the data sets is there" in err
+    page = (tmp_path / "out" / "table3.md").read_text()
+    assert "0 of its 14 data sets are here" in page
+    assert "No data: dexter. Put there" in page
+
+
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(capsys, data, tmp_path):
+    (data / "dexter.npz").write_text("404 not found")
+    genes = np.zeros((9, 7_129))
+    np.savez(data / "leukemia.npz", X=genes, y=np.zeros(9))
+    out = tmp_path / "out"
+    options = ["--data", data, "-o", out, "--quick", "-q"]
+    code, _, err = run(capsys, "paper", "run", "table18", *options)
+    assert code == 1
+    first, second = err.splitlines()
+    assert first.startswith("featstream: error: dexter is left out. ")
+    assert "dexter.npz cannot be read as .npz" in first
+    assert second.startswith("featstream: error: leukemia is left out. ")
+    assert "a single class" in second
+    with open(out / "results.csv") as file:
+        assert {row["dataset"] for row in csv.DictReader(file)} == {"madelon"}
+    assert "No data: dexter. Put there" in (out / "table18.md").read_text()
+
+
+def test_a_foreign_folder_is_not_written_to(capsys, data, tmp_path):
+    (tmp_path / "out" / "work").mkdir(parents=True)
+    (tmp_path / "out" / "work" / "thesis.txt").write_text("mine")
+    code, _, err = run(
+        capsys, "paper", "run", "table18", "--data", data, "-o", tmp_path / "out"
+    )
+    assert code == 1
+    assert "thesis.txt" in err
