@@ -21,7 +21,7 @@ import threadpoolctl
 
 from featstream.errors import ParameterError
 
-__all__ = ["count_threads", "prepared_ahead", "single_blas"]
+__all__ = ["count_cores", "count_threads", "prepared_ahead", "single_blas"]
 
 Item = TypeVar("Item")
 Prepared = TypeVar("Prepared")
@@ -29,6 +29,9 @@ Prepared = TypeVar("Prepared")
 
 def count_threads(n_jobs: int | None) -> int:
     """How many threads ``n_jobs`` means: None is one, -1 all cores.
+
+    Only cores that this process may use count: a container, a batch system or
+    ``taskset`` may grant a few of many.
 
     >>> count_threads(None)
     1
@@ -41,7 +44,14 @@ def count_threads(n_jobs: int | None) -> int:
         )
     if n_jobs is None or n_jobs > 0:
         return n_jobs or 1
-    return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+    return max(1, count_cores() + 1 + n_jobs)
+
+
+def count_cores() -> int:
+    """Number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @dataclass(slots=True)
