@@ -21,7 +21,6 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.engines import single_blas
 from featstream.errors import (
     DataError,
     DataTypeError,
@@ -37,6 +36,7 @@ from featstream.measures.resolve import (
     resolve_measure,
 )
 from featstream.measures.target import as_labels, warn_of_many_classes
+from featstream.parallel import single_blas
 from featstream.progress import announce
 from featstream.protocols import (
     Block,

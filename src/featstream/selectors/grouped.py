@@ -12,10 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.engines import single_blas, uninterrupted
 from featstream.errors import DataError, ParameterError, printable
 from featstream.group_trace import GroupTrace
 from featstream.jit import clock
+from featstream.parallel import single_blas, uninterrupted
 from featstream.progress import Observer
 from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Source
 from featstream.result import GroupSelectionResult
