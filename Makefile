@@ -21,7 +21,7 @@ test-slow: $(VENV)/.dev ## the heavy suites
 
 test-nojit: $(VENV)/.dev ## the kernels as plain Python
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow and not jit_only" \
-		tests/kernels tests/measures tests/engines tests/selectors/test_saola.py
+		tests/kernels tests/measures tests/test_parallel.py tests/selectors/test_saola.py
 
 lint: $(VENV)/.dev ## style, imports and types
 	$(BIN)/ruff check .

@@ -17,9 +17,9 @@ from scipy import sparse
 
 import featstream
 from featstream import OFS, SAOLA, GroupSAOLA
-from featstream.checkpoint import Checkpoint
 from featstream.cli import main
 from featstream.datasets import make_stream
+from featstream.runs.folder import Checkpoint
 from featstream.selectors import consuming
 from featstream.sources import Dataset, SparseSource
 

@@ -25,12 +25,12 @@ from featstream import (
     FastOSFS,
     Grafting,
     GroupSAOLA,
-    checkpoint,
     random_groups,
 )
-from featstream.checkpoint import RunFolder
 from featstream.datasets import make_stream
 from featstream.errors import RunError
+from featstream.runs import folder as run_files
+from featstream.runs.folder import RunFolder, seal
 
 fork_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -190,7 +190,7 @@ def test_two_damaged_generations_are_an_error(run):
 def test_a_later_version_is_not_damage(run):
     facts = json.loads((run / "run.json").read_text())
     del facts["sha256"]
-    (run / "run.json").write_bytes(checkpoint._seal({**facts, "version": 2}))
+    (run / "run.json").write_bytes(seal({**facts, "version": 2}))
     with pytest.raises(RunError, match="install a newer one"):
         featstream.resume(run)
 
@@ -205,7 +205,7 @@ def test_what_is_no_run_is_said(tmp_path):
 @pytest.mark.parametrize("n_bytes", [0, 100, 2000])
 def test_a_full_disk_leaves_the_old_state(run, small, monkeypatch, n_bytes):
     """A stand-in: the file system takes some bytes, and no more."""
-    real = checkpoint.write_arrays
+    real = run_files.write_arrays
     before = checks.outcome(featstream.resume(run))
     resumed = featstream.resume(run)
 
@@ -215,7 +215,7 @@ def test_a_full_disk_leaves_the_old_state(run, small, monkeypatch, n_bytes):
             file.truncate(n_bytes)
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "write_arrays", full)
+    monkeypatch.setattr(run_files, "write_arrays", full)
     with pytest.raises(OSError, match="the checkpoint before is whole") as caught:
         resumed.consume(small.X)
     assert caught.value.errno == errno.ENOSPC
@@ -249,7 +249,7 @@ def test_two_writers_are_one_too_many(run, small):
 def test_a_lock_of_a_dead_process_is_taken_over(run, small):
     """By whatever system: it is the process that holds the lock, not the file."""
     held = "import sys, time\nfrom pathlib import Path\n"
-    held += "from featstream.lock import hold_lock\n"
+    held += "from featstream.runs.lock import hold_lock\n"
     held += "with hold_lock(Path(sys.argv[1])):\n"
     held += "    print('held', flush=True)\n    time.sleep(600)\n"
     command = [sys.executable, "-c", held, str(run / "lock")]

@@ -17,10 +17,10 @@ import checks
 import science_files as write
 from block_sources import as_array
 from featstream import SAOLA, GroupSAOLA
-from featstream.checkpoint import Checkpoint
 from featstream.cli import main
 from featstream.datasets import make_stream
 from featstream.errors import RunError
+from featstream.runs.folder import Checkpoint
 from featstream.sources import open_dataset, open_store, slabs, wide_csv
 
 STREAM = make_stream(n_samples=61, n_features=150, seed=3)

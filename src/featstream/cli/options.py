@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from featstream.checkpoint import Checkpoint
+    from featstream.runs.folder import Checkpoint
     from featstream.sources import Dataset
 
 OPTIONS = (
@@ -114,7 +114,7 @@ def run_checkpoint(
     groups: dict[str, Any] | None = None,
 ) -> Checkpoint:
     """Where a run is saved, and how its data are found again."""
-    from featstream.checkpoint import Checkpoint
+    from featstream.runs.folder import Checkpoint
 
     if groups is not None:
         found = {**found, "groups": groups}

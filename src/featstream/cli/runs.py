@@ -88,7 +88,7 @@ def _open_run(arguments: argparse.Namespace) -> Any:
 
 def _resume(arguments: argparse.Namespace) -> int:
     from featstream.errors import RunError
-    from featstream.selectors.resuming import begin_again
+    from featstream.runs.resuming import begin_again
 
     selector = begin_again(arguments.output) or _open_run(arguments)
     rest = selector._run.unfinished
@@ -194,8 +194,8 @@ def _open_like(
     With ``target_names``, a table need not have one: only a column of such a name
     is taken for it.
     """
-    from featstream.selectors.description import fingerprint_of_target
-    from featstream.selectors.sameness import refuse_other_target
+    from featstream.runs.compatibility import refuse_other_target
+    from featstream.runs.state import fingerprint_of_target
     from featstream.sources import open_dataset, open_features
 
     if target_names is not None and target is None:
@@ -241,8 +241,8 @@ def _reason(selector: Any, name: str) -> str:
 
 def describe_run(arguments: argparse.Namespace) -> int:
     """Print what a run folder says of itself."""
-    from featstream.checkpoint import RunFolder
-    from featstream.selectors.description import load_run
+    from featstream.runs.folder import RunFolder
+    from featstream.runs.state import load_run
 
     facts = load_run(RunFolder(arguments.data)).description
     if arguments.json:

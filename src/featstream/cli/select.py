@@ -24,8 +24,8 @@ from featstream.cli.options import (
 from featstream.errors import DataError, ParameterError, printable
 
 if TYPE_CHECKING:
-    from featstream.checkpoint import Checkpoint
     from featstream.result import SelectionResult
+    from featstream.runs.folder import Checkpoint
     from featstream.sources import Dataset
 
 _FILES = (".csv", ".tsv", ".json")
@@ -102,8 +102,8 @@ def add_select(select: argparse.ArgumentParser) -> None:
 
 
 def _select(arguments: argparse.Namespace) -> int:
+    from featstream.runs.session import begun
     from featstream.selectors import SAOLA, GroupSAOLA
-    from featstream.selectors.recording import begun
 
     file = _result_file(arguments)
     measure = _measure(arguments)

@@ -1,5 +1,6 @@
 """Selectors: online ones decide as features arrive, batch ones at the end."""
 
+from featstream.runs.resuming import resume
 from featstream.selectors.online import (
     OFS,
     OGFS,
@@ -10,7 +11,6 @@ from featstream.selectors.online import (
     Grafting,
     GroupSAOLA,
 )
-from featstream.selectors.resuming import resume
 
 __all__ = [
     "OFS",

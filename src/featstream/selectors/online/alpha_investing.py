@@ -21,6 +21,7 @@ from featstream.protocols import (
     IntArray,
     SparseColumns,
 )
+from featstream.runs.arrays import damaged, take_array, take_floats
 from featstream.selectors.numeric import (
     as_numeric,
     check_number,
@@ -29,7 +30,6 @@ from featstream.selectors.numeric import (
 )
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
-from featstream.statefile import damaged, take_array, take_floats
 from featstream.trace import TraceLevel
 
 __all__ = ["AlphaInvesting"]
@@ -110,6 +110,8 @@ class AlphaInvesting(StreamSelector):
     >>> selector.wealth_ > 0.5
     True
     """
+
+    _numeric_target = "target='numeric'"
 
     def __init__(
         self,

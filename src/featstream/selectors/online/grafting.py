@@ -25,6 +25,7 @@ from featstream.protocols import (
     IntArray,
     SparseColumns,
 )
+from featstream.runs.arrays import damaged, take_array, take_floats
 from featstream.selectors.numeric import (
     are_standardised,
     as_numeric,
@@ -34,7 +35,6 @@ from featstream.selectors.numeric import (
 )
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
-from featstream.statefile import damaged, take_array, take_floats
 from featstream.trace import TraceLevel
 
 __all__ = ["Grafting"]
@@ -103,6 +103,8 @@ class Grafting(StreamSelector):
     """
 
     _scores_are_relevances = False  # they are weights
+
+    _numeric_target = ""
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from featstream.protocols import (
     IntArray,
     Source,
 )
+from featstream.runs.arrays import damaged, take_array, take_floats
 from featstream.selectors.grouped import GroupSelector
 from featstream.selectors.numeric import (
     are_standardised,
@@ -34,7 +35,6 @@ from featstream.selectors.numeric import (
 )
 from featstream.selectors.stream import Stream, block_of_one
 from featstream.sources.layouts import Batch, Layout, Sized
-from featstream.statefile import damaged, take_array, take_floats
 from featstream.trace import TraceLevel
 
 __all__ = ["OGFS"]
@@ -111,6 +111,8 @@ class OGFS(GroupSelector):
     >>> selector.selected_groups_
     array([1])
     """
+
+    _numeric_target = ""
 
     def __init__(
         self,

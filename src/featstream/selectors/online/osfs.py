@@ -17,6 +17,7 @@ from featstream.measures import ConditionalTest
 from featstream.measures.conditional import BoundTest, Screening
 from featstream.measures.resolve import TESTS, Choice, resolve_test
 from featstream.protocols import Block, BoundMeasure, Fate, FloatArray, IntArray
+from featstream.runs.arrays import damaged, take_array
 from featstream.selectors.numeric import check_count
 from featstream.selectors.separators import (
     Separators,
@@ -26,7 +27,6 @@ from featstream.selectors.separators import (
 )
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
-from featstream.statefile import damaged, take_array
 from featstream.trace import TraceLevel
 
 __all__ = ["OSFS", "FastOSFS"]
@@ -38,6 +38,7 @@ class _ConditionalSelector(StreamSelector):
     """What OSFS and Fast-OSFS share: all but the order of their two questions."""
 
     _is_fast: ClassVar[bool]
+    _numeric_target = "FisherZTest(target='numeric')"
 
     def __init__(
         self,

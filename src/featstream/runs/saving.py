@@ -8,10 +8,10 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from featstream.checkpoint import Saved
-from featstream.engines import single_blas
 from featstream.errors import FeatstreamError, RunError, printable
-from featstream.selectors.recording import Link, save_once
+from featstream.parallel import single_blas
+from featstream.runs.folder import Saved
+from featstream.runs.session import Link, save_once
 
 __all__ = ["Savable"]
 

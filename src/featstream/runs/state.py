@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.checkpoint import RunFolder, Saved
 from featstream.errors import DataError, RunError, printable
 from featstream.measures.resolve import MEASURES, TESTS
 from featstream.measures.target import as_vector
 from featstream.protocols import Block, Source, SparseColumns
+from featstream.runs.arrays import damaged, join_text, split_text, take_array
+from featstream.runs.folder import RunFolder, Saved
 from featstream.sources.layouts import Layout
-from featstream.statefile import damaged, join_text, split_text, take_array
 
 __all__ = [
     "describe_selector",

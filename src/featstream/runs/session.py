@@ -12,26 +12,26 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import featstream
-from featstream.checkpoint import Checkpoint, RunFolder, Saved, is_run
-from featstream.engines import handling_interrupts
 from featstream.errors import ParameterError, RunError
+from featstream.parallel import handling_interrupts
 from featstream.protocols import Source
-from featstream.selectors.description import (
-    describe_selector,
-    describe_source,
-    load_run,
-)
-from featstream.selectors.sameness import (
+from featstream.runs.compatibility import (
     is_same_source,
     refuse_difference,
     refuse_other_source,
 )
-from featstream.selectors.stream import Unfinished
+from featstream.runs.folder import Checkpoint, RunFolder, Saved, is_run
+from featstream.runs.state import (
+    describe_selector,
+    describe_source,
+    load_run,
+)
 from featstream.sources.layouts import Layout
 
 if TYPE_CHECKING:
+    from featstream.runs.saving import Savable
     from featstream.selectors.base import OnlineSelector
-    from featstream.selectors.saving import Savable
+    from featstream.selectors.stream import Unfinished
 
 __all__ = ["Link", "Recorder", "as_checkpoint", "link_to", "recording", "save_once"]
 

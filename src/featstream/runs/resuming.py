@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from inspect import isabstract
 from typing import Any
 
-from featstream.checkpoint import RunFolder, Saved
 from featstream.errors import FeatstreamError, RunError, printable
-from featstream.selectors.description import load_parameters, load_run
-from featstream.selectors.recording import link_to
-from featstream.selectors.saving import Savable
+from featstream.runs.folder import RunFolder, Saved
+from featstream.runs.saving import Savable
+from featstream.runs.session import link_to
+from featstream.runs.state import load_parameters, load_run
 
 __all__ = ["begin_again", "resume"]
 

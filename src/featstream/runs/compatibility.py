@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from featstream.checkpoint import RunFolder, Saved
 from featstream.errors import RunError, printable
+from featstream.runs.folder import RunFolder, Saved
 
 __all__ = ["refuse_difference", "refuse_other_source", "refuse_other_target"]
 

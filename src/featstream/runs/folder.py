@@ -33,8 +33,8 @@ from featstream.errors import (
     explain_full_disk,
     printable,
 )
-from featstream.lock import hold_lock
-from featstream.statefile import read_arrays, write_arrays
+from featstream.runs.arrays import read_arrays, write_arrays
+from featstream.runs.lock import hold_lock
 
 __all__ = ["Checkpoint", "RunFolder", "Saved", "is_run"]
 
@@ -125,7 +125,7 @@ class RunFolder:
     def begin(self, description: Mapping[str, Any]) -> None:
         """Write generation 0: a run whose data are still to be read."""
         about = {"format": FORMAT, "version": VERSION, **description}
-        text = _seal({**about, "generation": 0, "files": {}})
+        text = seal({**about, "generation": 0, "files": {}})
         with self.locked():
             self._replace(_CURRENT, lambda file: _write(file, text))
 
@@ -153,7 +153,7 @@ class RunFolder:
             "generation": generation,
             "files": {state: digest},
         }
-        text = _seal(whole)
+        text = seal(whole)
         needed = {state}
         if self._whole is not None and self._whole[0] > 0:
             before, old_text = self._whole
@@ -252,7 +252,7 @@ class _LaterVersionError(RunError):
     """Not damage: the generation before will not help."""
 
 
-def _seal(description: Mapping[str, Any]) -> bytes:
+def seal(description: Mapping[str, Any]) -> bytes:
     """JSON that ends with a checksum of every byte before it."""
     try:
         plain = json.dumps(description, indent=1, allow_nan=False)
