@@ -58,7 +58,7 @@ from featstream.sources import (
     open_dataset,
     open_features,
 )
-from featstream.sources.columns import check_names
+from featstream.sources.values import check_names
 from featstream.trace import Names, Trace
 
 __all__ = ["OnlineSelector"]

@@ -27,9 +27,9 @@ from featstream.selectors.consuming import take_in
 from featstream.selectors.group_state import group_arrays, restore_groups
 from featstream.selectors.stream import Stream
 from featstream.sources import as_source
-from featstream.sources.columns import check_names
 from featstream.sources.groups import lay_out
 from featstream.sources.layouts import Batch, Layout, batches
+from featstream.sources.values import check_names
 
 __all__ = ["GroupSelector"]
 
