@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from featstream.errors import DataError
 from featstream.group_trace import GroupTrace
 from featstream.protocols import Fate, FloatArray, IntArray
 from featstream.trace import Trace
@@ -92,6 +93,23 @@ class SelectionResult:
                 )
             ],
         }
+
+    def with_names(self, input_features: Any) -> Self:
+        """The same result, its features called by other names.
+
+        Parameters
+        ----------
+        input_features : array of str of shape (n_features,)
+            One name per feature of the source, as `get_feature_names_out` of the
+            step before the selector in a pipeline gives them.
+        """
+        if len(input_features) != self.n_features:
+            raise DataError(
+                f"`input_features` must have one name per feature. Got "
+                f"{len(input_features):,} names for {self.n_features:,} features."
+            )
+        names = tuple(str(input_features[i]) for i in self.indices.tolist())
+        return replace(self, names=names)
 
     def ranked(self) -> list[tuple[str, int, float]]:
         """Name, index and relevance of the selected features, the best first."""

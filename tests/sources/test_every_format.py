@@ -183,7 +183,7 @@ def test_the_command_line_knows_it(tmp_path, kind, capsys, is_spilled):
     assert main(["info", *data, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["n_samples"], told["n_features"]) == X.shape
-    assert sorted(told["target"].values()) == sorted(np.bincount(Y))
+    assert sorted(told["target"]["classes"].values()) == sorted(np.bincount(Y))
 
     assert main(["select", *data, "--measure", "su", "--json", "-q"]) == 0
     found = json.loads(capsys.readouterr().out)["selected"]

@@ -152,10 +152,17 @@ def test_a_missing_phenotype_names_the_sample(tmp_path):
     for lost in ("0", "-9", "-9.0", "-9.000", "NA"):
         values = ["1", "2", lost, "1", "2"]
         path = write_plink(tmp_path / "d.bed", WHOLE, values)
-        with pytest.raises(DataError, match="1 of 5 samples have no phenotype"):
-            open_plink(path)
-        with pytest.raises(DataError, match=r"'fam s2'\. Leave them out with plink"):
-            open_plink(path)
+        with pytest.raises(DataError) as caught:
+            open_dataset(path)
+        assert str(caught.value).startswith(
+            f"{path}: 1 of 5 samples have no label in 'column 6 of d.fam', the first "
+            "at row 2 ('fam s2')."
+        )
+        dataset = open_dataset(path, drop_unlabelled=True)
+        assert dataset.y.tolist() == [1, 2, 1, 2]
+        assert dataset.samples == ["fam s0", "fam s1", "fam s3", "fam s4"]
+        expected = np.delete(as_array(open_plink(path).source), 2, axis=0)
+        np.testing.assert_array_equal(as_array(dataset.source), expected)
 
 
 def test_phenotypes_come_from_a_file_in_any_order(tmp_path):

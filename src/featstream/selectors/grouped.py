@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -13,9 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.engines import single_blas, uninterrupted
 from featstream.errors import DataError, ParameterError, printable
 from featstream.group_trace import GroupTrace
+from featstream.jit import clock
+from featstream.parallel import single_blas, uninterrupted
 from featstream.progress import Observer
 from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Source
 from featstream.result import GroupSelectionResult
@@ -225,7 +225,7 @@ class GroupSelector(OnlineSelector):
 
     def _update(self, blocks: list[Block], group: Hashable) -> GroupDecision:
         """Decide about the columns of some blocks as one group."""
-        stream, began = self._started(), time.perf_counter()
+        stream, began = self._started(), clock()
         stream.leave_unfinished()
         if self._run is not None:
             self._run.refuse_unfinished()
@@ -237,12 +237,16 @@ class GroupSelector(OnlineSelector):
             (scored,) = self._score(iter([batch]), stream)
             with uninterrupted():
                 decided = self._decide(scored, stream)
-        stream.seconds += time.perf_counter() - began
+        stream.seconds += clock() - began
         stream.warn_of_identifiers()
         return self._tell(scored, decided, stream)
 
     def explain(
-        self, feature: str | int | None = None, *, group: Hashable = None
+        self,
+        feature: str | int | None = None,
+        *,
+        group: Hashable = None,
+        input_features: Any = None,
     ) -> str:
         """Why a feature or a group was kept or dropped, in a sentence.
 
@@ -253,7 +257,11 @@ class GroupSelector(OnlineSelector):
             group will do, if no feature has that name.
         group : hashable
             The label of a group.
+        input_features : array of str, optional
+            Names for features that came without one.
         """
+        if input_features is not None:
+            return self._with_names(input_features).explain(feature, group=group)
         stream = self._started()
         if (feature is None) == (group is None):
             raise ParameterError(

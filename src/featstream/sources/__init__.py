@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -107,6 +108,9 @@ def as_source(X: Any) -> Source:
         return SparseSource(X)
     if isinstance(X, np.ndarray):
         return ArraySource(X)
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
+        X = pyarrow.Table.from_batches([X])
     if is_frame(X):
         return FrameSource(X)
     if is_anndata_object(X):

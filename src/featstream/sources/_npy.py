@@ -6,6 +6,7 @@ import io
 import mmap
 import os
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +86,23 @@ class ArrayWriter:
         """Close the file as it is; nothing happens if it is closed."""
         self._file.close()
 
-    def convert(self, dtype: DTypeLike) -> ArrayWriter:
-        """Write what there is again as another type; go on with the new writer."""
+    def convert(
+        self, dtype: DTypeLike, runs: Iterable[tuple[str, int, int]]
+    ) -> ArrayWriter:
+        """Write the array again as another type, and return its writer.
+
+        ``runs`` has the types in which values were written, and in the last place how
+        many of each.
+        """
         self._file.close()
         old = self.path.rename(self.path.with_suffix(".old"))
         new = ArrayWriter(self.path, dtype, self.n_rows)
         with open(old, "rb") as file:
             file.seek(_HEADER)
-            while (piece := np.fromfile(file, self.dtype, _PIECE // 8)).size:
-                new.append(piece)
+            for written, _, n_values in runs:
+                for begin in range(0, n_values, _PIECE // 8):
+                    n = min(_PIECE // 8, n_values - begin)
+                    new.append(np.fromfile(file, written, n))
         old.unlink()
         return new
 

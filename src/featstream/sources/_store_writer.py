@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
@@ -26,9 +26,16 @@ from featstream.errors import (
 )
 from featstream.kernels.columns import Nature, describe_values, find_bad_column
 from featstream.kernels.layout import by_column
-from featstream.protocols import Block, Source, SparseColumns, feature_name
+from featstream.protocols import (
+    Block,
+    Source,
+    SparseColumns,
+    feature_name,
+    sample_names_of,
+)
 from featstream.sources._npy import ArrayWriter
-from featstream.sources.store import DTYPES, FORMAT, ONES, VERSION
+from featstream.sources.columns import EXACT_IN_FLOAT
+from featstream.sources.store import DTYPES, FORMAT, KINDS, ONES, VERSION
 
 __all__ = [
     "NOTHING",
@@ -41,6 +48,7 @@ __all__ = [
 ]
 
 Progress = Callable[[str, int, int], object]  # stage, done, of how many
+_DENSE_VALUES = 1 << 20
 Compressed = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]
 
 
@@ -72,7 +80,14 @@ def write_store(
     """
     total = source.n_features or 0
     with new_folder(path) as folder:
-        write_blocks(folder, source.blocks(), y, total=total, progress=progress)
+        write_blocks(
+            folder,
+            source.blocks(),
+            y,
+            samples=sample_names_of(source),
+            total=total,
+            progress=progress,
+        )
 
 
 @contextlib.contextmanager
@@ -101,6 +116,7 @@ def write_blocks(
     blocks: Iterator[Block],
     y: ArrayLike | None,
     *,
+    samples: Sequence[str] | None = None,
     dtype: str | None = None,
     total: int = 0,
     progress: Progress | None = None,
@@ -120,11 +136,15 @@ def write_blocks(
             writer.write(block)
             if progress is not None:
                 progress("writing", writer.n_features, max(total, writer.n_features))
-        writer.finish(target)
+        writer.finish(target, samples)
 
 
 class _Writer:
-    """Files of a store in the making."""
+    """Files of a store in the making.
+
+    Values whose type is not known in advance are written with 8 bytes each, as
+    float64, int64 or uint64, and again in the smallest type once all are known.
+    """
 
     def __init__(
         self, folder: Path, first: Block, dtype: str | None, stack: contextlib.ExitStack
@@ -134,18 +154,20 @@ class _Writer:
         self._stack = stack
         self._is_sparse = first.is_sparse
         self._n_samples = first.n_samples
-        self._dtype = dtype  # of the values, if it is known; else they are
-        self._nature = NOTHING  # watched, and written again in the smallest type
+        self._dtype = dtype
+        self._nature = NOTHING
+        self._runs: list[tuple[str, int, int]] = []  # type, columns, values
+        self._is_wide = False  # some integers are not exact as floats
         self._names: tuple[ArrayWriter, ArrayWriter] | None = None
         self._nominal: ArrayWriter | None = None
-        wide = dtype.replace(ONES, "|u1") if dtype else _wide(_values_of(first))
+        written = dtype.replace(ONES, "|u1") if dtype else "<f8"
         if self._is_sparse:
             self._indptr = self._open("indptr", "<i8")
             self._indptr.append(np.zeros(1, np.int64))
             self._rows = self._open("rows", "<i4")
-            self._values = self._open("values", wide)
+            self._values = self._open("values", written)
         else:
-            self._values = self._open("columns", wide, self._n_samples)
+            self._values = self._open("columns", written, self._n_samples)
 
     def _open(self, name: str, dtype: str, n_rows: int | None = None) -> ArrayWriter:
         writer = ArrayWriter(self._folder / f"{name}.npy", dtype, n_rows)
@@ -159,10 +181,24 @@ class _Writer:
                 f"Feature {block.name(0)!r} has {block.n_samples} values but the first "
                 f"one has {self._n_samples}. Every feature needs one value per sample."
             )
+        if block.is_sparse and self._dtype is None:
+            indptr, rows, _ = _as_sparse(block.columns)
+            bad = find_bad_column(indptr, rows, self._n_samples)
+            if bad >= 0:
+                raise DataError(
+                    f"The rows of sparse feature {block.name(bad)!r} do not increase "
+                    f"within [0, {self._n_samples}). Call sum_duplicates() on it."
+                )
         if self._is_sparse:
             self._write_sparse(block)
         else:
-            self._write_values(_as_dense(block.columns))
+            # A sparse block may be far larger when it is dense: some columns at a time.
+            width = block.n_columns
+            if block.is_sparse:
+                width = max(1, _DENSE_VALUES // self._n_samples)
+            for begin in range(0, block.n_columns, width):
+                part = block.part(begin, min(begin + width, block.n_columns))
+                self._write_values(_as_dense(part.columns), part.n_columns)
         self._write_names(block)
         self._write_nominal(block)
         self.n_features += block.n_columns
@@ -171,26 +207,28 @@ class _Writer:
         indptr, rows, values = _as_sparse(block.columns)
         if self._dtype is None:
             indptr, rows, values = _without_zeros(indptr, rows, values)
-            bad = find_bad_column(indptr, rows, self._n_samples)
-            if bad >= 0:
-                raise DataError(
-                    f"The rows of sparse feature {block.name(bad)!r} do not increase "
-                    f"within [0, {self._n_samples}). Call sum_duplicates() on it."
-                )
         self._indptr.append(indptr[1:] + self._rows.size)
         self._rows.append(rows)
-        self._write_values(values)
+        self._write_values(values, block.n_columns)
 
-    def _write_values(self, values: NDArray[Any]) -> None:
-        if self._dtype == ONES:
+    def _write_values(self, values: NDArray[Any], n_columns: int) -> None:
+        if self._dtype is not None:
+            if self._dtype != ONES:
+                self._values.append(values)
             return
-        if self._dtype is None:
-            self._nature = merge(self._nature, describe_values(values.ravel(order="K")))
-            wide = np.promote_types(self._values.dtype, _wide(values))
-            if wide != self._values.dtype:
-                self._values = self._values.convert(wide)
-                self._stack.callback(self._values.abandon)
-        self._values.append(values)
+        values = values.ravel(order="F")
+        written = _eight_bytes(values)
+        nature = describe_values(values)
+        self._nature = merge(self._nature, nature)
+        if values.dtype.kind in "iu":
+            reach = max(nature.highest, -nature.lowest)
+            self._is_wide |= reach >= EXACT_IN_FLOAT
+        self._values.append(values.astype(written, copy=False).view("<f8"))
+        if self._runs and self._runs[-1][0] == written:
+            _, more_columns, more = self._runs.pop()
+            self._runs.append((written, n_columns + more_columns, values.size + more))
+        else:
+            self._runs.append((written, n_columns, values.size))
 
     def _write_names(self, block: Block) -> None:
         if block.names is None and self._names is None:
@@ -212,17 +250,33 @@ class _Writer:
         else:
             self._nominal.append(block.nominal)
 
-    def finish(self, y: NDArray[Any] | None) -> None:
+    def _choose_dtype(self) -> tuple[str, bool]:
+        """The smallest type that holds every value, and whether columns differ in it.
+
+        No type holds both fractions and integers beyond 2**53: such a store says of
+        each column which of the three types of 8 bytes it has.
+        """
+        if self._dtype is not None:
+            return self._dtype, False
+        types = {dtype for dtype, _, _ in self._runs}
+        if not self._is_wide:
+            dtype = smallest_dtype(self._nature, is_integer="<f8" not in types)
+            return "|u1" if dtype == ONES and not self._is_sparse else dtype, False
+        if len(types) == 1:
+            return types.pop(), False
+        if "<f8" not in types and self._nature.lowest >= 0:
+            return "<u8", False
+        return "<f8", True
+
+    def finish(self, y: NDArray[Any] | None, samples: Sequence[str] | None) -> None:
         """Close all files; then describe them."""
-        dtype = self._dtype
-        if dtype is None:
-            is_integer = self._values.dtype.kind == "i"
-            dtype = smallest_dtype(self._nature, is_integer=is_integer)
-            if dtype == ONES and not self._is_sparse:
-                dtype = "|u1"
-            if dtype not in (ONES, self._values.dtype.str):
-                self._values = self._values.convert(dtype)
-                self._stack.callback(self._values.abandon)
+        dtype, is_mixed = self._choose_dtype()
+        types = {written for written, _, _ in self._runs}
+        if types and dtype != ONES and not is_mixed and types != {dtype}:
+            self._values = self._values.convert(dtype, self._runs)
+            self._stack.callback(self._values.abandon)
+        elif types == {dtype}:
+            self._values.dtype = np.dtype(dtype)
         writers = [self._values]
         if self._is_sparse:
             writers += [self._indptr, self._rows]
@@ -234,6 +288,17 @@ class _Writer:
             writers += self._names
         if self._nominal is not None:
             writers.append(self._nominal)
+        if is_mixed:
+            kinds = self._open("kinds", "|u1")
+            for written, n_columns, _ in self._runs:
+                kinds.append(np.full(n_columns, KINDS.index(written), np.uint8))
+            writers.append(kinds)
+        n_sample_bytes = None
+        if samples is not None:
+            names, ends = self._open("samples", "|u1"), self._open("sample_ends", "<i8")
+            _append_words(names, ends, list(samples))
+            writers += [names, ends]
+            n_sample_bytes = names.size
         target: dict[str, Any] | None = None
         if y is not None:
             is_words = y.dtype.kind == "U"
@@ -249,9 +314,10 @@ class _Writer:
                 target = {"dtype": y.dtype.str}
         for writer in writers:
             writer.close()
+        is_new = is_mixed or "<u8" in (dtype, (target or {}).get("dtype"))
         meta = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if is_new else 1,  # that the first featstream reads
             "n_samples": self._n_samples,
             "n_features": self.n_features,
             "n_entries": self._rows.size if self._is_sparse else None,
@@ -261,6 +327,10 @@ class _Writer:
             "y": target,
             "checksums": {w.path.name: f"{w.checksum:08x}" for w in writers},
         }
+        if is_mixed:
+            meta["kinds"] = True
+        if n_sample_bytes is not None:
+            meta["samples"] = n_sample_bytes
         content = json.dumps(meta, sort_keys=True).encode()
         meta["fingerprint"] = hashlib.sha256(content).hexdigest()
         meta["creator"] = f"featstream {_version()}"
@@ -303,24 +373,27 @@ def smallest_dtype(nature: Nature, *, is_integer: bool = False) -> str:
     return "<f4" if nature.is_single else "<f8"
 
 
-def _wide(values: NDArray[Any]) -> str:
-    """Type in which values are written until the smallest one is known."""
+def _eight_bytes(values: NDArray[Any]) -> str:
+    """The type of 8 bytes that holds some numbers exactly."""
     if values.dtype.kind not in "biuf":
         raise DataTypeError(
             f"A column store holds numbers. Got columns of type {values.dtype}."
         )
-    return "<f8" if values.dtype.kind == "f" else "<i8"
+    if values.dtype.kind == "f":
+        return "<f8"
+    return "<u8" if _exceeds_int64(values) else "<i8"
 
 
-def _values_of(block: Block) -> NDArray[Any]:
-    columns = block.columns
-    return columns.values if isinstance(columns, SparseColumns) else columns
+def _exceeds_int64(values: NDArray[Any]) -> bool:
+    is_unsigned = values.dtype.kind == "u" and values.dtype.itemsize == 8
+    return is_unsigned and values.size > 0 and int(values.max()) >= 2**63
 
 
 def _as_dense(columns: NDArray[Any] | SparseColumns) -> NDArray[Any]:
     if isinstance(columns, SparseColumns):
-        parts = (columns.values, columns.rows, columns.indptr)
-        return np.asarray(csc_array(parts, shape=columns.shape).toarray(order="F"))
+        indptr, rows, values = _as_sparse(columns)
+        packed = csc_array((values, rows, indptr), shape=columns.shape)
+        return np.asarray(packed.toarray(order="F"))
     return by_column(columns)
 
 
@@ -369,8 +442,10 @@ def _check_target(y: ArrayLike, n_samples: int) -> NDArray[Any]:
             f"The target has shape {target.shape} but the features have {n_samples} "
             f"values. It needs shape ({n_samples},)."
         )
-    if target.dtype.kind in "iuf" and target.dtype.str not in DTYPES:
-        target = target.astype("<f8" if target.dtype.kind == "f" else "<i8")
+    if target.dtype.kind in "iuf" and (
+        target.dtype.str not in DTYPES or target.dtype == np.uint64
+    ):
+        target = target.astype(_eight_bytes(target))
     return target
 
 

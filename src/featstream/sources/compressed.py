@@ -239,6 +239,7 @@ class RowsSource(_Stored):
                 folder,
                 (self._named(block) for block in ranges.blocks()),
                 y,
+                samples=self.sample_names,
                 dtype=ranges.dtype,
                 total=self.n_features,
                 progress=progress,

@@ -111,6 +111,8 @@ class AlphaInvesting(StreamSelector):
     True
     """
 
+    _numeric_target = "target='numeric'"
+
     def __init__(
         self,
         *,

@@ -104,6 +104,8 @@ class Grafting(StreamSelector):
 
     _scores_are_relevances = False  # they are weights
 
+    _numeric_target = ""
+
     def __init__(
         self,
         *,

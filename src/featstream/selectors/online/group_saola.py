@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from featstream.engines import count_threads
 from featstream.errors import ParameterError, printable
 from featstream.kernels.group_scan import GroupOutcome
+from featstream.parallel import count_threads
 from featstream.protocols import (
     Fate,
     FloatArray,

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import validate_data
 
 from featstream.errors import DataError, NotStartedError, ParameterError, printable
@@ -255,8 +256,11 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
         size = min(self._rule.n_kept, d)
         is_explored = self._rng.uniform(size=n_rows) < self._rule.exploration
         explored = np.where(is_explored, np.cumsum(is_explored) - 1, -1)
+        # By rejection the cost is that of the draw, not of all features.
+        method = "tracking_selection" if 2 * size <= d else "auto"
         seen = [
-            self._rng.choice(d, size, replace=False) for _ in range(is_explored.sum())
+            sample_without_replacement(d, size, method=method, random_state=self._rng)
+            for _ in range(is_explored.sum())
         ]
         return explored, np.array(seen, np.int64).reshape(-1, size)
 

@@ -112,6 +112,8 @@ class OGFS(GroupSelector):
     array([1])
     """
 
+    _numeric_target = ""
+
     def __init__(
         self,
         *,

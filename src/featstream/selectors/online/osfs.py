@@ -38,6 +38,7 @@ class _ConditionalSelector(StreamSelector):
     """What OSFS and Fast-OSFS share: all but the order of their two questions."""
 
     _is_fast: ClassVar[bool]
+    _numeric_target = "FisherZTest(target='numeric')"
 
     def __init__(
         self,

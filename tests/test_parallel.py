@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from featstream.engines import (
+from featstream.parallel import (
     count_threads,
     prepared_ahead,
     single_blas,
@@ -106,3 +107,12 @@ def test_an_interrupt_waits_for_the_end_and_reaches_who_handled_it_before():
                 signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_only_cores_that_the_process_may_use_count(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5}, raising=False)
+    assert count_threads(-1) == 2
+    assert count_threads(-2) == 1
+    assert count_threads(None) == 1
+    assert count_threads(7) == 7
