@@ -47,19 +47,19 @@ from featstream.protocols import (
     IntArray,
     Measure,
 )
-from featstream.result import SelectionResult
 from featstream.runs.folder import Saved
 from featstream.runs.saving import Savable
+from featstream.selectors.result import SelectionResult
 from featstream.selectors.state import arrays_of, facts_of, restore_state
 from featstream.selectors.stream import Stream
+from featstream.selectors.trace import Names, Trace
 from featstream.sources import (
     as_source,
     check_has_features,
     open_dataset,
     open_features,
 )
-from featstream.sources.columns import check_names
-from featstream.trace import Names, Trace
+from featstream.sources.values import check_names
 
 __all__ = ["OnlineSelector"]
 
