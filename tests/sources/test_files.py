@@ -163,7 +163,7 @@ BAD_FILES = {
     "format.npz": (
         lambda path: np.savez(path, **{**sparse_parts("X_"), "X_format": "zzz"}),
         None,
-        "its sparse format is 'zzz', not csc, csr or coo",
+        "its sparse format is 'zzz', not one of csc",
     ),
     "part.npz": (
         lambda path: np.savez(path, X_format="csc"),

@@ -27,8 +27,8 @@ from featstream.cli.options import (
 from featstream.errors import DataError, ParameterError, printable
 
 if TYPE_CHECKING:
-    from featstream.result import SelectionResult
     from featstream.runs.folder import Checkpoint
+    from featstream.selectors.result import SelectionResult
     from featstream.sources import Dataset
 
 _FILES = (".csv", ".tsv", ".json")

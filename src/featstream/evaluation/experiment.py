@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from featstream.engines import count_threads
 from featstream.errors import (
     ParameterError,
     as_bytes,
@@ -26,6 +25,7 @@ from featstream.evaluation.entrants import describe, name_selectors
 from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.running import Run
 from featstream.evaluation.splits import SplitProtocol
+from featstream.parallel import count_threads
 
 __all__ = ["Experiment"]
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from featstream.engines import single_blas
 from featstream.errors import FeatstreamError, RunError, printable
+from featstream.parallel import single_blas
 from featstream.runs.folder import Saved
 from featstream.runs.session import Link, save_once
 

@@ -12,8 +12,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import featstream
-from featstream.engines import handling_interrupts
 from featstream.errors import ParameterError, RunError
+from featstream.parallel import handling_interrupts
 from featstream.protocols import Source
 from featstream.runs.compatibility import (
     is_same_source,

@@ -21,7 +21,6 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.engines import single_blas
 from featstream.errors import (
     DataError,
     DataTypeError,
@@ -37,6 +36,7 @@ from featstream.measures.resolve import (
     resolve_measure,
 )
 from featstream.measures.target import as_labels, warn_of_many_classes
+from featstream.parallel import single_blas
 from featstream.progress import announce
 from featstream.protocols import (
     Block,
@@ -47,19 +47,19 @@ from featstream.protocols import (
     IntArray,
     Measure,
 )
-from featstream.result import SelectionResult
 from featstream.runs.folder import Saved
 from featstream.runs.saving import Savable
+from featstream.selectors.result import SelectionResult
 from featstream.selectors.state import arrays_of, facts_of, restore_state
 from featstream.selectors.stream import Stream
+from featstream.selectors.trace import Names, Trace
 from featstream.sources import (
     as_source,
     check_has_features,
     open_dataset,
     open_features,
 )
-from featstream.sources.columns import check_names
-from featstream.trace import Names, Trace
+from featstream.sources.values import check_names
 
 __all__ = ["OnlineSelector"]
 

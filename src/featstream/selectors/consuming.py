@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from featstream.engines import single_blas, uninterrupted
 from featstream.jit import clock
+from featstream.parallel import single_blas, uninterrupted
 from featstream.progress import Observer, Progress, observed
 from featstream.protocols import Source
 from featstream.runs.folder import Checkpoint

@@ -8,13 +8,13 @@ from functools import partial
 from os import PathLike
 from typing import Any, Self
 
-from featstream.engines import (
+from featstream.jit import clock
+from featstream.parallel import (
     count_threads,
     prepared_ahead,
     single_blas,
     uninterrupted,
 )
-from featstream.jit import clock
 from featstream.progress import Observer
 from featstream.protocols import Block, Decision, Source
 from featstream.runs.folder import Checkpoint

@@ -18,7 +18,7 @@ from featstream.runs.state import (
     target_from,
 )
 from featstream.selectors.stream import Stream
-from featstream.trace import OVER_LIMIT, Names, Trace
+from featstream.selectors.trace import OVER_LIMIT, Names, Trace
 
 if TYPE_CHECKING:
     from featstream.selectors.base import OnlineSelector

@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.engines import count_threads
 from featstream.errors import DataError, ParameterError
 from featstream.kernels import text as grammar
+from featstream.parallel import count_threads
 from featstream.sources._svmlight_flaws import MAX_INDEX, explain
 from featstream.sources.pieces import TextFile
 

@@ -174,10 +174,14 @@ def labelled(dataset: Dataset, path: PathLike, *, is_wanted: bool) -> Dataset:
     if not is_wanted:
         target = dataset.target_name
         where = "" if target is None else f" in {printable(target)}"
+        row = int(is_missing.argmax())
+        first = f"row {row}"
+        if dataset.samples is not None:
+            first += f" ({printable(dataset.samples[row])})"
         raise DataError(
             f"{path}: {n_missing:,} of {y.size:,} samples have no label{where}, the "
-            f"first at row {int(is_missing.argmax())}. Pass drop_unlabelled=True "
-            "(command line: --drop-unlabelled) to leave them out."
+            f"first at {first}. Pass drop_unlabelled=True (command line: "
+            "--drop-unlabelled) to leave them out."
         )
     labels = y[~is_missing]
     if labels.dtype.kind == "O":

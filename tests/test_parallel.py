@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from featstream.engines import (
+from featstream.parallel import (
     count_threads,
     prepared_ahead,
     single_blas,
