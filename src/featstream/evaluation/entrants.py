@@ -5,28 +5,20 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from featstream.errors import ParameterError, printable, unknown_name
-from featstream.selectors import (
-    OFS,
-    OGFS,
-    OSFS,
-    SAOLA,
-    AlphaInvesting,
-    FastOSFS,
-    Grafting,
-    GroupSAOLA,
-)
+from featstream.selectors import SAOLA, registry
 
 __all__ = [
     "SELECTORS",
@@ -41,17 +33,9 @@ __all__ = [
     "takes_groups",
 ]
 
-SELECTORS: dict[str, Callable[[], Any]] = {
-    "alpha-investing": AlphaInvesting,
-    "fast-osfs": FastOSFS,
-    "grafting": Grafting,
-    "group-saola": GroupSAOLA,
-    "ofs": OFS,
-    "ogfs": OGFS,
-    "osfs": OSFS,
-    "saola": SAOLA,
-    "saola-max": lambda: SAOLA(bound="max"),
-}
+SELECTORS = ChainMap(
+    {"saola-max": lambda: SAOLA(bound="max")}, cast(dict[str, Any], registry.SELECTORS)
+)
 """The selectors by the names that the command line takes, with their defaults."""
 
 _NOT_DECIDING = ("cli", "reporting")

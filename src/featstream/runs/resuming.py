@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
-from inspect import isabstract
 from typing import Any
 
 from featstream.errors import FeatstreamError, RunError, printable
 from featstream.runs.folder import RunFolder, Saved
-from featstream.runs.saving import Savable
 from featstream.runs.session import link_to
 from featstream.runs.state import load_parameters, load_run
+from featstream.selectors.registry import SELECTORS
 
 __all__ = ["begin_again", "resume"]
 
@@ -87,22 +85,16 @@ def begin_again(path: str | os.PathLike[str]) -> Any:
 
 def _make_selector(folder: RunFolder, saved: Saved) -> Any:
     name = saved.description["selector"]
-    classes = {kind.__name__: kind for kind in _heirs(Savable)}
-    if name not in classes:
+    found = SELECTORS.find_class(name)
+    if found is None:
         raise RunError(
             f"The run {folder.path} is one of {printable(name)}, which is not among "
-            f"the selectors here: {', '.join(sorted(classes))}."
+            f"the selectors here: {', '.join(sorted(SELECTORS))}. If it is your own, "
+            "import it and call featstream.selectors.register."
         )
     try:
-        return classes[name](**load_parameters(saved.description["parameters"]))
+        return found(**load_parameters(saved.description["parameters"]))
     except RunError:
         raise
     except (FeatstreamError, TypeError) as error:
         raise RunError(f"The run's selector cannot be made: {error}.") from error
-
-
-def _heirs(kind: Any) -> Iterator[Any]:
-    for heir in kind.__subclasses__():
-        if not (isabstract(heir) or heir.__name__.startswith("_")):
-            yield heir
-        yield from _heirs(heir)
