@@ -10,33 +10,30 @@ lock                while a process writes
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache, partial
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
-from featstream.errors import RunError, printable
-from featstream.lock import hold_lock
+import numpy as np
 
-__all__ = ["CellStore", "key_of"]
+from featstream.errors import ParameterError, RunError, printable
+from featstream.lock import hold_lock
 
 FORMAT = "featstream comparison"
 VERSION = 1
 
 _ABOUT, _CELLS, _DATA, _LOCK = "experiment.json", "cells", "data", "lock"
 
-
-def key_of(description: Mapping[str, Any]) -> str:
-    """Checksum of a description, the same for the same one.
-
-    >>> key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1})
-    True
-    """
-    plain = json.dumps(description, sort_keys=True)
-    return hashlib.sha256(plain.encode()).hexdigest()[:40]
+_NOT_DECIDING = ("cli", "reporting")
+"""Folders of the package that only show what was found."""
 
 
 class CellStore:
@@ -146,3 +143,109 @@ def seal_of(whole: Mapping[str, Any]) -> str:
     """Checksum of the content of a file."""
     plain = json.dumps(whole, sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()
+
+
+def key_of(description: Mapping[str, Any]) -> str:
+    """Checksum of a description, the same for the same one.
+
+    >>> key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1})
+    True
+    """
+    plain = json.dumps(description, sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:40]
+
+
+def describe(value: Any) -> Any:
+    """A value as plain JSON that is the same whenever the value is.
+
+    >>> describe(SAOLA(max_features=3))["parameters"]["max_features"]
+    3
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return {"array": [value.dtype.str, list(value.shape), digest]}
+    if isinstance(value, Mapping):
+        return {str(k): describe(v) for k, v in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(map(repr, value))
+    if isinstance(value, list | tuple | range):
+        return [describe(v) for v in value]
+    if isinstance(value, type) or inspect.isroutine(value):
+        return {"code": code_of(value)}
+    if isinstance(value, partial):
+        return {"partial": describe([value.func, value.args, value.keywords])}
+    told = {"class": code_of(type(value))}
+    if hasattr(value, "get_params"):
+        return told | {"parameters": describe(value.get_params(deep=False))}
+    if type(value).__module__.partition(".")[0] == "featstream":
+        return told | {"parameters": describe(public_state(value))}
+    # Nothing is known of what makes it up but how it would be sent to a process.
+    return told | {"state": hashlib.sha256(as_message(value)).hexdigest()}
+
+
+def as_message(value: Any) -> bytes:
+    """What another process is sent to have the same object."""
+    try:
+        return bytes(ForkingPickler.dumps(value))
+    except Exception as error:
+        raise ParameterError(
+            f"A selector or classifier cannot be sent to another process: {error}. "
+            "Define classes and functions at the top of a module, not inside another "
+            "function."
+        ) from error
+
+
+def public_state(value: Any) -> dict[str, Any]:
+    """What an object was made of: its fields, or its attributes."""
+    names = getattr(value, "__slots__", None) or vars(value)
+    return {n: getattr(value, n) for n in names if not n.startswith("_")}
+
+
+def code_of(thing: Any) -> str:
+    """Name and version of a class or function; a checksum where it has no version."""
+    module = getattr(thing, "__module__", None) or "builtins"
+    root = sys.modules.get(module.partition(".")[0])
+    version = getattr(root, "__version__", None)
+    if version is None:
+        version = checksum_of_module(module)
+    return f"{module}.{getattr(thing, '__qualname__', repr(thing))} {version}"
+
+
+@cache
+def checksum_of_module(name: str) -> str:
+    """Of its source, so that a changed script is not taken for the old one."""
+    path = getattr(sys.modules.get(name), "__file__", None)
+    if path is None or not Path(path).exists():
+        return ""
+    return checksum_of_files([Path(path)])
+
+
+@cache
+def checksum_of_library() -> str:
+    """Of the source that decides what is selected and how it is judged.
+
+    A version is not enough where the library itself is worked on.
+    """
+    return checksum_of_files(deciding_files())
+
+
+def deciding_files() -> list[Path]:
+    """Every file of the package, except what only shows results."""
+    root = Path(__file__).parents[1]
+    return [
+        path
+        for path in sorted(root.rglob("*.py"))
+        if path.relative_to(root).parts[0] not in _NOT_DECIDING
+    ]
+
+
+def checksum_of_files(paths: Iterable[Path]) -> str:
+    """Of their contents, one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

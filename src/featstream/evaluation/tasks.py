@@ -26,8 +26,6 @@ from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
 from featstream.sources.arrays import read_archive
 from featstream.sources.layouts import label_of
 
-__all__ = ["Rows", "Task", "as_task", "map_rows", "open_task"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:

@@ -13,7 +13,7 @@ from featstream.errors import DataTypeError
 from featstream.protocols import IndexedSource, Source
 from featstream.sources._store_writer import write_store
 from featstream.sources.annotated import is_anndata_object, open_anndata, open_h5ad
-from featstream.sources.arrays import open_npy, open_npz
+from featstream.sources.arrays import open_npy, open_npz, read_archive
 from featstream.sources.chain import ChainedSource, open_folder
 from featstream.sources.columns import as_array, check_has_features
 from featstream.sources.compressed import ColumnsSource, RowsSource
@@ -69,6 +69,7 @@ __all__ = [
     "open_svmlight",
     "open_table",
     "open_zarr",
+    "read_archive",
     "read_svmlight",
     "read_target",
     "write_store",
