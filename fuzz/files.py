@@ -13,6 +13,7 @@ import pyarrow.csv
 
 from featstream.errors import DataError, MissingFileError
 from featstream.sources import open_plink, wide_csv
+from featstream.sources.missing import MISSING
 from featstream.sources.tables import find_table
 
 _QUOTED = re.compile(r"'.*'|\".*\"|[0-9]+", re.DOTALL)
@@ -111,7 +112,7 @@ class Csv:
         wide_csv.STRIP_BYTES = 1 + width
         whole = self._whole(text)
         try:
-            table = find_table(self._path)
+            table = find_table(self._path, separator=",")
             found = table.read(range(len(table.names)))
         except DataError as error:
             # pyarrow takes a quote that is never closed, and names that are no text.
@@ -132,6 +133,9 @@ class Csv:
                 io.BytesIO(text),
                 pyarrow.csv.ReadOptions(block_size=1 << 20),
                 pyarrow.csv.ParseOptions(newlines_in_values=True),
+                pyarrow.csv.ConvertOptions(
+                    null_values=MISSING, strings_can_be_null=True
+                ),
             )
         except (ValueError, KeyError):
             return None

@@ -14,10 +14,10 @@ import numpy as np
 from scipy import sparse
 
 import featstream
-from featstream import checkpoint
 from featstream.errors import DataError, MissingFileError, RunError
+from featstream.runs.arrays import write_arrays
+from featstream.runs.folder import seal
 from featstream.sources import read_svmlight
-from featstream.statefile import write_arrays
 from fuzz.files import Csv, Plink
 from fuzz.runs import KINDS, PAIRWISE, go_on, newest_state, save_run, small_data
 
@@ -63,7 +63,7 @@ class Svmlight:
 
 
 class State:
-    """The loader of runs: a state, the generation before, or `RunError`.
+    """The loader of runs: a state, the previous generation, or `RunError`.
 
     Inputs damage the description, the file of arrays, or the values of one array.
     Most get checksums that are right again, or nothing would get past these.
@@ -149,7 +149,7 @@ def _sealed(facts: bytes, state: bytes) -> bytes:
         told.pop("sha256", None)
         for name in told["files"]:
             told["files"][name] = hashlib.sha256(state).hexdigest()
-        return checkpoint._seal(told)
+        return seal(told)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return facts
 

@@ -24,8 +24,8 @@ import featstream
 from crash_runs import Stop, narrow, stop_at
 from featstream import Fate
 from featstream.measures import resolve_measure
+from featstream.selectors.trace import Trace
 from featstream.sources import ArraySource, SparseSource
-from featstream.trace import Trace
 from scores import overlaps, relevances
 
 
@@ -186,15 +186,15 @@ def check_an_interrupt_waits_for_the_end_of_a_block(selector, X, y):
             signal.raise_signal(signals.pop())
         extend(trace, *records)
 
-    stream = clone(selector).start(y)
+    stream, source = clone(selector).start(y), narrow(X, 2)
     with (
         mock.patch.object(Trace, "extend", interrupted),
         pytest.raises(KeyboardInterrupt),
     ):
-        stream.consume(narrow(X, 2))
+        stream.consume(source)
     assert stream.n_seen_ > cut
     if stream.n_seen_ < X.shape[1]:
-        stream.consume(X[:, stream.n_seen_ :])
+        stream.consume(source)
     assert outcome(stream) == expected
 
 

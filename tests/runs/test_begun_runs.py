@@ -15,6 +15,7 @@ from featstream import SAOLA
 from featstream.cli import main
 from featstream.datasets import make_stream
 from featstream.errors import RunError
+from featstream.runs.folder import is_run
 from featstream.sources import open_dataset
 
 
@@ -40,7 +41,7 @@ def killed(tmp_path, data, monkeypatch, capsys):
     command = ["select", str(data), "--measure", "su", "-q", "-o", str(run)]
 
     def stop(path, *rest, **how):
-        assert featstream.checkpoint.is_run(run)
+        assert is_run(run)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -98,7 +99,7 @@ def test_a_path_given_to_consume_begins_a_run(tmp_path, data, stream, monkeypatc
     run = tmp_path / "run"
 
     def stop(path):
-        assert featstream.checkpoint.is_run(run)
+        assert is_run(run)
         raise KeyboardInterrupt
 
     selector = SAOLA(measure="su").start(stream.y)

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from featstream.engines import count_threads
 from featstream.errors import (
     DataError,
     DataTypeError,
@@ -51,6 +50,7 @@ from featstream.evaluation.splits import (
 )
 from featstream.evaluation.tasks import as_task
 from featstream.evaluation.worker import CellOutcome, run_jobs
+from featstream.parallel import count_threads
 
 _PACKAGES = ("featstream", "numpy", "scipy", "sklearn", "numba")
 

@@ -6,19 +6,21 @@ import logging
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from narwhals.dependencies import is_pandas_dataframe
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.checkpoint import Saved
-from featstream.engines import single_blas
 from featstream.errors import (
     DataError,
     DataTypeError,
@@ -26,13 +28,16 @@ from featstream.errors import (
     NotStartedError,
     printable,
 )
+from featstream.jit import compile_clock
 from featstream.measures.resolve import (
     MEASURES,
     Choice,
     propose_measure,
     resolve_measure,
 )
-from featstream.measures.target import as_labels
+from featstream.measures.target import as_labels, warn_of_many_classes
+from featstream.parallel import single_blas
+from featstream.progress import announce
 from featstream.protocols import (
     Block,
     BoolArray,
@@ -42,16 +47,30 @@ from featstream.protocols import (
     IntArray,
     Measure,
 )
-from featstream.result import SelectionResult
-from featstream.selectors.saving import Savable
+from featstream.runs.folder import Saved
+from featstream.runs.saving import Savable
+from featstream.selectors.result import SelectionResult
 from featstream.selectors.state import arrays_of, facts_of, restore_state
 from featstream.selectors.stream import Stream
-from featstream.sources import as_source, check_has_features, open_dataset
-from featstream.trace import Trace
+from featstream.selectors.trace import Names, Trace
+from featstream.sources import (
+    as_source,
+    check_has_features,
+    open_dataset,
+    open_features,
+)
+from featstream.sources.values import check_names
 
 __all__ = ["OnlineSelector"]
 
 _LOG = logging.getLogger("featstream")
+
+announce_compilation = partial(
+    announce,
+    "Compiling kernels for the first use with data of this kind. This takes some "
+    "seconds, once: they are kept for later.",
+)
+compile_clock.on_first = announce_compilation
 
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
@@ -67,6 +86,8 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     measure: str | Measure
     trace: Any
     _scores_are_relevances: ClassVar[bool] = True
+    _numeric_target: ClassVar[str] = "FisherZ(target='numeric')"
+    """How a quantity is given as the target; empty if it cannot be."""
 
     @abstractmethod
     def _begin(self, stream: Stream) -> None:
@@ -112,8 +133,10 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
         if isinstance(X, str | PathLike):
+            if y is not None:
+                return self._fit(open_features(X).source, y, **options)
             dataset = open_dataset(X)
-            return self._fit(dataset.source, dataset.y if y is None else y, **options)
+            return self._fit(dataset.source, dataset.y, **options)
         source = as_source(X)
         is_stored = source is X
         if not is_stored:
@@ -128,9 +151,11 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         self.n_features_in_ = self._stream.n_seen
         if is_stored:
             self.__dict__.pop("feature_names_in_", None)
-            if len(self._stream.names) == self.n_features_in_:
-                names = self._stream.names.listed()
-                self.feature_names_in_ = np.array(names, dtype=object)
+        # Of pandas, scikit-learn has taken the names, or has left them on purpose.
+        is_named = hasattr(self, "feature_names_in_") or is_pandas_dataframe(X)
+        if not is_named and len(self._stream.names) == self.n_features_in_:
+            names = self._stream.names.listed()
+            self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
     def start(self, y: Any) -> Self:
@@ -143,12 +168,18 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         """
         with single_blas:  # a model of the target may be fitted
             stream = Stream(y, Trace(self.trace), self._bind(y))
-        if stream.measure is None:
-            as_labels(y)  # a bad target is an error now, not at the first feature
+        if not self._takes_numeric_target():
+            # A bad target is an error now, not at the first feature.
+            warn_of_many_classes(as_labels(y), self._numeric_target)
         self._stream = stream
         self._run = None
         self._begin(stream)
         return self
+
+    def _takes_numeric_target(self) -> bool:
+        """Whether the target is a quantity, and not a class."""
+        owners = (self, getattr(self, "measure", None), getattr(self, "test", None))
+        return any(getattr(owner, "target", None) == "numeric" for owner in owners)
 
     def _bind(self, y: Any) -> BoundMeasure | None:
         """The measure, bound to the target; None if the first features will tell."""
@@ -192,14 +223,19 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             if arrival not in kept and not stream.trace.knows(arrival):
                 stream.names.forget(arrival)
 
-    def explain(self, feature: str | int) -> str:
+    def explain(self, feature: str | int, *, input_features: Any = None) -> str:
         """Why a feature was kept or dropped, in a sentence.
 
         Parameters
         ----------
         feature : str or int
             Its name, or its position in the source.
+        input_features : array of str, optional
+            Names for features that came without one, as `get_feature_names_out` of
+            the step before gives them.
         """
+        if input_features is not None:
+            return self._with_names(input_features).explain(feature)
         stream = self._started()
         arrival = self._find(feature, stream)
         name, trace = self._shown(arrival, stream), stream.trace
@@ -220,6 +256,18 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         assert witness is not None
         other = self._shown(witness, stream)
         return self._reason(arrival, fate, name, relevance, other)
+
+    def _with_names(self, input_features: Any) -> Self:
+        """The same selector, its features called by other names."""
+        stream = self._started()
+        listed = check_names(input_features, stream.n_seen)
+        names = Names()
+        names.order = stream.names.order
+        positions = names.positions(np.arange(stream.n_seen))
+        names.add(0, [listed[position] for position in positions.tolist()])
+        named = copy(self)
+        named._stream = replace(stream, names=names)
+        return named
 
     def _why_irrelevant(self, relevance: str) -> str:
         return f"{relevance} does not pass the threshold"

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from featstream.engines import prepared_ahead
-from featstream.group_trace import GroupTrace
 from featstream.kernels.group_scan import (
     Arriving,
     GroupOutcome,
@@ -25,8 +23,10 @@ from featstream.kernels.pools import (
 )
 from featstream.kernels.rule import Rule
 from featstream.kernels.scan import Kept, Newcomers
+from featstream.parallel import prepared_ahead
 from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray
 from featstream.selectors.stream import Stream, in_storage
+from featstream.selectors.trace import GroupTrace
 from featstream.sources.layouts import Batch
 
 __all__ = ["GroupStream", "ScoredBatch", "decisions", "displacements", "score_ahead"]

@@ -23,8 +23,8 @@ from featstream.kernels.tables import (
     SparseTables,
     fixed_point_nlogn,
 )
+from featstream.runs.arrays import damaged, take_array, take_floats
 from featstream.selectors.stream import Stream
-from featstream.statefile import damaged, take_array, take_floats
 
 __all__ = ["pack_kept", "unpack_kept"]
 

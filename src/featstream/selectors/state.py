@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.checkpoint import Saved
 from featstream.measures.resolve import Choice
 from featstream.protocols import Fate, IntArray
-from featstream.selectors.description import (
+from featstream.runs.arrays import damaged, join_text, split_text, take_array
+from featstream.runs.folder import Saved
+from featstream.runs.state import (
     fingerprint_of_target,
     target_arrays,
     target_from,
 )
 from featstream.selectors.stream import Stream
-from featstream.statefile import damaged, join_text, split_text, take_array
-from featstream.trace import OVER_LIMIT, Names, Trace
+from featstream.selectors.trace import OVER_LIMIT, Names, Trace
 
 if TYPE_CHECKING:
     from featstream.selectors.base import OnlineSelector

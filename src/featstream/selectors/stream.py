@@ -23,6 +23,7 @@ from featstream.protocols import (
     feature_name,
     sample_names_of,
 )
+from featstream.selectors.trace import Names, Trace
 from featstream.sources import IteratorSource
 from featstream.sources.layouts import Layout
 from featstream.sources.samples import (
@@ -32,7 +33,6 @@ from featstream.sources.samples import (
     is_reordered,
     refuse_other_samples,
 )
-from featstream.trace import Names, Trace
 
 __all__ = ["LastDecision", "Stream", "block_of_one", "in_storage", "in_stream"]
 
