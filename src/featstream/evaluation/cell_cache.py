@@ -80,7 +80,7 @@ class CellStore:
 
     def save(self, key: str, cell: Mapping[str, Any]) -> None:
         """Write the record of a cell in one step."""
-        write_sealed(self._cell(key), _HEAD | cell)
+        write_sealed(self._cell(key), {**_HEAD, **cell})
 
     def about(self) -> dict[str, Any] | None:
         """Settings and data sets of the last comparison here."""
@@ -88,7 +88,7 @@ class CellStore:
 
     def save_about(self, about: Mapping[str, Any]) -> None:
         """Record settings and data sets."""
-        write_sealed(self.path / _ABOUT, _HEAD | about)
+        write_sealed(self.path / _ABOUT, {**_HEAD, **about})
 
     def _cell(self, key: str) -> Path:
         return self.path / _CELLS / f"{key}.json"
