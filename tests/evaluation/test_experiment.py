@@ -474,8 +474,8 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
         ({"protocol": "cv"}, "`protocol` of Experiment must be a protocol such as"),
         ({"protocol": {"x": GivenSplit()}}, "Unknown data set in `protocol` 'x'"),
         ({"seed": None}, "`seed` of Experiment must be an integer"),
-        ({"time_limit": 0}, "`time_limit` of Experiment must be a positive number. Got 0"),
-        ({"time_limit": math.nan}, "seconds above 0. Got nan"),
+        ({"time_limit": 0}, "`time_limit` of Experiment must be a positive number"),
+        ({"time_limit": math.nan}, "a positive number. Got nan"),
         ({"memory_limit": "much"}, "a size such as 500MB or 2GB. Got 'much'"),
     ],
 )
