@@ -12,6 +12,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).parent
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
@@ -45,6 +46,23 @@ def _use_own_kernel_cache():
     os.environ["NUMBA_CACHE_DIR"] = str(own)
 
 
+def _lock_kernel_cache():
+    """Let one process at a time add to the cache.
+
+    numba reads the index of a kernel and writes it again: of two processes that
+    compile it for different types at once, one could load the code of the other.
+    """
+    from numba.core.caching import IndexDataCacheFile  # reads NUMBA_CACHE_DIR
+
+    save = IndexDataCacheFile.save
+
+    def save_alone(self, key, data):
+        with FileLock(f"{self._index_path}.lock"):
+            save(self, key, data)
+
+    IndexDataCacheFile.save = save_alone
+
+
 def _use_own_temporary_folder():
     """Collect all temporary files in one folder, to see what is left behind."""
     if WORKER is None:
@@ -58,6 +76,7 @@ def _use_own_temporary_folder():
 
 if WORKER is None:  # workers inherit the folder
     _use_own_kernel_cache()
+_lock_kernel_cache()
 _use_own_temporary_folder()
 
 

@@ -63,7 +63,7 @@ class Svmlight:
 
 
 class State:
-    """The loader of runs: a state, the generation before, or `RunError`.
+    """The loader of runs: a state, the previous generation, or `RunError`.
 
     Inputs damage the description, the file of arrays, or the values of one array.
     Most get checksums that are right again, or nothing would get past these.

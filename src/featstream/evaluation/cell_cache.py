@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from featstream.errors import RunError, printable
-from featstream.runs.lock import hold_lock
+from featstream.runs.folder import hold_lock
 
 __all__ = ["CellStore", "key_of"]
 

@@ -37,7 +37,7 @@ def resume(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     RunError
-        If the folder is no run, or damaged beyond the generation before.
+        If the folder is no run, or damaged beyond the previous generation.
 
     Notes
     -----

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.sources._npy import NPY, load_array
 from featstream.sources.dataset import (
     PathLike,
     existing,
@@ -75,7 +75,8 @@ def read_target(
             return _read_column(table, column, samples)
     with reading(path):
         if suffix == ".npy":
-            return np.asarray(load_array(path, NPY))
+            with open(path, "rb") as file:
+                return np.asarray(npy.read_array(file, allow_pickle=False))
         lines = path.read_text("utf-8").splitlines()
         return _as_labels([line.strip() for line in lines], as_na_values(na_values))
 

@@ -24,10 +24,10 @@ import numpy as np
 
 from featstream.errors import DataError, FeatstreamWarning, ParameterError
 from featstream.kernels import strips
-from featstream.sources._spill import Spill
 from featstream.sources.dataset import format_suffix
 from featstream.sources.missing import MISSING
 from featstream.sources.pieces import TextFile
+from featstream.sources.rows_to_columns import TempColumns
 
 HELD_BYTES = 64 << 20
 """Text up to this size is held in memory, if its columns are not too many."""
@@ -111,11 +111,11 @@ class CsvTable:
             columns.append(self._table.column(place))
         return pyarrow.table(columns, names=[self.names[i] for i in positions])
 
-    def _cut(self, chunks: Iterable[bytes]) -> tuple[Spill, int]:
+    def _cut(self, chunks: Iterable[bytes]) -> tuple[TempColumns, int]:
         """Cut the text into strips; how many rows there are, with the header."""
         n_fields = len(self.names)
         separator = ord(self._dialect.separator)
-        spill = Spill(-(-n_fields // self._width))
+        spill = TempColumns(-(-n_fields // self._width))
         carried = np.zeros(4, np.int64)
         for chunk in chain(chunks, [b"\n"]):  # the last line may lack its end
             if chunk == b"\n" and carried[strips.STATE] == strips.QUOTED:

@@ -1,27 +1,26 @@
-"""Arrays of numpy and scipy on disk. Nothing here reads a pickle."""
+"""Arrays of numpy and scipy on disk: ``.npy`` and ``.npz``. No pickle is read."""
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from scipy import sparse
 
 from featstream.errors import DataError, printable
-from featstream.sources._npy import NPY, ZIP, load_array
-from featstream.sources.columns import (
+from featstream.sources.dataset import Dataset, PathLike, existing, reading
+from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.targets import is_target_file, read_target
+from featstream.sources.values import (
     Duplicates,
     check_dimensions,
     check_names,
     check_sparse,
 )
-from featstream.sources.dataset import Dataset, PathLike, existing, reading
-from featstream.sources.memory import ArraySource, SparseSource
-from featstream.sources.targets import is_target_file, read_target
-
-__all__ = ["open_npy", "open_npz", "read_archive"]
-
 
 _SPARSE_PARTS = (
     *("col", "data", "format", "indices", "indptr", "offsets", "row", "shape"),
@@ -54,7 +53,7 @@ def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
     """
     path = existing(path)
     with reading(path):
-        source = ArraySource(load_array(path, NPY, mmap_mode="r"))
+        source = ArraySource(npy.open_memmap(path, mode="r"))
     if target is None:
         return Dataset(source)
     return Dataset(source, read_target(target), target_name=str(target))
@@ -98,7 +97,7 @@ def open_npz(
     SparseSource(3 samples × 3 features, 3 stored float64)
     """
     path = existing(path)
-    with reading(path), load_array(path, ZIP) as arrays:
+    with reading(path), _load(path) as arrays:
         prefix = _feature_prefix(arrays)
         y_name = target or ("y_train" if prefix == "X_train" else "y")
         y = arrays.get(y_name)
@@ -136,7 +135,7 @@ def read_archive(path: PathLike) -> dict[str, Any]:
     ['X', 'y']
     """
     path = existing(path)
-    with reading(path), load_array(path, ZIP) as arrays:
+    with reading(path), _load(path) as arrays:
         suffix = "_format"
         whole = [k.removesuffix(suffix) for k in arrays if k.endswith(suffix)]
         parts = {f"{name}_{part}" for name in whole for part in _SPARSE_PARTS}
@@ -182,3 +181,10 @@ def _read_sparse(arrays: Mapping[str, Any], prefix: str) -> Any:
     X = build[kind]((data, indices, indptr), shape)
     check_sparse(X, "its matrix")
     return X
+
+
+def _load(path: Path) -> Any:
+    """The archive; a file of another kind is never tried as a pickle."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is not an archive of arrays")
+    return np.load(path, allow_pickle=False)

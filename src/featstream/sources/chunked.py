@@ -1,4 +1,4 @@
-"""Sparse matrices on disk, in compressed form: by columns, or by rows."""
+"""Arrays in chunks on disk, of HDF5 or zarr: dense, or sparse in compressed form."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, FeatstreamWarning, printable
-from featstream.kernels.columns import find_bad_column
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources._ranges import Ranges
-from featstream.sources._store_writer import Progress, new_folder, write_blocks
 from featstream.sources._svmlight_rows import RowSlice
-from featstream.sources.columns import (
+from featstream.sources.dataset import PathLike, reading
+from featstream.sources.kernels.csc_from_rows import find_bad_column
+from featstream.sources.memory import MAX_ENTRIES, ArraySource, SparseSource
+from featstream.sources.rows_to_columns import TempColumns, write_rows
+from featstream.sources.store import open_store
+from featstream.sources.store_writer import Progress
+from featstream.sources.values import (
     Duplicates,
     canonical_csc,
     check_dimensions,
@@ -33,35 +36,138 @@ from featstream.sources.columns import (
     numeric_dtype,
     pointer_flaw,
 )
-from featstream.sources.dataset import PathLike, reading
-from featstream.sources.memory import MAX_ENTRIES, SparseSource
-from featstream.sources.store import open_store
 
-__all__ = ["ColumnsSource", "CompressedArrays", "RowsSource"]
+READ_BYTES = 64 << 20
+"""Bytes read at a time, unless one column is longer."""
 
 HELD_ENTRIES = 1 << 23
-"""Rows of so many entries are turned into columns in memory."""
+"""Rows with at most this number of entries are transposed in memory."""
 
+_MAX_READS = 2  # of one chunk; beyond that the array is transposed on disk first
+_RUN_BYTES = 1 << 16  # read at once of a row of an array without chunks
 _MAX_LINES = 1 << 16
 _TEMPORARY_MEMORY = 512 << 20
-_SAMPLE = 64  # places at which columns of entries are looked at
+_SAMPLE = 64  # places at which the columns of entries are sampled
+
+
+class ChunkedArraySource:
+    """The columns of a dense array in an HDF5 file or in zarr.
+
+    Whole chunks are read, so that each is unpacked once, or twice if it is wider than
+    memory allows. A large array that is stored by rows is transposed first, into a
+    temporary file of its size.
+
+    Parameters
+    ----------
+    array : array-like of shape (n_samples, n_features)
+        With ``shape``, ``dtype``, ``chunks`` and slices; see h5py and zarr.
+    path : Path
+        The file, for messages.
+    names : sequence of str, default=None
+        One name per feature.
+    fingerprint : str, default=None
+        Changes with the data, as far as can be known without reading them.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two features of one name.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        The shape.
+    names, sample_names : list of str or None
+        The names of features, as given, and of samples.
+    """
+
+    sample_names: Sequence[str] | None = None
+
+    def __init__(
+        self,
+        array: Any,
+        path: Path,
+        names: Sequence[str] | None = None,
+        fingerprint: str | None = None,
+        duplicates: Duplicates = "error",
+    ) -> None:
+        self._array, self.path = array, path
+        self.n_samples, self.n_features = check_dimensions(tuple(array.shape))
+        self._dtype = numeric_dtype(np.dtype(array.dtype), "X")
+        self.names = (
+            None if names is None else check_names(names, self.n_features, duplicates)
+        )
+        self.fingerprint = fingerprint
+        self._width, self._is_by_row = self._plan()
+        self._temporary: TempColumns | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"ChunkedArraySource({self.n_samples:,} samples × {self.n_features:,} "
+            f"features, {self._array.dtype}, {printable(self.path.name)})"
+        )
+
+    def _plan(self) -> tuple[int, bool]:
+        """Columns to read at a time, and whether to transpose the array first."""
+        itemsize = self._array.dtype.itemsize
+        fitting = max(READ_BYTES // (self.n_samples * itemsize), 1)
+        chunks = self._array.chunks
+        chunk = chunks[1] if chunks else max(_RUN_BYTES // itemsize, 1)
+        chunk = min(chunk, max(self.n_features, 1))
+        if chunk <= fitting:
+            return fitting // chunk * chunk, False
+        return fitting, -(-chunk // fitting) > _MAX_READS
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+        if self._is_by_row and self._temporary is None:
+            with reading(self.path):
+                self._temporary = self._transpose()
+        for first in range(
+            start // self._width * self._width, self.n_features, self._width
+        ):
+            begin = max(start, first)
+            source = ArraySource(self._read(begin, first), None)
+            for block in source.blocks():
+                names = None
+                if self.names is not None:
+                    at = begin + block.start
+                    names = self.names[at : at + block.n_columns]
+                yield replace(block, start=begin + block.start, names=names)
+
+    def _read(self, begin: int, first: int) -> NDArray[Any]:
+        """Columns from ``begin`` to the end of the group that begins at ``first``."""
+        stop = min(first + self._width, self.n_features)
+        if self._temporary is None:
+            with reading(self.path):
+                return np.asarray(self._array[:, begin:stop])
+        parts = [
+            np.frombuffer(part, self._array.dtype).reshape(-1, stop - first)
+            for part in self._temporary.read(first // self._width)
+        ]
+        return np.concatenate(parts)[:, begin - first :]
+
+    def _transpose(self) -> TempColumns:
+        """Read the array once, by rows, and write groups of columns to a file."""
+        bounds = np.arange(0, self.n_features, self._width)
+        temporary = TempColumns(bounds.size)
+        height = self._array.chunks[0] if self._array.chunks else 1
+        row_bytes = self.n_features * self._array.dtype.itemsize
+        height *= max(READ_BYTES // (row_bytes * height), 1)
+        for top in range(0, self.n_samples, height):
+            rows = np.asarray(self._array[top : top + height])
+            parts = [
+                np.ascontiguousarray(part).view(np.uint8).ravel()
+                for part in np.split(rows, bounds[1:], axis=1)
+            ]
+            ends = np.cumsum([0, *(part.size for part in parts)])
+            temporary.append(np.concatenate(parts), ends)
+        return temporary
 
 
 class CompressedArrays:
     """The three arrays of a matrix in compressed form, on disk.
 
-    A line is a column of a matrix by columns, a row of one by rows.
-
-    Parameters
-    ----------
-    data, indices, indptr : array-like
-        With ``shape``, ``dtype`` and slices; see h5py and zarr.
-    n_lines, length : int
-        How many lines there are, and how long each is.
-    path : Path
-        The file, for messages.
-    axis : {"row", "column"}, default="row"
-        What the indices are, for messages.
+    A line is a column of a matrix by columns (CSC), a row of a matrix by rows (CSR).
+    ``data``, ``indices`` and ``indptr`` are arrays of h5py or zarr. ``n_lines`` lines
+    have ``length`` values each; ``axis`` says what the indices are, for messages.
     """
 
     def __init__(
@@ -77,7 +183,7 @@ class CompressedArrays:
         self.path, self.n_lines, self.length, self.axis = path, n_lines, length, axis
         self._data, self._indices = data, indices
         if length > np.iinfo(np.int32).max:
-            raise DataError(f"it has lines of {length:,} values; 2**31-1 are the most.")
+            raise DataError(f"it has {length:,} {axis}s; at most 2**31-1 are read.")
         for part in (data, indices, indptr):
             if len(getattr(part, "shape", ())) != 1:
                 raise DataError("its sparse matrix is not made of three vectors.")
@@ -97,7 +203,7 @@ class CompressedArrays:
         self.fingerprint = digest.hexdigest()
 
     def stop(self, begin: int) -> int:
-        """The line to stop before, so that those from ``begin`` are some at a time."""
+        """The end of the lines from ``begin`` on that are read together."""
         most = self.indptr[begin] + MAX_ENTRIES
         last = int(np.searchsorted(self.indptr, most, "right")) - 1
         return min(max(last, begin + 1), begin + _MAX_LINES, self.n_lines)
@@ -129,29 +235,8 @@ class CompressedArrays:
         return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
 
-class _Stored(ABC):
-    """What both kinds of sources have in common.
-
-    Parameters
-    ----------
-    arrays : CompressedArrays
-        Its arrays.
-    names : sequence of str, default=None
-        One name per feature.
-    duplicates : {"error", "number"}, default="error"
-        What to do about two features of one name.
-
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape.
-    names : list of str or None
-        The names as given.
-    sample_names : list of str or None
-        One name per sample, where they are known.
-    fingerprint : str
-        Changes with the number of entries of any line.
-    """
+class _SparseOnDisk(ABC):
+    """A sparse matrix on disk, as `CompressedArrays`, with names of its features."""
 
     sample_names: Sequence[str] | None = None
 
@@ -180,11 +265,8 @@ class _Stored(ABC):
         )
 
 
-class ColumnsSource(_Stored):
-    """The columns of a sparse matrix on disk that is compressed by columns.
-
-    The parameters are CompressedArrays, and names of the features.
-    """
+class ColumnsSource(_SparseOnDisk):
+    """The columns of a sparse matrix on disk in CSC form."""
 
     def _shape(self) -> tuple[int, int]:
         return self._arrays.length, self._arrays.n_lines
@@ -198,13 +280,11 @@ class ColumnsSource(_Stored):
             start = stop
 
 
-class RowsSource(_Stored):
-    """The columns of a sparse matrix on disk that is compressed by rows.
+class RowsSource(_SparseOnDisk):
+    """The columns of a sparse matrix on disk in CSR form.
 
-    The first look at a block turns rows into columns: in memory if they have no more
-    than 8 million entries, otherwise out of core, into a temporary column store. To do
-    that once and for all, use `convert`. The parameters are CompressedArrays, and names
-    of the features.
+    The first call of `blocks` transposes it: in memory up to 8 million entries,
+    otherwise into a temporary column store. `convert` does that once and for all.
     """
 
     _columns: Source | None = None
@@ -218,9 +298,11 @@ class RowsSource(_Stored):
             is_small = self._arrays.n_entries <= HELD_ENTRIES
             self._columns = self._in_memory() if is_small else self._on_disk()
         for block in self._columns.blocks(start):
-            yield self._named(block)
+            stop = block.start + block.n_columns
+            names = None if self.names is None else self.names[block.start : stop]
+            yield replace(block, names=names)
 
-    def write(
+    def write_columns(
         self,
         output: PathLike,
         y: ArrayLike | None,
@@ -229,27 +311,18 @@ class RowsSource(_Stored):
         progress: Progress | None = None,
     ) -> None:
         """Write a column store; the parameters are those of `convert`."""
-        arrays = self._arrays
-        with (
-            new_folder(output) as folder,
-            Ranges(folder, arrays.sample(), arrays.n_entries, memory) as ranges,
-        ):
-            ranges.fill(self._slices(progress), self.n_features)
-            write_blocks(
-                folder,
-                (self._named(block) for block in ranges.blocks()),
-                y,
-                samples=self.sample_names,
-                dtype=ranges.dtype,
-                total=self.n_features,
-                progress=progress,
-            )
-
-    def _named(self, block: Block) -> Block:
-        if self.names is None:
-            return block
-        stop = block.start + block.n_columns
-        return replace(block, names=self.names[block.start : stop])
+        write_rows(
+            output,
+            self._slices(progress),
+            lambda: y,
+            sample=self._arrays.sample(),
+            n_entries=self._arrays.n_entries,
+            memory=memory,
+            n_features=self.n_features,
+            names=self.names,
+            samples=self.sample_names,
+            progress=progress,
+        )
 
     def _slices(self, progress: Progress | None = None) -> Iterator[RowSlice]:
         arrays = self._arrays
@@ -282,7 +355,7 @@ class RowsSource(_Stored):
         folder = tempfile.mkdtemp(prefix="featstream-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         store = Path(folder) / "columns.cols"
-        self.write(store, None, memory=_TEMPORARY_MEMORY)
+        self.write_columns(store, None, memory=_TEMPORARY_MEMORY)
         return open_store(store)
 
 
