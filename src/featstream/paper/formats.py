@@ -17,7 +17,7 @@ from sklearn.preprocessing import normalize
 
 from featstream.errors import DataError, printable
 from featstream.sources import iter_svmlight, read_svmlight
-from featstream.sources.arrays import read_archive
+from featstream.sources.npy import read_archive
 from featstream.sources.pieces import TextFile
 
 __all__ = [
