@@ -88,7 +88,7 @@ def _open_run(arguments: argparse.Namespace) -> Any:
 
 def _resume(arguments: argparse.Namespace) -> int:
     from featstream.errors import RunError
-    from featstream.runs.resuming import begin_again
+    from featstream.runs.session import begin_again
 
     selector = begin_again(arguments.output) or _open_run(arguments)
     rest = selector._run.unfinished
@@ -194,8 +194,7 @@ def _open_like(
     With ``target_names``, a table need not have one: only a column of such a name
     is taken for it.
     """
-    from featstream.runs.compatibility import refuse_other_target
-    from featstream.runs.state import fingerprint_of_target
+    from featstream.runs.compatibility import fingerprint_of_target, refuse_other_target
     from featstream.sources import open_dataset, open_features
 
     if target_names is not None and target is None:

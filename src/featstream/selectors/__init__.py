@@ -1,6 +1,6 @@
 """Selectors: online ones decide as features arrive, batch ones at the end."""
 
-from featstream.runs.resuming import resume
+from featstream.runs.session import resume
 from featstream.selectors.online import (
     OFS,
     OGFS,

@@ -48,9 +48,10 @@ from featstream.protocols import (
     Measure,
 )
 from featstream.result import SelectionResult
+from featstream.runs.compatibility import fingerprint_of_target
 from featstream.runs.folder import Saved
-from featstream.runs.saving import Savable
-from featstream.selectors.state import arrays_of, facts_of, restore_state
+from featstream.runs.session import Savable
+from featstream.runs.state import restore_stream, stream_arrays, target_from
 from featstream.selectors.stream import Stream
 from featstream.sources import (
     as_source,
@@ -71,6 +72,8 @@ announce_compilation = partial(
     "seconds, once: they are kept for later.",
 )
 compile_clock.on_first = announce_compilation
+
+_OWN = "kept/"  # begins the names of the arrays that the selector itself saves
 
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
@@ -122,13 +125,37 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         return MEASURES[name](**options)
 
     def _facts(self) -> dict[str, Any]:
-        return facts_of(self)
+        stream = self._started()
+        return {
+            "arrives": "features",
+            "n_samples": len(stream.y),
+            "y_fingerprint": fingerprint_of_target(stream.y),
+            "measure": None if stream.measure is None else stream.measure.name,
+            "choice": None if stream.choice is None else stream.choice._asdict(),
+            "is_sparse": stream.is_sparse,
+            "n_seen": stream.n_seen,
+            "n_kept": int(self._kept()[0].size),
+            "seconds": stream.seconds,
+        }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return arrays_of(self)
+        own = {_OWN + name: array for name, array in self._state_arrays().items()}
+        return stream_arrays(self._started()) | own
 
-    def _take_over(self, saved: Saved) -> None:
-        restore_state(self, saved)
+    def _restore_state(self, saved: Saved) -> None:
+        facts, arrays = saved.description, saved.arrays
+        chosen = facts["measure"]
+        self.start(target_from(arrays))
+        stream = self._stream
+        if stream.measure is None and chosen is not None:
+            known = {"name": chosen, "reason": "", "options": {}}
+            stream.choice = Choice(**(facts.get("choice") or known))
+            measure = self._measure_named(chosen, **stream.choice.options)
+            stream.measure = measure.bind(stream.y)
+        stream.is_sparse, stream.seconds = facts["is_sparse"], facts["seconds"]
+        restore_stream(stream, facts["n_seen"], arrays)
+        own = {name: array for name, array in arrays.items() if name.startswith(_OWN)}
+        self._restore({name.removeprefix(_OWN): a for name, a in own.items()})
 
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""

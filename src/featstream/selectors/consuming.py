@@ -10,8 +10,7 @@ from featstream.parallel import single_blas, uninterrupted
 from featstream.progress import Observer, Progress, observed
 from featstream.protocols import Source
 from featstream.runs.folder import Checkpoint
-from featstream.runs.session import find_begin, noting_unfinished, recording
-from featstream.selectors.stream import Unfinished
+from featstream.runs.session import recording
 from featstream.sources.layouts import Layout
 
 if TYPE_CHECKING:
@@ -52,19 +51,12 @@ def take_in(
     layout : Layout, optional
         The groups of the features, where they have any.
     """
-    begin = find_begin(selector, source, offered, layout)
     with (
         observed(progress, type(selector).__name__) as observe,
-        recording(selector, source, checkpoint, layout) as recorder,
-        noting_unfinished(selector, Unfinished(offered, source, layout, begin)),
+        recording(selector, source, offered, checkpoint, layout) as recorder,
         single_blas,  # blocks are spread over threads, not products
     ):
-        stream = selector._stream
-        if recorder is None:
-            stream.check_samples(source)
-            position = stream.n_seen - begin
-        else:
-            position = recorder.position
+        stream, position = selector._stream, recorder.position
         n_features = source.n_features
         if n_features is not None:
             n_features += stream.n_seen - position
@@ -76,6 +68,5 @@ def take_in(
             if observe is not None:
                 n_kept = selector._kept()[0].size
                 observe(Progress(stream.n_seen, n_features, n_kept, stream.seconds))
-            if recorder is not None:
-                recorder.after_block()
+            recorder.after_block()
             began = clock()
