@@ -24,8 +24,8 @@ import featstream
 from crash_runs import Stop, narrow, stop_at
 from featstream import Fate
 from featstream.measures import resolve_measure
+from featstream.selectors.trace import Trace
 from featstream.sources import ArraySource, SparseSource
-from featstream.trace import Trace
 from scores import overlaps, relevances
 
 

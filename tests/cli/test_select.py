@@ -349,7 +349,11 @@ def test_info_describes_the_file(data, capsys):
         ),
         (["--target", "z"], "It holds: X, y."),
         (["--max-features", "0"], "--max-features must be an integer of at"),
-        (["--group-size", "5", "--max-features", "2"], "has no meaning for groups"),
+        (["--selector", "soala"], "Did you mean 'saola'?"),
+        (["--selector", "osfs", "--measure", "su"], "--measure has no meaning for"),
+        (["--selector", "osfs", "--group-size", "5"], "--group-size has no meaning"),
+        (["--selector", "ofs", "--alpha", "0.1"], "--alpha has no meaning for the"),
+        (["--selector", "ofs", "--n-features", "0"], "--n-features must be an"),
     ],
 )
 def test_a_wrong_flag_is_an_error_with_a_remedy(data, flags, sentence, capsys):
@@ -365,11 +369,20 @@ def test_a_missing_file_is_an_error(capsys):
     assert "There is no file 'nowhere.npz'" in capsys.readouterr().err
 
 
-def test_usage_errors_exit_with_two(capsys):
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ([], "the following arguments are required: FILE"),
+        (["d.npz", "--group-size", "5", "--max-features", "2"], "--max-features"),
+        (["d.npz", "--selector", "osfs", "--bound", "max"], "--bound max"),
+        (["d.npz", "--bound", "mean"], "choose from"),
+    ],
+)
+def test_usage_errors_exit_with_two(flags, sentence, capsys):
     with pytest.raises(SystemExit) as caught:
-        main(["select"])
+        main(["select", *flags])
     assert caught.value.code == 2
-    assert "the following arguments are required: FILE" in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
 
 
 def test_an_interrupt_exits_with_130(data, monkeypatch, capsys):

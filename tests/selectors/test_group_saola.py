@@ -30,7 +30,7 @@ from featstream import (
 from featstream.kernels import pools
 from featstream.selectors import group_stream
 from featstream.sources import ArraySource, SparseSource
-from featstream.sources.columns import BLOCK_BYTES
+from featstream.sources.values import BLOCK_BYTES
 from group_checks import in_order, outcome
 from shared import load, shared
 

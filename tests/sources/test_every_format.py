@@ -21,7 +21,7 @@ from featstream.cli import main
 from featstream.datasets import make_stream
 from featstream.errors import RunError
 from featstream.runs.folder import Checkpoint
-from featstream.sources import open_dataset, open_store, slabs, wide_csv
+from featstream.sources import chunked, open_dataset, open_store, wide_csv
 
 STREAM = make_stream(n_samples=61, n_features=150, seed=3)
 X, Y = np.clip(STREAM.X, 0, 2).astype(np.int8), STREAM.y
@@ -114,7 +114,7 @@ def is_spilled(request, monkeypatch):
     if request.param:
         monkeypatch.setattr(wide_csv, "HELD_BYTES", 0)
         monkeypatch.setattr(wide_csv, "STRIP_BYTES", 1000)
-        monkeypatch.setattr(slabs, "SLAB_BYTES", 7 * 61)
+        monkeypatch.setattr(chunked, "SLAB_BYTES", 7 * 61)
         monkeypatch.setattr("featstream.sources.compressed.HELD_ENTRIES", 0)
         monkeypatch.setattr("featstream.sources.compressed.MAX_ENTRIES", 100)
     return request.param

@@ -16,8 +16,8 @@ from featstream import SAOLA
 from featstream.errors import DataError, DataTypeError, ParameterError
 from featstream.protocols import Block, Source, SparseColumns
 from featstream.sources import store
-from featstream.sources._store_writer import write_store
 from featstream.sources.store import open_store
+from featstream.sources.store_writer import write_store
 
 
 def stored(tmp_path, *columns, y=None, **options):
@@ -165,7 +165,7 @@ def test_a_sparse_block_after_a_dense_one_is_made_dense_by_and_by(tmp_path):
 import resource, sys
 import numpy as np
 from featstream.protocols import Block, SparseColumns
-from featstream.sources._store_writer import write_store
+from featstream.sources.store_writer import write_store
 
 class Mixed:
     n_samples, n_features = 20_000, 2_001

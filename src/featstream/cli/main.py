@@ -55,10 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     with _writable_output(), warnings.catch_warnings():
-        arguments = _parser(words).parse_args(words)
-        arguments.command_line = words
-        warnings.showwarning = partial(_print_warning, arguments, warnings.showwarning)
+        arguments = argparse.Namespace()
         try:
+            _parser(words).parse_args(words, arguments)
+            show = partial(_print_warning, arguments, warnings.showwarning)
+            warnings.showwarning = show
             code = int(arguments.run(arguments) or 0)
             sys.stdout.flush()
             return code
@@ -93,6 +94,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (module, summary) in COMMANDS.items():
         command = commands.add_parser(name, help=summary)
+        command.set_defaults(command_line=list(words))
         if name in words[:1]:
             getattr(import_module(module), f"add_{name}")(command)
     return parser

@@ -23,8 +23,8 @@ from featstream.runs.folder import RunFolder, Saved
 from featstream.sources.labels import read_labels, write_labels
 
 if TYPE_CHECKING:
-    from featstream.group_trace import GroupTrace
     from featstream.selectors.stream import Stream
+    from featstream.selectors.trace import GroupTrace
 
 _N_FATES = 5  # with the one for "more than max_features"
 

@@ -47,20 +47,20 @@ from featstream.protocols import (
     IntArray,
     Measure,
 )
-from featstream.result import SelectionResult
 from featstream.runs.compatibility import fingerprint_of_target
 from featstream.runs.folder import Saved
 from featstream.runs.session import Savable
 from featstream.runs.state import restore_stream, stream_arrays, target_from
+from featstream.selectors.result import SelectionResult
 from featstream.selectors.stream import Stream
+from featstream.selectors.trace import Names, Trace
 from featstream.sources import (
     as_source,
     check_has_features,
     open_dataset,
     open_features,
 )
-from featstream.sources.columns import check_names
-from featstream.trace import Names, Trace
+from featstream.sources.values import check_names
 
 __all__ = ["OnlineSelector"]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from featstream.group_trace import GroupTrace
 from featstream.kernels.group_scan import (
     Arriving,
     GroupOutcome,
@@ -27,6 +26,7 @@ from featstream.kernels.scan import Kept, Newcomers
 from featstream.parallel import prepared_ahead
 from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray
 from featstream.selectors.stream import Stream, in_storage
+from featstream.selectors.trace import GroupTrace
 from featstream.sources.layouts import Batch
 
 __all__ = ["GroupStream", "ScoredBatch", "decisions", "displacements", "score_ahead"]

@@ -23,6 +23,7 @@ from featstream.protocols import (
     sample_names_of,
 )
 from featstream.runs.session import Unfinished
+from featstream.selectors.trace import Names, Trace
 from featstream.sources import IteratorSource
 from featstream.sources.samples import (
     SampleHashes,
@@ -31,7 +32,6 @@ from featstream.sources.samples import (
     is_reordered,
     refuse_other_samples,
 )
-from featstream.trace import Names, Trace
 
 __all__ = ["LastDecision", "Stream", "block_of_one", "in_storage", "in_stream"]
 

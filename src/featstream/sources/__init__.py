@@ -12,11 +12,10 @@ from scipy import sparse
 
 from featstream.errors import DataTypeError
 from featstream.protocols import IndexedSource, Source
-from featstream.sources._store_writer import write_store
 from featstream.sources.annotated import is_anndata_object, open_anndata, open_h5ad
 from featstream.sources.arrays import open_npy, open_npz
 from featstream.sources.chain import ChainedSource, SampleSubset, open_folder
-from featstream.sources.columns import as_array, check_has_features
+from featstream.sources.chunked import SlabSource
 from featstream.sources.compressed import ColumnsSource, RowsSource
 from featstream.sources.dataset import Dataset
 from featstream.sources.feature_tables import FeatureTableSource, open_feature_table
@@ -29,12 +28,13 @@ from featstream.sources.files import (
 from featstream.sources.frames import FrameSource, is_frame
 from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
 from featstream.sources.plink import PlinkSource, open_plink
-from featstream.sources.slabs import SlabSource
+from featstream.sources.rows_to_columns import convert
 from featstream.sources.store import StoreSource, open_store
+from featstream.sources.store_writer import write_store
 from featstream.sources.svmlight import RowSlice, iter_svmlight, read_svmlight
 from featstream.sources.tables import TableSource, open_table
 from featstream.sources.targets import read_target
-from featstream.sources.transpose import convert
+from featstream.sources.values import as_array, check_has_features
 from featstream.sources.zarr_arrays import open_zarr
 
 __all__ = [

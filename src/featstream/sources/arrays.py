@@ -9,16 +9,16 @@ import numpy as np
 from scipy import sparse
 
 from featstream.errors import DataError, printable
-from featstream.sources._npy import NPY, ZIP, load_array
-from featstream.sources.columns import (
+from featstream.sources.dataset import Dataset, PathLike, existing, reading
+from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.npy import NPY, ZIP, load_array
+from featstream.sources.targets import is_target_file, read_target
+from featstream.sources.values import (
     Duplicates,
     check_dimensions,
     check_names,
     check_sparse,
 )
-from featstream.sources.dataset import Dataset, PathLike, existing, reading
-from featstream.sources.memory import ArraySource, SparseSource
-from featstream.sources.targets import is_target_file, read_target
 
 __all__ = ["open_npy", "open_npz", "read_archive"]
 

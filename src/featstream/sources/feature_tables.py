@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.protocols import Block
-from featstream.sources.columns import (
+from featstream.sources.dataset import Dataset, PathLike, existing, reading, require
+from featstream.sources.memory import ArraySource
+from featstream.sources.tables import footer_digest, index_columns
+from featstream.sources.targets import read_target
+from featstream.sources.values import (
     BLOCK_BYTES,
     as_column_of_objects,
     block_width,
@@ -20,10 +24,6 @@ from featstream.sources.columns import (
     check_names,
     group_columns,
 )
-from featstream.sources.dataset import Dataset, PathLike, existing, reading, require
-from featstream.sources.memory import ArraySource
-from featstream.sources.tables import footer_digest, index_columns
-from featstream.sources.targets import read_target
 
 __all__ = ["FeatureTableSource", "open_feature_table"]
 

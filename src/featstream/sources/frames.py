@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from featstream.errors import DataTypeError, printable
 from featstream.kernels.layout import by_column, has_whole_rows
 from featstream.protocols import Block, IntArray, feature_name
-from featstream.sources.columns import (
+from featstream.sources.missing import refuse_hidden_missing
+from featstream.sources.samples import index_names
+from featstream.sources.values import (
     BLOCK_BYTES,
     NamedColumn,
     as_column,
@@ -27,8 +29,6 @@ from featstream.sources.columns import (
     code_categories,
     group_columns,
 )
-from featstream.sources.missing import refuse_hidden_missing
-from featstream.sources.samples import index_names
 
 __all__ = ["FrameSource", "is_frame"]
 

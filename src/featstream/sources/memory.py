@@ -19,7 +19,7 @@ from featstream.kernels.layout import (
     is_by_row,
 )
 from featstream.protocols import Block, IntArray, SparseColumns, feature_name
-from featstream.sources.columns import (
+from featstream.sources.values import (
     BLOCK_BYTES,
     MAX_COLUMNS,
     NamedColumn,

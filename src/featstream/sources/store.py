@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.kernels.columns import find_bad_column
 from featstream.protocols import Block, SparseColumns
-from featstream.sources._npy import MappedArray, checksum_of
+from featstream.sources.kernels.csc_from_rows import find_bad_column
+from featstream.sources.npy import MappedArray, checksum_of
 
 __all__ = ["StoreSource", "open_store"]
 
@@ -71,7 +71,7 @@ def open_store(path: str | os.PathLike[str]) -> StoreSource:
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "small.svm").write_text("1 1:0.5 3:2\n-1 2:1\n")
-    >>> from featstream.sources.transpose import convert
+    >>> from featstream.sources.rows_to_columns import convert
     >>> store = convert(folder / "small.svm", folder / "small.cols")
     >>> store
     StoreSource(2 samples · 3 features · 3 entries · float32)

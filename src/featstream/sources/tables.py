@@ -16,12 +16,6 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, DataTypeError, FeatstreamWarning, printable
 from featstream.protocols import Block, IntArray
-from featstream.sources.columns import (
-    BLOCK_BYTES,
-    block_width,
-    check_dimensions,
-    check_names,
-)
 from featstream.sources.dataset import (
     Dataset,
     PathLike,
@@ -37,6 +31,12 @@ from featstream.sources.missing import (
     as_na_values,
     is_number,
     refuse_hidden_missing,
+)
+from featstream.sources.values import (
+    BLOCK_BYTES,
+    block_width,
+    check_dimensions,
+    check_names,
 )
 from featstream.sources.wide_csv import CsvTable
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.sources._npy import NPY, load_array
 from featstream.sources.dataset import (
     PathLike,
     existing,
@@ -20,6 +19,7 @@ from featstream.sources.dataset import (
     shortened,
 )
 from featstream.sources.missing import MISSING, as_na_values, refuse_hidden_missing
+from featstream.sources.npy import NPY, load_array
 from featstream.sources.tables import Table, find_table, read_labels_of
 
 _TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow")

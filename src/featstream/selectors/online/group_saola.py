@@ -17,6 +17,7 @@ from featstream.protocols import (
     IntArray,
     Measure,
 )
+from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.group_stream import (
     GroupStream,
     ScoredBatch,
@@ -24,12 +25,11 @@ from featstream.selectors.group_stream import (
     displacements,
     score_ahead,
 )
-from featstream.selectors.grouped import GroupSelector
 from featstream.selectors.kept import pack_kept, unpack_kept
 from featstream.selectors.online.saola import make_rule
 from featstream.selectors.stream import Stream
+from featstream.selectors.trace import TraceLevel
 from featstream.sources.layouts import Batch
-from featstream.trace import TraceLevel
 
 __all__ = ["GroupSAOLA"]
 

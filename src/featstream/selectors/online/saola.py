@@ -27,7 +27,7 @@ from featstream.protocols import Block, Fate, FloatArray, IntArray, Measure
 from featstream.selectors.kept import pack_kept, unpack_kept
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
-from featstream.trace import TraceLevel
+from featstream.selectors.trace import TraceLevel
 
 __all__ = ["SAOLA"]
 

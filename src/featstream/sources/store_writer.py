@@ -24,7 +24,6 @@ from featstream.errors import (
     ParameterError,
     explain_full_disk,
 )
-from featstream.kernels.columns import Nature, describe_values, find_bad_column
 from featstream.kernels.layout import by_column
 from featstream.protocols import (
     Block,
@@ -33,9 +32,14 @@ from featstream.protocols import (
     feature_name,
     sample_names_of,
 )
-from featstream.sources._npy import ArrayWriter
-from featstream.sources.columns import EXACT_IN_FLOAT
+from featstream.sources.kernels.csc_from_rows import (
+    Nature,
+    describe_values,
+    find_bad_column,
+)
+from featstream.sources.npy import ArrayWriter
 from featstream.sources.store import DTYPES, FORMAT, KINDS, ONES, VERSION
+from featstream.sources.values import EXACT_IN_FLOAT
 
 __all__ = [
     "NOTHING",

@@ -15,7 +15,6 @@ from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import validate_data
 
 from featstream.errors import DataError, NotStartedError, ParameterError, printable
-from featstream.kernels.rows import RowModel, RowRule, learn_rows
 from featstream.measures.target import as_labels
 from featstream.protocols import BoolArray, FloatArray, IntArray
 from featstream.runs.arrays import (
@@ -29,6 +28,7 @@ from featstream.runs.folder import Saved
 from featstream.runs.session import Savable
 from featstream.runs.state import target_arrays, target_from
 from featstream.selectors.numeric import check_count, check_number
+from featstream.selectors.ofs_kernels import RowModel, RowRule, learn_rows
 
 __all__ = ["OFS"]
 

@@ -13,23 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.group_trace import GroupTrace
 from featstream.jit import clock
 from featstream.parallel import single_blas, uninterrupted
 from featstream.progress import Observer
 from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Source
-from featstream.result import GroupSelectionResult
 from featstream.runs.arrays import damaged
 from featstream.runs.folder import Checkpoint
 from featstream.runs.session import as_checkpoint, begun
 from featstream.runs.state import group_arrays, restore_groups
 from featstream.selectors.base import OnlineSelector
 from featstream.selectors.consuming import take_in
+from featstream.selectors.result import GroupSelectionResult
 from featstream.selectors.stream import Stream
+from featstream.selectors.trace import GroupTrace
 from featstream.sources import as_source
-from featstream.sources.columns import check_names
 from featstream.sources.groups import lay_out
 from featstream.sources.layouts import Batch, Layout, batches
+from featstream.sources.values import check_names
 
 __all__ = ["GroupSelector"]
 

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from featstream.errors import ParameterError
 from featstream.protocols import Source
 from featstream.sources._ranges import Ranges
-from featstream.sources._store_writer import (
+from featstream.sources._svmlight_rows import PathLike, Reader, RowSlice, ZeroBased
+from featstream.sources.compressed import RowsSource
+from featstream.sources.store import StoreSource, open_store
+from featstream.sources.store_writer import (
     Progress,
     new_folder,
     write_blocks,
     write_store,
 )
-from featstream.sources._svmlight_rows import PathLike, Reader, RowSlice, ZeroBased
-from featstream.sources.compressed import RowsSource
-from featstream.sources.store import StoreSource, open_store
 
 __all__ = ["convert"]
 

@@ -11,9 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from featstream.errors import DataError
-from featstream.group_trace import GroupTrace
 from featstream.protocols import Fate, FloatArray, IntArray
-from featstream.trace import Trace
+from featstream.selectors.trace import GroupTrace, Trace
 
 __all__ = ["GroupSelectionResult", "SelectionResult"]
 

@@ -10,12 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from featstream.kernels.grafting import (
-    fit_logistic,
-    graft_dense,
-    graft_sparse,
-    objective,
-)
 from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
@@ -26,6 +20,12 @@ from featstream.protocols import (
     SparseColumns,
 )
 from featstream.runs.arrays import damaged, take_array, take_floats
+from featstream.selectors.grafting_kernels import (
+    fit_logistic,
+    graft_dense,
+    graft_sparse,
+    objective,
+)
 from featstream.selectors.numeric import (
     are_standardised,
     as_numeric,
@@ -35,7 +35,7 @@ from featstream.selectors.numeric import (
 )
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
-from featstream.trace import TraceLevel
+from featstream.selectors.trace import TraceLevel
 
 __all__ = ["Grafting"]
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.kernels.investing import Account, Fit, invest_dense, invest_sparse
 from featstream.measures.target import as_labels, as_numbers
 from featstream.protocols import (
     Block,
@@ -22,6 +21,12 @@ from featstream.protocols import (
     SparseColumns,
 )
 from featstream.runs.arrays import damaged, take_array, take_floats
+from featstream.selectors.alpha_investing_kernels import (
+    Account,
+    Fit,
+    invest_dense,
+    invest_sparse,
+)
 from featstream.selectors.numeric import (
     as_numeric,
     check_number,
@@ -30,7 +35,7 @@ from featstream.selectors.numeric import (
 )
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
-from featstream.trace import TraceLevel
+from featstream.selectors.trace import TraceLevel
 
 __all__ = ["AlphaInvesting"]
 

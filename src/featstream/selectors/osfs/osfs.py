@@ -19,7 +19,7 @@ from featstream.measures.resolve import TESTS, Choice, resolve_test
 from featstream.protocols import Block, BoundMeasure, Fate, FloatArray, IntArray
 from featstream.runs.arrays import damaged, take_array
 from featstream.selectors.numeric import check_count
-from featstream.selectors.separators import (
+from featstream.selectors.osfs.state import (
     Separators,
     grow_kept_set,
     pack_kept_set,
@@ -27,7 +27,7 @@ from featstream.selectors.separators import (
 )
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
-from featstream.trace import TraceLevel
+from featstream.selectors.trace import TraceLevel
 
 __all__ = ["OSFS", "FastOSFS"]
 

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from featstream.errors import printable
 from featstream.protocols import Block
 from featstream.sources._spill import Spill
-from featstream.sources.columns import (
+from featstream.sources.dataset import reading
+from featstream.sources.memory import ArraySource
+from featstream.sources.values import (
     Duplicates,
     check_dimensions,
     check_names,
     numeric_dtype,
 )
-from featstream.sources.dataset import reading
-from featstream.sources.memory import ArraySource
 
 __all__ = ["SlabSource"]
 

@@ -16,7 +16,7 @@ from featstream.kernels.planes import pack_plane
 from featstream.measures.conditional import BoundTest
 from featstream.protocols import Fate, IntArray
 from featstream.runs.arrays import damaged, take_array, take_floats
-from featstream.trace import Trace
+from featstream.selectors.trace import Trace
 
 __all__ = ["Separators", "grow_kept_set", "pack_kept_set", "unpack_kept_set"]
 

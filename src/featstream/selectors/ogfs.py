@@ -24,7 +24,7 @@ from featstream.protocols import (
     Source,
 )
 from featstream.runs.arrays import damaged, take_array, take_floats
-from featstream.selectors.grouped import GroupSelector
+from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.numeric import (
     are_standardised,
     as_numeric,
@@ -34,8 +34,8 @@ from featstream.selectors.numeric import (
     join_columns,
 )
 from featstream.selectors.stream import Stream, block_of_one
+from featstream.selectors.trace import TraceLevel
 from featstream.sources.layouts import Batch, Layout, Sized
-from featstream.trace import TraceLevel
 
 __all__ = ["OGFS"]
 

@@ -1,0 +1,1 @@
+"""Kernels that only the sources use: parsing, and rows that become columns."""
