@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from importlib import import_module

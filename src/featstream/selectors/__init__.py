@@ -41,11 +41,11 @@ _HOMES = {
     "StreamSelector": "selectors.base",
     "Trace": "selectors.trace",
     "Verdict": "selectors.stream",
-    "resume": "runs.resuming",
+    "resume": "runs.session",
 }
 
 if TYPE_CHECKING:
-    from featstream.runs.resuming import resume
+    from featstream.runs.session import resume
     from featstream.selectors.alpha_investing import AlphaInvesting
     from featstream.selectors.base import StreamSelector
     from featstream.selectors.grafting import Grafting
