@@ -26,8 +26,6 @@ from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
 from featstream.sources.layouts import label_of
 from featstream.sources.npy import read_archive
 
-__all__ = ["Rows", "Task", "as_task", "map_rows", "open_task"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:

@@ -30,7 +30,7 @@ from featstream.sources.files import (
 )
 from featstream.sources.frames import FrameSource, is_frame
 from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
-from featstream.sources.npy import open_npy, open_npz
+from featstream.sources.npy import open_npy, open_npz, read_archive
 from featstream.sources.plink import PlinkSource, open_plink
 from featstream.sources.rows_to_columns import convert
 from featstream.sources.store import StoreSource, open_store
@@ -77,6 +77,7 @@ __all__ = [
     "open_svmlight",
     "open_table",
     "open_zarr",
+    "read_archive",
     "read_svmlight",
     "read_target",
     "write_store",
