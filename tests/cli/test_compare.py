@@ -186,7 +186,7 @@ def test_groups_by_flags(tmp_path, files, capsys):
             "Data set 'stream0': A given split needs a test part",
         ),
         (["--protocol", "cv", "--test-size", "9"], "--test-size has no meaning with"),
-        (["--memory-limit", "lots"], "`memory_limit` must be a size such as"),
+        (["--memory-limit", "lots"], "--memory-limit must be a size such as"),
         (["--time-limit", "-1"], "--time-limit must be a positive number"),
         (["--runs", "0"], "--runs must be an integer of at least 1"),
         (["b.npz", "--test", "a.npz"], "--test belongs to a single data file. Got 2"),
