@@ -1,6 +1,6 @@
 """Selectors: what decides about features as they arrive, and what it found."""
 
-from featstream.runs.resuming import resume
+from featstream.runs.session import resume
 from featstream.selectors.alpha_investing import AlphaInvesting
 from featstream.selectors.grafting import Grafting
 from featstream.selectors.ofs import OFS
