@@ -97,8 +97,6 @@ def add_data_options(command: argparse.ArgumentParser) -> None:
 def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters of `open_dataset` that were given, besides path and target."""
     given = {name: getattr(arguments, name) for name in OPTIONS}
-    if given["missing"] is not None and not str(arguments.data).endswith(".bed"):
-        given["missing"] = None  # a parameter of the measure
     return {name: value for name, value in given.items() if value is not None}
 
 
