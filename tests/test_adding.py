@@ -1,0 +1,84 @@
+"""The pages on adding things, run as they stand."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import checks
+import strategies
+from featstream.datasets import make_stream
+from featstream.selectors import SELECTORS
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "adding-a-selector.md"
+
+
+@pytest.fixture
+def above_average(tmp_path, monkeypatch):
+    """The module of the page, importable from the current folder, and its data."""
+    (code,) = re.findall(r"^```python\n(.+?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+    (tmp_path / "above_average.py").write_text(code)
+    stream = make_stream(n_features=60, kind="continuous", seed=0)
+    np.savez(tmp_path / "data.npz", X=stream.X, y=stream.y)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    known = dict(SELECTORS._known)
+    yield importlib.import_module("above_average")
+    SELECTORS._known = known
+    sys.modules.pop("above_average")
+
+
+def test_the_page_on_adding_a_selector_runs(above_average):
+    methods = [name for name in vars(above_average.AboveAverage) if name[:2] != "__"]
+    own = [
+        name for name in methods if callable(getattr(above_average.AboveAverage, name))
+    ]
+    assert len([name for name in own if not name.startswith("_abc")]) == 4
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    found = doctest.testfile(str(PAGE), module_relative=False, optionflags=flags)
+    assert found.attempted >= 10
+    assert found.failed == 0
+
+
+def test_the_commands_of_that_page_run(above_average):
+    text = PAGE.read_text("utf-8")
+    commands = re.findall(r"^\$ (featstream .+)$", text, re.M)
+    assert len(commands) == 3
+    environment = {
+        **os.environ,
+        "FEATSTREAM_MODULES": "above_average",
+        "PYTHONPATH": ".",
+    }
+    for command in commands:
+        words = [sys.executable, "-m", *shlex.split(command)]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stderr)
+        assert done.stdout, command
+    assert "above-average" in done.stdout
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("check", checks.STREAM_CHECKS, ids=lambda c: c.__name__[6:])
+@pytest.mark.parametrize("measure", ["su", "fisher-z"])
+def test_the_selector_of_that_page_keeps_the_contracts(above_average, check, measure):
+    selector = above_average.AboveAverage(measure=measure)
+    kind = strategies.discrete_data if measure == "su" else strategies.continuous_data
+
+    @settings(strategies.examples(4), suppress_health_check=list(HealthCheck))
+    @given(kind())
+    def held(drawn):
+        X, *others = drawn
+        check(selector, np.round(4 * X) if X.dtype.kind == "f" else X, *others)
+
+    held()
