@@ -26,7 +26,7 @@ from featstream.runs.state import (
     describe_source,
     load_run,
 )
-from featstream.sources.layouts import Layout
+from featstream.sources.grouping import Layout
 
 if TYPE_CHECKING:
     from featstream.runs.saving import Savable

@@ -15,7 +15,7 @@ from featstream.measures.target import as_vector
 from featstream.protocols import Block, Source, SparseColumns
 from featstream.runs.arrays import damaged, join_text, split_text, take_array
 from featstream.runs.folder import RunFolder, Saved
-from featstream.sources.layouts import Layout
+from featstream.sources.grouping import Layout
 
 __all__ = [
     "describe_selector",

@@ -27,7 +27,7 @@ from featstream.protocols import (
 )
 from featstream.selectors.trace import Names, Trace
 from featstream.sources import IteratorSource
-from featstream.sources.layouts import Layout
+from featstream.sources.grouping import Layout
 from featstream.sources.samples import (
     SampleHashes,
     hash_samples,

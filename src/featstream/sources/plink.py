@@ -31,7 +31,7 @@ from featstream.sources.kernels.genotypes import (
     decode_genotypes,
     fill_with_mode,
 )
-from featstream.sources.targets import split_column
+from featstream.sources.target import split_column
 from featstream.sources.values import (
     BLOCK_BYTES,
     Duplicates,
