@@ -187,7 +187,7 @@ def test_groups_by_flags(tmp_path, files, capsys):
         ),
         (["--protocol", "cv", "--test-size", "9"], "--test-size has no meaning with"),
         (["--memory-limit", "lots"], "`memory_limit` must be a size such as"),
-        (["--time-limit", "-1"], "--time-limit must be a number of seconds above 0"),
+        (["--time-limit", "-1"], "--time-limit must be a positive number"),
         (["--runs", "0"], "--runs must be an integer of at least 1"),
         (["b.npz", "--test", "a.npz"], "--test belongs to a single data file. Got 2"),
         (["b.npz", "--groups", "g"], "--groups belongs to a single data file. Got 2"),

@@ -114,9 +114,9 @@ def is_spilled(request, monkeypatch):
     if request.param:
         monkeypatch.setattr(wide_csv, "HELD_BYTES", 0)
         monkeypatch.setattr(wide_csv, "STRIP_BYTES", 1000)
-        monkeypatch.setattr(chunked, "SLAB_BYTES", 7 * 61)
-        monkeypatch.setattr("featstream.sources.compressed.HELD_ENTRIES", 0)
-        monkeypatch.setattr("featstream.sources.compressed.MAX_ENTRIES", 100)
+        monkeypatch.setattr(chunked, "READ_BYTES", 7 * 61)
+        monkeypatch.setattr("featstream.sources.chunked.HELD_ENTRIES", 0)
+        monkeypatch.setattr("featstream.sources.chunked.MAX_ENTRIES", 100)
     return request.param
 
 

@@ -256,6 +256,14 @@ def _weight(selector: Any, name: str) -> str:
     return f"{shown} is kept: its weight is {weight:g}."
 
 
+def _shown(value: Any) -> str:
+    """A parameter as a run records it; a measure as in Python."""
+    if isinstance(value, dict) and isinstance(value.get("parameters"), dict):
+        options = ", ".join(f"{k}={v!r}" for k, v in value["parameters"].items())
+        return f"{next(iter(value.values()))}({options})"
+    return str(value)
+
+
 def describe_run(arguments: argparse.Namespace) -> int:
     """Print what a run folder says of itself."""
     from featstream.runs.folder import RunFolder
@@ -266,7 +274,7 @@ def describe_run(arguments: argparse.Namespace) -> int:
         print(json.dumps(facts, indent=2))
         return 0
     is_done = all(source["is_done"] for source in facts["sources"])
-    chosen = ", ".join(f"{k}={v}" for k, v in facts["parameters"].items())
+    chosen = ", ".join(f"{k}={_shown(v)}" for k, v in facts["parameters"].items())
     print(
         f"{arguments.data}: a run of {facts['selector']} "
         f"({'done' if is_done else 'interrupted'}), generation {facts['generation']}, "

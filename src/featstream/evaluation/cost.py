@@ -12,8 +12,6 @@ from pathlib import Path
 import psutil
 from numba.core import event
 
-__all__ = ["Cost", "measured", "resident_bytes"]
-
 
 @dataclass(slots=True)
 class Cost:

@@ -18,8 +18,6 @@ from featstream.kernels.tables import spell
 from featstream.measures import SymmetricalUncertainty
 from featstream.protocols import Block, FloatArray, IntArray
 
-__all__ = ["Similarity", "Stability", "stability"]
-
 Similarity = Callable[[NDArray[Any]], FloatArray]
 """From columns, (n_samples, n), the likeness of every pair, (n, n), in [0, 1]."""
 

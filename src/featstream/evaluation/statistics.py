@@ -18,17 +18,6 @@ from scipy.special import gammaln
 from featstream.errors import DataError, ParameterError, unknown_name
 from featstream.protocols import BoolArray, FloatArray
 
-__all__ = [
-    "Friedman",
-    "Nemenyi",
-    "WinTieLose",
-    "average_ranks",
-    "critical_difference",
-    "friedman",
-    "nemenyi",
-    "win_tie_lose",
-]
-
 Best = Literal["high", "low"]
 
 

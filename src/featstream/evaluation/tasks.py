@@ -23,10 +23,8 @@ from featstream.groups import read_groups
 from featstream.measures.target import as_labels, as_vector
 from featstream.protocols import SparseColumns, feature_name
 from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
-from featstream.sources.arrays import read_archive
 from featstream.sources.layouts import label_of
-
-__all__ = ["Rows", "Task", "as_task", "map_rows", "open_task"]
+from featstream.sources.npy import read_archive
 
 
 @dataclass(frozen=True, slots=True, eq=False)

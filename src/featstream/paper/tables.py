@@ -20,15 +20,6 @@ import numpy as np
 from featstream.errors import ParameterError, unknown_name
 from featstream.protocols import FloatArray
 
-__all__ = [
-    "PaperClaim",
-    "PaperColumn",
-    "PaperTable",
-    "paper_claims",
-    "paper_table",
-    "paper_tables",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PaperColumn:

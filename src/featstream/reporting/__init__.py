@@ -5,6 +5,7 @@ from featstream.reporting.comparison import (
     comparison_text,
     write_comparison,
 )
+from featstream.reporting.dots import plot_dots, plot_sweep
 from featstream.reporting.figures import plot_critical_difference, plot_scores
 from featstream.reporting.timeline import plot_size, plot_timeline
 
@@ -12,8 +13,10 @@ __all__ = [
     "comparison_markdown",
     "comparison_text",
     "plot_critical_difference",
+    "plot_dots",
     "plot_scores",
     "plot_size",
+    "plot_sweep",
     "plot_timeline",
     "write_comparison",
 ]

@@ -21,7 +21,6 @@ from featstream.runs.arrays import damaged
 from featstream.runs.folder import Checkpoint
 from featstream.runs.session import as_checkpoint, begun
 from featstream.selectors.base import OnlineSelector
-from featstream.selectors.consuming import take_in
 from featstream.selectors.group_state import group_arrays, restore_groups
 from featstream.selectors.result import GroupSelectionResult
 from featstream.selectors.stream import Stream
@@ -147,8 +146,7 @@ class GroupSelector(OnlineSelector):
             layout = self._lay_out(groups, source)
         steps = partial(self._steps, source, layout)
         try:
-            take_in(
-                self,
+            self._consume(
                 source,
                 steps,
                 offered,
@@ -160,7 +158,6 @@ class GroupSelector(OnlineSelector):
             if self._run is None and self._stream.names.order.size > self.n_seen_:
                 del self._stream  # it has positions for features that never came
             raise
-        self._stream.warn_of_identifiers()
         return self
 
     def _steps(

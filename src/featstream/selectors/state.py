@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from featstream.measures.resolve import Choice
 from featstream.protocols import Fate, IntArray
-from featstream.runs.arrays import damaged, join_text, split_text, take_array
+from featstream.runs.arrays import (
+    damaged,
+    join_text,
+    split_text,
+    take_array,
+    take_floats,
+)
 from featstream.runs.folder import Saved
 from featstream.runs.state import (
     fingerprint_of_target,
@@ -64,9 +70,10 @@ def arrays_of(selector: OnlineSelector) -> dict[str, NDArray[Any]]:
         arrays["sample_hashes"] = stream.samples
     if stream.names.order.size:
         arrays["positions"] = stream.names.order.astype(np.int32)
-    for name, array in selector._state_arrays().items():
-        arrays[_KEPT + name] = array
-    return arrays
+    own = selector._state_arrays()
+    if _is_kept_in_stream(selector):
+        own = dict(zip(("arrival", "score"), selector._kept(), strict=True)) | own
+    return arrays | {_KEPT + name: array for name, array in own.items()}
 
 
 def restore_state(selector: OnlineSelector, saved: Saved) -> None:
@@ -92,14 +99,24 @@ def restore_state(selector: OnlineSelector, saved: Saved) -> None:
     stream.names = _names_from(arrays, n_seen)
     if "positions" in arrays:
         stream.names.order = _order_from(arrays, facts)
-    selector._restore(
-        {
-            name.removeprefix(_KEPT): array
-            for name, array in arrays.items()
-            if name.startswith(_KEPT)
-        }
-    )
+    own = {
+        name.removeprefix(_KEPT): array
+        for name, array in arrays.items()
+        if name.startswith(_KEPT)
+    }
+    if _is_kept_in_stream(selector):
+        kept = take_array(own, "arrival", np.int64)
+        scores = take_floats(own, "score", kept.shape)
+        stream.kept = dict(zip(kept.tolist(), scores.tolist(), strict=True))
+    selector._restore(own)
     _check_kept(selector, stream)
+
+
+def _is_kept_in_stream(selector: OnlineSelector) -> bool:
+    """Whether the base holds the kept features, and not the selector itself."""
+    from featstream.selectors.base import OnlineSelector
+
+    return type(selector)._kept is OnlineSelector._kept
 
 
 def _restore_trace(

@@ -8,14 +8,15 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csc_array
 
 from featstream.errors import (
@@ -37,19 +38,17 @@ from featstream.sources.kernels.csc_from_rows import (
     describe_values,
     find_bad_column,
 )
-from featstream.sources.npy import ArrayWriter
-from featstream.sources.store import DTYPES, FORMAT, KINDS, ONES, VERSION
+from featstream.sources.store import (
+    CHUNK_BYTES,
+    DTYPES,
+    FORMAT,
+    HEADER_BYTES,
+    KINDS,
+    ONES,
+    VERSION,
+    npy_header,
+)
 from featstream.sources.values import EXACT_IN_FLOAT
-
-__all__ = [
-    "NOTHING",
-    "Progress",
-    "merge",
-    "new_folder",
-    "smallest_dtype",
-    "write_blocks",
-    "write_store",
-]
 
 Progress = Callable[[str, int, int], object]  # stage, done, of how many
 _DENSE_VALUES = 1 << 20
@@ -473,3 +472,62 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+class ArrayWriter:
+    """A ``.npy`` file that grows.
+
+    With ``n_rows`` the array is two-dimensional and column-major, and grows by columns
+    of this length.
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike, n_rows: int | None = None) -> None:
+        self.path = path
+        self.dtype = np.dtype(dtype)
+        self.n_rows = n_rows
+        self.size = 0
+        self.checksum = 0
+        self._file = open(path, "xb")  # noqa: SIM115 - closed by close()
+        self._file.write(bytes(HEADER_BYTES))
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Write values after those written before."""
+        data = np.ascontiguousarray(values.ravel(order="F"), self.dtype)
+        self.checksum = zlib.crc32(data, self.checksum)
+        self.size += data.size
+        self._file.write(data)
+
+    def close(self) -> None:
+        """Write the header and synchronise the file with the disk."""
+        shape: tuple[int, ...] = (self.size,)
+        if self.n_rows is not None:
+            shape = (self.n_rows, self.size // self.n_rows if self.n_rows else 0)
+        self._file.seek(0)
+        self._file.write(npy_header(self.dtype, shape))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file as it is; nothing happens if it is closed."""
+        self._file.close()
+
+    def convert(
+        self, dtype: DTypeLike, runs: Iterable[tuple[str, int, int]]
+    ) -> ArrayWriter:
+        """Write the array again as another type, and return its writer.
+
+        ``runs`` has the types in which values were written, and in the last place how
+        many of each.
+        """
+        self._file.close()
+        old = self.path.rename(self.path.with_suffix(".old"))
+        new = ArrayWriter(self.path, dtype, self.n_rows)
+        with open(old, "rb") as file:
+            file.seek(HEADER_BYTES)
+            for written, _, n_values in runs:
+                for begin in range(0, n_values, CHUNK_BYTES // 8):
+                    n = min(CHUNK_BYTES // 8, n_values - begin)
+                    new.append(np.fromfile(file, written, n))
+        old.unlink()
+        return new

@@ -24,15 +24,15 @@ import numpy as np
 
 from featstream.errors import DataError, FeatstreamWarning, ParameterError
 from featstream.kernels import strips
-from featstream.sources._spill import Spill
 from featstream.sources.dataset import format_suffix
 from featstream.sources.missing import MISSING
 from featstream.sources.pieces import TextFile
+from featstream.sources.rows_to_columns import TempColumns
 
 HELD_BYTES = 64 << 20
 """Text up to this size is held in memory, if its columns are not too many."""
 
-MAX_COLUMNS = 4096
+MAX_COLUMNS = 1024
 """Columns parsed at a time: each takes pyarrow ten kilobytes."""
 
 STRIP_BYTES = 16 << 20
@@ -44,6 +44,7 @@ _MAX_STRIPS = 4096
 _MAX_FIELDS = 1 << 40
 _SAMPLE = 1 << 16  # bytes from which the separator is found
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_NARROW = 256  # columns at most for which threads pay
 _EXACT_IN_FLOAT = 2**53
 
 
@@ -110,11 +111,11 @@ class CsvTable:
             columns.append(self._table.column(place))
         return pyarrow.table(columns, names=[self.names[i] for i in positions])
 
-    def _cut(self, chunks: Iterable[bytes]) -> tuple[Spill, int]:
+    def _cut(self, chunks: Iterable[bytes]) -> tuple[TempColumns, int]:
         """Cut the text into strips; how many rows there are, with the header."""
         n_fields = len(self.names)
         separator = ord(self._dialect.separator)
-        spill = Spill(-(-n_fields // self._width))
+        spill = TempColumns(-(-n_fields // self._width))
         carried = np.zeros(4, np.int64)
         for chunk in chain(chunks, [b"\n"]):  # the last line may lack its end
             if chunk == b"\n" and carried[strips.STATE] == strips.QUOTED:
@@ -264,10 +265,14 @@ def _parse(text: bytes, dialect: Dialect, *, is_strip: bool = False) -> Any:
     import pyarrow
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
+    header = text[: text.find(b"\n") + 1]
+    is_narrow = header.count(dialect.separator.encode()) < _NARROW
+
     def read(**options: Any) -> Any:
         return read_csv(
             pyarrow.py_buffer(text),
-            ReadOptions(block_size=_CHUNK),
+            # One block, one thread: each block of many columns costs pyarrow more.
+            ReadOptions(block_size=max(len(text), 1 << 16), use_threads=is_narrow),
             ParseOptions(
                 delimiter=dialect.separator,
                 newlines_in_values=True,

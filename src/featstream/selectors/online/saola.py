@@ -24,8 +24,8 @@ from featstream.kernels.pools import fit_index, make_room, start_kept
 from featstream.kernels.rule import Rule
 from featstream.kernels.scan import Kept, Newcomers, Outcome, scan
 from featstream.protocols import Block, Fate, FloatArray, IntArray, Measure
+from featstream.selectors.base import StreamSelector
 from featstream.selectors.kept import pack_kept, unpack_kept
-from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
 from featstream.selectors.trace import TraceLevel
 
