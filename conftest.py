@@ -95,8 +95,9 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 def _temporary_files():
-    """What is there now, except what pytest and multiprocessing remove in the end."""
-    expected = ("pytest-of-", os.path.basename(get_temp_dir()))
+    """What is there now, except what others remove at the exit."""
+    others = ("pytest-of-", "sklearn_testing_")
+    expected = (*others, os.path.basename(get_temp_dir()))
     names = os.listdir(os.environ["TMPDIR"])
     return {name for name in names if not name.startswith(expected)}
 
