@@ -74,7 +74,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 def _resume(arguments: argparse.Namespace) -> int:
     import featstream
     from featstream.errors import RunError
-    from featstream.runs.resuming import begin_again
+    from featstream.runs.session import begin_again
 
     selector = begin_again(arguments.output) or featstream.resume(arguments.output)
     if not hasattr(selector, "consume"):  # it learns from rows, and has seen them all
@@ -190,8 +190,7 @@ def _open_like(
     With ``target_names``, a table need not have one: only a column of such a name
     is taken for it.
     """
-    from featstream.runs.compatibility import refuse_other_target
-    from featstream.runs.state import fingerprint_of_target
+    from featstream.runs.compatibility import fingerprint_of_target, refuse_other_target
     from featstream.sources import open_dataset, open_features
 
     if target_names is not None and target is None:

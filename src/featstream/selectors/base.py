@@ -53,20 +53,14 @@ from featstream.protocols import (
     Measure,
     Source,
 )
+from featstream.runs.arrays import Declared, check_arrays
+from featstream.runs.compatibility import fingerprint_of_target
 from featstream.runs.folder import Checkpoint, Saved
-from featstream.runs.saving import Savable
-from featstream.runs.session import (
-    as_checkpoint,
-    begun,
-    find_begin,
-    noting_unfinished,
-    recording,
-)
+from featstream.runs.session import Savable, as_checkpoint, begun, recording
+from featstream.runs.state import restore_stream, stream_arrays, target_from
 from featstream.selectors.result import SelectionResult
-from featstream.selectors.state import arrays_of, facts_of, restore_state
 from featstream.selectors.stream import (
     Stream,
-    Unfinished,
     Verdict,
     block_of_one,
     in_storage,
@@ -90,6 +84,12 @@ announce_compilation = partial(
     "seconds, once: they are kept for later.",
 )
 compile_clock.on_first = announce_compilation
+
+_KEPT = {
+    "arrival": Declared(np.int64, ("n_kept",), 0, "n_seen"),
+    "score": Declared(np.float64, ("n_kept",)),
+}
+_OWN = "kept/"  # begins the names of the arrays that the selector itself saves
 
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
@@ -144,13 +144,52 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         return MEASURES[name](**options)
 
     def _facts(self) -> dict[str, Any]:
-        return facts_of(self)
+        stream = self._started()
+        return {
+            "arrives": "features",
+            "n_samples": len(stream.y),
+            "y_fingerprint": fingerprint_of_target(stream.y),
+            "measure": None if stream.measure is None else stream.measure.name,
+            "choice": None if stream.choice is None else stream.choice._asdict(),
+            "is_sparse": stream.is_sparse,
+            "n_seen": stream.n_seen,
+            "n_kept": int(self._kept()[0].size),
+            "seconds": stream.seconds,
+        }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return arrays_of(self)
+        own = self._state_arrays()
+        if self._keeps_in_stream():
+            own = dict(zip(("arrival", "score"), self._kept(), strict=True)) | own
+        own = {_OWN + name: array for name, array in own.items()}
+        return stream_arrays(self._started()) | own
 
-    def _take_over(self, saved: Saved) -> None:
-        restore_state(self, saved)
+    def _restore_state(self, saved: Saved) -> None:
+        facts, arrays = saved.description, saved.arrays
+        chosen = facts["measure"]
+        self.start(target_from(arrays))
+        stream = self._stream
+        if stream.measure is None and chosen is not None:
+            known = {"name": chosen, "reason": "", "options": {}}
+            stream.choice = Choice(**(facts.get("choice") or known))
+            measure = self._measure_named(chosen, **stream.choice.options)
+            stream.measure = measure.bind(stream.y)
+        stream.is_sparse, stream.seconds = facts["is_sparse"], facts["seconds"]
+        restore_stream(stream, facts["n_seen"], arrays)
+        own = {
+            name.removeprefix(_OWN): array
+            for name, array in arrays.items()
+            if name.startswith(_OWN)
+        }
+        if self._keeps_in_stream():
+            kept = check_arrays(own, _KEPT, n_seen=stream.n_seen)
+            pairs = kept["arrival"].tolist(), kept["score"].tolist()
+            stream.kept = dict(zip(*pairs, strict=True))
+        self._restore(own)
+
+    def _keeps_in_stream(self) -> bool:
+        """Whether the stream holds the kept features, and not the selector itself."""
+        return type(self)._kept is OnlineSelector._kept
 
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
@@ -248,19 +287,12 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         one callable per batch that decides about it; ``offered`` is what `consume`
         was given for the source.
         """
-        begin = find_begin(self, source, offered, layout)
         with (
             observed(progress, type(self).__name__) as observe,
-            recording(self, source, checkpoint, layout) as recorder,
-            noting_unfinished(self, Unfinished(offered, source, layout, begin)),
+            recording(self, source, offered, checkpoint, layout) as recorder,
             single_blas,  # blocks are spread over threads, not products
         ):
-            stream = self._stream  # perhaps that of the run
-            if recorder is None:
-                stream.check_samples(source)
-                position = stream.n_seen - begin
-            else:
-                position = recorder.position
+            stream, position = self._stream, recorder.position
             n_features = source.n_features
             if n_features is not None:
                 n_features += stream.n_seen - position
@@ -272,8 +304,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
                 if observe is not None:
                     n_kept = self._kept()[0].size
                     observe(Progress(stream.n_seen, n_features, n_kept, stream.seconds))
-                if recorder is not None:
-                    recorder.after_block()
+                recorder.after_block()
                 began = clock()
         self._stream.warn_of_identifiers()
 

@@ -20,8 +20,8 @@ from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Sour
 from featstream.runs.arrays import damaged
 from featstream.runs.folder import Checkpoint
 from featstream.runs.session import as_checkpoint, begun
+from featstream.runs.state import group_arrays, restore_groups
 from featstream.selectors.base import OnlineSelector
-from featstream.selectors.group_state import group_arrays, restore_groups
 from featstream.selectors.result import GroupSelectionResult
 from featstream.selectors.stream import Stream
 from featstream.selectors.trace import GroupTrace
@@ -81,11 +81,9 @@ class GroupSelector(OnlineSelector):
         return group_arrays(self._groups) | self._own_arrays()
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        groups = self._groups
-        self._restore_own(restore_groups(groups, arrays, self._stream.trace))
-        found = np.bincount(groups.of(self._kept()[0]), minlength=len(groups))
-        if not np.array_equal(found, groups.n_kept):
-            raise damaged("its groups keep other features")
+        restore_groups(self._groups, arrays, self._stream.n_seen)
+        own = {k: a for k, a in arrays.items() if not k.startswith("group_")}
+        self._restore_own(own)
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Select from a whole data set: ``start(y).consume(X, groups=groups)``.

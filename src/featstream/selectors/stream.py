@@ -20,14 +20,13 @@ from featstream.protocols import (
     Fate,
     FloatArray,
     IntArray,
-    Source,
     SparseColumns,
     feature_name,
     sample_names_of,
 )
+from featstream.runs.session import Unfinished
 from featstream.selectors.trace import Names, Trace
 from featstream.sources import IteratorSource
-from featstream.sources.layouts import Layout
 from featstream.sources.samples import (
     SampleHashes,
     hash_samples,
@@ -76,21 +75,6 @@ class LastDecision:
     witness: int | None = None
     overlap: float | None = None
     displaced: tuple[int, ...] = ()
-
-
-@dataclass(slots=True)
-class Unfinished:
-    """A source in the middle of which `consume` stopped, outside of any run.
-
-    ``offered`` is what the caller gave for it, and ``begin`` the number of
-    features seen before it.
-    """
-
-    offered: Any
-    source: Source
-    layout: Layout | None
-    begin: int
-    is_interrupt: bool = False
 
 
 @dataclass(slots=True)
