@@ -188,6 +188,7 @@ def test_groups_by_flags(tmp_path, files, capsys):
         (["--protocol", "cv", "--test-size", "9"], "--test-size has no meaning with"),
         (["--memory-limit", "lots"], "--memory-limit must be a size such as"),
         (["--time-limit", "-1"], "--time-limit must be a positive number"),
+        (["--layer", "raw"], "--layer has no meaning for .npz files"),
         (["--runs", "0"], "--runs must be an integer of at least 1"),
         (["b.npz", "--test", "a.npz"], "--test belongs to a single data file. Got 2"),
         (["b.npz", "--groups", "g"], "--groups belongs to a single data file. Got 2"),

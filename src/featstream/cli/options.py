@@ -19,6 +19,8 @@ from typing import (
     get_type_hints,
 )
 
+from featstream.selectors.registry import SELECTORS
+
 if TYPE_CHECKING:
     from featstream.runs.folder import Checkpoint
     from featstream.sources import Dataset
@@ -95,8 +97,6 @@ def add_data_options(command: argparse.ArgumentParser) -> None:
 def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters of `open_dataset` that were given, besides path and target."""
     given = {name: getattr(arguments, name) for name in OPTIONS}
-    if given["missing"] is not None and not str(arguments.data).endswith(".bed"):
-        given["missing"] = None  # a parameter of the measure
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -132,26 +132,9 @@ def run_checkpoint(
     return Checkpoint(folder, data=found, command=["featstream", *command])
 
 
-SELECTORS = {
-    "saola": "SAOLA",
-    "group-saola": "GroupSAOLA",
-    "osfs": "OSFS",
-    "fast-osfs": "FastOSFS",
-    "alpha-investing": "AlphaInvesting",
-    "grafting": "Grafting",
-    "ofs": "OFS",
-    "ogfs": "OGFS",
-}
-
-
 def selector_class(name: str) -> Any:
     """The class of a selector by its name at the command line."""
-    import featstream
-    from featstream.errors import unknown_name
-
-    if name not in SELECTORS:
-        raise unknown_name("selector", name, SELECTORS)
-    return getattr(featstream, SELECTORS[name])
+    return SELECTORS[name]
 
 
 def add_selector_flags(command: argparse.ArgumentParser) -> None:

@@ -95,6 +95,8 @@ def _select(arguments: argparse.Namespace) -> int:
 
     file = _result_file(arguments)
     selector = _make_selector(arguments)
+    if _is_missing_for_measure(arguments):
+        arguments.missing = None
     spec = groups_from_flags(arguments)
 
     def saving(dataset: Dataset | None = None) -> Checkpoint | None:
@@ -216,9 +218,7 @@ def _measure(arguments: argparse.Namespace) -> Any:
     name, alpha, delta = arguments.measure, arguments.alpha, arguments.delta
     measure: Any = resolve_measure(name)
     is_numeric = arguments.target_type == "numeric"
-    as_category = arguments.missing == "category" and "missing" not in chosen_options(
-        arguments
-    )
+    as_category = _is_missing_for_measure(arguments)
     if measure is None and is_numeric:
         measure = FisherZ()
     elif measure is None and as_category:
@@ -263,6 +263,14 @@ def _measure(arguments: argparse.Namespace) -> Any:
     if given is not None:
         setattr(measure, "alpha" if is_fisher else "threshold", given)
     return measure
+
+
+def _is_missing_for_measure(arguments: argparse.Namespace) -> bool:
+    """Whether missing values become a category in the measure, not in the reader."""
+    path = arguments.data
+    names = os.listdir(path) if os.path.isdir(path) else [path]
+    is_genotypes = any(name.endswith(".bed") for name in names)
+    return arguments.missing == "category" and not is_genotypes
 
 
 def _result_file(arguments: argparse.Namespace) -> Path | None:

@@ -177,6 +177,7 @@ def open_task(
     target: str | None = None,
     test: str | os.PathLike[str] | None = None,
     groups: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Task:
     """Open a data set from a file, and its test part from another.
 
@@ -191,6 +192,8 @@ def open_task(
     groups : mapping, optional
         Where the groups of its features come from: ``path``, ``size`` or ``pattern``
         of `featstream.read_groups`.
+    **options
+        As for `featstream.sources.open_dataset`.
 
     Returns
     -------
@@ -207,10 +210,10 @@ def open_task(
     ...     open_task(file.name).y_test
     array([0, 1])
     """
-    found = open_with_target(path, target)
+    found = open_with_target(path, target, **options)
     X_test = y_test = None
     if test is not None:
-        other = open_with_target(test, target)
+        other = open_with_target(test, target, **options)
         X_test, y_test = other.source, other.y
     elif Path(path).suffix.lower() == ".npz":
         arrays = read_archive(path)
@@ -243,9 +246,11 @@ def equally_wide(first: Any, second: Any) -> tuple[Any, Any]:
     return parts[0], parts[1]
 
 
-def open_with_target(path: str | os.PathLike[str], target: str | None) -> Dataset:
+def open_with_target(
+    path: str | os.PathLike[str], target: str | None, **options: Any
+) -> Dataset:
     """A data set that must have a target."""
-    found = open_dataset(path, target)
+    found = open_dataset(path, target, **options)
     if found.y is None:
         raise DataError(f"{printable(path)} holds no target. Name it with target.")
     return found
