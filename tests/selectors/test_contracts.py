@@ -11,6 +11,8 @@ import registry
 from featstream.evaluation.entrants import SELECTORS
 from strategies import examples
 
+pytestmark = pytest.mark.filterwarnings("ignore:y has .* rows each on average")
+
 CASES = [
     pytest.param(entry, check, id=f"{entry.label}: {check.__name__[6:]}")
     for entry in registry.SELECTORS

@@ -19,6 +19,8 @@ from typing import (
     get_type_hints,
 )
 
+from featstream.selectors.registry import SELECTORS
+
 if TYPE_CHECKING:
     from featstream.runs.folder import Checkpoint
     from featstream.sources import Dataset
@@ -130,26 +132,9 @@ def run_checkpoint(
     return Checkpoint(folder, data=found, command=["featstream", *command])
 
 
-SELECTORS = {
-    "saola": "SAOLA",
-    "group-saola": "GroupSAOLA",
-    "osfs": "OSFS",
-    "fast-osfs": "FastOSFS",
-    "alpha-investing": "AlphaInvesting",
-    "grafting": "Grafting",
-    "ofs": "OFS",
-    "ogfs": "OGFS",
-}
-
-
 def selector_class(name: str) -> Any:
     """The class of a selector by its name at the command line."""
-    import featstream
-    from featstream.errors import unknown_name
-
-    if name not in SELECTORS:
-        raise unknown_name("selector", name, SELECTORS)
-    return getattr(featstream, SELECTORS[name])
+    return SELECTORS[name]
 
 
 def add_selector_flags(command: argparse.ArgumentParser) -> None:

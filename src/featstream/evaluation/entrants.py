@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,28 +16,11 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from featstream.errors import ParameterError, printable, unknown_name
-from featstream.selectors import (
-    OFS,
-    OGFS,
-    OSFS,
-    SAOLA,
-    AlphaInvesting,
-    FastOSFS,
-    Grafting,
-    GroupSAOLA,
-)
+from featstream.selectors import SAOLA, registry
 
-SELECTORS: dict[str, Callable[[], Any]] = {
-    "alpha-investing": AlphaInvesting,
-    "fast-osfs": FastOSFS,
-    "grafting": Grafting,
-    "group-saola": GroupSAOLA,
-    "ofs": OFS,
-    "ogfs": OGFS,
-    "osfs": OSFS,
-    "saola": SAOLA,
-    "saola-max": lambda: SAOLA(bound="max"),
-}
+SELECTORS = ChainMap(
+    {"saola-max": lambda: SAOLA(bound="max")}, cast(dict[str, Any], registry.SELECTORS)
+)
 """The selectors by the names that the command line takes, with their defaults."""
 
 

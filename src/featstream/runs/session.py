@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from inspect import isabstract
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,6 +27,7 @@ from featstream.runs.compatibility import (
 )
 from featstream.runs.folder import Checkpoint, RunFolder, Saved, is_run
 from featstream.runs.state import describe_selector, load_parameters, load_run
+from featstream.selectors.registry import SELECTORS
 from featstream.sources.layouts import Layout
 
 if TYPE_CHECKING:
@@ -208,27 +208,21 @@ def _open(path: str | os.PathLike[str]) -> tuple[Any, Saved]:
     folder = RunFolder(path)
     saved = load_run(folder)
     name, parameters = saved.description["selector"], saved.description["parameters"]
-    classes = {kind.__name__: kind for kind in _subclasses(Savable)}
-    if name not in classes:
+    found = SELECTORS.find_class(name)
+    if found is None:
         raise RunError(
             f"The run {folder.path} is one of {printable(name)}, which is not among "
-            f"the selectors here: {', '.join(sorted(classes))}."
+            f"the selectors here: {', '.join(sorted(SELECTORS))}. If it is your own, "
+            "import it and call featstream.selectors.register."
         )
     try:
-        selector = classes[name](**load_parameters(parameters))
+        selector = found(**load_parameters(parameters))
     except RunError:
         raise
     except (FeatstreamError, TypeError, LookupError) as error:
         raise RunError(f"The run's selector cannot be made: {error}.") from error
     selector._run = OpenRun.of(folder, saved)
     return selector, saved
-
-
-def _subclasses(kind: Any) -> Iterator[Any]:
-    for found in kind.__subclasses__():
-        if not (isabstract(found) or found.__name__.startswith("_")):
-            yield found
-        yield from _subclasses(found)
 
 
 @dataclass(slots=True)

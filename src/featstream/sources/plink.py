@@ -31,6 +31,7 @@ from featstream.sources.kernels.genotypes import (
     decode_genotypes,
     fill_with_mode,
 )
+from featstream.sources.memory import release_pages
 from featstream.sources.targets import split_column
 from featstream.sources.values import (
     BLOCK_BYTES,
@@ -186,7 +187,7 @@ class PlinkSource:
             begin, end = (_HEADER + j * self._stride for j in (first, stop))
             packed = np.frombuffer(self._map, np.uint8, end - begin, begin)
             yield self._block(packed, first, self.names[first:stop], unknown)
-            self._forget(begin, end)
+            release_pages(self._map, begin, end)
         self._warn_of(unknown)
 
     def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
@@ -243,13 +244,6 @@ class PlinkSource:
             f"{printable(sample)}. Pass missing='mode' to take its commonest "
             "genotype, or missing='category' to count them as a category."
         )
-
-    def _forget(self, begin: int, end: int) -> None:
-        """Give back the memory of what has been passed."""
-        begin -= begin % mmap.PAGESIZE
-        end -= end % mmap.PAGESIZE
-        if end > begin and hasattr(self._map, "madvise"):
-            self._map.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
 
 def _map_file(path: Path, n_variants: int, stride: int) -> mmap.mmap:
