@@ -36,7 +36,8 @@ def _use_own_kernel_cache():
         content = path.read_bytes()
         if b"featstream.jit" in content or b"numba" in content:
             digest.update(str(path.relative_to(ROOT)).encode() + content)
-    caches = ROOT / ".numba_cache"
+    base = ROOT if os.access(ROOT, os.W_OK) else Path(tempfile.gettempdir())
+    caches = base / ".numba_cache"
     own = caches / digest.hexdigest()[:16]
     own.mkdir(parents=True, exist_ok=True)
     own.touch()
