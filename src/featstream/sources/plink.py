@@ -32,7 +32,7 @@ from featstream.sources.kernels.genotypes import (
     fill_with_mode,
 )
 from featstream.sources.memory import release_pages
-from featstream.sources.targets import split_column
+from featstream.sources.target import split_column
 from featstream.sources.values import (
     BLOCK_BYTES,
     Duplicates,

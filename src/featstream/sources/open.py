@@ -15,9 +15,9 @@ from featstream.sources.dataset import (
     existing,
     format_suffix,
 )
-from featstream.sources.feature_tables import open_feature_table
 from featstream.sources.memory import SparseSource
 from featstream.sources.npy import open_npy, open_npz
+from featstream.sources.parquet import open_feature_table
 from featstream.sources.plink import open_plink
 from featstream.sources.store import open_store
 from featstream.sources.svmlight import read_svmlight
