@@ -21,10 +21,10 @@ from featstream.cli.options import (
     open_groups,
     refuse_input,
     run_checkpoint,
-    selector_class,
     selector_parameters,
 )
 from featstream.errors import DataError, ParameterError, printable
+from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
     from featstream.runs.folder import Checkpoint
@@ -134,7 +134,7 @@ def _select(arguments: argparse.Namespace) -> int:
 
 def _make_selector(arguments: argparse.Namespace) -> Any:
     """The selector that the flags describe."""
-    name, cls = arguments.selector, selector_class(arguments.selector)
+    name, cls = arguments.selector, SELECTORS[arguments.selector]
     parameters, known = selector_parameters(arguments), signature(cls).parameters
     foreign = {}
     if "n_jobs" in known:
@@ -325,6 +325,8 @@ def _write(
     path: Path, result: SelectionResult, about: dict[str, Any], may_overwrite: bool
 ) -> None:
     """Write the selection in one step, in the format of the suffix."""
+    from featstream.runs.folder import replace_file
+
     text = result.as_csv()
     if path.suffix.lower() == ".tsv":
         table = io.StringIO(newline="")
@@ -334,13 +336,7 @@ def _write(
     elif path.suffix.lower() == ".json":
         text = json.dumps(result.to_dict() | {"target": about}, indent=2) + "\n"
     _refuse_existing(path, may_overwrite)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, "x", newline="", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    replace_file(path, lambda file: file.write(text.encode()))
 
 
 def about_target(
