@@ -20,6 +20,7 @@ from featstream.cli.options import (
     groups_from_flags,
     refuse_input,
 )
+from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
     from featstream.evaluation import Experiment, ExperimentResult
@@ -48,9 +49,8 @@ def add_compare(compare: argparse.ArgumentParser) -> None:
         "selections by classifiers on test rows that no selector has seen."
     )
     compare.epilog = (
-        "The same command continues where it was interrupted. Selectors: saola, "
-        "saola-max, fast-osfs, osfs, alpha-investing, grafting, ofs, ogfs, "
-        "group-saola. Classifiers: knn, j48, svm, decision-tree."
+        "The same command continues where it was interrupted. Selectors: saola-max, "
+        f"{', '.join(SELECTORS)}. Classifiers: knn, j48, svm, decision-tree."
     )
     compare.add_argument(
         "data",

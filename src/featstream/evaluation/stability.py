@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
-from featstream.errors import DataError, ParameterError, printable, unknown_name
-from featstream.evaluation.statistics import check_alpha
+from featstream.errors import (
+    DataError,
+    ParameterError,
+    check_alpha,
+    printable,
+    unknown_name,
+)
 from featstream.kernels.tables import spell
 from featstream.measures import SymmetricalUncertainty
 from featstream.protocols import Block, FloatArray, IntArray
@@ -24,17 +29,8 @@ Similarity = Callable[[NDArray[Any]], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """Stability of a selection, and how sure it is.
+    """Stability of a selection (1 if all are the same), with a confidence interval.
 
-    Attributes
-    ----------
-    value : float
-        1 if all selections are the same.
-    lower, upper : float or None
-        Confidence interval, where the measure has one.
-
-    Examples
-    --------
     >>> float(stability([[0, 1], [0, 1]], method="nogueira", n_features=5))
     1.0
     """

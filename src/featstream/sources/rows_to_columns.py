@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from featstream.errors import DataError, ParameterError, explain_full_disk
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources._svmlight_rows import PathLike, Reader, RowSlice, ZeroBased
+from featstream.sources.dataset import PathLike
 from featstream.sources.kernels.csc_from_rows import (
     count_columns,
     describe_values,
@@ -32,14 +32,15 @@ from featstream.sources.kernels.csc_from_rows import (
 )
 from featstream.sources.store import ONES, StoreSource, open_store
 from featstream.sources.store_writer import (
-    NOTHING,
+    NO_VALUES,
     Progress,
-    merge,
+    merge_facts,
     new_folder,
     smallest_dtype,
     write_blocks,
     write_store,
 )
+from featstream.sources.svmlight import Reader, RowSlice, ZeroBased
 
 _LEAST_MEMORY = 64 << 20
 _INDEX = re.compile(rb"[ \t]([0-9]{1,10}):")
@@ -200,7 +201,7 @@ class ColumnBuckets:
         n_buckets = min(n_entries // self._max_entries + 1, _MAX_BUCKETS)
         self._bounds = _quantiles(sample, n_buckets)
         self._files = [self._new_file() for _ in range(self._bounds.size + 1)]
-        self._facts = NOTHING
+        self._facts = NO_VALUES
         self._first = 1  # smallest key of a column: index + 1, or 0 if zero-based
         self.n_samples = 0
         self.n_features = 0
@@ -229,7 +230,7 @@ class ColumnBuckets:
             )
             for file, begin, end in zip(self._files, starts, starts[1:], strict=False):
                 file.write(packed[begin:end])
-            self._facts = merge(self._facts, describe_values(rows.values))
+            self._facts = merge_facts(self._facts, describe_values(rows.values))
             self.n_samples += rows.indptr.size - 1
             if self.n_samples >= 2**31:
                 raise DataError("There are more than 2**31 - 1 rows.")

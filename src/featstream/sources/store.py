@@ -35,6 +35,7 @@ from numpy.typing import DTypeLike, NDArray
 from featstream.errors import DataError, ParameterError, printable
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
+from featstream.sources.memory import release_pages
 
 FORMAT = "featstream columns"
 VERSION = 2  # of a store with kinds or uint64; any other is of version 1
@@ -88,13 +89,8 @@ def open_store(path: str | os.PathLike[str]) -> StoreSource:
 class StoreSource:
     """Columns of a store, as a source.
 
-    Blocks are views of the mapped files. What has been passed is given back to
-    the system, so that memory does not grow with the number of columns.
-
-    Parameters
-    ----------
-    path : str or path
-        Folder of the store.
+    Blocks are views of the mapped files, whose memory is released when the next block
+    is read: it does not grow with the number of columns.
 
     Attributes
     ----------
@@ -145,7 +141,7 @@ class StoreSource:
         self._kinds: NDArray[np.uint8] | None = None
         if meta.get("kinds"):
             self._kinds = self._map("kinds", "|u1", self.n_features).array
-            if self._kinds.max() >= len(KINDS):
+            if (self._kinds >= len(KINDS)).any():
                 raise self._damaged("kinds.npy", "it names an unknown type")
 
     @property
@@ -176,13 +172,7 @@ class StoreSource:
         return list(Names(self._map(text, "|u1", n_bytes), mapped))
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
-        """Yield the columns from position ``start`` on.
-
-        Raises
-        ------
-        DataError
-            If a block is damaged: rows out of range, out of order.
-        """
+        """Yield the columns from position ``start`` on; damaged ones are an error."""
         if not 0 <= start <= self.n_features:
             raise ParameterError(
                 f"`start` must be in [0, {self.n_features}]. Got {start}."
@@ -202,15 +192,9 @@ class StoreSource:
             start = stop
 
     def verify(self) -> None:
-        """Read every file and compare its checksum.
+        """Compare the checksum of every file, which also finds a changed value.
 
-        Opening a store and walking its blocks finds damage to its structure; only
-        this finds a changed value.
-
-        Raises
-        ------
-        DataError
-            If a file is not as it was written.
+        Opening a store and reading its blocks finds damage to its structure only.
         """
         for name, checksum in self.checksums.items():
             if f"{checksum_of(self.path / Path(name).name):08x}" != checksum:
@@ -317,7 +301,7 @@ class Names(Sequence[str]):
             ) from error
 
     def forget(self, start: int, stop: int) -> None:
-        """Give back the memory of the text of some names."""
+        """Release the memory of some names."""
         begin, end = self._ends.array[[max(start - 1, 0), stop - 1]].tolist()
         if 0 <= begin <= end <= self._text.array.size:
             self._text.forget(begin, end)
@@ -435,12 +419,10 @@ class MappedArray:
 
     def forget(self, begin: int, stop: int) -> None:
         """Release the memory of values ``begin`` to ``stop``, in order of storage."""
-        first = HEADER_BYTES + begin * self.array.itemsize
-        last = HEADER_BYTES + stop * self.array.itemsize
-        first -= first % mmap.PAGESIZE
-        last -= last % mmap.PAGESIZE
-        if last > first and hasattr(self._map, "madvise"):
-            self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
+        size = self.array.itemsize
+        release_pages(
+            self._map, HEADER_BYTES + begin * size, HEADER_BYTES + stop * size
+        )
 
 
 def checksum_of(path: Path) -> int:
