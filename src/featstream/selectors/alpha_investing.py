@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from featstream.errors import DataError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    ParameterError,
+    check_choice,
+    check_number,
+    printable,
+)
 from featstream.measures.target import as_labels, as_numbers
 from featstream.protocols import (
     Block,
@@ -26,16 +32,9 @@ from featstream.selectors.alpha_investing_kernels import (
     invest_sparse,
 )
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.numeric import (
-    as_numeric,
-    check_number,
-    class_indicators,
-    dense_column,
-)
+from featstream.selectors.numeric import as_numeric, class_indicators, dense_column
 from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
-
-__all__ = ["AlphaInvesting"]
 
 _NOTHING = 1e-20
 """Share of the first error that is rounding: there is nothing left to explain."""
@@ -141,19 +140,13 @@ class AlphaInvesting(StreamSelector):
 
     def _bind(self, y: Any) -> LinearModel | LogisticModel:
         owner = type(self).__name__
-        choices: dict[str, tuple[Any, ...]] = {
-            "loss": ("linear", "logistic"),
-            "intercept": (True, False, "first-column"),
-            "target": ("nominal", "numeric"),
-        }
-        for name, known in choices.items():
-            value = getattr(self, name)
-            if value not in known:
-                listed = ", ".join(repr(k) for k in known)
-                raise ParameterError(
-                    f"`{name}` of {owner} must be one of {listed}. "
-                    f"Got {printable(value)}."
-                )
+        check_choice(self.loss, "loss", ("linear", "logistic"), owner)
+        check_choice(self.target, "target", ("nominal", "numeric"), owner)
+        if self.intercept not in (True, False, "first-column"):
+            raise ParameterError(
+                f"`intercept` of {owner} must be True, False or 'first-column'. "
+                f"Got {printable(self.intercept)}."
+            )
         has_constant = self.intercept is True
         if self.loss == "logistic":
             return LogisticModel(_two_classes(y), has_constant)
@@ -163,7 +156,7 @@ class AlphaInvesting(StreamSelector):
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
         wealth = check_number(self.wealth, "wealth", owner)
-        payout = check_number(self.payout, "payout", owner, is_zero_allowed=True)
+        payout = check_number(self.payout, "payout", owner, closed="left")
         self._account = Account(np.array([wealth, 0.0]), payout)
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
@@ -172,7 +165,7 @@ class AlphaInvesting(StreamSelector):
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         account = take_floats(arrays, "account", (2,))
         if not account[0] > 0 or account[1] != self._stream.n_seen:
-            raise damaged("its wealth is not what so many features have left")
+            raise damaged("its wealth does not fit the number of features seen")
         self._account.state[:] = account
         self._stream.measure.restore(arrays, len(self._stream.kept))
 
@@ -229,7 +222,7 @@ class LinearModel:
     def add(self, column: FloatArray) -> None:
         """Add a column; one that the others determine changes nothing."""
         left = column - self.basis @ (self.basis.T @ column)
-        left -= self.basis @ (self.basis.T @ left)  # once more takes the rounding off
+        left -= self.basis @ (self.basis.T @ left)  # a second time, against rounding
         norm = float(np.linalg.norm(left))
         if norm**2 > _COLLINEAR * float(column @ column):
             left /= norm
@@ -242,7 +235,7 @@ class LinearModel:
         return {"basis": self.basis, "residuals": self.residuals}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
-        """Take over a model of so many features, unless it cannot be right."""
+        """Take over a model of n features, unless it cannot be right."""
         n, n_most = self.n_samples, n_added + self.has_constant
         basis = take_floats(arrays, "basis", (n, None))
         residuals = take_floats(arrays, "residuals", self.residuals.shape)
@@ -302,7 +295,7 @@ class LogisticModel:
         return {"design": self.design, "weights": self.weights}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
-        """Take over a model of so many features, unless it cannot be right."""
+        """Take over a model of n features, unless it cannot be right."""
         n_most = n_added + self.has_constant
         design = take_floats(arrays, "design", (self.n_samples, None))
         weights = take_floats(arrays, "weights", (design.shape[1],))
@@ -316,7 +309,7 @@ class LogisticModel:
         self._linearise()
 
     def _refit(self) -> None:
-        """Newton's method with a breath of ridge, which separable classes need."""
+        """Newton's method with a tiny ridge penalty, which separable classes need."""
         design, w = self.design, self.weights
         ridge = 1e-6 * np.eye(w.size)
         for _ in range(50 if w.size else 0):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import FeatstreamWarning, printable
+from featstream.errors import FeatstreamWarning, check_count, printable
 from featstream.kernels.osfs import Candidates, KeptSet, Outcome, take
 from featstream.kernels.subsets import CUT, N_TESTS, N_UNRELIABLE
 from featstream.measures import ConditionalTest
@@ -19,7 +19,6 @@ from featstream.measures.resolve import TESTS, Choice, resolve_test
 from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.runs.arrays import damaged, take_array
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.numeric import check_count
 from featstream.selectors.osfs.state import (
     Separators,
     grow_kept_set,
@@ -28,8 +27,6 @@ from featstream.selectors.osfs.state import (
 )
 from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
-
-__all__ = ["OSFS", "FastOSFS"]
 
 TestName = Literal["auto", "g2", "chi2", "fisher-z"]
 
@@ -99,9 +96,8 @@ class _ConditionalSelector(StreamSelector):
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
         self._limit = check_count(self.max_condition, "max_condition", owner)
-        self._budget = np.iinfo(np.int64).max
-        if self.max_tests is not None:
-            self._budget = check_count(self.max_tests, "max_tests", owner)
+        budget = check_count(self.max_tests, "max_tests", owner, none="for no limit")
+        self._budget = np.iinfo(np.int64).max if budget is None else budget
         self._state: KeptSet | None = None
         self._tally = np.zeros(4, np.int64)
         self._separators = Separators(self._limit)
@@ -126,7 +122,7 @@ class _ConditionalSelector(StreamSelector):
         stream = self._stream
         self._tally = take_array(arrays, "tally", np.int64, (4,))
         if (self._tally < 0).any():
-            raise damaged("it has counted fewer tests than none")
+            raise damaged("the number of tests is negative")
         self._separators.restore(arrays, stream.trace)
         if stream.measure is not None:
             self._state = unpack_kept_set(arrays, stream.measure)
