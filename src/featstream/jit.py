@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -84,3 +86,18 @@ def _compile(function: Kernel, options: dict[str, Any]) -> Kernel:
                 stacklevel=2,
             )
     return compiled
+
+
+@cache
+def plain(kernel: Kernel) -> Kernel:
+    """The kernel, and all kernels that it calls, as plain Python."""
+    function = getattr(kernel, "py_func", kernel)
+    known = function.__globals__
+    called = {
+        name: plain(known[name])
+        for name in function.__code__.co_names
+        if hasattr(known.get(name), "py_func")
+    }
+    return FunctionType(
+        function.__code__, {**known, **called}, function.__name__, function.__defaults__
+    )

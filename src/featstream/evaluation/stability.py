@@ -14,8 +14,8 @@ from scipy.optimize import linear_sum_assignment
 
 from featstream.errors import DataError, ParameterError, printable, unknown_name
 from featstream.evaluation.statistics import check_alpha
-from featstream.kernels.tables import spell
 from featstream.measures import SymmetricalUncertainty
+from featstream.measures.storages.dense_codes import decode_column
 from featstream.protocols import Block, FloatArray, IntArray
 
 __all__ = ["Similarity", "Stability", "stability"]
@@ -244,7 +244,7 @@ def symmetrical_uncertainty(columns: NDArray[Any]) -> FloatArray:
         )
     result, codes = np.zeros((p, p)), np.empty(n, np.int32)
     for j in range(p):
-        spell(tables, j, codes)
+        decode_column(tables, j, codes)
         if codes.min() < codes.max():  # a constant shares nothing with any column
             result[j] = measure.bind(codes).relevance(tables)
     return result

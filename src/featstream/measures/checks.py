@@ -8,16 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, DataTypeError, printable
-from featstream.kernels.encoding import find_bad
 from featstream.protocols import Block, SparseColumns
-
-__all__ = [
-    "check_length",
-    "complain_of_values",
-    "keep_apart",
-    "refuse_text",
-    "to_kernel_dtype",
-]
 
 _EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float64 of its own."""
@@ -90,16 +81,16 @@ def complain_of_values(block: Block, i: int, remedy: str) -> DataError:
         values = np.asarray(block.columns[:, i], dtype=np.float64)
     if block.nominal is not None and block.nominal[i]:
         values = np.where(values < 0, np.nan, values)
-    first_missing, n_missing, first_infinite = find_bad(values)
-    if first_infinite >= 0:
+    infinite, missing = rows[np.isinf(values)], rows[np.isnan(values)]
+    if infinite.size:
         return DataError(
             f"Feature {name} has infinite values (inf), the first at row "
-            f"{rows[first_infinite]}. Replace them or drop the feature."
+            f"{infinite[0]}. Replace them or drop the feature."
         )
-    if n_missing:
+    if missing.size:
         return DataError(
-            f"Feature {name} has {n_missing} missing value{'s' * (n_missing > 1)} "
-            f"(NaN), the first at row {rows[first_missing]}. {remedy}"
+            f"Feature {name} has {missing.size} missing value"
+            f"{'s' * (missing.size > 1)} (NaN), the first at row {missing[0]}. {remedy}"
         )
     largest = np.abs(values).max()
     size, fault = ("large", "overflow") if largest > 1 else ("small", "vanish")

@@ -25,9 +25,9 @@ from featstream.errors import (
     explain_full_disk,
 )
 from featstream.kernels.columns import Nature, describe_values, find_bad_column
-from featstream.kernels.layout import by_column
 from featstream.protocols import Block, Source, SparseColumns, feature_name
 from featstream.sources._npy import ArrayWriter
+from featstream.sources.kernels.transpose import by_column
 from featstream.sources.store import DTYPES, FORMAT, ONES, VERSION
 
 __all__ = [

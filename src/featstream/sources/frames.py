@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataTypeError, printable
-from featstream.kernels.layout import by_column, has_whole_rows
 from featstream.protocols import Block, IntArray, feature_name
 from featstream.sources.columns import (
     BLOCK_BYTES,
@@ -27,6 +26,7 @@ from featstream.sources.columns import (
     code_categories,
     group_columns,
 )
+from featstream.sources.kernels.transpose import by_column, has_whole_rows
 from featstream.sources.samples import index_names
 
 __all__ = ["FrameSource", "is_frame"]

@@ -12,12 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
-from featstream.kernels.layout import (
-    by_column,
-    gather_columns,
-    has_whole_rows,
-    is_by_row,
-)
 from featstream.protocols import Block, IntArray, SparseColumns, feature_name
 from featstream.sources.columns import (
     BLOCK_BYTES,
@@ -31,6 +25,12 @@ from featstream.sources.columns import (
     check_names,
     group_columns,
     numeric_dtype,
+)
+from featstream.sources.kernels.transpose import (
+    by_column,
+    gather_columns,
+    has_whole_rows,
+    is_by_row,
 )
 
 __all__ = ["ArraySource", "IteratorSource", "SparseSource"]

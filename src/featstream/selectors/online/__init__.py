@@ -2,11 +2,11 @@
 
 from featstream.selectors.online.alpha_investing import AlphaInvesting
 from featstream.selectors.online.grafting import Grafting
-from featstream.selectors.online.group_saola import GroupSAOLA
 from featstream.selectors.online.ofs import OFS
 from featstream.selectors.online.ogfs import OGFS
 from featstream.selectors.online.osfs import OSFS, FastOSFS
-from featstream.selectors.online.saola import SAOLA
+from featstream.selectors.saola.group_saola import GroupSAOLA
+from featstream.selectors.saola.saola import SAOLA
 
 __all__ = [
     "OFS",
