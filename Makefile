@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test test-slow test-nojit lint fuzz bench clean help
@@ -14,18 +15,19 @@ demo: $(VENV)/.core ## select features from a generated stream, and say why
 	@$(BIN)/featstream demo
 
 test: $(VENV)/.dev ## the unit tests and doctests
-	$(BIN)/python -m pytest -q
+	$(PYTEST)
 
-test-slow: $(VENV)/.dev ## the heavy suites
-	$(BIN)/python -m pytest -q -m slow
+test-slow: $(VENV)/.dev ## the heavy suites, and property tests on random examples
+	$(PYTEST) -m "(slow or hypothesis) and not network" --hypothesis-profile=random
 
 test-nojit: $(VENV)/.dev ## the kernels as plain Python
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow and not jit_only" \
-		tests/kernels tests/measures tests/engines tests/selectors/test_saola.py
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit_only" \
+		tests/kernels tests/measures tests/test_parallel.py tests/selectors/test_saola.py
 
-lint: $(VENV)/.dev ## style and types
+lint: $(VENV)/.dev ## style, imports and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
 fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each
@@ -38,7 +40,7 @@ bench: $(VENV)/.dev ## ratios against named baselines
 	$(BIN)/python -m benchmarks
 
 clean: ## forget caches and the environment
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

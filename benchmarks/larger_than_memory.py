@@ -168,7 +168,7 @@ def _stages(text, folder):
 @contextmanager
 def _time_of_saving():
     """Seconds of each checkpoint."""
-    from featstream.checkpoint import RunFolder
+    from featstream.runs.folder import RunFolder
 
     taken, save = [], RunFolder.save
 

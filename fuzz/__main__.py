@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
@@ -26,8 +27,12 @@ def main() -> int:
     parser.add_argument("target", choices=sorted(TARGETS))
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    target = TARGETS[arguments.target]()
+    with tempfile.TemporaryDirectory() as folder:
+        return fuzz(parser.parse_args(), Path(folder))
+
+
+def fuzz(arguments: argparse.Namespace, folder: Path) -> int:
+    target = TARGETS[arguments.target](folder)
     rng = np.random.default_rng(arguments.seed)
     corpus, outcomes = list(target.seeds()), Counter()
     known = {target.run(seed) for seed in corpus}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pyarrow.csv
 
 from featstream.errors import DataError, MissingFileError
 from featstream.sources import open_plink, wide_csv
+from featstream.sources.missing import MISSING
 from featstream.sources.tables import find_table
 
 _QUOTED = re.compile(r"'.*'|\".*\"|[0-9]+", re.DOTALL)
@@ -38,8 +38,8 @@ class Plink:
         *(b"FID IID y\n", b"\xef\xbb\xbf", b"\x00", b"\xff\xfe", b"1e999", b"nan"),
     )
 
-    def __init__(self) -> None:
-        self._path = Path(tempfile.mkdtemp()) / "d.bed"
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "d.bed"
         rng = np.random.default_rng(0)
         lines = [f"fam s{i} 0 0 1 {1 + i % 2}" for i in range(9)]
         self._parts = (
@@ -93,8 +93,8 @@ class Csv:
         *(b"-1.5", b"true", b"1e400", b"\x00", b"\xff", b"\xef\xbb\xbf", b"a" * 300),
     )
 
-    def __init__(self) -> None:
-        self._path = Path(tempfile.mkdtemp()) / "d.csv"
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "d.csv"
         wide_csv.HELD_BYTES = 0
 
     def seeds(self) -> Iterator[bytes]:
@@ -112,7 +112,7 @@ class Csv:
         wide_csv.STRIP_BYTES = 1 + width
         whole = self._whole(text)
         try:
-            table = find_table(self._path)
+            table = find_table(self._path, separator=",")
             found = table.read(range(len(table.names)))
         except DataError as error:
             # pyarrow takes a quote that is never closed, and names that are no text.
@@ -133,6 +133,9 @@ class Csv:
                 io.BytesIO(text),
                 pyarrow.csv.ReadOptions(block_size=1 << 20),
                 pyarrow.csv.ParseOptions(newlines_in_values=True),
+                pyarrow.csv.ConvertOptions(
+                    null_values=MISSING, strings_can_be_null=True
+                ),
             )
         except (ValueError, KeyError):
             return None

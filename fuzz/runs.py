@@ -17,9 +17,9 @@ from featstream import (
     FastOSFS,
     Grafting,
     GroupSAOLA,
-    checkpoint,
 )
-from featstream.statefile import read_arrays, write_arrays
+from featstream.runs.arrays import read_arrays, write_arrays
+from featstream.runs.folder import seal
 
 LABELS = np.repeat(["a", "b", "c", "d"], 3)
 SCATTERED = np.arange(12) % 5
@@ -93,7 +93,7 @@ def reseal(folder, arrays=None, facts=None):
     told.pop("sha256")
     told |= facts or {}
     told["files"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()}
-    (folder / "run.json").write_bytes(checkpoint._seal(told))
+    (folder / "run.json").write_bytes(seal(told))
     (folder / "previous.json").unlink(missing_ok=True)
 
 

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import re
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +14,10 @@ import numpy as np
 from scipy import sparse
 
 import featstream
-from featstream import checkpoint
 from featstream.errors import DataError, MissingFileError, RunError
+from featstream.runs.arrays import write_arrays
+from featstream.runs.folder import seal
 from featstream.sources import read_svmlight
-from featstream.statefile import write_arrays
 from fuzz.files import Csv, Plink
 from fuzz.runs import KINDS, PAIRWISE, go_on, newest_state, save_run, small_data
 
@@ -34,8 +33,8 @@ class Svmlight:
         *(b"1_0", b"1,2 ", b"99999999999999999999", b"\xef\xbb\xbf", b"\x1f\x8b"),
     )
 
-    def __init__(self) -> None:
-        self._path = Path(tempfile.mkdtemp()) / "input.svm"
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "input.svm"
 
     def seeds(self) -> Iterator[bytes]:
         yield b"1 1:0.5 3:2 # first\n-1 2:25e-2\n"
@@ -64,7 +63,7 @@ class Svmlight:
 
 
 class State:
-    """The loader of runs: a state, the generation before, or `RunError`.
+    """The loader of runs: a state, the previous generation, or `RunError`.
 
     Inputs damage the description, the file of arrays, or the values of one array.
     Most get checksums that are right again, or nothing would get past these.
@@ -76,17 +75,18 @@ class State:
         *(b"null", b"[]", b"{}", b"1e999", b'"n_seen": 99', b"trace_fate", b"kept/"),
     )
 
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp())
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "run"
+        self._folder.mkdir()
         self._cases: list[tuple[bytes, str, bytes]] = []
         X, _ = small_data()
         forms = [(kind, X) for kind in KINDS]
         forms += [(kind, sparse.csc_array(X)) for kind in PAIRWISE]
-        for kind, data in forms:
-            folder = Path(tempfile.mkdtemp())
-            save_run(kind, folder, data)
-            state = newest_state(folder)
-            facts = (folder / "run.json").read_bytes()
+        for i, (kind, data) in enumerate(forms):
+            saved = folder / f"saved-{i}"
+            save_run(kind, saved, data)
+            state = newest_state(saved)
+            facts = (saved / "run.json").read_bytes()
             self._cases.append((facts, state.name, state.read_bytes()))
 
     def seeds(self) -> Iterator[bytes]:
@@ -149,7 +149,7 @@ def _sealed(facts: bytes, state: bytes) -> bytes:
         told.pop("sha256", None)
         for name in told["files"]:
             told["files"][name] = hashlib.sha256(state).hexdigest()
-        return checkpoint._seal(told)
+        return seal(told)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return facts
 

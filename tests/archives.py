@@ -18,11 +18,11 @@ import numpy as np
 from fuzz.runs import KINDS, newest_state, save_run, small_data
 from scipy import sparse
 
-from featstream import checkpoint
+from featstream.runs import folder
 from featstream.sources import ArraySource, SparseSource, store, write_store
 
 FOLDER = Path(__file__).parent / "data" / "archives"
-VERSION = max(checkpoint.VERSION, store.VERSION)
+VERSION = max(folder.VERSION, store.VERSION)
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 

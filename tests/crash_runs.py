@@ -10,7 +10,7 @@ import time
 import numpy as np
 from sklearn.base import clone
 
-from featstream.checkpoint import is_run
+from featstream.runs.folder import is_run
 from featstream.sources import ArraySource
 
 

@@ -24,7 +24,9 @@ RULES = {
 
 
 def examples(n):
-    """Try so many examples; half of them where kernels run as plain Python."""
+    """Try n examples: half as many in plain Python, ten times as many random ones."""
+    if not settings.default.derandomize:
+        n *= 10
     return settings(max_examples=n // 2 if numba.config.DISABLE_JIT else n)
 
 
@@ -47,6 +49,11 @@ def _split(number, limits):
         rest, size = divmod(rest, limit)
         sizes.append(size)
     return np.random.default_rng(number), *sizes
+
+
+def two_classes(data):
+    """The data of a strategy, where they have just two classes."""
+    return data.filter(lambda drawn: len(set(drawn[1].tolist())) == 2)
 
 
 GROUP_RULES = {name: RULES[name] for name in ("bound", "ties", "pruning", "overlap")}

@@ -27,8 +27,8 @@ def limits():
 
 
 @pytest.fixture(scope="module")
-def targets():
-    return {name: target() for name, target in TARGETS.items()}
+def targets(tmp_path_factory):
+    return {n: make(tmp_path_factory.mktemp(n)) for n, make in TARGETS.items()}
 
 
 @pytest.mark.parametrize("path", CRASHERS, ids=lambda path: path.name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import numpy as np
 
 from featstream import SAOLA, progress
-from featstream.progress import Progress, format_line, observed
+from featstream.progress import Progress, announce, format_line, observed
 from featstream.sources import ArraySource
 
 
@@ -26,6 +27,38 @@ def test_lines_leave_out_what_is_not_known():
         "SAOLA  5  5.0k feat/s  |S*| 2"
     )
     assert format_line("SAOLA", Progress(90, 100, 2), 3.0).endswith("eta 0:00")
+
+
+def test_the_rate_leaves_out_what_the_stream_does_not_count():
+    """Compiling took most of the 100 seconds; a resumed run has earlier ones."""
+    line = format_line("SAOLA", Progress(500, 1000, 2, seconds=0.5), 100.0)
+    assert line == "SAOLA  500/1,000  1.0k feat/s  |S*| 2  eta 0:00"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_an_announcement_is_a_line_on_a_terminal_and_a_record_elsewhere(
+    monkeypatch, caplog
+):
+    caplog.set_level("INFO", logger="featstream")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    announce("compiling")
+    with observed(True, "SAOLA") as observe:
+        observe(Progress(10, 40, 3))
+        announce("compiling [again]")
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.stderr.getvalue()).splitlines()
+    assert [line.strip() for line in lines if "compiling" in line] == [
+        "compiling",
+        "compiling [again]",
+    ]
+    assert caplog.messages == []
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    announce("compiling")
+    assert caplog.messages == ["compiling"]
+    assert sys.stderr.getvalue() == ""
 
 
 def test_without_a_terminal_there_is_a_plain_line_every_ten_seconds(monkeypatch):
@@ -46,10 +79,6 @@ def test_no_progress_is_none():
 
 
 def test_on_a_terminal_the_line_is_live(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
     monkeypatch.setattr(sys, "stderr", Terminal())
     with observed(True, "SAOLA") as observe:
         observe(Progress(10, 40, 3))

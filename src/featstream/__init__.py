@@ -47,12 +47,12 @@ _HOMES = {
     "Grafting": "selectors",
     "GroupDecision": "protocols",
     "GroupSAOLA": "selectors",
-    "GroupSelectionResult": "result",
+    "GroupSelectionResult": "selectors",
     "MutualInformation": "measures",
-    "SelectionResult": "result",
+    "SelectionResult": "selectors",
     "SymmetricalUncertainty": "measures",
     "Task": "evaluation",
-    "Trace": "trace",
+    "Trace": "selectors",
     "as_source": "sources",
     "random_groups": "groups",
     "read_groups": "groups",
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from featstream.groups import random_groups, read_groups
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate, GroupDecision
-    from featstream.result import GroupSelectionResult, SelectionResult
     from featstream.selectors import (
         OFS,
         OGFS,
@@ -76,8 +75,9 @@ if TYPE_CHECKING:
         GroupSAOLA,
         resume,
     )
+    from featstream.selectors.result import GroupSelectionResult, SelectionResult
+    from featstream.selectors.trace import Trace
     from featstream.sources import as_source
-    from featstream.trace import Trace
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,8 @@ on the machine that compiled them.
 
 from __future__ import annotations
 
+import threading
+import time
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -17,6 +19,7 @@ from types import FunctionType
 from typing import Any
 
 import numba
+from numba.core import event
 
 Kernel = Callable[..., Any]
 
@@ -101,3 +104,46 @@ def plain(kernel: Kernel) -> Kernel:
     return FunctionType(
         function.__code__, {**known, **called}, function.__name__, function.__defaults__
     )
+
+
+class CompileClock(event.Listener):
+    """Seconds in which kernels were compiled, and a call when that begins."""
+
+    def __init__(self) -> None:
+        self.on_first: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        self._total = self._began = 0.0
+        self._depth = 0
+
+    @property
+    def seconds(self) -> float:
+        """Wall time so far in which at least one thread was compiling."""
+        with self._lock:
+            running = time.perf_counter() - self._began if self._depth else 0.0
+            return self._total + running
+
+    def on_start(self, event: Any) -> None:
+        """Note that a kernel is being compiled."""
+        with self._lock:
+            if not self._depth:
+                self._began = time.perf_counter()
+            self._depth += 1
+            on_first, self.on_first = self.on_first, None
+        if on_first is not None:
+            on_first()
+
+    def on_end(self, event: Any) -> None:
+        """Note that a kernel has been compiled."""
+        with self._lock:
+            self._depth -= 1
+            if not self._depth:
+                self._total += time.perf_counter() - self._began
+
+
+compile_clock = CompileClock()
+event.register("numba:compile", compile_clock)  # type: ignore[no-untyped-call]
+
+
+def clock() -> float:
+    """Seconds, as of a stopwatch that stands still while kernels are compiled."""
+    return time.perf_counter() - compile_clock.seconds

@@ -1,15 +1,17 @@
-"""Progress of a stream: a live line on a terminal, plain lines elsewhere."""
+"""Progress of select, convert, compare: live on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TextIO, TypeAlias
+from typing import Any, TypeAlias
 
-__all__ = ["Observer", "Progress", "observed"]
+_PLAIN_SECONDS = 10.0
+_live: list[Any] = []  # the live display, if there is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,38 +26,108 @@ class Progress:
         Features there will be, where that is known.
     n_kept : int
         Size of the selection now.
+    seconds : float or None
+        Time spent on the features seen, compilation excluded.
     """
 
     n_seen: int
     n_features: int | None
     n_kept: int
+    seconds: float | None = None
 
 
 Observer: TypeAlias = Callable[[Progress], None]
+Describe: TypeAlias = Callable[[Any, float], Sequence[str]]
+"""A state, and the seconds until it was reached, as lines; logs show the first one."""
 
-_LIVE_SECONDS = 0.1
-_PLAIN_SECONDS = 10.0
+
+class Display:
+    """Shows the latest state that it is called with.
+
+    Parameters
+    ----------
+    describe : callable
+        The state and the seconds until it was reached, as lines of text.
+    """
+
+    def __init__(self, describe: Describe) -> None:
+        self._describe = describe
+        self._began = self._updated = self._shown = time.monotonic()
+        self._state: Any = None
+
+    def __call__(self, state: Any, *, at_once: bool = False) -> None:
+        """Note a state; a log gets a line every ten seconds, or at once if asked."""
+        now = self._updated = time.monotonic()
+        self._state = state
+        if not _live and (at_once or now - self._shown >= _PLAIN_SECONDS):
+            self._shown = now
+            self.print(self._lines()[0])
+
+    def print(self, text: str) -> None:
+        """Print a line that stays."""
+        if _live:
+            _live[-1].console.print(text, markup=False, highlight=False)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def _lines(self) -> Sequence[str]:
+        if self._state is None:
+            return ()
+        return self._describe(self._state, self._updated - self._began)
+
+    def __rich__(self) -> str:
+        from rich.markup import escape
+
+        return escape("\n".join(self._lines()))
+
+
+@contextmanager
+def shown(describe: Describe) -> Iterator[Display]:
+    """Give a display: live on a terminal, plain lines on stderr elsewhere."""
+    display = Display(describe)
+    if _live or not sys.stderr.isatty():
+        yield display
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(stderr=True, highlight=False)
+    with Live(display, console=console, refresh_per_second=8) as live:
+        _live.append(live)
+        try:
+            yield display
+        finally:
+            _live.remove(live)
+            live.refresh()
 
 
 @contextmanager
 def observed(progress: bool | Observer, label: str) -> Iterator[Observer | None]:
-    """Give the observer that ``progress`` asks for, and close its line at the end.
+    """Give the observer of a stream that ``progress`` asks for.
 
     >>> seen = []
     >>> with observed(seen.append, "SAOLA") as observe:
     ...     observe(Progress(5, 10, 2))
     >>> seen
-    [Progress(n_seen=5, n_features=10, n_kept=2)]
+    [Progress(n_seen=5, n_features=10, n_kept=2, seconds=None)]
     """
     if callable(progress):
         yield progress
     elif not progress:
         yield None
-    elif sys.stderr.isatty():
-        with _live_line(label) as observe:
-            yield observe
     else:
-        yield _PlainLines(label, sys.stderr)
+        with shown(lambda at, seconds: [format_line(label, at, seconds)]) as observe:
+            yield observe
+
+
+def announce(text: str) -> None:
+    """Show a line on the terminal, above the live display; elsewhere, log it."""
+    if _live:
+        _live[-1].console.print(text, markup=False, highlight=False)
+    elif sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
+    else:
+        logging.getLogger("featstream").info(text)
 
 
 def format_line(label: str, at: Progress, seconds: float) -> str:
@@ -64,13 +136,23 @@ def format_line(label: str, at: Progress, seconds: float) -> str:
     >>> format_line("SAOLA", Progress(812_004, 1_355_191, 41), 13.0)
     'SAOLA  812,004/1,355,191  62.5k feat/s  |S*| 41  eta 0:08'
     """
+    seconds = seconds if at.seconds is None else at.seconds
     rate = at.n_seen / seconds if seconds > 0 else 0.0
     of = "" if at.n_features is None else f"/{at.n_features:,}"
     line = f"{label}  {at.n_seen:,}{of}  {_short(rate)} feat/s  |S*| {at.n_kept:,}"
     if at.n_features is not None and rate > 0:
-        minutes, rest = divmod(int((at.n_features - at.n_seen) / rate), 60)
-        line += f"  eta {minutes}:{rest:02d}"
+        line += f"  eta {clock((at.n_features - at.n_seen) / rate)}"
     return line
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds.
+
+    >>> clock(68.9)
+    '1:08'
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02d}"
 
 
 def _short(rate: float) -> str:
@@ -78,45 +160,3 @@ def _short(rate: float) -> str:
         if rate >= size:
             return f"{rate / size:.1f}{suffix}"
     return f"{rate:.0f}"
-
-
-class _PlainLines:
-    """A line every ten seconds, for logs."""
-
-    def __init__(self, label: str, stream: TextIO) -> None:
-        self._label, self._stream = label, stream
-        self._began = self._shown = time.monotonic()
-
-    def __call__(self, at: Progress) -> None:
-        now = time.monotonic()
-        if now - self._shown >= _PLAIN_SECONDS:
-            self._shown = now
-            line = format_line(self._label, at, now - self._began)
-            print(line, file=self._stream, flush=True)
-
-
-@contextmanager
-def _live_line(label: str) -> Iterator[Observer]:
-    """One line that changes in place."""
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    began = time.monotonic()
-    shown = 0.0
-    last: Progress | None = None
-    with Live(console=Console(stderr=True), auto_refresh=False) as live:
-
-        def show(at: Progress, now: float) -> None:
-            live.update(Text(format_line(label, at, now - began)), refresh=True)
-
-        def observe(at: Progress) -> None:
-            nonlocal shown, last
-            now, last = time.monotonic(), at
-            if now - shown >= _LIVE_SECONDS:
-                shown = now
-                show(at, now)
-
-        yield observe
-        if last is not None:
-            show(last, time.monotonic())

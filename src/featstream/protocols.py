@@ -190,14 +190,14 @@ class SavedField(NamedTuple):
     """What an array of kept columns must be like when it is read from a run folder.
 
     In ``shape`` "kept" is the number of kept columns, "samples" the number of
-    samples, and None any length. All values are at least ``low`` and below ``high``,
+    samples, and None any length. All values are at least ``low`` and below ``stop``,
     where "samples" is the number of samples; floats are finite.
     """
 
     dtype: type
     shape: tuple[str | None, ...] = ("kept",)
     low: float | None = None
-    high: float | str | None = None
+    stop: int | str | None = None
 
 
 def _nothing(new, i, scratch):  # type: ignore[no-untyped-def]

@@ -20,7 +20,7 @@ from featstream import SAOLA, GroupSAOLA
 from featstream.cli import main
 from featstream.datasets import make_stream
 from featstream.evaluation import RandomSplits, TaskShape, as_classifier
-from featstream.lock import hold_lock
+from featstream.runs.folder import hold_lock
 
 STREAMS = [make_stream(n_samples=90, n_features=40, seed=seed) for seed in (1, 2)]
 

@@ -17,9 +17,9 @@ from scipy import sparse
 
 import featstream
 from featstream import OFS, SAOLA, GroupSAOLA
-from featstream.checkpoint import Checkpoint
 from featstream.cli import main
 from featstream.datasets import make_stream
+from featstream.runs.folder import Checkpoint
 from featstream.selectors import consuming
 from featstream.sources import Dataset, SparseSource
 
@@ -306,9 +306,8 @@ def test_a_run_of_rows_is_for_python(tmp_path, capsys, stream):
     out = capsys.readouterr().out
     assert "a run of OFS (done)" in out
     assert "5 kept of 200 features, 80 samples seen" in out
-    for command in (["resume", run], ["update", run, run], ["explain", run, "x3"]):
-        assert main(command) == 1
-        assert "OFS, which learns from rows" in capsys.readouterr().err
+    assert main(["update", run, run]) == 1
+    assert "OFS, which learns from rows" in capsys.readouterr().err
 
 
 def featstream_process(*arguments):
@@ -335,7 +334,7 @@ def test_ctrl_c_saves_and_says_how_to_continue(tmp_path):
         *("--target", str(tmp_path / "y.npy"), "--measure", "su", "-o", str(run)),
     )
     deadline = time.monotonic() + 120
-    while not (run / "run.json").exists():
+    while not any(run.glob("state-*.npz")):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.005)

@@ -173,6 +173,76 @@ def test_the_target_and_its_classes_are_printed(table, capsys):
     assert target["classes"] == {"sick": 15, "well": 15}
 
 
+def test_the_measure_is_printed_with_the_reason_and_warnings_name_flags(
+    tmp_path, capsys
+):
+    path = tmp_path / "mixed.csv"
+    rows = [f"P{i},{i / 7:.3f},{'ab'[i % 2]},{i % 2}" for i in range(40)]
+    path.write_text("\n".join(["id,age,city,class", *rows]))
+    assert main(["select", str(path), "-q"]) == 0
+    out, err = capsys.readouterr()
+    assert "measure: su, because feature 'city' is text or categorical" in out
+    (warning,) = [line for line in err.splitlines() if "'id'" in line]
+    assert warning.startswith("featstream: warning: Feature 'id' has about one")
+    assert "--measure su --identifiers keep" in warning
+    flags = ["--measure", "su", "--identifiers", "keep"]
+    assert main(["select", str(path), "-q", *flags]) == 0
+    assert "'id'" not in capsys.readouterr().err
+
+
+def test_flags_say_how_a_table_is_read(tmp_path, capsys):
+    path = tmp_path / "k.csv"
+    rows = [f"{i % 3};{'?' if i == 4 else i % 2};{'ab'[i % 2]}" for i in range(12)]
+    path.write_text("\n".join(["u;v;class", *rows, "1;1;"]))
+    command = ["select", str(path), "--measure", "su"]
+    assert main(command) == 1
+    assert "Pass --drop-unlabelled to leave them out" in capsys.readouterr().err
+    command += ["--drop-unlabelled", "--separator", ";"]
+    assert main(command) == 1
+    assert "--na-values" in capsys.readouterr().err
+    command += ["--na-values", "?,-"]
+    assert main(command) == 1
+    assert "--missing category" in capsys.readouterr().err
+    assert main([*command, "--missing", "category", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["n_samples"] == 12
+    assert json.loads(out)["target"]["name"] == "class"
+    assert "warning" not in err
+
+
+def test_a_target_is_not_guessed(tmp_path, capsys):
+    path = tmp_path / "k.csv"
+    path.write_text("g1,g2,diagnosis,age\n1,2,x,30\n3,4,y,41\n5,1,x,52\n1,1,y,33\n")
+    assert main(["select", str(path)]) == 1
+    err = capsys.readouterr().err
+    assert "Name it with --target" in err
+    assert "'g1', 'g2', 'diagnosis', 'age'" in err
+    flags = ["--target", "diagnosis", "--measure", "su", "-q"]
+    assert main(["select", str(path), *flags]) == 0
+    assert "target: 'diagnosis', 2 classes: x (2), y (2)" in capsys.readouterr().out
+
+
+def test_names_that_occur_twice_are_numbered_on_request(tmp_path, capsys):
+    names = np.array(["a", "a", "b"])
+    np.savez(tmp_path / "k.npz", X=np.eye(3), y=[0, 1, 0], names=names)
+    command = ["select", str(tmp_path / "k.npz"), "--measure", "su", "-q"]
+    assert main(command) == 1
+    assert "--duplicates number" in capsys.readouterr().err
+    assert main([*command, "--duplicates", "number"]) == 0
+    assert "a#2" in capsys.readouterr().out
+
+
+def test_a_matrix_of_scipy_takes_its_target_from_a_file(tmp_path, capsys):
+    from scipy import sparse
+
+    X = sparse.random_array((20, 6), density=0.5, rng=np.random.default_rng(0))
+    sparse.save_npz(tmp_path / "X.npz", sparse.csr_array(X))
+    (tmp_path / "y.txt").write_text("\n".join("ab" * 10))
+    command = ["select", str(tmp_path / "X.npz"), "--target", str(tmp_path / "y.txt")]
+    assert main([*command, "-q", "--alpha", "0.9", "--measure", "fisher-z"]) == 0
+    assert "2 classes: a (10), b (10)" in capsys.readouterr().out
+
+
 def test_a_control_character_in_a_name_does_not_reach_the_terminal(tmp_path, capsys):
     path = tmp_path / "k.csv"
     rows = [f"{i % 2},{i % 2}" for i in range(20)]
@@ -261,7 +331,7 @@ def test_info_describes_the_file(data, capsys):
     assert main(["info", str(data)]) == 0
     out = capsys.readouterr().out
     assert "200 samples × 60 features, dense float32" in out
-    assert "measure: FisherZ, because feature 'x0'" in out
+    assert "measure: fisher-z, because feature 'x0'" in out
     assert main(["info", str(data), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_features"] == 60
 
@@ -272,14 +342,18 @@ def test_info_describes_the_file(data, capsys):
         (["--measure", "fisherz"], "Did you mean 'fisher-z'?"),
         (["--measure", "su", "--alpha", "0.1"], "--alpha has no meaning for the"),
         (["--measure", "fisher-z", "--delta", "0.1"], "--delta has no meaning for"),
-        (["--alpha", "0.1"], "--alpha and --delta belong to a measure."),
+        (["--alpha", "0.1"], "--alpha, --delta and --identifiers belong to a measure."),
         (
             ["--measure", "fisher-z", "--alpha", "5"],
             "For a 5% level write --alpha 0.05.",
         ),
         (["--target", "z"], "It holds: X, y."),
         (["--max-features", "0"], "--max-features must be an integer of at"),
-        (["--group-size", "5", "--max-features", "2"], "has no meaning for groups"),
+        (["--selector", "soala"], "Did you mean 'saola'?"),
+        (["--selector", "osfs", "--measure", "su"], "--measure has no meaning for"),
+        (["--selector", "osfs", "--group-size", "5"], "--group-size has no meaning"),
+        (["--selector", "ofs", "--alpha", "0.1"], "--alpha has no meaning for the"),
+        (["--selector", "ofs", "--n-features", "0"], "--n-features must be an"),
     ],
 )
 def test_a_wrong_flag_is_an_error_with_a_remedy(data, flags, sentence, capsys):
@@ -295,11 +369,20 @@ def test_a_missing_file_is_an_error(capsys):
     assert "There is no file 'nowhere.npz'" in capsys.readouterr().err
 
 
-def test_usage_errors_exit_with_two(capsys):
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ([], "the following arguments are required: FILE"),
+        (["d.npz", "--group-size", "5", "--max-features", "2"], "--max-features"),
+        (["d.npz", "--selector", "osfs", "--bound", "max"], "--bound max"),
+        (["d.npz", "--bound", "mean"], "choose from"),
+    ],
+)
+def test_usage_errors_exit_with_two(flags, sentence, capsys):
     with pytest.raises(SystemExit) as caught:
-        main(["select"])
+        main(["select", *flags])
     assert caught.value.code == 2
-    assert "the following arguments are required: FILE" in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
 
 
 def test_an_interrupt_exits_with_130(data, monkeypatch, capsys):

@@ -36,9 +36,9 @@ from featstream.evaluation import (
     as_selector,
     sweep,
 )
-from featstream.evaluation.cells import unalike
-from featstream.evaluation.cellstore import key_of
-from featstream.evaluation.entries import describe
+from featstream.evaluation.cell import unalike
+from featstream.evaluation.cell_cache import key_of
+from featstream.evaluation.entrants import describe
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -48,13 +49,16 @@ def script(tmp_path):
     return [sys.executable, str(path), str(tmp_path / "out"), str(tmp_path / "seen")]
 
 
-def begin(command, **options):
+def begin(command, *, temporary=None, **options):
     source = str(Path(sys.modules["featstream"].__file__).parents[1])
     before = os.environ.get("PYTHONPATH")
     path = os.pathsep.join(p for p in (source, str(TESTS), before) if p)
+    env = {**os.environ, "PYTHONPATH": path}
+    if temporary is not None:
+        env["TMPDIR"] = temporary
     return subprocess.Popen(
         command,
-        env={**os.environ, "PYTHONPATH": path},
+        env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -90,11 +94,12 @@ def is_alive(pid):
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
 def test_a_killed_comparison_goes_on_where_it_was(tmp_path, script):
-    process = begin(script)
-    wait_until(lambda: len(finished_cells(tmp_path)) >= 4, process)
-    wait_until(lambda: any(map(is_alive, workers(tmp_path))), process)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    with tempfile.TemporaryDirectory() as folder:  # a killed process cannot tidy up
+        process = begin(script, temporary=folder)
+        wait_until(lambda: len(finished_cells(tmp_path)) >= 4, process)
+        wait_until(lambda: any(map(is_alive, workers(tmp_path))), process)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
     assert process.returncode == -signal.SIGKILL
     done, begun = finished_cells(tmp_path), len(spies.fits(tmp_path / "seen"))
     assert 4 <= len(done) < N_CELLS
@@ -180,6 +185,7 @@ def test_a_selector_of_a_notebook_is_told_what_to_do():
     assert "in a module" in out
 
 
+@pytest.mark.jit_only
 def test_time_and_memory_are_those_of_the_selection_alone():
     X, y = np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 2
     selectors = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featstream.kernels.genotypes import decode_genotypes, fill_with_mode
+from featstream.sources.kernels.genotypes import decode_genotypes, fill_with_mode
 from science_files import BITS
 
 

@@ -41,7 +41,7 @@ def cut(text, n_fields, width, cuts=()):
         n_ends = int(np.isin(piece, [10, 13]).sum())
         room = min(piece.size, (n_ends + 1) * n_strips) + 2
         segments = np.empty((room, 4), np.int64)
-        n = strips.find_segments(piece, n_fields, width, carried, segments)
+        n = strips.find_segments(piece, ord(","), n_fields, width, carried, segments)
         if carried[strips.MISCOUNTED]:
             break
         segments = segments[:n]

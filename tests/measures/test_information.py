@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.metrics import mutual_info_score
 
 from featstream import SAOLA, MutualInformation, SymmetricalUncertainty
+from featstream.errors import ParameterError
 from scores import overlaps, relevances
 
 MEASURES = [SymmetricalUncertainty, MutualInformation]
@@ -98,13 +99,45 @@ def test_missing_text_is_a_category_in_any_storage(storage):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_only_numbers_that_are_not_whole_are_binned(storage):
-    many = np.arange(40)
-    y = np.arange(40) % 4
+    many = np.arange(32) % 16
+    y = many % 4
     measure = SymmetricalUncertainty(n_bins=2)
     whole, halves = relevances(measure, storage(np.column_stack([many, many + 0.5])), y)
-    # 40 categories tell the class; two bins of 20 consecutive rows tell nothing.
-    assert whole == pytest.approx(2 * 2 / (np.log2(40) + 2), abs=1e-12)
+    # 16 categories tell the class; two bins of 8 consecutive values tell nothing.
+    assert whole == pytest.approx(2 * 2 / (np.log2(16) + 2), abs=1e-12)
     assert halves == 0.0
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_whole_numbers_with_a_value_per_row_are_binned(storage):
+    many = np.arange(40)
+    y = many // 20
+    X = storage(np.column_stack([many, np.random.default_rng(0).permutation(many)]))
+    sorted_by_class, other = relevances(SymmetricalUncertainty(n_bins=2), X, y)
+    assert sorted_by_class == 1.0  # the two bins are the two classes
+    assert other < 0.1
+    # As categories, 40 values tell the class of every row.
+    scores = relevances(SymmetricalUncertainty(max_categories=40), X, y)
+    assert scores == pytest.approx(2 * 1 / (np.log2(40) + 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_max_categories_bins_whole_numbers_beyond_it(storage):
+    values = np.arange(60) % 12  # twelve values, five rows each
+    y = (values >= 6).astype(int)
+    X = storage(values[:, None])
+    (binned,) = relevances(SymmetricalUncertainty(max_categories=11, n_bins=2), X, y)
+    (whole,) = relevances(SymmetricalUncertainty(max_categories=12, n_bins=2), X, y)
+    assert binned == 1.0
+    assert whole == pytest.approx(2 / (np.log2(12) + 1), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_categories": 1}, {"max_categories": True}, {"identifiers": "no"}]
+)
+def test_options_for_many_categories_are_checked(options):
+    with pytest.raises(ParameterError, match=next(iter(options))):
+        SymmetricalUncertainty(**options).bind([0, 1])
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -134,6 +167,8 @@ def test_binding_leaves_the_measure_as_it_was():
         "n_bins": 3,
         "binning": "quantile",
         "missing": "error",
+        "max_categories": None,
+        "identifiers": "drop",
     }
 
 

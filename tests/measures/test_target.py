@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
+from featstream import OGFS, SAOLA, AlphaInvesting, FastOSFS, FisherZ
+from featstream.errors import FeatstreamWarning
+from featstream.measures import FisherZTest
 from featstream.measures.target import as_labels, as_numbers
 
 CODES = [1, 0, 2, 1, 0]
@@ -24,6 +30,9 @@ SPELLINGS = {
     "pandas numbers": pd.Series([2, 1, 3, 2, 1], dtype="Int64"),
     "polars": pl.Series(["m", "a", "z", "m", "a"]),
     "polars numbers": pl.Series([2, 1, 3, 2, 1]),
+    "pyarrow": pa.array(["m", "a", "z", "m", "a"]),
+    "pyarrow dictionary": pa.array(["m", "a", "z", "m", "a"]).dictionary_encode(),
+    "pyarrow chunks": pa.chunked_array([["m", "a"], ["z", "m", "a"]]),
     "a column": pd.Series([2, 1, 3, 2, 1], index=list("vwxyz")),
 }
 
@@ -53,3 +62,59 @@ def test_a_sparse_target_is_a_target():
 def test_numbers_are_taken_as_they_are(y):
     assert as_numbers(y).tolist() == [1.0, 2.0, 4.0]
     assert as_numbers([True, False]).tolist() == [1.0, 0.0]
+
+
+def start(selector, y):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        selector.start(y)
+    return [str(w.message) for w in caught if w.category is FeatstreamWarning]
+
+
+def test_a_quantity_taken_for_classes_is_said():
+    ages = np.random.default_rng(0).permutation(np.repeat(np.arange(20, 80), 10))
+    (message,) = start(SAOLA(), ages)
+    assert "60 classes with 10 rows each" in message
+    assert "FisherZ(target='numeric')" in message
+    (message,) = start(FastOSFS(), ages)
+    assert "FisherZTest(target='numeric')" in message
+    (message,) = start(AlphaInvesting(), ages)
+    assert "use target='numeric'" in message
+    (message,) = start(OGFS(), ages)
+    assert "bin it." in message
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        SAOLA(measure=FisherZ(target="numeric")),
+        FastOSFS(test=FisherZTest(target="numeric")),
+        AlphaInvesting(target="numeric"),
+    ],
+)
+def test_a_quantity_given_as_one_selects_by_it(selector):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 20))
+    y = np.round(50 + 10 * X[:, 3] + 3 * rng.normal(size=400)).astype(int)
+    assert not start(selector, y)
+    assert 3 in selector.fit(X, y).selected_
+    assert selector.selected_.size < 5
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_rows", "as_text", "expected"),
+    [
+        (20, 100, False, False),
+        (21, 105, False, True),
+        (21, 105, True, False),
+        (3, 14, True, True),
+        (3, 15, False, False),
+        (2, 4, False, False),
+    ],
+)
+def test_few_rows_per_class_are_said(n_classes, n_rows, as_text, expected):
+    y = np.arange(n_rows) % n_classes
+    y = y.astype(str) if as_text else y
+    messages = start(SAOLA(), y)
+    assert bool(messages) == expected
+    assert not (as_text and messages and "numeric" in messages[0])

@@ -25,12 +25,12 @@ from featstream import (
     FastOSFS,
     Grafting,
     GroupSAOLA,
-    checkpoint,
     random_groups,
 )
-from featstream.checkpoint import RunFolder
 from featstream.datasets import make_stream
 from featstream.errors import RunError
+from featstream.runs import folder as run_files
+from featstream.runs.folder import RunFolder, seal
 
 fork_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -119,7 +119,7 @@ def outcomes_of_damage(folder, name, contents):
     return found
 
 
-@pytest.mark.filterwarnings("ignore:.*generation before")
+@pytest.mark.filterwarnings("ignore:.*previous generation")
 @pytest.mark.parametrize(
     "step", [13, pytest.param(1, marks=pytest.mark.slow, id="every length")]
 )
@@ -138,7 +138,7 @@ def flipped(content, bit):
     return bytes(damaged)
 
 
-@pytest.mark.filterwarnings("ignore:.*generation before")
+@pytest.mark.filterwarnings("ignore:.*previous generation")
 @pytest.mark.parametrize(
     "n_flips", [300, pytest.param(None, marks=pytest.mark.slow, id="every bit")]
 )
@@ -153,7 +153,7 @@ def test_bit_flips_give_the_generation_before(run, n_flips):
         assert outcomes_of_damage(run, name, flips) == {20}
 
 
-@pytest.mark.filterwarnings("ignore:.*generation before")
+@pytest.mark.filterwarnings("ignore:.*previous generation")
 @pytest.mark.jit_only
 @pytest.mark.parametrize("kind", KINDS)
 def test_bit_flips_are_found_in_every_kind_of_run(kind, tmp_path):
@@ -172,9 +172,9 @@ def test_bit_flips_are_found_in_every_kind_of_run(kind, tmp_path):
 def test_a_damaged_generation_is_told_and_left_behind(run, small):
     newest = max(run.glob("state-*.npz"))
     newest.write_bytes(b"nothing")
-    with pytest.warns(UserWarning, match="from the generation before"):
+    with pytest.warns(UserWarning, match="from the previous generation"):
         resumed = featstream.resume(run)
-    with pytest.warns(UserWarning, match="from the generation before"):
+    with pytest.warns(UserWarning, match="from the previous generation"):
         resumed.consume(small.X[:, 20:])
     expected = SAOLA(measure="su").fit(small.X, small.y)
     assert checks.outcome(featstream.resume(run)) == checks.outcome(expected)
@@ -183,14 +183,14 @@ def test_a_damaged_generation_is_told_and_left_behind(run, small):
 def test_two_damaged_generations_are_an_error(run):
     for path in run.glob("state-*.npz"):
         path.write_bytes(b"nothing")
-    with pytest.raises(RunError, match="The generation before cannot either"):
+    with pytest.raises(RunError, match="The previous generation cannot be read either"):
         featstream.resume(run)
 
 
 def test_a_later_version_is_not_damage(run):
     facts = json.loads((run / "run.json").read_text())
     del facts["sha256"]
-    (run / "run.json").write_bytes(checkpoint._seal({**facts, "version": 2}))
+    (run / "run.json").write_bytes(seal({**facts, "version": 2}))
     with pytest.raises(RunError, match="install a newer one"):
         featstream.resume(run)
 
@@ -205,7 +205,7 @@ def test_what_is_no_run_is_said(tmp_path):
 @pytest.mark.parametrize("n_bytes", [0, 100, 2000])
 def test_a_full_disk_leaves_the_old_state(run, small, monkeypatch, n_bytes):
     """A stand-in: the file system takes some bytes, and no more."""
-    real = checkpoint.write_arrays
+    real = run_files.write_arrays
     before = checks.outcome(featstream.resume(run))
     resumed = featstream.resume(run)
 
@@ -215,8 +215,8 @@ def test_a_full_disk_leaves_the_old_state(run, small, monkeypatch, n_bytes):
             file.truncate(n_bytes)
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "write_arrays", full)
-    with pytest.raises(OSError, match="the checkpoint before is whole") as caught:
+    monkeypatch.setattr(run_files, "write_arrays", full)
+    with pytest.raises(OSError, match="the previous checkpoint is complete") as caught:
         resumed.consume(small.X)
     assert caught.value.errno == errno.ENOSPC
     assert "state-" in caught.value.filename
@@ -249,7 +249,7 @@ def test_two_writers_are_one_too_many(run, small):
 def test_a_lock_of_a_dead_process_is_taken_over(run, small):
     """By whatever system: it is the process that holds the lock, not the file."""
     held = "import sys, time\nfrom pathlib import Path\n"
-    held += "from featstream.lock import hold_lock\n"
+    held += "from featstream.runs.folder import hold_lock\n"
     held += "with hold_lock(Path(sys.argv[1])):\n"
     held += "    print('held', flush=True)\n    time.sleep(600)\n"
     command = [sys.executable, "-c", held, str(run / "lock")]

@@ -109,14 +109,10 @@ def test_a_chain_of_sources_needs_one_order(stream, names, swapped):
 
 
 def write_h5ad(path, X, y, names, prefix):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(path, "w") as file:
-        file["X"] = X.astype(float)
-        file["obs/_index"], file["obs/y"] = names, y
-        file["var/_index"] = [f"{prefix}{j}" for j in range(X.shape[1])]
-        for axis in ("obs", "var"):
-            file[axis].attrs["_index"] = "_index"
-        file.attrs["encoding-type"] = "anndata"
+    anndata = pytest.importorskip("anndata")
+    obs = pd.DataFrame({"y": y}, index=names)
+    var = pd.DataFrame(index=[f"{prefix}{j}" for j in range(X.shape[1])])
+    anndata.AnnData(X.astype(float), obs=obs, var=var).write_h5ad(path)
 
 
 def write_plink(path, names, labels, prefix):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -95,6 +98,19 @@ def test_partial_information_is_repeatable():
     first = selector.fit(X, y).coef_
     assert np.count_nonzero(first) == 2
     assert np.array_equal(selector.fit(X, y).coef_, first)
+
+
+def test_exploring_does_not_cost_the_number_of_features():
+    """A draw of 10 features out of 50 million touches 10 of them, not all."""
+    selector = OFS(10, information="partial", exploration=1.0, random_state=0)
+    selector.n_features_in_ = 50_000_000
+    selector._rule = SimpleNamespace(n_kept=10, exploration=1.0)
+    selector._rng = np.random.RandomState(0)
+    began = time.process_time()
+    explored, seen = selector._explore(200)
+    assert time.process_time() - began < 5  # 200 permutations take minutes
+    assert explored.tolist() == list(range(200))
+    assert all(np.unique(row).size == 10 for row in seen)
 
 
 def test_three_classes_share_their_features():

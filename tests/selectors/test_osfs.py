@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-import checks
 import reference_rivals as reference
 import strategies
 from featstream import OSFS, FastOSFS, Fate, FisherZ
@@ -84,25 +83,6 @@ def test_continuous_equals_the_pseudo_code(seed, kind, is_sparse):
     selector = SELECTORS[kind](test="fisher-z", alpha=0.1)
     selector.fit(sparse.csc_array(X) if is_sparse else X, y)
     assert selector.selected_.tolist() == expected
-
-
-@both
-@pytest.mark.parametrize("test", [GTest, ChiSquareTest], ids=["g2", "chi2"])
-@pytest.mark.parametrize("check", checks.STREAM_CHECKS, ids=lambda c: c.__name__[6:])
-@settings(max_examples=8)
-@given(data=strategies.discrete_data())
-def test_contracts_hold_for_discrete_data(check, test, kind, data):
-    X, y = data
-    check(SELECTORS[kind](test=test(alpha=0.2, samples_per_df=1)), X, y)
-
-
-@both
-@pytest.mark.parametrize("check", checks.STREAM_CHECKS, ids=lambda c: c.__name__[6:])
-@settings(max_examples=12)
-@given(data=strategies.continuous_data())
-def test_contracts_hold_for_continuous_data(check, kind, data):
-    X, y = data
-    check(SELECTORS[kind](test="fisher-z", alpha=0.1), np.round(4 * X), y)
 
 
 @both

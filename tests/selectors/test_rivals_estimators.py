@@ -8,18 +8,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from featstream import OFS, OGFS, OSFS, AlphaInvesting, FastOSFS, Grafting
+from featstream import OGFS, OSFS, AlphaInvesting, FastOSFS, Grafting
 
 pytestmark = pytest.mark.jit_only
-
-
-@parametrize_with_checks(
-    [OSFS(), FastOSFS(), AlphaInvesting(), Grafting(), OFS(), OGFS()]
-)
-def test_is_a_scikit_learn_estimator(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(

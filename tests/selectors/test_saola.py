@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import checks
 import reference
 import strategies
 from featstream import SAOLA, Fate, FisherZ, MutualInformation, SymmetricalUncertainty
@@ -83,93 +82,6 @@ def test_continuous_decides_as_printed_on_its_own_scores(data, rule, is_sparse):
     )
     selector = SAOLA(measure=measure, **rule).fit(stored, y)
     assert_equals(selector, kept, fates, relevance)
-
-
-DISCRETE_CHECKS = [
-    *checks.STREAM_CHECKS,
-    *checks.RESUME_CHECKS,
-    *checks.PAIRWISE_CHECKS,
-    *checks.DISCRETE_CHECKS,
-]
-CONTINUOUS_CHECKS = [
-    *checks.STREAM_CHECKS,
-    *checks.RESUME_CHECKS,
-    *checks.PAIRWISE_CHECKS,
-    *checks.CONTINUOUS_CHECKS,
-]
-
-
-def check_discrete(check, data, rule, name="su"):
-    X, y = data
-    check(SAOLA(measure=name, **rule), X, y)
-
-
-def check_continuous(check, data, rule):
-    X, y = data
-    if check.__name__ in INTEGER_EXACT:
-        # Sums of rounded products may fall either way on a knife's edge; sums of
-        # whole numbers are exact, and there the contract is exact too.
-        X = np.round(4 * X)
-    check(SAOLA(measure=FisherZ(alpha=0.1), **rule), X, y)
-
-
-INTEGER_EXACT = {
-    "check_row_permutation_changes_nothing",
-    "check_every_storage_agrees",
-    "check_storage_may_change_in_mid_stream",
-}
-
-
-@pytest.mark.parametrize("check", DISCRETE_CHECKS, ids=lambda c: c.__name__[6:])
-@examples(25)
-@given(data=strategies.discrete_data(), rule=strategies.rules())
-def test_contracts_hold_for_discrete_data(check, data, rule):
-    check_discrete(check, data, rule)
-
-
-@pytest.mark.parametrize("check", CONTINUOUS_CHECKS, ids=lambda c: c.__name__[6:])
-@examples(25)
-@given(data=strategies.continuous_data(), rule=strategies.rules())
-def test_contracts_hold_for_continuous_data(check, data, rule):
-    check_continuous(check, data, rule)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("check", DISCRETE_CHECKS, ids=lambda c: c.__name__[6:])
-@examples(1000)
-@given(
-    data=strategies.discrete_data(),
-    rule=strategies.rules(),
-    name=st.sampled_from(["su", "mi"]),
-)
-def test_contracts_hold_for_much_discrete_data(check, data, rule, name):
-    if check is checks.check_duplicates_follow_the_tie_rule and name == "mi":
-        return  # a copy overlaps by its entropy, but so may others by more
-    check_discrete(check, data, rule, name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("check", CONTINUOUS_CHECKS, ids=lambda c: c.__name__[6:])
-@examples(500)
-@given(data=strategies.continuous_data(), rule=strategies.rules())
-def test_contracts_hold_for_much_continuous_data(check, data, rule):
-    check_continuous(check, data, rule)
-
-
-@pytest.mark.parametrize(
-    "check",
-    [
-        checks.check_fit_equals_update_loop,
-        checks.check_block_size_changes_nothing,
-        checks.check_every_reason_holds,
-        checks.check_the_kept_never_dominate_each_other,
-    ],
-    ids=lambda c: c.__name__[6:],
-)
-@examples(25)
-@given(data=strategies.awkward_data(), rule=strategies.rules())
-def test_contracts_hold_for_awkward_numbers(check, data, rule):
-    check_continuous(check, data, rule)
 
 
 def test_a_decision_names_the_witness_and_the_displaced():

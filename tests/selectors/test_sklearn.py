@@ -18,31 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featstream import SAOLA, FisherZ, MutualInformation, SymmetricalUncertainty
-
-SELECTORS = [
-    SAOLA(),
-    SAOLA(measure="su"),
-    SAOLA(measure="mi"),
-    SAOLA(measure="fisher-z"),
-    SAOLA(measure=FisherZ(alpha=0.05, target="numeric")),
-    SAOLA(measure=SymmetricalUncertainty(binning="uniform", n_bins=3)),
-    SAOLA(measure=SymmetricalUncertainty(binning="mdl")),
-    SAOLA(measure=SymmetricalUncertainty(binning=None)),
-    SAOLA(measure=MutualInformation(missing="category")),
-    SAOLA(bound="max", ties="drop", pruning="deferred", overlap=">", max_features=2),
-    SAOLA(trace=None),
-]
-
-
-@pytest.mark.jit_only
-@parametrize_with_checks(SELECTORS)
-def test_every_check_of_scikit_learn_passes(estimator, check):
-    """No expected failures: what a check asks is done."""
-    check(estimator)
-
 
 CANCER = load_breast_cancer(as_frame=True)
 X, Y = CANCER.data, CANCER.target

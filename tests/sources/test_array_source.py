@@ -118,111 +118,18 @@ def test_names_follow_their_columns():
 def test_a_source_without_features_is_legal_but_cannot_be_fitted():
     source = ArraySource(np.empty((12, 0)))
     assert list(source.blocks()) == []
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"0 feature\(s\) \(shape=\(12, 0\)\)"):
         check_has_features(source)
-    assert str(caught.value) == (
-        "Found array with 0 feature(s) (shape=(12, 0)) while a minimum of 1 is "
-        "required."
-    )
-
-
-BAD_ARRAYS = {
-    "one-dimensional": (
-        np.zeros(3),
-        ValueError,
-        "Expected 2D array, got 1D array instead (shape=(3,)). Reshape your data "
-        "either using array.reshape(-1, 1) if your data has a single feature or "
-        "array.reshape(1, -1) if it contains a single sample.",
-    ),
-    "three-dimensional": (
-        np.zeros((2, 2, 2)),
-        ValueError,
-        "Found array with dim 3, while dim <= 2 is required.",
-    ),
-    "no samples": (
-        np.zeros((0, 3)),
-        ValueError,
-        "Found array with 0 sample(s) (shape=(0, 3)) while a minimum of 1 is required.",
-    ),
-    "complex": (
-        np.zeros((2, 2), complex),
-        (DataTypeError, ValueError),
-        "Complex data not supported: X has dtype complex128. Give the real and "
-        "imaginary parts, or the modulus, as features.",
-    ),
-    "complex object": (
-        np.array([[1j], [2]], object),
-        (DataTypeError, ValueError),
-        "Complex data not supported: Feature 'x0' has dtype complex128. Give the real "
-        "and imaginary parts, or the modulus, as features.",
-    ),
-    "dates": (
-        np.zeros((2, 2), "M8[D]"),
-        TypeError,
-        "X has dtype datetime64[D]: a date or a duration is not a number. Convert it "
-        "to a number, for instance of days since a fixed date.",
-    ),
-    "durations": (
-        np.zeros((2, 2), "m8[s]"),
-        TypeError,
-        "X has dtype timedelta64[s]: a date or a duration is not a number. Convert it "
-        "to a number, for instance of days since a fixed date.",
-    ),
-    "void": (
-        np.zeros((2, 2), "V3"),
-        TypeError,
-        "X has dtype |V3, which is neither numbers nor text. Give each feature as "
-        "numbers, booleans or strings.",
-    ),
-    "dictionaries": (
-        np.array([[1.0, 2.0], [3.0, {"foo": "bar"}]], object),
-        TypeError,
-        "Feature 'x1' has dtype object and a value of type dict at row 1; the argument "
-        "must be a string or a number.",
-    ),
-    "mixed": (
-        np.array([[1.0], ["a"]], object),
-        TypeError,
-        "Feature 'x0' has dtype object and mixes float (row 0) with str (row 1). Make "
-        "all of its values numbers, or all of them text.",
-    ),
-    "masked": (
-        np.ma.masked_equal(np.eye(2), 0),
-        TypeError,
-        "X is a masked array, whose mask would be lost. Give missing values as NaN: "
-        "X.astype(float).filled(np.nan).",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BAD_ARRAYS)
-def test_unusable_arrays_say_why(case):
-    X, kinds, sentence = BAD_ARRAYS[case]
-    for kind in kinds if isinstance(kinds, tuple) else (kinds,):
-        with pytest.raises(kind) as caught:
-            list(ArraySource(X).blocks())
-        assert str(caught.value) == sentence
 
 
 @pytest.mark.parametrize(
-    ("names", "sentence"),
+    ("names", "error", "message"),
     [
-        (
-            ["a", "b"],
-            "names must have one name a feature. Got 2 names for 3 features.",
-        ),
-        (
-            ["a", "b", "a"],
-            "Feature name 'a' already seen at position 0 (now 2). Names must be "
-            "unique.",
-        ),
-        (
-            ["a", "b", 3],
-            "A feature name must be a string. Got 3 of type int at position 2.",
-        ),
+        (["a", "b"], DataError, "Got 2 names for 3 features"),
+        (["a", "b", "a"], DataError, r"'a' already seen at position 0 \(now 2\)"),
+        (["a", "b", 3], DataTypeError, "Got 3 of type int at position 2"),
     ],
 )
-def test_bad_names_are_refused(names, sentence):
-    with pytest.raises((DataError, DataTypeError)) as caught:
+def test_bad_names_are_refused(names, error, message):
+    with pytest.raises(error, match=message):
         ArraySource(np.zeros((2, 3)), names)
-    assert str(caught.value) == sentence

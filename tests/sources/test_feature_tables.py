@@ -129,88 +129,33 @@ def test_the_target_is_matched_by_the_names_of_the_samples(tmp_path):
         assert dataset.y.tolist() == expected
 
 
-BAD_FILES = {
-    "no text": (
-        {"a": [1], "b": [2]},
-        DataError,
-        "none of its columns is text, to name the features. Give them names, or open "
-        "it with one row a sample: orient='samples'.",
-    ),
-    "names alone": (
-        {"gene": ["a"]},
-        DataError,
-        "the values should be in one column of lists, or in one column a sample. "
-        "Besides the names in 'gene' it has 0 columns of lists.",
-    ),
-    "two lists": (
-        {"gene": ["a"], "v": [[1]], "w": [[2]]},
-        DataError,
-        "the values should be in one column of lists, or in one column a sample. "
-        "Besides the names in 'gene' it has 2 columns of lists.",
-    ),
-    "a second text": (
-        {"gene": ["a"], "about": ["kinase"], "s1": [1]},
-        DataTypeError,
-        "the column 'about' is text, and others are numbers. All but the first text "
-        "column are values, one column a sample: leave it out of the file.",
-    ),
-    "dates": (
-        {"gene": ["a"], "s1": np.array(["2024-01-01"], "M8[ms]")},
-        DataTypeError,
-        "the values in 's1' have dtype timestamp[ms], which is neither numbers nor "
-        "text.",
-    ),
-    "records": (
-        {"gene": ["a"], "v": [{"x": 1, "y": 2}]},
-        DataTypeError,
-        "the values in 'v' have dtype struct<",
-    ),
-    "a name twice": (
-        {"gene": ["a", "b", "a"], "s1": [1, 2, 3]},
-        DataError,
-        "Feature name 'a' already seen at position 0 (now 2). Names must be unique.",
-    ),
-    "no name": (
-        {"gene": ["a", None], "s1": [1, 2]},
-        DataTypeError,
-        "A feature name must be a string. Got None of type NoneType at position 1.",
-    ),
-    "no rows": (
-        {"gene": pa.array([], pa.string()), "v": pa.array([], pa.list_(pa.int8()))},
-        DataError,
-        "it has no rows, so that nothing tells how many samples.",
-    ),
-    "no list": (
-        {"gene": ["a", "b"], "v": [None, [1]]},
-        DataError,
-        "the first row has no list of values.",
-    ),
-    "lists of different lengths": (
-        {"gene": ["a", "b", "c"], "v": [[1, 2], [3, 4], [5]]},
-        DataError,
-        "Feature 'c' has 1 values but the first one has 2. Every feature needs one "
-        "value per sample.",
-    ),
-    "a missing list": (
-        {"gene": ["a", "b"], "v": [[1, 2], None]},
-        DataError,
-        "Feature 'b' has no values but the first one has 2.",
-    ),
-    "empty lists": (
-        {"gene": ["a"], "v": pa.array([[]], pa.list_(pa.int8()))},
-        DataError,
-        "Found array with 0 sample(s)",
-    ),
-}
+EMPTY_LISTS = pa.array([[]], pa.list_(pa.int8()))
+NOTHING = {"gene": pa.array([], pa.string()), "v": EMPTY_LISTS[:0]}
+DATES = np.array(["2024-01-01"], "M8[ms]")
+LISTS = "one column of lists, .* it has {} columns of lists"
+BAD_FILES = [
+    ({"a": [1], "b": [2]}, DataError, "none of its columns is text"),
+    ({"gene": ["a"]}, DataError, LISTS.format(0)),
+    ({"gene": ["a"], "v": [[1]], "w": [[2]]}, DataError, LISTS.format(2)),
+    ({"gene": ["a"], "b": ["c"], "s1": [1]}, DataTypeError, "column 'b' is text"),
+    ({"gene": ["a"], "s1": DATES}, DataTypeError, r"'s1' have dtype timestamp\[ms\]"),
+    ({"gene": ["a"], "v": [{"x": 1}]}, DataTypeError, "'v' have dtype struct"),
+    ({"gene": [*"aba"], "s1": [1, 2, 3]}, DataError, "'a' already seen"),
+    ({"gene": ["a", None], "s1": [1, 2]}, DataTypeError, "Got None .* position 1"),
+    (NOTHING, DataError, "no rows"),
+    ({"gene": ["a", "b"], "v": [None, [1]]}, DataError, "first row has no list"),
+    ({"gene": [*"ab"], "v": [[1, 2], [5]]}, DataError, "'b' has 1 values .* has 2"),
+    ({"gene": [*"ab"], "v": [[1, 2], None]}, DataError, "'b' has no values"),
+    ({"gene": ["a"], "v": EMPTY_LISTS}, DataError, r"0 sample\(s\)"),
+]
 
 
-@pytest.mark.parametrize("about", BAD_FILES)
-def test_bad_files_are_told(tmp_path, about):
-    columns, error, reason = BAD_FILES[about]
+@pytest.mark.parametrize(("columns", "error", "reason"), BAD_FILES)
+def test_bad_files_are_refused(tmp_path, columns, error, reason):
     path = write(tmp_path / "d.parquet", columns)
-    with pytest.raises(error) as caught:
+    with pytest.raises(error, match=reason) as caught:
         as_array(open_feature_table(path).source)
-    assert str(caught.value).startswith(f"{path}: {reason}")
+    assert str(path) in str(caught.value)
 
 
 def test_a_wrong_option_is_told(tmp_path):
@@ -218,9 +163,5 @@ def test_a_wrong_option_is_told(tmp_path):
     with pytest.raises(ParameterError, match="must be 'samples' or 'features', what a"):
         open_dataset(path, orient="columns")
     (tmp_path / "d.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ParameterError) as caught:
+    with pytest.raises(ParameterError, match=r"`orient` has no meaning for \.csv"):
         open_dataset(tmp_path / "d.csv", orient="features")
-    assert str(caught.value) == (
-        "`orient` has no meaning for .csv files; it is for .parquet. Got "
-        f"orient='features' for {tmp_path}/d.csv."
-    )

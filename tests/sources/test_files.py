@@ -73,7 +73,7 @@ def test_npz_with_names_and_another_target(tmp_path):
 
 def test_tables_with_the_target_found_or_named(tmp_path):
     frame = pl.DataFrame(X, schema=["a", "b", "c"], orient="row")
-    last = frame.with_columns(outcome=pl.Series(Y))
+    last = frame.with_columns(label=pl.Series(Y))
     first = frame.select(pl.Series("Class", Y), *"abc")
     named = frame.select("a", pl.Series("t", Y), "b", "c")
     cases = [(last, None), (first, None), (named, "t")]
@@ -163,7 +163,7 @@ BAD_FILES = {
     "format.npz": (
         lambda path: np.savez(path, **{**sparse_parts("X_"), "X_format": "zzz"}),
         None,
-        "its sparse format is 'zzz', not csc, csr or coo",
+        "its sparse format is 'zzz', not one of csc",
     ),
     "part.npz": (
         lambda path: np.savez(path, X_format="csc"),
@@ -216,8 +216,9 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
     with pytest.raises(ParameterError) as caught:
         open_dataset(path)
     assert str(caught.value).endswith(
-        "is from its suffix '.xls'. Known: .cols, .npy, .npz, .csv, .parquet, .zarr, "
-        ".h5ad, .bed, .svm, .svmlight, .libsvm, .txt; text also as .gz, .xz or .bz2."
+        "is from its suffix '.xls'. Known: .cols, .npy, .npz, .csv, .tsv, .parquet, "
+        ".feather, .arrow, .zarr, .h5ad, .bed, .svm, .svmlight, .libsvm, .txt; text "
+        "also as .gz, .xz, .bz2 or .zst."
     )
 
 

@@ -171,58 +171,27 @@ def test_mixed_names_are_refused_in_the_words_of_scikit_learn():
     ],
 )
 def test_duplicate_names_are_refused(frame):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"'f3' already seen at position 0 \(now 2\)"):
         FrameSource(frame)
-    assert str(caught.value) == (
-        "Feature name 'f3' already seen at position 0 (now 2). Names must be unique."
-    )
 
 
 def test_frames_without_columns_or_rows():
     assert FrameSource(pd.DataFrame(index=range(4))).n_features == 0
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"0 sample\(s\) \(shape=\(0, 2\)\)"):
         FrameSource(pl.DataFrame({"a": [], "b": []}))
-    assert str(caught.value) == (
-        "Found array with 0 sample(s) (shape=(0, 2)) while a minimum of 1 is required."
-    )
 
 
-DAYS = "Convert it to a number, for instance of days since a fixed date."
-UNUSABLE = {
-    "date": (
-        datetime.date(2020, 1, 1),
-        f"Date, which is neither numbers nor text. {DAYS}",
-    ),
-    "datetime": (
-        datetime.datetime(2020, 1, 1),
-        "Datetime(time_unit='us', time_zone=None), which is neither numbers nor text. "
-        + DAYS,
-    ),
-    "duration": (
-        datetime.timedelta(1),
-        f"Duration(time_unit='us'), which is neither numbers nor text. {DAYS}",
-    ),
-    "list": (
-        [1, 2],
-        "List(Int64), which is neither numbers nor text. Give each of its fields as a "
-        "feature of its own.",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", UNUSABLE)
+@pytest.mark.parametrize(
+    ("value", "dtype", "remedy"),
+    [
+        (datetime.date(2020, 1, 1), "Date", "days since"),
+        (datetime.datetime(2020, 1, 1), "Datetime", "days since"),
+        (datetime.timedelta(1), "Duration", "days since"),
+        ([1, 2], "List", "each of its fields"),
+    ],
+)
 @pytest.mark.parametrize("library", [pl.DataFrame, pa.table])
-def test_unusable_columns_say_why(library, case):
-    value, sentence = UNUSABLE[case]
-    with pytest.raises(DataTypeError) as caught:
-        list(FrameSource(library({"a": [1], "when": [value]})).blocks())
-    assert str(caught.value) == f"Feature 'when' has dtype {sentence}"
-
-
-def test_objects_of_no_use_name_the_feature():
-    with pytest.raises(DataTypeError) as caught:
-        list(FrameSource(pd.DataFrame({"a": [1, {}]})).blocks())
-    assert str(caught.value) == (
-        "Feature 'a' has dtype object and a value of type dict at row 1; the argument "
-        "must be a string or a number."
-    )
+def test_unusable_columns_say_why(library, value, dtype, remedy):
+    frame = library({"a": [1], "when": [value]})
+    with pytest.raises(DataTypeError, match=f"'when' has dtype {dtype}.*{remedy}"):
+        list(FrameSource(frame).blocks())

@@ -65,93 +65,31 @@ def test_integers_of_any_size_keep_their_differences(power):
 def test_an_iterator_goes_on_from_where_it_was():
     source = IteratorSource((f"f{i}", [i, i]) for i in range(5))
     assert gather(source, 2)[1] == ["f2", "f3", "f4"]
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match="already given 5 features"):
         source.blocks()
-    assert str(caught.value) == (
-        "This generator has already given 5 features and cannot go back to position 0. "
-        "Give a list, or make the iterator anew."
-    )
 
 
 def test_an_empty_iterator_gives_nothing():
     assert list(IteratorSource(iter(())).blocks()) == []
 
 
-BAD = {
-    "not a pair": (
-        [("a", [1, 2]), np.zeros(2)],
-        DataTypeError,
-        "An iterator of features must give pairs (name, values). Got a ndarray at "
-        "position 1.",
-    ),
-    "three": (
-        [("a", 1, 2)],
-        DataTypeError,
-        "An iterator of features must give pairs (name, values). Got a tuple of length "
-        "3 at position 0.",
-    ),
-    "name": (
-        [(7, [1, 2])],
-        DataTypeError,
-        "An iterator of features must give pairs (name, values) with a string for a "
-        "name. Got 7 of type int at position 0.",
-    ),
-    "length": (
-        [("f2", np.zeros(100)), ("f3", np.zeros(99))],
-        DataError,
-        "Feature 'f3' has 99 values but the features before it have 100. Every "
-        "feature needs one value per sample.",
-    ),
-    "two-dimensional": (
-        [("a", np.zeros((3, 2)))],
-        DataError,
-        "Feature 'a' has shape (3, 2). Give one value a sample, in one dimension.",
-    ),
-    "scalar": (
-        [("a", 3.0)],
-        DataError,
-        "Feature 'a' has shape (). Give one value a sample, in one dimension.",
-    ),
-    "ragged": (
-        [("a", [[1], [2, 3]])],
-        DataTypeError,
-        "Feature 'a' is a ragged sequence: its items have different lengths. Give one "
-        "value for each feature and sample.",
-    ),
-    "sparse": (
-        [("a", sparse.eye_array(3, format="csr"))],
-        DataError,
-        "Feature 'a' has 3 columns. A sparse feature must have exactly one column.",
-    ),
-    "no samples": (
-        [("a", [])],
-        DataError,
-        "Found array with 0 sample(s) (shape=(0, 1)) while a minimum of 1 is required.",
-    ),
-    "date": (
-        [("when", np.zeros(3, "M8[D]"))],
-        DataTypeError,
-        "Feature 'when' has dtype datetime64[D]: a date or a duration is not a number. "
-        "Convert it to a number, for instance of days since a fixed date.",
-    ),
-    "complex": (
-        [("a", [1j, 2])],
-        DataTypeError,
-        "Complex data not supported: Feature 'a' has dtype complex128. Give the real "
-        "and imaginary parts, or the modulus, as features.",
-    ),
-    "mixed": (
-        [("a", [1.5, "x"])],
-        DataTypeError,
-        "Feature 'a' has dtype object and mixes float (row 0) with str (row 1). Make "
-        "all of its values numbers, or all of them text.",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_unusable_features_say_why(case):
-    pairs, kind, sentence = BAD[case]
-    with pytest.raises(kind) as caught:
+@pytest.mark.parametrize(
+    ("pairs", "error", "message"),
+    [
+        ([("a", [1, 2]), np.zeros(2)], DataTypeError, "Got a ndarray at position 1"),
+        ([("a", 1, 2)], DataTypeError, "Got a tuple of length 3 at position 0"),
+        ([(7, [1, 2])], DataTypeError, "Got 7 of type int at position 0"),
+        (
+            [("a", [1, 2]), ("b", [1])],
+            DataError,
+            "'b' has 1 values .* before it have 2",
+        ),
+        ([("a", np.zeros((3, 2)))], DataError, r"'a' has shape \(3, 2\)"),
+        ([("a", [[1], [2, 3]])], DataTypeError, "'a' is a ragged sequence"),
+        ([("a", sparse.eye_array(3))], DataError, "'a' has 3 columns"),
+        ([("a", [])], DataError, r"0 sample\(s\) \(shape=\(0, 1\)\)"),
+    ],
+)
+def test_unusable_features_say_why(pairs, error, message):
+    with pytest.raises(error, match=message):
         list(IteratorSource(pairs).blocks())
-    assert str(caught.value) == sentence

@@ -42,13 +42,9 @@ def test_another_reader_agrees(tmp_path):
 
 def test_a_missing_genotype_is_an_error_that_names_it(tmp_path):
     source = open_plink(write_plink(tmp_path / "d.bed", G, Y)).source
-    with pytest.raises(DataError) as caught:
+    message = "variant 'x3' has 2 missing .* sample 'fam s0'.*missing='category'"
+    with pytest.raises(DataError, match=message):
         list(source.blocks())
-    assert str(caught.value) == (
-        f"{tmp_path}/d.bed: variant 'x3' has 2 missing genotypes, the first that of "
-        "sample 'fam s0'. Pass missing='mode' to take its commonest genotype, or "
-        "missing='category' to count them as a category."
-    )
 
 
 def test_missing_genotypes_may_take_the_mode(tmp_path):
@@ -152,10 +148,17 @@ def test_a_missing_phenotype_names_the_sample(tmp_path):
     for lost in ("0", "-9", "-9.0", "-9.000", "NA"):
         values = ["1", "2", lost, "1", "2"]
         path = write_plink(tmp_path / "d.bed", WHOLE, values)
-        with pytest.raises(DataError, match="1 of 5 samples have no phenotype"):
-            open_plink(path)
-        with pytest.raises(DataError, match=r"'fam s2'\. Leave them out with plink"):
-            open_plink(path)
+        with pytest.raises(DataError) as caught:
+            open_dataset(path)
+        assert str(caught.value).startswith(
+            f"{path}: 1 of 5 samples have no label in 'column 6 of d.fam', the first "
+            "at row 2 ('fam s2')."
+        )
+        dataset = open_dataset(path, drop_unlabelled=True)
+        assert dataset.y.tolist() == [1, 2, 1, 2]
+        assert dataset.samples == ["fam s0", "fam s1", "fam s3", "fam s4"]
+        expected = np.delete(as_array(open_plink(path).source), 2, axis=0)
+        np.testing.assert_array_equal(as_array(dataset.source), expected)
 
 
 def test_phenotypes_come_from_a_file_in_any_order(tmp_path):
@@ -199,87 +202,38 @@ def test_an_unknown_column_of_phenotypes_is_told(tmp_path):
         open_plink(path, f"{tmp_path}/p.txt:age")
 
 
-def damage(name, change):
-    def write(folder):
-        path = folder / name
-        path.write_bytes(change(path.read_bytes()))
-
-    return write
-
-
-BAD_FILES = {
-    "no magic": (
-        damage("d.bed", lambda c: b"PK" + c[2:]),
-        "d.bed: its first bytes are not those of a PLINK .bed file.",
-    ),
-    "empty": (
-        damage("d.bed", lambda c: b""),
-        "d.bed: its first bytes are not those of a PLINK .bed file.",
-    ),
-    "by sample": (
-        damage("d.bed", lambda c: c[:2] + b"\0" + c[3:]),
-        "d.bed: it is stored by sample, as old versions of PLINK did. Write it by "
-        "variant: plink --bfile NAME --make-bed --out NEW.",
-    ),
-    "by nothing": (
-        damage("d.bed", lambda c: c[:2] + b"\7" + c[3:]),
-        "d.bed: its third byte is 7, and neither 0 nor 1.",
-    ),
-    "cut short": (
-        damage("d.bed", lambda c: c[:-1]),
-        "d.bed: it is 10 bytes long, but 4 variants (.bim) of the samples (.fam) take "
-        "11. It is cut short, or its .bim or .fam belongs to another file.",
-    ),
-    "too long": (
-        damage("d.bed", lambda c: c + b"\0"),
-        "d.bed: it is 12 bytes long, but 4 variants",
-    ),
-    "no variants": (
-        damage("d.bim", lambda c: b""),
-        "d.bed: it is 11 bytes long, but 0 variants",
-    ),
-    "no samples": (damage("d.fam", lambda c: b""), "d.bed: Found array with 0 sample"),
-    "a short line": (
-        damage("d.bim", lambda c: c + b"1 rs9 0 17\n"),
-        "d.bim: line 5 has 4 fields, and not 6: chromosome, identifier, distance, "
-        "position, allele 1, allele 2.",
-    ),
-    "a long line": (
-        damage("d.fam", lambda c: c + b"f s9 0 0 1 1 1\n"),
-        "d.fam: line 6 has 7 fields, and not 6: family, person, father, mother, sex, "
-        "phenotype.",
-    ),
-    "a name twice": (
-        damage("d.bim", lambda c: c.replace(b"x3", b"x1")),
-        "d.bed: Feature name 'x1' already seen at position 1 (now 3).",
-    ),
-    "no text": (
-        damage("d.bim", lambda c: b"\xff\xfe" + c),
-        "d.bim cannot be read as .bim: 'utf-8' codec can't decode byte 0xff",
-    ),
-}
+BAD_FILES = [
+    ("bed", lambda c: b"PK" + c[2:], "first bytes are not those of a PLINK .bed"),
+    ("bed", lambda c: b"", "first bytes are not those of a PLINK .bed"),
+    ("bed", lambda c: c[:2] + b"\0" + c[3:], "by sample.* --make-bed"),
+    ("bed", lambda c: c[:2] + b"\7" + c[3:], "third byte is 7"),
+    ("bed", lambda c: c[:-1], r"10 bytes long, but 4 variants .* take\s11. It is cut"),
+    ("bed", lambda c: c + b"\0", "12 bytes long, but 4 variants"),
+    ("bim", lambda c: b"", "11 bytes long, but 0 variants"),
+    ("fam", lambda c: b"", r"0 sample\(s\)"),
+    ("bim", lambda c: c + b"1 rs9 0 17\n", r"d\.bim: line 5 has 4 fields, and not 6"),
+    ("fam", lambda c: c + b"f s9 0 0 1 1 1\n", r"d\.fam: line 6 has 7 fields"),
+    ("bim", lambda c: c.replace(b"x3", b"x1"), r"'x1' already .* position 1 \(now 3\)"),
+    ("bim", lambda c: b"\xff\xfe" + c, r"d\.bim cannot be read as \.bim: 'utf-8'"),
+]
 
 
-@pytest.mark.parametrize("about", BAD_FILES)
-def test_bad_files_are_told(tmp_path, about):
+@pytest.mark.parametrize(("suffix", "damage", "reason"), BAD_FILES)
+def test_bad_files_are_refused(tmp_path, suffix, damage, reason):
     write_plink(tmp_path / "d.bed", WHOLE, Y)
-    write, reason = BAD_FILES[about]
-    write(tmp_path)
-    with pytest.raises(DataError) as caught:
+    path = tmp_path / f"d.{suffix}"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(DataError, match=reason) as caught:
         open_plink(tmp_path / "d.bed")
-    assert str(caught.value).startswith(f"{tmp_path}/{reason}")
+    assert str(tmp_path) in str(caught.value)
 
 
 @pytest.mark.parametrize("suffix", [".bim", ".fam"])
 def test_a_missing_companion_is_told(tmp_path, suffix):
     path = write_plink(tmp_path / "d.bed", WHOLE, Y)
     path.with_suffix(suffix).unlink()
-    with pytest.raises(MissingFileError) as caught:
+    with pytest.raises(MissingFileError, match=rf"no file '.*d\{suffix}'"):
         open_plink(path)
-    assert str(caught.value) == (
-        f"There is no file '{tmp_path}/d{suffix}'. A .bed is read with the .bim and "
-        ".fam of the same name."
-    )
 
 
 def test_a_wrong_option_is_told(tmp_path):

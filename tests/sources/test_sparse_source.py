@@ -110,34 +110,17 @@ def out_of_range():
 
 
 @pytest.mark.parametrize(
-    ("X", "sentence"),
+    ("X", "message"),
     [
-        (
-            sparse.csc_array(np.eye(2) * 1j),
-            "Complex data not supported: X has dtype complex128. Give the real and "
-            "imaginary parts, or the modulus, as features.",
-        ),
-        (
-            sparse.csc_array((0, 3)),
-            "Found array with 0 sample(s) (shape=(0, 3)) while a minimum of 1 is "
-            "required.",
-        ),
-        (
-            sparse.coo_array([1.0, 0.0]),
-            "Expected 2D array, got 1D array instead (shape=(2,)). Reshape your data "
-            "either using array.reshape(-1, 1) if your data has a single feature or "
-            "array.reshape(1, -1) if it contains a single sample.",
-        ),
-        (
-            out_of_range(),
-            "X is not a valid sparse matrix: row index 7 is outside [0, 3).",
-        ),
+        (sparse.csc_array(np.eye(2) * 1j), "Complex data not supported"),
+        (sparse.csc_array((0, 3)), r"0 sample\(s\) \(shape=\(0, 3\)\)"),
+        (sparse.coo_array([1.0, 0.0]), "Expected 2D array, got 1D array"),
+        (out_of_range(), r"row index 7 is outside \[0, 3\)"),
     ],
 )
-def test_unusable_matrices_say_why(X, sentence):
-    with pytest.raises(DataError) as caught:
+def test_unusable_matrices_say_why(X, message):
+    with pytest.raises(DataError, match=message):
         SparseSource(X)
-    assert str(caught.value) == sentence
 
 
 def broken(kind, field, change):

@@ -1,20 +1,23 @@
 """The column store: what goes in comes out, and damage is noticed."""
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
 from scipy.sparse import csc_array, random_array
 
 from block_sources import Blocks, as_array, as_columns
+from featstream import SAOLA
 from featstream.errors import DataError, DataTypeError, ParameterError
 from featstream.protocols import Block, Source, SparseColumns
 from featstream.sources import store
-from featstream.sources._store_writer import write_store
 from featstream.sources.store import open_store
+from featstream.sources.store_writer import write_store
 
 
 def stored(tmp_path, *columns, y=None, **options):
@@ -61,6 +64,128 @@ def test_types_that_change_between_blocks_are_joined(tmp_path):
     read = stored(tmp_path, *blocks)
     assert read.dtype == np.float64
     np.testing.assert_array_equal(as_array(read), [[1, 0.1, 1], [2, 2, 0]])
+
+
+BIG = np.array([[2**60, 5], [2**60 + 1, 7], [2**60 + 2, -2]])
+HUGE = np.array([[2**63], [2**64 - 1], [3]], np.uint64)
+FLOATS = np.array([[0.5, 2], [np.nan, -0.0], [1e300, 3]])
+
+
+@pytest.mark.parametrize("is_sparse", [True, False])
+@pytest.mark.parametrize(
+    ("blocks", "dtype"),
+    [
+        ([BIG], "<i8"),
+        ([HUGE], "<u8"),
+        ([HUGE, abs(BIG)], "<u8"),
+        ([BIG, HUGE], "<f8"),
+        ([BIG, FLOATS], "<f8"),
+        ([FLOATS, BIG, BIG, HUGE, FLOATS], "<f8"),
+    ],
+)
+def test_integers_keep_every_bit_beside_anything(tmp_path, blocks, dtype, is_sparse):
+    """No type holds both halves and 2**60 + 1: such columns keep their own type."""
+    read = stored(tmp_path, *(as_columns(b) if is_sparse else b for b in blocks))
+    assert read.dtype == np.dtype(dtype)
+    expected = [column for block in blocks for column in block.T.tolist()]
+    for start in range(len(expected)):
+        found = []
+        for block in read.blocks(start):
+            assert block.start == start + len(found)
+            found += as_array(Blocks(block.columns)).T.tolist()
+        assert np.array(found, object).shape == np.array(expected[start:], object).shape
+        for a, b in zip(found, expected[start:], strict=True):
+            assert [type(v) for v in a] == [type(v) for v in b]
+            assert a == pytest.approx(b, abs=0, rel=0, nan_ok=True)
+    read.verify()
+    version = json.loads((tmp_path / "x.cols/meta.json").read_text())["version"]
+    assert version == (1 if dtype == "<i8" else 2)
+
+
+def test_a_store_keeps_the_answer_of_large_identifiers(tmp_path):
+    """Made floats, `user_id` has one value, and the noise beside it wins."""
+    y = np.arange(60) % 2
+    rng = np.random.default_rng(0)
+    user = 2**60 + rng.integers(0, 3, 60) + 3 * y
+    blocks = [user[:, None], rng.normal(size=(60, 1))]
+    direct = SAOLA(measure="su").start(y).consume(Blocks(*blocks))
+    read = stored(tmp_path, *blocks)
+    again = SAOLA(measure="su").start(y).consume(read)
+    assert direct.selected_.tolist() == again.selected_.tolist() == [0]
+    assert direct.scores_.tolist() == again.scores_.tolist()
+
+
+def test_plain_numbers_are_stored_as_before(tmp_path):
+    """The fingerprint of version 1, computed from its description alone."""
+    folder = tmp_path / "x.cols"
+    stored(tmp_path, np.array([[1, 2], [3, 400]]), np.array([[0.5], [2]]), y=[0, 1])
+    meta = json.loads((folder / "meta.json").read_text())
+    checksums = {
+        f"{name}.npy": f"{zlib.crc32(values.tobytes()):08x}"
+        for name, values in {
+            "columns": np.array([1, 3, 2, 400, 0.5, 2], "<f4"),
+            "y": np.array([0, 1], "<i8"),
+        }.items()
+    }
+    first = {
+        "format": "featstream columns",
+        "version": 1,
+        "n_samples": 2,
+        "n_features": 3,
+        "n_entries": None,
+        "dtype": "<f4",
+        "names": None,
+        "nominal": False,
+        "y": {"dtype": "<i8"},
+        "checksums": checksums,
+    }
+    content = json.dumps(first, sort_keys=True).encode()
+    assert meta.pop("creator").startswith("featstream")
+    assert meta.pop("fingerprint") == hashlib.sha256(content).hexdigest()
+    assert meta == first
+
+
+def test_a_large_uint64_target_comes_back(tmp_path):
+    y = np.array([2**63 + 1, 5, 2**64 - 1], np.uint64)
+    assert stored(tmp_path, np.eye(3), y=y).y.tolist() == y.tolist()
+
+
+def test_names_of_samples_come_back(tmp_path):
+    source = Blocks(np.eye(3))
+    source.sample_names = ["s1", "größe", ""]
+    write_store(tmp_path / "x.cols", source)
+    assert open_store(tmp_path / "x.cols").sample_names == ["s1", "größe", ""]
+    write_store(tmp_path / "y.cols", Blocks(np.eye(3)))
+    assert open_store(tmp_path / "y.cols").sample_names is None
+
+
+def test_a_sparse_block_after_a_dense_one_is_made_dense_by_and_by(tmp_path):
+    """At once, this one would take 320 MB, and several times that on the way."""
+    script = """
+import resource, sys
+import numpy as np
+from featstream.protocols import Block, SparseColumns
+from featstream.sources.store_writer import write_store
+
+class Mixed:
+    n_samples, n_features = 20_000, 2_001
+
+    def blocks(self, start=0):
+        yield Block(np.ones((20_000, 1), np.uint8), 0)
+        pointers, rows = np.arange(2_001), np.zeros(2_000, np.int32)
+        yield Block(SparseColumns(pointers, rows, np.ones(2_000, np.uint8), 20_000), 1)
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+before = peak()
+write_store(sys.argv[1], Mixed())
+print(peak() - before)
+"""
+    run = [sys.executable, "-c", script, str(tmp_path / "x.cols")]
+    env = {**os.environ, "NUMBA_DISABLE_JIT": "0"}
+    done = subprocess.run(run, env=env, check=True, capture_output=True, text=True)
+    assert int(done.stdout) < 120_000  # KiB
 
 
 def test_dense_and_sparse_blocks_mix_into_what_came_first(tmp_path):
@@ -191,7 +316,7 @@ def folder(tmp_path):
 
 def read_all(folder):
     read = open_store(folder)
-    return as_array(read), read.y, list(read.names)
+    return as_array(read), read.y, list(read.names), read.sample_names
 
 
 def test_every_file_cut_short_or_missing_is_noticed(folder):
@@ -231,7 +356,7 @@ def test_a_changed_value_is_found_by_verifying(folder):
     data[-1] ^= 1
     path.write_bytes(data)
     read_all(folder)
-    with pytest.raises(DataError, match=r"values\.npy is damaged: its checksum"):
+    with pytest.raises(DataError, match=r"values\.npy is damaged: checksum mismatch"):
         open_store(folder).verify()
 
 
@@ -240,13 +365,15 @@ def test_lies_of_the_description_are_noticed(folder):
     meta = json.loads(path.read_text())
     lies = {
         "format": ["other", 3],
-        "version": [2, "x"],
+        "version": [3, "x"],
         "n_samples": [10, -1, 2**31, 2.5, None],
         "n_features": [29, 31, 2**60, "30"],
         "n_entries": [1, 10**12, None],
         "dtype": ["<f4", "|O", "<U5", "ones", None],
         "names": [1, -1, [3]],
         "y": [{"n_bytes": 3}, {"dtype": "|O"}, {}, 3, "dtype"],
+        "kinds": [True, 1],
+        "samples": [1, -1, "x"],
         "checksums": [None],
         "fingerprint": [1],
     }
@@ -257,6 +384,8 @@ def test_lies_of_the_description_are_noticed(folder):
                 continue  # true of the files that are there
             with pytest.raises(DataError):
                 read_all(folder)
+        if field in ("kinds", "samples"):
+            continue  # which need not be there
         path.write_text(json.dumps({k: v for k, v in meta.items() if k != field}))
         with pytest.raises(DataError):
             read_all(folder)

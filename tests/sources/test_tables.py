@@ -103,12 +103,14 @@ def test_every_kind_of_column_is_read_as_in_memory(tmp_path):
 
 
 def test_the_index_of_pandas_is_no_feature(tmp_path):
-    """It is the last column of the file, which would be taken for the target."""
-    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]}, index=["s1", "s2"])
+    frame = pd.DataFrame({"a": [1, 2], "y": [3, 4]}, index=["s1", "s2"])
     frame.to_parquet(tmp_path / "d.parquet")
-    dataset = open_dataset(tmp_path / "d.parquet")
-    assert dataset.names == ["a"]
-    assert dataset.y.tolist() == [3, 4]
+    frame.to_feather(tmp_path / "d.feather")
+    for suffix in ("parquet", "feather"):
+        dataset = open_dataset(tmp_path / f"d.{suffix}")
+        assert dataset.names == ["a"]
+        assert dataset.source.sample_names == ["s1", "s2"]
+        assert dataset.y.tolist() == [3, 4]
 
 
 def test_the_fingerprint_is_that_of_the_footer(tmp_path):

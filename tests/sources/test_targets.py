@@ -47,14 +47,14 @@ def test_an_array_takes_any_of_them(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "error", "reason"),
     [
-        ("y.csv", "a,b\n1,2\n", DataError, "which of its columns is the target? Write "
+        ("y.csv", "a,b\n1,2\n", DataError, "the target column is ambiguous. Write "
          "FILE:COLUMN, with one of: 'a', 'b'."),
         ("y.csv:c", "a,b\n1,2\n", DataError, "it has no column 'c' for a target. Its "
          "columns are: 'a', 'b'."),
         ("y.npy", "junk", DataError, "its first bytes are not those"),
         ("y.txt:c", "1\n", ParameterError, "has no columns. Got the column 'c'."),
-        ("y.xls", "1\n", ParameterError, "A target is read from .npy, .txt, .csv or "
-         ".parquet. Got"),
+        ("y.xls", "1\n", ParameterError, "A target is read from .npy, .txt, .csv, "
+         ".tsv, .parquet, .feather, .arrow. Got"),
     ],
 )  # fmt: skip
 def test_bad_files_are_told(tmp_path, name, text, error, reason):

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from block_sources import Blocks, as_array
 from featstream.errors import DataError, ParameterError
-from featstream.sources import _ranges, _svmlight_rows, transpose
+from featstream.sources import _ranges, _svmlight_rows, rows_to_columns
+from featstream.sources.rows_to_columns import convert
 from featstream.sources.store import open_store
 from featstream.sources.svmlight import read_svmlight
-from featstream.sources.transpose import convert
 
 
 def random_text(n_rows, n_features, seed, values="real", base=1):
@@ -62,7 +62,7 @@ def test_any_cut_gives_the_same_store(
     path.write_text(
         f"1 {n_features}:1\n" + random_text(n_rows, n_features, seed, base=base)
     )
-    memory = transpose._LEAST_MEMORY
+    memory = rows_to_columns._LEAST_MEMORY
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_svmlight_rows, "PIECE", piece)
         patch.setattr(_ranges, "_BYTES_PER_ENTRY", memory // max_entries)
@@ -131,7 +131,7 @@ def test_a_failed_conversion_leaves_nothing(tmp_path):
 
 CHILD = """
 import sys
-from featstream.sources.transpose import convert
+from featstream.sources.rows_to_columns import convert
 print("started", flush=True)
 convert(sys.argv[1], sys.argv[2], memory=64 << 20)
 print("finished", flush=True)

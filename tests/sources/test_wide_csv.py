@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from featstream.errors import DataError
 from featstream.sources import wide_csv
+from featstream.sources.missing import MISSING
 from featstream.sources.tables import TableSource, open_table
 from featstream.sources.wide_csv import CsvTable
 from gather import gather
@@ -55,6 +57,9 @@ def test_strips_are_read_as_the_whole_is(
     whole = pyarrow.csv.read_csv(
         pa.py_buffer(text.encode()),
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            null_values=MISSING, strings_can_be_null=True
+        ),
     )
     table = by_strips(path, strip_bytes)
     assert table.names == whole.column_names
@@ -108,7 +113,12 @@ def test_each_strip_is_parsed_once(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("suffix", "pack"),
-    [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)],
+    [
+        ("gz", gzip.compress),
+        ("bz2", bz2.compress),
+        ("xz", lzma.compress),
+        ("zst", partial(pa.compress, codec="zstd", asbytes=True)),
+    ],
 )
 def test_compressed_text(tmp_path, monkeypatch, suffix, pack):
     X, _ = write_wide(tmp_path / "d.csv")
@@ -117,7 +127,19 @@ def test_compressed_text(tmp_path, monkeypatch, suffix, pack):
     for held in (0, 1 << 20):
         monkeypatch.setattr(wide_csv, "HELD_BYTES", held)
         monkeypatch.setattr(wide_csv, "STRIP_BYTES", 200)
-        np.testing.assert_array_equal(gather(open_table(path).source)[0], X[:, :-1])
+        np.testing.assert_array_equal(
+            gather(open_table(path, "g49").source)[0], X[:, :-1]
+        )
+
+
+@pytest.mark.parametrize("cut", [9, 40, -1])
+def test_zst_cut_short_is_refused(tmp_path, cut):
+    write_wide(tmp_path / "d.csv")
+    path = tmp_path / "d.csv.zst"
+    packed = pa.compress((tmp_path / "d.csv").read_bytes(), "zstd", asbytes=True)
+    path.write_bytes(packed[:cut])
+    with pytest.raises(DataError, match="damaged or cut short"):
+        open_table(path, "g49")
 
 
 def test_a_mark_of_byte_order_is_no_part_of_a_name(tmp_path):

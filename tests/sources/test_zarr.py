@@ -19,9 +19,9 @@ from featstream.errors import (
 )
 from featstream.sources import (
     SlabSource,
+    chunked,
     open_dataset,
     open_zarr,
-    slabs,
     zarr_arrays,
 )
 from science_files import create, write_column, write_zarr
@@ -37,7 +37,7 @@ X = np.random.default_rng(0).normal(size=(24, 90)).astype(np.float32)
 def test_any_chunks_give_the_columns(
     tmp_path, monkeypatch, version, chunks, slab_columns
 ):
-    monkeypatch.setattr(slabs, "SLAB_BYTES", slab_columns * 24 * 4)
+    monkeypatch.setattr(chunked, "SLAB_BYTES", slab_columns * 24 * 4)
     source = open_zarr(write_zarr(tmp_path / "d.zarr", X, chunks, version)).source
     for start in (0, 1, 29, 89, 90):
         if start < 90:
@@ -67,14 +67,14 @@ class Counted:
     ("chunks", "slab_columns", "times"),
     [
         ((24, 10), 35, 1),  # three chunks a slab
-        ((24, 45), 30, 2),  # a chunk in two slabs
+        ((24, 45), 30, 2),  # a chunk in two chunked
         ((6, 90), 90, 1),
         ((6, 90), 30, 1),  # by rows: through a temporary file
         ((1, 90), 1, 1),
     ],
 )
 def test_chunks_are_unpacked_seldom(tmp_path, monkeypatch, chunks, slab_columns, times):
-    monkeypatch.setattr(slabs, "SLAB_BYTES", slab_columns * 24 * 4)
+    monkeypatch.setattr(chunked, "SLAB_BYTES", slab_columns * 24 * 4)
     counted = Counted(X, chunks)
     source = SlabSource(counted, tmp_path)
     np.testing.assert_array_equal(as_array(source), X)

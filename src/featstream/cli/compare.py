@@ -291,7 +291,7 @@ def _names(paths: list[str]) -> dict[str, str]:
 
 def _tell_of_other_settings(experiment: Experiment, folder: Path) -> None:
     """Say so if the folder was last used for another comparison."""
-    from featstream.evaluation.cellstore import CellStore
+    from featstream.evaluation.cell_cache import CellStore
 
     about = CellStore(folder).about()
     if about is None:

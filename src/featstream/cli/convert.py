@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from featstream.cli.options import add_data_options, chosen_options, refuse_input
 from featstream.errors import ParameterError, as_bytes, printable
-
-_LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 10.0
+from featstream.progress import shown
 
 
 def add_convert(convert: argparse.ArgumentParser) -> None:
@@ -55,17 +54,16 @@ def _convert(arguments: argparse.Namespace) -> int:
         )
     refuse_input(arguments.store, [arguments.data, arguments.target])
     began = time.perf_counter()
-    options: dict[str, Any] = {
-        "memory": arguments.memory,
-        "n_jobs": arguments.jobs,
-        "progress": None if arguments.quiet else _Progress(),
-    }
+    options: dict[str, Any] = {"memory": arguments.memory, "n_jobs": arguments.jobs}
     given = chosen_options(arguments)
-    if is_svmlight(arguments.data) and arguments.target is None and not given:
-        store = convert(arguments.data, arguments.store, **options)
-    else:
-        dataset = open_dataset(arguments.data, arguments.target, **given)
-        store = convert(dataset.source, arguments.store, y=dataset.y, **options)
+    with nullcontext() if arguments.quiet else shown(_describe) as display:
+        if display is not None:
+            options["progress"] = lambda *state: display(state)
+        if is_svmlight(arguments.data) and arguments.target is None and not given:
+            store = convert(arguments.data, arguments.store, **options)
+        else:
+            dataset = open_dataset(arguments.data, arguments.target, **given)
+            store = convert(dataset.source, arguments.store, y=dataset.y, **options)
     seconds = time.perf_counter() - began
     facts = {
         "store": str(arguments.store),
@@ -83,20 +81,7 @@ def _convert(arguments: argparse.Namespace) -> int:
     return 0
 
 
-class _Progress:
-    """One live line on a terminal, a plain line every ten seconds elsewhere."""
-
-    def __init__(self) -> None:
-        self._is_live = sys.stderr.isatty()
-        self._shown = time.monotonic()
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now - self._shown < (_LIVE_SECONDS if self._is_live else _PLAIN_SECONDS):
-            return
-        self._shown = now
-        line = f"{stage}  {done / max(1, total):.0%}"
-        if self._is_live:
-            print(f"\r{line:<30}", end="", file=sys.stderr, flush=True)
-        else:
-            print(line, file=sys.stderr, flush=True)
+def _describe(state: tuple[str, int, int], seconds: float) -> list[str]:
+    """One line about the stage, and the part of it that is done."""
+    stage, done, total = state
+    return [f"{stage}  {done / max(1, total):.0%}"]

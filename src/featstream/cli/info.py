@@ -35,7 +35,7 @@ def _info(arguments: argparse.Namespace) -> int:
         from featstream.cli.runs import describe_run
 
         return describe_run(arguments)
-    from featstream.measures import choose_measure
+    from featstream.measures.resolve import propose_measure
     from featstream.protocols import SparseColumns
     from featstream.sources import open_dataset
 
@@ -58,13 +58,13 @@ def _info(arguments: argparse.Namespace) -> int:
     if first is not None and first.n_columns:
         columns = first.columns
         values = columns.values if isinstance(columns, SparseColumns) else columns
-        measure, reason = choose_measure([first], 256)
+        choice = propose_measure([first], 256)
         facts |= {
             "storage": "sparse" if first.is_sparse else "dense",
             "dtype": str(values.dtype),
             "first_features": [first.name(i) for i in range(min(5, first.n_columns))],
-            "measure": type(measure).__name__,
-            "measure_reason": reason,
+            "measure": choice.name,
+            "measure_reason": choice.reason,
         }
     if dataset.y is not None:
         facts["target"] = about_target(dataset.y, getattr(dataset, "target_name", None))

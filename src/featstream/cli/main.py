@@ -12,8 +12,10 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 
 import featstream
@@ -24,7 +26,7 @@ COMMANDS = {
     "update": ("featstream.cli.runs", "add features that arrive later to a run"),
     "explain": ("featstream.cli.runs", "say why a feature or a group was kept or not"),
     "compare": ("featstream.cli.compare", "compare selectors on data files"),
-    "paper": ("featstream.cli_paper", "run the SAOLA paper again: tables and figures"),
+    "paper": ("featstream.paper.cli", "run the SAOLA paper again: tables and figures"),
     "convert": ("featstream.cli.convert", "turn a data file into a column store"),
     "info": ("featstream.cli.info", "describe a data file or a run"),
     "demo": ("featstream.cli.info", "select from generated data with a known answer"),
@@ -52,10 +54,12 @@ _MEASURES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    with _writable_output():
-        arguments = _parser(words).parse_args(words)
-        arguments.command_line = words
+    with _writable_output(), warnings.catch_warnings():
+        arguments = argparse.Namespace()
         try:
+            _parser(words).parse_args(words, arguments)
+            show = partial(_print_warning, arguments, warnings.showwarning)
+            warnings.showwarning = show
             code = int(arguments.run(arguments) or 0)
             sys.stdout.flush()
             return code
@@ -90,6 +94,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (module, summary) in COMMANDS.items():
         command = commands.add_parser(name, help=summary)
+        command.set_defaults(command_line=list(words))
         if name in words[:1]:
             getattr(import_module(module), f"add_{name}")(command)
     return parser
@@ -109,6 +114,23 @@ def _writable_output() -> Iterator[None]:
     finally:
         if not stream.closed:
             reconfigure(errors=before)
+
+
+def _print_warning(
+    arguments: argparse.Namespace,
+    default: Callable[..., None],
+    message: Warning | str,
+    category: type[Warning],
+    *where: object,
+) -> None:
+    """Show a warning of ours without the line of code that gave it."""
+    from featstream.errors import FeatstreamWarning
+
+    if issubclass(category, FeatstreamWarning):
+        text = in_flags(str(message), arguments)
+        print(f"featstream: warning: {text}", file=sys.stderr)
+    else:
+        default(message, category, *where)
 
 
 def _how_to_continue(arguments: argparse.Namespace) -> str:
@@ -137,10 +159,12 @@ def in_flags(text: str, arguments: argparse.Namespace) -> str:
             return match[0]
         return known if value == "True" else f"{known} {value}"
 
+    text = re.sub(r"\w+=\S+ \(command line: (--[^)]+)\)", r"\1", text)
     text = text.replace("FisherZ(target='numeric')", "--target-type numeric")
     for class_name, name in _MEASURES.items():
         text = text.replace(f"measure={class_name}()", f"measure='{name}'")
-        text = re.sub(rf"measure={class_name}\((.*?)\)", rf"measure='{name}' \1", text)
+        pattern = rf"(?:measure=)?\b{class_name}\((\w.*?)\)"
+        text = re.sub(pattern, rf"measure='{name}' \1", text)
     text = re.sub(r"(missing='\w+') to the measure", r"\1", text)
     text = re.sub(
         r"`(\w+)`(?: of \w+)?", lambda match: flag(match[1]) or match[0], text

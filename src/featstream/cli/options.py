@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Iterable, Mapping
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 if TYPE_CHECKING:
-    from featstream.checkpoint import Checkpoint
+    from featstream.runs.folder import Checkpoint
     from featstream.sources import Dataset
 
 OPTIONS = (
@@ -90,7 +101,10 @@ def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def data_location(
-    data: str, target: str | None, options: Mapping[str, Any], dataset: Dataset
+    data: str,
+    target: str | None,
+    options: Mapping[str, Any],
+    dataset: Dataset | None,
 ) -> dict[str, Any]:
     """How a run finds its data again, from another folder as well."""
     name = getattr(dataset, "target_name", None)
@@ -111,11 +125,117 @@ def run_checkpoint(
     groups: dict[str, Any] | None = None,
 ) -> Checkpoint:
     """Where a run is saved, and how its data are found again."""
-    from featstream.checkpoint import Checkpoint
+    from featstream.runs.folder import Checkpoint
 
     if groups is not None:
         found = {**found, "groups": groups}
     return Checkpoint(folder, data=found, command=["featstream", *command])
+
+
+SELECTORS = {
+    "saola": "SAOLA",
+    "group-saola": "GroupSAOLA",
+    "osfs": "OSFS",
+    "fast-osfs": "FastOSFS",
+    "alpha-investing": "AlphaInvesting",
+    "grafting": "Grafting",
+    "ofs": "OFS",
+    "ogfs": "OGFS",
+}
+
+
+def selector_class(name: str) -> Any:
+    """The class of a selector by its name at the command line."""
+    import featstream
+    from featstream.errors import unknown_name
+
+    if name not in SELECTORS:
+        raise unknown_name("selector", name, SELECTORS)
+    return getattr(featstream, SELECTORS[name])
+
+
+def add_selector_flags(command: argparse.ArgumentParser) -> None:
+    """Add ``--selector``, and the options of the selector that is named.
+
+    Options come from the parameters of its class. Help without ``--selector`` shows
+    none, so that it need not import them.
+    """
+    command.add_argument(
+        "--selector",
+        metavar="NAME",
+        help=f"{', '.join(SELECTORS)} (default: saola, or group-saola for groups)",
+    )
+    add_group_flags(command)
+    words = command.get_default("command_line") or []
+    early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    early.add_argument("--selector")
+    add_group_flags(early)
+    given, others = early.parse_known_args(words)
+    default = "saola" if groups_from_flags(given) is None else "group-saola"
+    name = given.selector or default
+    command.set_defaults(selector=name)
+    if given.selector is None and {"-h", "--help"} & set(others):
+        command.epilog = (
+            "Each selector has options of its own, such as --bound and --max-features: "
+            "featstream select --selector saola --help"
+        )
+        return
+    cls = selector_class(name)
+    group = command.add_argument_group(f"options of {name}")
+    hints = get_type_hints(cls.__init__)
+    for parameter in signature(cls).parameters.values():
+        if parameter.name not in _SHARED:
+            text = _described(cls, parameter.name)
+            flag = "--" + parameter.name.replace("_", "-")
+            kind = _flag_type(hints.get(parameter.name))
+            metavar = None if "choices" in kind else "VALUE"
+            group.add_argument(flag, help=text, metavar=metavar, **kind)
+
+
+_SHARED = ("measure", "alpha", "target", "trace", "n_jobs", "group_size")
+"""Parameters of selectors that the command line sets in its own way."""
+
+
+def _flag_type(hint: Any) -> dict[str, Any]:
+    """How argparse reads a parameter of this type."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    words = [w for p in parts if get_origin(p) is Literal for w in get_args(p)]
+    if bool in parts:
+        words += ["true", "false"]
+    if words:
+        return {"choices": words}
+    types = [p for p in parts if p in (int, float)]
+    return {"type": types[0] if types else _number_or_text}
+
+
+def _number_or_text(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _described(cls: Any, name: str) -> str:
+    """The first sentence about a parameter in the docstring of a class."""
+    pattern = rf"(?m)^    {name} : (.*)\n((?:        .*\n)+)"
+    found = re.search(pattern, cls.__doc__ or "")
+    if found is None:
+        return ""
+    sentence = re.split(r"(?<=[.:]) ", " ".join(found[2].split()))[0].rstrip(".:")
+    default = re.search(r"default=(\S+)", found[1])
+    text = sentence[0].lower() + sentence[1:]
+    if default is not None and default[1] != "None":
+        text += f" (default: {default[1].strip(chr(34))})"
+    return text.replace("%", "%%")
+
+
+def selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of the selector that were given by its own flags."""
+    known = signature(selector_class(arguments.selector)).parameters
+    given = {
+        name: getattr(arguments, name)
+        for name in known
+        if name not in _SHARED and getattr(arguments, name, None) is not None
+    }
+    words = {"true": True, "false": False}
+    return {name: words.get(value, value) for name, value in given.items()}
 
 
 def add_group_flags(command: argparse.ArgumentParser) -> None:

@@ -71,25 +71,15 @@ def _add_run(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _open_run(arguments: argparse.Namespace) -> Any:
-    """The selector of a run to which features arrive."""
+def _resume(arguments: argparse.Namespace) -> int:
     import featstream
     from featstream.errors import RunError
-    from featstream.selectors.base import OnlineSelector
+    from featstream.runs.resuming import begin_again
 
-    selector = featstream.resume(arguments.output)
-    if not isinstance(selector, OnlineSelector):
-        raise RunError(
-            f"{arguments.output} is a run of {type(selector).__name__}, which learns "
-            "from rows. Continue in Python, with featstream.resume and partial_fit."
-        )
-    return selector
-
-
-def _resume(arguments: argparse.Namespace) -> int:
-    from featstream.errors import RunError
-
-    selector = _open_run(arguments)
+    selector = begin_again(arguments.output) or featstream.resume(arguments.output)
+    if not hasattr(selector, "consume"):  # it learns from rows, and has seen them all
+        print_result(selector, None, as_json=arguments.json)
+        return 0
     rest = selector._run.unfinished
     if rest is not None:
         saved = rest.get("data")
@@ -114,9 +104,15 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def _update(arguments: argparse.Namespace) -> int:
+    import featstream
     from featstream.errors import ParameterError, RunError
 
-    selector = _open_run(arguments)
+    selector = featstream.resume(arguments.output)
+    if not hasattr(selector, "consume"):
+        raise RunError(
+            f"{arguments.output} is a run of {type(selector).__name__}, which learns "
+            "from rows. Continue in Python, with featstream.resume and partial_fit."
+        )
     if selector._run.unfinished is not None:
         raise RunError(
             "The run is not done with its own data yet. Resume it first: "
@@ -173,10 +169,11 @@ def _print(selector: Any, arguments: argparse.Namespace) -> None:
     """Print the result of a run, with the target that its data were said to have."""
     data = [source.get("data") or {} for source in selector._run.sources]
     names = [name for found in data if (name := found.get("target_name"))]
+    measure_target = getattr(getattr(selector, "measure", None), "target", None)
     about = about_target(
         selector._stream.y,
         names[0] if names else None,
-        is_numeric=getattr(selector.measure, "target", None) == "numeric",
+        is_numeric="numeric" in (measure_target, getattr(selector, "target", None)),
     )
     print_result(selector, about, as_json=arguments.json)
 
@@ -193,14 +190,16 @@ def _open_like(
     With ``target_names``, a table need not have one: only a column of such a name
     is taken for it.
     """
-    from featstream.selectors.description import fingerprint_of_target
-    from featstream.selectors.sameness import refuse_other_target
+    from featstream.runs.compatibility import refuse_other_target
+    from featstream.runs.state import fingerprint_of_target
     from featstream.sources import open_dataset, open_features
 
     if target_names is not None and target is None:
         dataset = open_features(path, target_names, **options)
     else:
         dataset = open_dataset(path, target, **options)
+    if not hasattr(selector, "_stream"):  # the run stopped before its first feature
+        selector.start(dataset.y)
     if dataset.y is not None:
         found = {
             "n_samples": len(dataset.y),
@@ -211,7 +210,9 @@ def _open_like(
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    selector = _open_run(arguments)
+    import featstream
+
+    selector = featstream.resume(arguments.output)
     reasons = {name: _reason(selector, name) for name in arguments.names}
     if arguments.json:
         print(json.dumps(reasons, indent=2))
@@ -224,6 +225,8 @@ def _reason(selector: Any, name: str) -> str:
     """Why a feature or group was kept or not, by its name, label or arrival."""
     from featstream.errors import DataError
 
+    if not hasattr(selector, "explain"):
+        return _weight(selector, name)
     try:
         return str(selector.explain(name))
     except DataError:
@@ -236,10 +239,27 @@ def _reason(selector: Any, name: str) -> str:
         raise
 
 
+def _weight(selector: Any, name: str) -> str:
+    """The weight of a feature in a selector that learns from rows."""
+    from featstream.errors import DataError, printable
+    from featstream.protocols import feature_name
+
+    n = selector.n_features_in_
+    names = list(getattr(selector, "feature_names_in_", map(feature_name, range(n))))
+    if name not in names and not (name.isdecimal() and int(name) < n):
+        raise DataError(f"No feature {printable(name)} among the {n:,} of the run.")
+    index = names.index(name) if name in names else int(name)
+    shown = printable(names[index])
+    if not selector.support_[index]:
+        return f"{shown} is not kept: others have larger weights."
+    weight = selector.scores_[selector.selected_ == index][0]
+    return f"{shown} is kept: its weight is {weight:g}."
+
+
 def describe_run(arguments: argparse.Namespace) -> int:
     """Print what a run folder says of itself."""
-    from featstream.checkpoint import RunFolder
-    from featstream.selectors.description import load_run
+    from featstream.runs.folder import RunFolder
+    from featstream.runs.state import load_run
 
     facts = load_run(RunFolder(arguments.data)).description
     if arguments.json:
@@ -257,6 +277,8 @@ def describe_run(arguments: argparse.Namespace) -> int:
             f"{facts.get('n_kept')} kept of {facts['n_features']:,} features, "
             f"{facts['n_seen']:,} samples seen"
         )
+    elif facts["generation"] == 0:
+        print("stopped while its data were being read: no feature has been seen")
     else:
         print(
             f"{facts.get('n_kept')} kept of {facts['n_seen']:,} features seen, "

@@ -8,23 +8,27 @@ import io
 import json
 import os
 import re
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from featstream.cli.options import (
     add_data,
-    add_group_flags,
+    add_selector_flags,
     chosen_options,
     data_location,
     groups_from_flags,
     open_groups,
     refuse_input,
     run_checkpoint,
+    selector_class,
+    selector_parameters,
 )
 from featstream.errors import DataError, ParameterError, printable
 
 if TYPE_CHECKING:
-    from featstream.result import SelectionResult
+    from featstream.runs.folder import Checkpoint
+    from featstream.selectors.result import SelectionResult
     from featstream.sources import Dataset
 
 _FILES = (".csv", ".tsv", ".json")
@@ -35,8 +39,8 @@ _SHOWN_CLASSES = 10
 def add_select(select: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
     select.description = (
-        "Select features of a data file with SAOLA, or with group-SAOLA if they come "
-        "in groups."
+        "Select features of a data file, by default with SAOLA, or with group-SAOLA "
+        "if they come in groups."
     )
     add_data(select)
     select.add_argument(
@@ -57,21 +61,13 @@ def add_select(select: argparse.ArgumentParser) -> None:
         default="class",
         help="whether the target is a class (default) or a quantity (fisher-z)",
     )
-    for option, choices in (
-        ("bound", ("min", "max")),
-        ("ties", ("keep", "drop")),
-        ("pruning", ("interleaved", "deferred")),
-    ):
-        select.add_argument(
-            f"--{option}",
-            choices=choices,
-            default=choices[0],
-            help=f"as printed in the paper: {choices[0]} (default)",
-        )
-    add_group_flags(select)
     select.add_argument(
-        "--max-features", type=int, metavar="K", help="keep at most K features"
+        "--identifiers",
+        choices=("drop", "keep"),
+        help="text columns with about one category per row: leave them out (default), "
+        "or score them (su, mi)",
     )
+    add_selector_flags(select)
     select.add_argument(
         "--jobs",
         type=int,
@@ -95,44 +91,109 @@ def add_select(select: argparse.ArgumentParser) -> None:
 
 
 def _select(arguments: argparse.Namespace) -> int:
-    from featstream.selectors import SAOLA, GroupSAOLA
+    from featstream.runs.session import begun
 
     file = _result_file(arguments)
-    measure = _measure(arguments)
-    dataset = _open(arguments)
-    parameters = {
-        "measure": measure,
-        "bound": arguments.bound,
-        "ties": arguments.ties,
-        "pruning": arguments.pruning,
-        "n_jobs": arguments.jobs,
-    }
-    spec, groups = groups_from_flags(arguments), {}
-    selector: SAOLA | GroupSAOLA
-    if spec is None:
-        selector = SAOLA(max_features=arguments.max_features, **parameters)
-    elif arguments.max_features is not None:
-        raise ParameterError("--max-features has no meaning for groups. Leave it out.")
-    else:
-        selector = GroupSAOLA(**parameters)
-        groups["groups"] = open_groups(spec, dataset)
-    saving = None
-    if arguments.output is not None and file is None:
+    selector = _make_selector(arguments)
+    spec = groups_from_flags(arguments)
+
+    def saving(dataset: Dataset | None = None) -> Checkpoint | None:
+        if arguments.output is None or file is not None:
+            return None
         options = chosen_options(arguments)
         found = data_location(arguments.data, arguments.target, options, dataset)
-        saving = run_checkpoint(arguments.output, found, arguments.command_line, spec)
-    selector.start(dataset.y).consume(
-        dataset.source, progress=not arguments.quiet, checkpoint=saving, **groups
-    )
+        return run_checkpoint(arguments.output, found, arguments.command_line, spec)
+
+    if not hasattr(selector, "consume"):
+        dataset = _open(arguments)
+        _learn_rows(selector, dataset)
+        if arguments.output is not None and file is None:
+            selector.save(arguments.output)
+    else:
+        with begun(selector, saving()):
+            dataset = _open(arguments)
+            groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
+            selector.start(dataset.y).consume(
+                dataset.source,
+                progress=not arguments.quiet,
+                checkpoint=saving(dataset),
+                **groups,
+            )
     about = about_target(
         dataset.y,
         getattr(dataset, "target_name", None),
         is_numeric=arguments.target_type == "numeric",
     )
     if file is not None:
-        _write(file, selector.result_, about, arguments.overwrite)
+        _write(file, result_of(selector), about, arguments.overwrite)
     print_result(selector, about, as_json=arguments.json)
     return 0
+
+
+def _make_selector(arguments: argparse.Namespace) -> Any:
+    """The selector that the flags describe."""
+    name, cls = arguments.selector, selector_class(arguments.selector)
+    parameters, known = selector_parameters(arguments), signature(cls).parameters
+    foreign = {}
+    if "n_jobs" in known:
+        parameters["n_jobs"] = arguments.jobs
+    if "measure" in known:
+        parameters["measure"] = _measure(arguments)
+    else:
+        foreign = {"--measure": arguments.measure != "auto"}
+        foreign |= {"--delta": arguments.delta, "--identifiers": arguments.identifiers}
+        if "alpha" not in known:
+            foreign["--alpha"] = arguments.alpha
+        elif arguments.alpha is not None:
+            parameters["alpha"] = arguments.alpha
+        if arguments.target_type == "numeric":
+            parameters["target"] = "numeric"
+            foreign["--target-type numeric"] = "target" not in known
+    if not hasattr(cls, "update_group"):
+        foreign["--groups"] = arguments.groups
+        foreign["--group-size"] = arguments.group_size
+        foreign["--group-by"] = arguments.group_by
+    for flag, value in foreign.items():
+        if value not in (None, False):
+            raise ParameterError(f"{flag} has no meaning for the selector {name}.")
+    return cls(**parameters)
+
+
+def _learn_rows(selector: Any, dataset: Dataset) -> None:
+    """Fit a selector that learns from rows; they are held in memory."""
+    import numpy as np
+
+    from featstream.evaluation.tasks import as_matrix
+
+    X, names = as_matrix(dataset.source, "the data")[:2]
+    selector.fit(X, dataset.y)
+    if names is not None:
+        selector.feature_names_in_ = np.array(names, object)
+
+
+def result_of(selector: Any) -> SelectionResult:
+    """The result of a selector; of one that learns from rows, its weights."""
+    if hasattr(selector, "result_"):
+        found: SelectionResult = selector.result_
+        return found
+    from featstream.protocols import feature_name
+    from featstream.selectors.result import SelectionResult
+    from featstream.selectors.trace import Trace
+
+    names = getattr(selector, "feature_names_in_", None)
+    indices = selector.selected_
+    return SelectionResult(
+        tuple(feature_name(i) if names is None else names[i] for i in indices),
+        indices,
+        selector.scores_,
+        selector.n_features_in_,
+        selector.n_seen_,
+        type(selector).__name__,
+        "weight",
+        selector.get_params(),
+        0.0,
+        Trace(None),
+    )
 
 
 def _open(arguments: argparse.Namespace) -> Dataset:
@@ -163,10 +224,10 @@ def _measure(arguments: argparse.Namespace) -> Any:
     elif measure is None and as_category:
         measure = SymmetricalUncertainty()
     if measure is None:
-        if alpha is not None or delta is not None:
+        if (alpha, delta, arguments.identifiers) != (None, None, None):
             raise ParameterError(
-                "--alpha and --delta belong to a measure. Add --measure fisher-z "
-                "(for --alpha) or --measure su (for --delta)."
+                "--alpha, --delta and --identifiers belong to a measure. Add --measure "
+                "fisher-z (for --alpha) or --measure su (for the others)."
             )
         return "auto"
     is_fisher = isinstance(measure, FisherZ)
@@ -187,6 +248,13 @@ def _measure(arguments: argparse.Namespace) -> Any:
             "--missing category has no meaning for the measure fisher-z; use "
             "--measure su."
         )
+    if arguments.identifiers is not None:
+        if is_fisher:
+            raise ParameterError(
+                "--identifiers has no meaning for the measure fisher-z; use --measure "
+                "su."
+            )
+        measure.identifiers = arguments.identifiers
     if is_numeric:
         measure.target = "numeric"
     if as_category:
@@ -333,22 +401,25 @@ def plain(text: str) -> str:
 
 def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) -> None:
     """A few lines about a result for people, or all of it for programs."""
-    result = selector.result_
+    result = result_of(selector)
     reason = getattr(selector, "measure_reason_", None)
     if as_json:
         facts = result.to_dict() | {"target": about, "measure_reason": reason}
         print(json.dumps(facts, indent=2))
         return
-    counts = result.trace.counts()
     lines = [
         f"{len(result):,} of {result.n_features:,} features selected "
         f"({result.selector}, {result.measure}, {result.n_samples:,} samples, "
         f"{result.seconds:.2f} s)",
         *([] if about is None else [target_line(about)]),
         *([f"measure: {result.measure}, because {reason}"] if reason else []),
-        f"dropped: {counts['irrelevant']:,} irrelevant, {counts['redundant']:,} "
-        f"redundant, {counts['displaced']:,} displaced by better ones",
     ]
+    if result.trace.level == "full":
+        counts = result.trace.counts()
+        lines.append(
+            f"dropped: {counts['irrelevant']:,} irrelevant, {counts['redundant']:,} "
+            f"redundant, {counts['displaced']:,} displaced by better ones"
+        )
     groups = getattr(result, "groups", None)
     if groups is not None:
         fates = groups.counts()

@@ -1,12 +1,13 @@
 """Compare selections: classifiers, metrics, statistics, the paper's numbers."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from featstream.evaluation.classifiers import CLASSIFIERS, DecisionTree, as_classifier
-from featstream.evaluation.comparison import METRICS, ExperimentResult
-from featstream.evaluation.conclusion import conclude
+from featstream.evaluation.conclusion import Comparison, conclude
 from featstream.evaluation.display import CellProgress
-from featstream.evaluation.entries import SELECTORS, BestOf, as_selector, sweep
+from featstream.evaluation.entrants import SELECTORS, BestOf, as_selector, sweep
 from featstream.evaluation.experiment import Experiment
-from featstream.evaluation.j48 import J48
 from featstream.evaluation.metrics import (
     accuracy,
     auc,
@@ -14,15 +15,7 @@ from featstream.evaluation.metrics import (
     class_scores,
     evaluate,
 )
-from featstream.evaluation.paper_tables import (
-    PaperClaim,
-    PaperColumn,
-    PaperTable,
-    paper_claims,
-    paper_table,
-    paper_tables,
-)
-from featstream.evaluation.score_table import Comparison, ScoreTable
+from featstream.evaluation.results import METRICS, ExperimentResult, ScoreTable
 from featstream.evaluation.splits import (
     CrossValidation,
     FeatureOrders,
@@ -46,6 +39,17 @@ from featstream.evaluation.statistics import (
     win_tie_lose,
 )
 from featstream.evaluation.tasks import Task, open_task
+
+if TYPE_CHECKING:
+    from featstream.paper.j48 import J48
+    from featstream.paper.tables import (
+        PaperClaim,
+        PaperColumn,
+        PaperTable,
+        paper_claims,
+        paper_table,
+        paper_tables,
+    )
 
 __all__ = [
     "CLASSIFIERS",
@@ -97,3 +101,20 @@ __all__ = [
     "sweep",
     "win_tie_lose",
 ]
+
+_OF_THE_PAPER = {
+    "J48": "j48",
+    "PaperClaim": "tables",
+    "PaperColumn": "tables",
+    "PaperTable": "tables",
+    "paper_claims": "tables",
+    "paper_table": "tables",
+    "paper_tables": "tables",
+}
+"""Names whose home is `featstream.paper`, loaded when they are first used."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_THE_PAPER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"featstream.paper.{_OF_THE_PAPER[name]}"), name)

@@ -1,18 +1,32 @@
-"""The conclusion of a comparison, in plain words."""
+"""What a table of scores shows about the selectors, in figures and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import combinations
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from featstream.errors import DataError
-from featstream.evaluation.statistics import Nemenyi, friedman, nemenyi
+from featstream.evaluation.statistics import (
+    Friedman,
+    Nemenyi,
+    WinTieLose,
+    average_ranks,
+    friedman,
+    nemenyi,
+    win_tie_lose,
+)
+from featstream.protocols import FloatArray
 
-__all__ = ["conclude"]
+if TYPE_CHECKING:
+    from featstream.evaluation.results import ScoreTable
+
+Repeats = Mapping[tuple[str, str], FloatArray]
+"""The score in every split, by data set and selector."""
 
 
 def conclude(
@@ -110,3 +124,142 @@ def enumerate_words(words: Iterable[str]) -> str:
 def p_words(p_value: float) -> str:
     """A p-value as it is written."""
     return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """What a table of scores shows about the selectors.
+
+    Attributes
+    ----------
+    metric, classifier : str
+        What is compared.
+    selectors, datasets : tuple of str
+        Those that could be ranked.
+    left_out : dict of str to str
+        Data sets and selectors that could not be, and why.
+    ranks, paper_ranks : dict of str to float
+        Average ranks in Demšar's convention, 1 is best; and in the paper's, where
+        the highest is.
+    friedman : Friedman or None
+        None with fewer than two data sets or selectors.
+    nemenyi : Nemenyi or None
+        Likewise.
+    win_tie_lose : dict of (selector, rival) to WinTieLose
+        On all data sets where both have scores of every split: by paired t-tests over
+        the splits, or by a margin of 0.01 where there is one split only.
+    conclusion : str
+        A paragraph in plain words.
+    """
+
+    metric: str
+    classifier: str | None
+    selectors: tuple[str, ...]
+    datasets: tuple[str, ...]
+    left_out: Mapping[str, str]
+    ranks: Mapping[str, float]
+    paper_ranks: Mapping[str, float]
+    friedman: Friedman | None
+    nemenyi: Nemenyi | None
+    win_tie_lose: Mapping[tuple[str, str], WinTieLose]
+    conclusion: str
+
+    def __str__(self) -> str:
+        return self.conclusion
+
+
+def compare_scores(table: ScoreTable, repeats: Repeats, alpha: float) -> Comparison:
+    """Rank and test the selectors of a table; ``repeats`` has every split."""
+    is_known = ~np.isnan(table.values)
+    ranked = np.flatnonzero(is_known.any(axis=0))
+    complete = np.flatnonzero(is_known[:, ranked].all(axis=1))
+    selectors = tuple(table.selectors[j] for j in ranked)
+    datasets = tuple(table.datasets[i] for i in complete)
+    left_out = {
+        selector: "no score on any data set"
+        for selector in table.selectors
+        if selector not in selectors
+    }
+    for i, dataset in enumerate(table.datasets):
+        if dataset not in datasets and selectors:
+            lost = [table.selectors[j] for j in ranked if not is_known[i, j]]
+            left_out[dataset] = f"no score of {enumerate_words(lost)}"
+    # The same splits summed in another order differ in the last digit: that is a tie.
+    scores = np.round(table.values[np.ix_(complete, ranked)], 12)
+    ranks: dict[str, float] = {}
+    test: Friedman | None = None
+    posthoc: Nemenyi | None = None
+    if len(selectors) > 1 and datasets:
+        found = average_ranks(scores, table.best).tolist()
+        ranks = dict(zip(selectors, found, strict=True))
+    if len(selectors) > 1 and len(datasets) > 1:
+        test, posthoc = friedman(scores), nemenyi(scores, table.best, alpha=alpha)
+    wins = {
+        pair: count_wins(*pair, table, repeats, alpha)
+        for pair in permutations(table.selectors, 2)
+    }
+    if len(selectors) < 2:
+        text = f"There are fewer than two selectors to compare in {table.what}."
+    elif not datasets:
+        text = f"No data set has scores of all selectors in {table.what}."
+    elif len(datasets) == 1:
+        text = one_dataset_words(table, datasets[0], selectors, scores[0], wins)
+    else:
+        text = conclude(
+            scores, selectors, what=table.what, best=table.best, alpha=alpha
+        )
+    if left_out:
+        omitted = "; ".join(f"{name} ({why})" for name, why in left_out.items())
+        text += f" Left out: {omitted}."
+    return Comparison(
+        metric=table.metric,
+        classifier=table.classifier,
+        selectors=selectors,
+        datasets=datasets,
+        left_out=left_out,
+        ranks=ranks,
+        paper_ranks={s: len(selectors) + 1 - rank for s, rank in ranks.items()},
+        friedman=test,
+        nemenyi=posthoc,
+        win_tie_lose=wins,
+        conclusion=text,
+    )
+
+
+def count_wins(
+    ours: str, rival: str, table: ScoreTable, repeats: Repeats, alpha: float
+) -> WinTieLose:
+    """Over the data sets in which neither failed in any split."""
+    counts = np.zeros(3, np.int64)
+    for dataset in table.datasets:
+        first, second = repeats[dataset, ours], repeats[dataset, rival]
+        if np.isnan(first).any() or np.isnan(second).any():
+            continue
+        if first.size > 1:
+            first, second = first[None], second[None]
+        counts += win_tie_lose(first, second, table.best, alpha=alpha)
+    return WinTieLose(*counts.tolist())
+
+
+def one_dataset_words(
+    table: ScoreTable,
+    dataset: str,
+    selectors: Sequence[str],
+    scores: FloatArray,
+    wins: Mapping[tuple[str, str], WinTieLose],
+) -> str:
+    """The conclusion from one data set, which is about that data set only."""
+    order = np.argsort(scores if table.best == "low" else -scores, kind="stable")
+    first = selectors[order[0]]
+    listed = enumerate_words(
+        f"{selectors[j]} {table.text(dataset, selectors[j])}" for j in order
+    )
+    text = f"In {table.what} on {dataset}: {listed}."
+    if table.n_splits[table.datasets.index(dataset)] > 1:
+        beaten = [s for s in selectors if s != first and wins[first, s].win]
+        text += f" By paired t-tests over the splits {first} is "
+        if beaten:
+            text += f"significantly better than {enumerate_words(beaten)}."
+        else:
+            text += "not significantly better than any other."
+    return f"{text} One data set says nothing about others; ranks need at least two."

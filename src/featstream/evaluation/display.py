@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TextIO
 
-__all__ = ["CellProgress", "cells_observed", "format_cells"]
+from featstream.progress import clock, shown
 
-_PLAIN_SECONDS = 10.0
 _MAX_SHOWN = 8
 
 
@@ -52,15 +49,32 @@ def cells_observed(
     >>> with cells_observed(False) as observe:
     ...     observe(CellProgress(n_cells=3))
     """
-    if callable(progress):
-        yield progress
-    elif not progress:
-        yield lambda at: None
-    elif sys.stderr.isatty():
-        with _live() as observe:
-            yield observe
-    else:
-        yield _PlainLines(sys.stderr)
+    if callable(progress) or not progress:
+        yield progress if callable(progress) else lambda at: None
+        return
+    since: dict[str, float] = {}
+    n_failed = 0
+
+    def describe(at: CellProgress, seconds: float) -> list[str]:
+        now = time.monotonic()
+        running = [
+            f"  {name}  {now - since.get(name, now):.0f} s"
+            for name in at.running[:_MAX_SHOWN]
+        ]
+        return [format_cells(at, seconds), *running]
+
+    def observe(at: CellProgress) -> None:
+        nonlocal n_failed, since
+        now = time.monotonic()
+        since = {name: since.get(name, now) for name in at.running}
+        if at.n_failed > n_failed and at.last_failure is not None:
+            display.print(f"failed: {at.last_failure}")
+        n_failed = at.n_failed
+        is_done = at.n_done > 0 and at.n_kept + at.n_done == at.n_cells
+        display(at, at_once=is_done)
+
+    with shown(describe) as display:
+        yield observe
 
 
 def format_cells(at: CellProgress, seconds: float) -> str:
@@ -76,71 +90,5 @@ def format_cells(at: CellProgress, seconds: float) -> str:
     if at.n_failed:
         line += f"  {at.n_failed} failed"
     if at.n_done and ended < at.n_cells:
-        left = int(seconds / at.n_done * (at.n_cells - ended))
-        line += f"  eta {left // 60}:{left % 60:02d}"
+        line += f"  eta {clock(seconds / at.n_done * (at.n_cells - ended))}"
     return line
-
-
-class _PlainLines:
-    """A line every ten seconds, at each failure and at the end, for logs."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._began = self._shown = time.monotonic()
-        self._n_failed = 0
-
-    def __call__(self, at: CellProgress) -> None:
-        now = time.monotonic()
-        if at.n_failed > self._n_failed:
-            self._n_failed = at.n_failed
-            if at.last_failure is not None:
-                print(f"failed: {at.last_failure}", file=self._stream, flush=True)
-        is_done = at.n_done > 0 and at.n_kept + at.n_done == at.n_cells
-        if is_done or now - self._shown >= _PLAIN_SECONDS:
-            self._shown = now
-            print(format_cells(at, now - self._began), file=self._stream, flush=True)
-
-
-@contextmanager
-def _live() -> Iterator[Callable[[CellProgress], None]]:
-    """A bar, and the cells at work with the time that they have taken."""
-    from rich.console import Console, Group
-    from rich.live import Live
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-    from rich.text import Text
-
-    began = time.monotonic()
-    since: dict[str, float] = {}
-    last = CellProgress()
-
-    class Display:
-        """Drawn anew whenever it is looked at."""
-
-        def __rich__(self) -> Group:
-            now = time.monotonic()
-            ended = last.n_kept + last.n_done
-            bar = ProgressBar(max(last.n_cells, 1), ended, width=30)
-            first = Table.grid(padding=(0, 1))
-            first.add_row(bar, format_cells(last, now - began))
-            lines = [
-                Text(f"  {name}  {now - since.get(name, now):.0f} s")
-                for name in last.running[:_MAX_SHOWN]
-            ]
-            if last.last_failure is not None:
-                lines.append(Text(f"  failed: {last.last_failure}", style="yellow"))
-            return Group(first, *lines)
-
-    with Live(Display(), console=Console(stderr=True), refresh_per_second=4) as live:
-
-        def observe(at: CellProgress) -> None:
-            nonlocal last
-            last = at
-            now = time.monotonic()
-            for name in at.running:
-                since.setdefault(name, now)
-            for name in set(since) - set(at.running):
-                del since[name]
-
-        yield observe
-        live.refresh()

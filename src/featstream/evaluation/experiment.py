@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,22 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from featstream.engines import count_threads
 from featstream.errors import (
-    FeatstreamWarning,
     ParameterError,
     as_bytes,
     printable,
     unknown_name,
 )
-from featstream.evaluation.cellstore import CellStore
+from featstream.evaluation.cell_cache import CellStore
 from featstream.evaluation.classifiers import as_classifier
-from featstream.evaluation.comparison import ExperimentResult
 from featstream.evaluation.display import CellProgress, cells_observed
-from featstream.evaluation.entries import describe, name_selectors
-from featstream.evaluation.measuring import resident_bytes
+from featstream.evaluation.entrants import describe, name_selectors
+from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.running import Run
 from featstream.evaluation.splits import SplitProtocol
+from featstream.parallel import count_threads
 
 __all__ = ["Experiment"]
 
@@ -131,21 +128,11 @@ class Experiment:
             Scores, tables and statistics.
         """
         n_processes = count_threads(n_jobs)
-        self._warn_of_limit()
         temporary = tempfile.TemporaryDirectory() if path is None else nullcontext(path)
         with temporary as folder:
             store = CellStore(folder)
             with store.locked(), cells_observed(progress) as observe:
                 return Run(self, store, n_processes, observe).finish()
-
-    def _warn_of_limit(self) -> None:
-        if self.memory_limit is not None and resident_bytes(os.getpid()) is None:
-            warnings.warn(
-                "This system does not tell how much memory a process holds: "
-                "memory_limit is not watched.",
-                FeatstreamWarning,
-                stacklevel=3,
-            )
 
     def settings(self) -> dict[str, Any]:
         """All that was asked for, as plain JSON."""

@@ -1,4 +1,4 @@
-"""Scores of predictions: accuracy, balanced accuracy, area under the ROC curve."""
+"""Scores of predictions, by scikit-learn: accuracy, balanced accuracy, AUC."""
 
 from __future__ import annotations
 
@@ -11,24 +11,10 @@ from sklearn import metrics as sk
 from featstream.errors import DataError
 from featstream.protocols import FloatArray
 
-__all__ = ["accuracy", "auc", "balanced_accuracy", "class_scores", "evaluate"]
-
 
 def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Share of rows predicted right.
 
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        True and predicted classes.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Examples
-    --------
     >>> accuracy([0, 0, 0, 1], [0, 0, 0, 0])
     0.75
     """
@@ -38,31 +24,15 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 def balanced_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Mean over the classes of the share of their rows predicted right.
 
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        True and predicted classes.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Notes
-    -----
-    Equals the `auc` of hard predictions of two classes, and that is what the
+    For two classes it equals the `auc` of hard predictions, and that is what the
     SAOLA paper's AUC is: on its balanced sets, dexter and gisette, it equals the
     accuracy for all three classifiers (Tables 14-16).
 
-    Examples
-    --------
     >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 0, 0])
     0.5
     """
-    recalls = sk.recall_score(
-        y_true, y_pred, average=None, labels=np.unique(y_true), zero_division=0.0
-    )
-    return float(np.mean(recalls))
+    classes = np.unique(y_true)  # predictions may hold others
+    return float(sk.recall_score(y_true, y_pred, labels=classes, average="macro"))
 
 
 def auc(
@@ -114,22 +84,9 @@ def auc(
 def class_scores(classifier: Any, X: Any) -> FloatArray:
     """Scores that `auc` understands, from any fitted scikit-learn classifier.
 
-    Probabilities where the classifier has them, else its decision function.
+    Probabilities where the classifier has them, else its decision function; of shape
+    (n_samples, n_classes) or (n_samples,).
 
-    Parameters
-    ----------
-    classifier : object
-        A fitted scikit-learn classifier.
-    X : array-like of shape (n_samples, n_features)
-        Rows to score.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes) or (n_samples,)
-        The higher, the likelier the class.
-
-    Examples
-    --------
     >>> from sklearn.svm import SVC
     >>> svm = SVC(kernel="linear").fit([[0], [1], [3], [4]], [0, 0, 1, 1])
     >>> class_scores(svm, [[2]]).shape
@@ -141,31 +98,15 @@ def class_scores(classifier: Any, X: Any) -> FloatArray:
 
 
 def evaluate(classifier: Any, X: Any, y: ArrayLike) -> dict[str, float]:
-    """All metrics of a fitted classifier on test data.
+    """All metrics of a fitted classifier on test rows.
 
-    ``auc_hard`` is the AUC of the predictions taken as scores, which is what
-    the SAOLA paper reports.
+    ``auc_hard`` is the AUC of the predictions taken as scores, which is what the
+    SAOLA paper reports.
 
-    Parameters
-    ----------
-    classifier : object
-        A fitted scikit-learn classifier.
-    X : array-like of shape (n_samples, n_features)
-        Test rows.
-    y : array-like of shape (n_samples,)
-        Their classes.
-
-    Returns
-    -------
-    dict of str to float
-        ``accuracy``, ``balanced_accuracy``, ``auc`` and ``auc_hard``.
-
-    Examples
-    --------
     >>> from featstream.evaluation import as_classifier
     >>> knn = as_classifier("knn").fit([[0], [1], [8], [9]], ["a", "a", "b", "b"])
-    >>> evaluate(knn, [[2], [7]], ["a", "b"])["accuracy"]
-    1.0
+    >>> evaluate(knn, [[2], [7]], ["a", "b"])
+    {'accuracy': 1.0, 'balanced_accuracy': 1.0, 'auc': 1.0, 'auc_hard': 1.0}
     """
     predicted = classifier.predict(X)
     classes = classifier.classes_

@@ -24,11 +24,16 @@ from featstream.errors import (
     ParameterError,
     printable,
 )
-from featstream.evaluation.cells import FEATURE, Job, is_ours
-from featstream.evaluation.cellstore import CellStore, key_of
-from featstream.evaluation.comparison import ExperimentResult
+from featstream.evaluation.cell import FEATURE, Job, is_ours
+from featstream.evaluation.cell_cache import CellStore, key_of
 from featstream.evaluation.display import CellProgress
-from featstream.evaluation.entries import BestOf, checksum_of_library, code_of, describe
+from featstream.evaluation.entrants import (
+    BestOf,
+    checksum_of_library,
+    code_of,
+    describe,
+)
+from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.splits import (
     CrossValidation,
     Split,
@@ -38,7 +43,7 @@ from featstream.evaluation.splits import (
     random_int,
 )
 from featstream.evaluation.tasks import as_task
-from featstream.evaluation.workers import Outcome, run_jobs
+from featstream.evaluation.worker import Outcome, run_jobs
 
 if TYPE_CHECKING:
     from featstream.evaluation.experiment import Experiment

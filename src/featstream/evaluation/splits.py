@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +16,9 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from featstream.errors import DataError, ParameterError
+from featstream.errors import DataError, check_count
 from featstream.groups import random_groups
 from featstream.protocols import IntArray
-
-__all__ = [
-    "CrossValidation",
-    "FeatureOrders",
-    "GivenSplit",
-    "RandomGroups",
-    "RandomSplits",
-    "Split",
-    "SplitProtocol",
-    "Subsamples",
-    "TaskShape",
-]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,20 +66,28 @@ class Split:
 
 
 class SplitProtocol(ABC):
-    """A way to split a data set, some number of times.
+    """A way to split a data set, ``n_splits`` times.
 
     Every split is a function of the seed, its own number and the `TaskShape`: the
     first ten of twenty are the ten of ten, and all selectors get the same.
     """
 
+    repeats: ClassVar[tuple[str, ...]] = ()
+    """Parameters whose product is the number of splits; without any there is one."""
+
     @property
-    @abstractmethod
     def n_splits(self) -> int:
-        """How many splits there are."""
+        """The number of splits."""
+        return math.prod(getattr(self, name) for name in self.repeats)
 
     @abstractmethod
     def split(self, index: int, shape: TaskShape, seed: int) -> Split:
         """Split number ``index``, from 0."""
+
+    def __post_init__(self) -> None:
+        for name in self.repeats:
+            least = 2 if name == "n_folds" else 1
+            check_count(getattr(self, name), name, type(self).__name__, least=least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +99,6 @@ class GivenSplit(SplitProtocol):
     >>> GivenSplit().n_splits
     1
     """
-
-    @property
-    def n_splits(self) -> int:
-        """How many splits there are."""
-        return 1
 
     def split(self, index: int, shape: TaskShape, seed: int) -> Split:
         """The given parts."""
@@ -122,14 +114,15 @@ class GivenSplit(SplitProtocol):
 
 @dataclass(frozen=True, slots=True)
 class RandomSplits(SplitProtocol):
-    """Rows drawn at random for training and testing, anew each time.
+    """Training and test rows drawn at random, anew each time.
 
-    A given test part is put together with the training part before.
+    The rows of a given test part are drawn from too. The draws are those of
+    scikit-learn's `StratifiedShuffleSplit` or `ShuffleSplit`.
 
     Parameters
     ----------
     n_runs : int, default=10
-        How many times.
+        Number of draws.
     test_size : float or int, default=1/3
         Share, or number, of the rows to test on.
     train_size : float or int, optional
@@ -145,18 +138,11 @@ class RandomSplits(SplitProtocol):
     (8, 4)
     """
 
+    repeats = ("n_runs",)
     n_runs: int = 10
     test_size: float | int = 1 / 3
     train_size: float | int | None = None
     stratified: bool = True
-
-    def __post_init__(self) -> None:
-        check_count(self.n_runs, "n_runs", self)
-
-    @property
-    def n_splits(self) -> int:
-        """How many splits there are."""
-        return self.n_runs
 
     def split(self, index: int, shape: TaskShape, seed: int) -> Split:
         """One draw."""
@@ -174,14 +160,15 @@ class RandomSplits(SplitProtocol):
 class CrossValidation(SplitProtocol):
     """Stratified cross-validation: each row is tested on once in each repetition.
 
-    A given test part is put together with the training part before.
+    The rows of a given test part are folded in too. The folds are those of
+    scikit-learn's `StratifiedKFold`.
 
     Parameters
     ----------
     n_folds : int, default=10
         Folds.
     n_repeats : int, default=1
-        How many times, with other folds.
+        Repetitions, with other folds each time.
 
     Examples
     --------
@@ -190,17 +177,9 @@ class CrossValidation(SplitProtocol):
     [4, 4, 4]
     """
 
+    repeats = ("n_folds", "n_repeats")
     n_folds: int = 10
     n_repeats: int = 1
-
-    def __post_init__(self) -> None:
-        check_count(self.n_folds, "n_folds", self, least=2)
-        check_count(self.n_repeats, "n_repeats", self)
-
-    @property
-    def n_splits(self) -> int:
-        """How many splits there are."""
-        return self.n_folds * self.n_repeats
 
     def split(self, index: int, shape: TaskShape, seed: int) -> Split:
         """One fold."""
@@ -220,7 +199,7 @@ class Subsamples(SplitProtocol):
     Parameters
     ----------
     n : int, default=30
-        How many subsamples.
+        Number of subsamples.
     share : float, default=4/5
         Share of the rows in each.
 
@@ -231,16 +210,9 @@ class Subsamples(SplitProtocol):
     8
     """
 
+    repeats = ("n",)
     n: int = 30
     share: float = 4 / 5
-
-    def __post_init__(self) -> None:
-        check_count(self.n, "n", self)
-
-    @property
-    def n_splits(self) -> int:
-        """How many splits there are."""
-        return self.n
 
     def split(self, index: int, shape: TaskShape, seed: int) -> Split:
         """One subsample."""
@@ -260,7 +232,7 @@ class FeatureOrders(SplitProtocol):
     Parameters
     ----------
     n : int, default=30
-        How many orders.
+        Number of orders.
     rows : SplitProtocol, optional
         How rows are split; its splits are used in turn. By default they are the
         same for all orders: the given parts, or the first of `RandomSplits`.
@@ -272,16 +244,9 @@ class FeatureOrders(SplitProtocol):
     array([3, 0, 2, 1])
     """
 
+    repeats = ("n",)
     n: int = 30
     rows: SplitProtocol | None = None
-
-    def __post_init__(self) -> None:
-        check_count(self.n, "n", self)
-
-    @property
-    def n_splits(self) -> int:
-        """How many splits there are."""
-        return self.n
 
     def split(self, index: int, shape: TaskShape, seed: int) -> Split:
         """One order."""
@@ -299,9 +264,9 @@ class RandomGroups(SplitProtocol):
     Parameters
     ----------
     n_groups : int, default=100
-        How many groups.
+        Number of groups.
     n_runs : int, default=10
-        How many times they are drawn.
+        Number of draws.
     rows : SplitProtocol, optional
         As in `FeatureOrders`.
 
@@ -312,18 +277,10 @@ class RandomGroups(SplitProtocol):
     array([0, 0, 1, 1])
     """
 
+    repeats = ("n_runs",)
     n_groups: int = 100
     n_runs: int = 10
     rows: SplitProtocol | None = None
-
-    def __post_init__(self) -> None:
-        check_count(self.n_groups, "n_groups", self)
-        check_count(self.n_runs, "n_runs", self)
-
-    @property
-    def n_splits(self) -> int:
-        """How many splits there are."""
-        return self.n_runs
 
     def split(self, index: int, shape: TaskShape, seed: int) -> Split:
         """One draw of groups."""
@@ -342,7 +299,7 @@ def default_protocol(shape: TaskShape) -> SplitProtocol:
 def split_in_turn(
     rows: SplitProtocol | None, index: int, shape: TaskShape, seed: int
 ) -> Split:
-    """The rows of a protocol that is about something else."""
+    """A split of the rows, for protocols that vary the features."""
     if rows is None:
         return default_protocol(shape).split(0, shape, seed)
     return rows.split(index % rows.n_splits, shape, seed)
@@ -351,30 +308,21 @@ def split_in_turn(
 def split_rows(
     splitter: Any, y: NDArray[Any], protocol: SplitProtocol, index: int = 0
 ) -> Split:
-    """Sorted rows of one split of scikit-learn's, or why there is none."""
+    """Sorted rows of one split of a scikit-learn splitter, or why there is none."""
     try:
         with warnings.catch_warnings():
-            # Of small classes; `Run` says so once, and not for every split.
+            # About small classes; the experiment warns once, not for every split.
             warnings.simplefilter("ignore", UserWarning)
             train, test = list(splitter.split(np.zeros(len(y)), y))[index]
     except ValueError as error:
-        told = str(error).rstrip(".")
+        reason = str(error).rstrip(".")
         raise DataError(
-            f"{protocol} cannot split these rows: {told}. Choose another size, or "
+            f"{protocol} cannot split these rows: {reason}. Choose another size, or "
             "leave out the rows of classes that have too few."
         ) from error
     return Split(np.sort(train), np.sort(test))
 
 
 def random_int(seed: int, index: int) -> int:
-    """A seed for those who take none but an integer."""
+    """An integer seed for one split."""
     return int(np.random.default_rng([seed, index]).integers(2**31))
-
-
-def check_count(value: Any, name: str, protocol: Any, least: int = 1) -> None:
-    """Refuse what is not a number of things."""
-    if not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(
-            f"`{name}` of {type(protocol).__name__} must be an integer of at least "
-            f"{least}. Got {value!r}."
-        )

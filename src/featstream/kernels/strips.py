@@ -26,12 +26,12 @@ BEGIN, AFTER_CR, START, PLAIN, QUOTED, QUOTE = 0, 1, 2, 3, 4, 5
 """Before the first byte of a row; the same after a carriage return, whose line feed
 may follow; before a field; in a plain one; in a quoted one; after a quote in it."""
 
-_COMMA, _QUOTE, _LF, _CR = 44, 34, 10, 13
+_QUOTE, _LF, _CR = 34, 10, 13
 
 
 @jit
 def find_segments(
-    text: Any, n_fields: int, width: int, carried: Any, segments: Any
+    text: Any, separator: int, n_fields: int, width: int, carried: Any, segments: Any
 ) -> int:
     """Divide text into segments that belong to a strip each.
 
@@ -42,6 +42,8 @@ def find_segments(
     ----------
     text : ndarray of uint8
         Some of the text; it may begin and end anywhere.
+    separator : int
+        The byte between two fields.
     n_fields : int
         Fields in each row.
     width : int
@@ -80,7 +82,7 @@ def find_segments(
             state = QUOTE if byte == _QUOTE else QUOTED
         elif byte == _QUOTE and state != PLAIN:
             state = QUOTED
-        elif byte == _COMMA:
+        elif byte == separator:
             state = START
             field += 1
             if field == n_fields:
@@ -101,7 +103,7 @@ def find_segments(
             field = 0
         else:
             state = PLAIN
-            while i < text.size and text[i] != _COMMA and text[i] > _CR:
+            while i < text.size and text[i] != separator and text[i] > _CR:
                 i += 1
         if is_end:
             segments[n_segments] = begin, i, strip, 1

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, DataTypeError, printable
-from featstream.protocols import Block, SparseColumns
+from featstream.protocols import Block, BoolArray, SparseColumns
+
+FEW_VALUES = 10
+"""A column of at most this many distinct values is discrete whatever the rows."""
 
 _EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float64 of its own."""
@@ -31,6 +35,66 @@ def refuse_text(block: Block, measure: str) -> None:
         raise DataTypeError(
             f"Feature {name} is text or categorical, and {measure} needs a number: "
             "encode it or use measure='su'."
+        )
+
+
+def are_identifiers(block: Block) -> BoolArray | None:
+    """Which columns of text or categories identify rows; None if there are none.
+
+    A column does if it has more than ten categories, and fewer than two rows per
+    category on average among the rows that are not missing. Most categories then
+    have a single row, from which nothing can be learned about any other row, while
+    the entropy of the column is close to its maximum: information scores would be
+    high by construction.
+    """
+    if block.nominal is None or not block.nominal.any():
+        return None
+    found = np.zeros(block.n_columns, np.bool_)
+    for i in np.flatnonzero(block.nominal):
+        codes = column_values(block, int(i))
+        codes = codes[codes >= 0]
+        if codes.size > FEW_VALUES and codes.max() >= FEW_VALUES:
+            n_categories = np.unique(codes).size
+            found[i] = n_categories > max(FEW_VALUES, codes.size / 2)
+    return found if found.any() else None
+
+
+def column_values(block: Block, i: int) -> NDArray[Any]:
+    """All values of a column, the zeros of a sparse one in front."""
+    if isinstance(block.columns, SparseColumns):
+        start, stop = block.columns.indptr[i], block.columns.indptr[i + 1]
+        stored = block.columns.values[start:stop]
+        zeros = np.zeros(block.n_samples - stored.size, stored.dtype)
+        return np.concatenate([zeros, stored])
+    return np.asarray(block.columns[:, i])
+
+
+class LeftOut:
+    """The identifiers that a measure left out of a stream, by arrival."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+
+    def strip(self, block: Block) -> Block:
+        """The block with a constant in place of each identifier."""
+        found = are_identifiers(block)
+        if found is None:
+            return block
+        assert block.nominal is not None
+        for i in np.flatnonzero(found).tolist():
+            self.names[block.start + i] = block.name(i)
+        columns = block.columns
+        if isinstance(columns, SparseColumns):
+            is_gone = np.zeros(columns.values.size, np.bool_)
+            for i in np.flatnonzero(found).tolist():
+                is_gone[columns.indptr[i] : columns.indptr[i + 1]] = True
+            columns = replace(columns, values=np.where(is_gone, 0, columns.values))
+        else:
+            columns = columns.copy(order="K")
+            columns[:, found] = 0
+        nominal = block.nominal & ~found
+        return replace(
+            block, columns=columns, nominal=nominal if nominal.any() else None
         )
 
 

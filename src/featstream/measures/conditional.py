@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from featstream.errors import ParameterError, printable
 from featstream.kernels.osfs import Candidates, KeptSet
 from featstream.kernels.subsets import LEFT, separate
+from featstream.measures.checks import LeftOut
 from featstream.protocols import Block, BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -86,6 +87,7 @@ class BoundTest(ABC):
 
     name: str
     n_samples: int
+    left_out: LeftOut
 
     @abstractmethod
     def encode(self, block: Block) -> Any:

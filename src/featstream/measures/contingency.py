@@ -56,6 +56,8 @@ class _TableTest(ConditionalTest):
         binning: Literal["quantile", "uniform", "mdl"] | None = "quantile",
         n_bins: int = 5,
         missing: Literal["error", "category"] = "error",
+        max_categories: int | None = None,
+        identifiers: Literal["drop", "keep"] = "drop",
     ) -> None:
         self.alpha = alpha
         self.samples_per_df = samples_per_df
@@ -64,6 +66,8 @@ class _TableTest(ConditionalTest):
         self.binning = binning
         self.n_bins = n_bins
         self.missing = missing
+        self.max_categories = max_categories
+        self.identifiers = identifiers
 
     @abstractmethod
     def _uses_g2(self) -> bool:
@@ -83,7 +87,12 @@ class _TableTest(ConditionalTest):
                 f"Got {printable(self.arity)}."
             )
         information = MutualInformation(
-            binning=self.binning, n_bins=self.n_bins, missing=self.missing
+            binning=self.binning,
+            n_bins=self.n_bins,
+            missing=self.missing,
+            # Codes that count as they are must not be binned.
+            max_categories=self.max_categories if self.arity == "observed" else 2**62,
+            identifiers=self.identifiers,
         )
         return BoundTableTest(
             as_labels(y),
@@ -119,9 +128,9 @@ class GTest(_TableTest):
         What the degrees of freedom count: the categories that occur, or the
         largest code, as in the authors' own library. The latter needs whole
         numbers from 1 on, for the class as well.
-    binning, n_bins, missing
-        As of `SymmetricalUncertainty`: how a column that is not all whole numbers
-        is cut, and whether a missing value is an error.
+    binning, n_bins, missing, max_categories, identifiers
+        As of `SymmetricalUncertainty`: how numbers are cut, whether a missing value
+        is an error, and what becomes of columns with about one category per row.
 
     Notes
     -----
@@ -168,7 +177,7 @@ class ChiSquareTest(_TableTest):
         What a search makes of a test that is not run.
     arity : {"observed", "largest"}, default="observed"
         What the degrees of freedom count.
-    binning, n_bins, missing
+    binning, n_bins, missing, max_categories, identifiers
         As of `SymmetricalUncertainty`.
 
     Notes
@@ -219,6 +228,7 @@ class BoundTableTest(BoundTest):
         self.n_samples = n = labels.codes.size
         self._alpha = alpha
         self._information = information
+        self.left_out = information.left_out
         self._uses_largest = uses_largest
         nlogn = fixed_point_nlogn(n)
         n_classes = labels.classes.size

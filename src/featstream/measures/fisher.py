@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from featstream.errors import ParameterError, printable
 from featstream.measures.checks import (
+    LeftOut,
     check_length,
     complain_of_values,
     refuse_text,
@@ -165,11 +166,13 @@ class BoundFisherZ:
             np.ascontiguousarray(weights), totals, norm, is_nominal
         )
         self._pool = ScratchPool()
+        self.left_out = LeftOut()
         self.critical = _critical_value(alpha, n, weights.shape[0], is_nominal)
 
     def encode(self, block: Block) -> EncodedMoments:
         """Check a block, sum its columns and score them."""
         check_length(block, self.n_samples)
+        block = self.left_out.strip(block)
         refuse_text(block, "FisherZ")
         sums = empty_sums(self._target.totals.size, block.n_columns)
         scores, held = np.empty(block.n_columns), None

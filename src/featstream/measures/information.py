@@ -11,6 +11,8 @@ from sklearn.base import BaseEstimator
 
 from featstream.errors import ParameterError, printable
 from featstream.measures.checks import (
+    FEW_VALUES,
+    LeftOut,
     check_length,
     complain_of_values,
     keep_apart,
@@ -57,11 +59,15 @@ class _InformationMeasure(BaseEstimator):
         binning: Literal["quantile", "uniform", "mdl"] | None = "quantile",
         n_bins: int = 5,
         missing: Literal["error", "category"] = "error",
+        max_categories: int | None = None,
+        identifiers: Literal["drop", "keep"] = "drop",
     ) -> None:
         self.threshold = threshold
         self.binning = binning
         self.n_bins = n_bins
         self.missing = missing
+        self.max_categories = max_categories
+        self.identifiers = identifiers
 
     def bind(self, y: Any) -> BoundInformation:
         """Prepare for the target ``y``."""
@@ -73,6 +79,8 @@ class _InformationMeasure(BaseEstimator):
             binning=_BINNINGS[self.binning],
             n_bins=self.n_bins,
             allows_missing=self.missing == "category",
+            max_categories=self.max_categories,
+            drops_identifiers=self.identifiers == "drop",
         )
 
     def _check_parameters(self) -> None:
@@ -101,6 +109,21 @@ class _InformationMeasure(BaseEstimator):
                 f"`missing` of {owner} must be 'error' or 'category'. "
                 f"Got {printable(self.missing)}."
             )
+        limit = self.max_categories
+        if limit is not None and (
+            not isinstance(limit, int | np.integer)
+            or isinstance(limit, bool)
+            or limit < 2
+        ):
+            raise ParameterError(
+                f"`max_categories` of {owner} must be an integer of at least 2, or "
+                f"None. Got {limit!r}."
+            )
+        if self.identifiers not in ("drop", "keep"):
+            raise ParameterError(
+                f"`identifiers` of {owner} must be 'drop' or 'keep'. "
+                f"Got {printable(self.identifiers)}."
+            )
 
 
 class SymmetricalUncertainty(_InformationMeasure):
@@ -108,7 +131,8 @@ class SymmetricalUncertainty(_InformationMeasure):
 
     It is 0 for independent variables and 1 for copies, whatever the number of
     categories. Booleans, text, categoricals and whole numbers are categories as
-    they are; columns with other numbers are binned.
+    they are, unless there are too many of them; columns with other numbers are
+    binned.
 
     Parameters
     ----------
@@ -123,6 +147,17 @@ class SymmetricalUncertainty(_InformationMeasure):
         them.
     missing : {"error", "category"}, default="error"
         Whether a missing value is an error or a category of its own.
+    max_categories : int, optional
+        A column of whole numbers with more distinct values than this holds
+        quantities and is binned as well. By default the limit is one value per two
+        rows (and at least 10): most values then occur once, so that as categories
+        they say nothing about other rows. Text is never binned, and nothing is with
+        ``binning=None``.
+    identifiers : {"drop", "keep"}, default="drop"
+        What becomes of a column of text or categories with fewer than two rows per
+        category on average (and more than 10 categories): a name or an identifier
+        of the rows. It is left out, with relevance 0 and one warning per stream, or
+        scored like any other.
 
     Examples
     --------
@@ -154,6 +189,10 @@ class MutualInformation(_InformationMeasure):
         Number of bins, except for "mdl".
     missing : {"error", "category"}, default="error"
         Whether a missing value is an error or a category of its own.
+    max_categories : int, optional
+        Columns of whole numbers with more distinct values are binned as well.
+    identifiers : {"drop", "keep"}, default="drop"
+        Whether columns of text with about one category per row are left out.
 
     Examples
     --------
@@ -181,9 +220,18 @@ class BoundInformation:
         binning: int,
         n_bins: int,
         allows_missing: bool,
+        max_categories: int | None,
+        drops_identifiers: bool,
     ) -> None:
         n, n_classes = labels.codes.size, labels.classes.size
         self.name = name
+        self.left_out = LeftOut()
+        self._drops_identifiers = drops_identifiers
+        self._most_categories = max(FEW_VALUES, n // 2)
+        if max_categories is not None:
+            self._most_categories = int(max_categories)
+        if binning < 0:
+            self._most_categories = n + 1
         self.n_samples = n
         self._threshold = threshold
         self._allows_missing = allows_missing
@@ -205,6 +253,8 @@ class BoundInformation:
     def encode(self, block: Block) -> DenseCodes | SparseCodes:
         """Check a block and turn its values into categories."""
         check_length(block, self.n_samples)
+        if self._drops_identifiers:
+            block = self.left_out.strip(block)
         if isinstance(block.columns, SparseColumns):
             return self._encode_sparse(block, block.columns)
         return self._encode_dense(block, block.columns)
@@ -247,8 +297,9 @@ class BoundInformation:
         values = read_only(by_column(values))
         summary = dense_codes.summarise(values)
         self._refuse_bad(block, summary.is_missing, summary.is_infinite)
+        how = self._target, self._binning, self._most_categories
         return dense_codes.encode(
-            values, summary, self._target, self._binning, self._nlogn, self._bits_norm
+            values, block.nominal, summary, how, self._nlogn, self._bits_norm
         )
 
     def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseCodes:
@@ -263,6 +314,26 @@ class BoundInformation:
         stored = SparseColumns(indptr, rows, values, self.n_samples)
         summary = sparse_codes.summarise(stored)
         self._refuse_bad(block, summary.is_missing, summary.is_infinite)
+        may_be = summary.is_whole & ~summary.is_plain
+        summary.is_whole[self._are_quantities(block, indptr, values, may_be)] = False
         return sparse_codes.encode(
             stored, summary, self._target, self._binning, self._nlogn, self._bits_norm
         )
+
+    def _are_quantities(
+        self, block: Block, indptr: IntArray, values: NDArray[Any], may_be: BoolArray
+    ) -> BoolArray:
+        """Sparse columns of whole numbers with too many values to be categories."""
+        most = self._most_categories
+        if block.nominal is not None:
+            may_be = may_be & ~block.nominal
+        found = may_be & (np.diff(indptr) >= most)
+        for j in np.flatnonzero(found):
+            stored = values[indptr[j] : indptr[j + 1]]
+            present = np.append(stored[~np.isnan(stored)], stored.dtype.type(0))
+            found[j] = False
+            if float(present.max()) - float(present.min()) + 2 > most:
+                has_zero = stored.size < self.n_samples or bool((present == 0).any())
+                n_values = np.unique(present[present != 0]).size + has_zero
+                found[j] = n_values > most
+        return found

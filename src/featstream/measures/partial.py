@@ -110,6 +110,7 @@ class BoundPartialTest(BoundTest):
         self._alpha = alpha
         self._unreliable_separates = unreliable_separates
         self.n_samples = measure.n_samples
+        self.left_out = measure.left_out
 
     def encode(self, block: Block) -> EncodedMoments:
         """Check a block and sum its columns."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.errors import DataTypeError, unknown_name
+from featstream.errors import DataTypeError, printable, unknown_name
+from featstream.measures.checks import FEW_VALUES, are_identifiers
 from featstream.measures.conditional import ConditionalTest, check_alpha
 from featstream.measures.contingency import ChiSquareTest, GTest
 from featstream.measures.fisher import FisherZ
@@ -18,7 +19,9 @@ from featstream.protocols import Block, Measure, SparseColumns
 __all__ = [
     "MEASURES",
     "TESTS",
+    "Choice",
     "choose_measure",
+    "propose_measure",
     "resolve_measure",
     "resolve_test",
 ]
@@ -33,8 +36,6 @@ TESTS: dict[str, type[ChiSquareTest | FisherZTest | GTest]] = {
     "fisher-z": FisherZTest,
     "g2": GTest,
 }
-
-_FEW_VALUES = 10
 
 
 def resolve_measure(measure: str | Measure) -> Measure | None:
@@ -81,37 +82,79 @@ def resolve_test(
     return TESTS[test](alpha=alpha)
 
 
+class Choice(NamedTuple):
+    """A measure that ``"auto"`` took: its name, its options, and the reason."""
+
+    name: str
+    reason: str
+    options: dict[str, Any]
+    is_guess: bool = False
+
+
 def choose_measure(
     blocks: Sequence[Block], n_features: int
-) -> tuple[FisherZ | SymmetricalUncertainty, str]:
-    """A measure for data that begin with these blocks, and the reason in words.
+) -> tuple[FisherZ | MutualInformation | SymmetricalUncertainty, str]:
+    """A measure for data that begin with these blocks, and the reason in words."""
+    choice = propose_measure(blocks, n_features)
+    return MEASURES[choice.name](**choice.options), choice.reason
+
+
+def propose_measure(blocks: Sequence[Block], n_features: int) -> Choice:
+    """What ``"auto"`` takes for data that begin with these blocks.
 
     Text, categories, booleans and whole numbers of at most ten distinct values
     are discrete: symmetrical uncertainty. Anything else is continuous: Fisher's
-    Z. One continuous feature suffices, unless there is text. Only the first
-    ``n_features`` are looked at.
+    Z. One continuous feature suffices, unless there is text: then symmetrical
+    uncertainty it is, and continuous features are binned, whole numbers of more
+    than ten distinct values among them. Columns of text that identify rows do not
+    count. Only the first ``n_features`` are looked at.
     """
     looked_at = [
         (block, i) for block in blocks for i in range(min(block.n_columns, n_features))
     ][:n_features]
+    text = _first_text(blocks, n_features)
+    number, reason = _first_continuous(looked_at)
+    if text is not None:
+        reason = f"feature {printable(text)} is text or categorical"
+        if number is not None:
+            reason += f", and numbers such as {printable(number)} are cut into bins"
+        options = {"max_categories": FEW_VALUES}
+        return Choice("su", reason, options, is_guess=number is not None)
+    return Choice("su" if number is None else "fisher-z", reason, {})
+
+
+def _first_text(blocks: Sequence[Block], n_features: int) -> str | None:
+    """The first column of text or categories that is no identifier."""
+    for block in blocks:
+        first = block.part(0, min(block.n_columns, n_features))
+        n_features -= first.n_columns
+        if first.nominal is not None:
+            identifiers = are_identifiers(first)
+            is_text = first.nominal
+            if identifiers is not None:
+                is_text = is_text & ~identifiers
+            if is_text.any():
+                return first.name(int(is_text.argmax()))
+    return None
+
+
+def _first_continuous(looked_at: list[tuple[Block, int]]) -> tuple[str | None, str]:
+    """The first continuous column, if there is one, and how that is known."""
     for block, i in looked_at:
         if block.nominal is not None and block.nominal[i]:
-            reason = f"feature {block.name(i)!r} is text or categorical"
-            return SymmetricalUncertainty(), reason
-    for block, i in looked_at:
-        values = _values_of(block, i)
+            continue
+        name, values = block.name(i), _values_of(block, i)
         if values.dtype.kind == "f" and np.any(values != np.floor(values)):
-            reason = f"feature {block.name(i)!r} has values that are not whole numbers"
-            return FisherZ(), reason
+            fact = "values that are not whole numbers"
+            return name, f"feature {printable(name)} has {fact}"
         n_distinct = np.unique(values).size
-        if n_distinct > _FEW_VALUES:
-            reason = f"feature {block.name(i)!r} has {n_distinct} distinct values"
-            return FisherZ(), reason
-    reason = (
-        f"none of the first {len(looked_at)} features has more than {_FEW_VALUES} "
-        "distinct values"
+        if n_distinct > FEW_VALUES:
+            return name, f"feature {printable(name)} has {n_distinct} distinct values"
+    n_features = len(looked_at)
+    return None, (
+        f"none of the first {n_features} features has more than {FEW_VALUES} distinct "
+        "values"
     )
-    return SymmetricalUncertainty(), reason
 
 
 def _values_of(block: Block, i: int) -> Any:

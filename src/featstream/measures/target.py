@@ -10,10 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from featstream.errors import DataError, DataTypeError, printable
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamWarning,
+    printable,
+)
 from featstream.protocols import FloatArray, IntArray
 
-__all__ = ["Labels", "as_labels", "as_numbers", "as_vector"]
+_MANY_CLASSES = 20
+_FEW_ROWS = 5
+"""Classes that are whole numbers are perhaps a quantity if there are more of them
+than this, or if they have fewer rows on average than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,25 @@ def as_labels(y: Any) -> Labels:
     return Labels(classes, codes.astype(np.int32), counts)
 
 
+def warn_of_many_classes(labels: Labels, remedy: str) -> None:
+    """Say that a target looks like a quantity, and how it is given as one."""
+    n_classes, n_rows = labels.classes.size, labels.codes.size
+    are_numbers = labels.classes.dtype.kind in "fiu"
+    is_many = are_numbers and n_classes > _MANY_CLASSES
+    if not is_many and (n_classes == 2 or n_rows >= _FEW_ROWS * n_classes):
+        return
+    advice = "Merge rare classes."
+    if are_numbers:
+        advice = "If y is a quantity, bin it"
+        advice += f", or use {remedy}." if remedy else "."
+    warnings.warn(
+        f"y has {n_classes:,} classes with {n_rows / n_classes:.2g} rows each on "
+        f"average: their scores say little. {advice}",
+        FeatstreamWarning,
+        stacklevel=3,
+    )
+
+
 def as_numbers(y: Any) -> FloatArray:
     """Check a numeric target.
 
@@ -93,7 +120,7 @@ def as_vector(y: Any) -> NDArray[Any]:
             "This selector requires y to be passed, but the target y is None. "
             "Pass one label per sample."
         )
-    if hasattr(y, "to_numpy"):
+    if hasattr(y, "to_numpy") and not hasattr(y, "to_pylist"):  # pyarrow may refuse
         values = np.asarray(y.to_numpy())
     else:
         values = _as_array(y.toarray() if hasattr(y, "toarray") else y)

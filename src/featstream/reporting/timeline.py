@@ -8,8 +8,8 @@ import numpy as np
 
 from featstream.errors import DataError
 from featstream.protocols import Fate
-from featstream.result import SelectionResult
-from featstream.trace import Trace
+from featstream.selectors.result import SelectionResult
+from featstream.selectors.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from narwhals.dependencies import is_pandas_dataframe
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
-from featstream.checkpoint import Saved
-from featstream.engines import single_blas
-from featstream.errors import DataError, DataTypeError, NotStartedError, printable
-from featstream.measures import MEASURES, choose_measure, resolve_measure
-from featstream.measures.target import as_labels
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamWarning,
+    NotStartedError,
+    printable,
+)
+from featstream.jit import compile_clock
+from featstream.measures.resolve import (
+    MEASURES,
+    Choice,
+    propose_measure,
+    resolve_measure,
+)
+from featstream.measures.target import as_labels, warn_of_many_classes
+from featstream.parallel import single_blas
+from featstream.progress import announce
 from featstream.protocols import (
     Block,
     BoolArray,
@@ -30,16 +47,30 @@ from featstream.protocols import (
     IntArray,
     Measure,
 )
-from featstream.result import SelectionResult
-from featstream.selectors.saving import Savable
+from featstream.runs.folder import Saved
+from featstream.runs.saving import Savable
+from featstream.selectors.result import SelectionResult
 from featstream.selectors.state import arrays_of, facts_of, restore_state
 from featstream.selectors.stream import Stream
-from featstream.sources import as_source, check_has_features, open_dataset
-from featstream.trace import Trace
+from featstream.selectors.trace import Names, Trace
+from featstream.sources import (
+    as_source,
+    check_has_features,
+    open_dataset,
+    open_features,
+)
+from featstream.sources.values import check_names
 
 __all__ = ["OnlineSelector"]
 
 _LOG = logging.getLogger("featstream")
+
+announce_compilation = partial(
+    announce,
+    "Compiling kernels for the first use with data of this kind. This takes some "
+    "seconds, once: they are kept for later.",
+)
+compile_clock.on_first = announce_compilation
 
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
@@ -55,6 +86,8 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     measure: str | Measure
     trace: Any
     _scores_are_relevances: ClassVar[bool] = True
+    _numeric_target: ClassVar[str] = "FisherZ(target='numeric')"
+    """How a quantity is given as the target; empty if it cannot be."""
 
     @abstractmethod
     def _begin(self, stream: Stream) -> None:
@@ -84,9 +117,9 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         come from anyone: `RunError` for what cannot be right.
         """
 
-    def _measure_named(self, name: str) -> Any:
+    def _measure_named(self, name: str, **options: Any) -> Any:
         """The measure that ``"auto"`` chose, by its name."""
-        return MEASURES[name]()
+        return MEASURES[name](**options)
 
     def _facts(self) -> dict[str, Any]:
         return facts_of(self)
@@ -100,8 +133,10 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
         if isinstance(X, str | PathLike):
+            if y is not None:
+                return self._fit(open_features(X).source, y, **options)
             dataset = open_dataset(X)
-            return self._fit(dataset.source, dataset.y if y is None else y, **options)
+            return self._fit(dataset.source, dataset.y, **options)
         source = as_source(X)
         is_stored = source is X
         if not is_stored:
@@ -116,9 +151,11 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         self.n_features_in_ = self._stream.n_seen
         if is_stored:
             self.__dict__.pop("feature_names_in_", None)
-            if len(self._stream.names) == self.n_features_in_:
-                names = self._stream.names.listed()
-                self.feature_names_in_ = np.array(names, dtype=object)
+        # Of pandas, scikit-learn has taken the names, or has left them on purpose.
+        is_named = hasattr(self, "feature_names_in_") or is_pandas_dataframe(X)
+        if not is_named and len(self._stream.names) == self.n_features_in_:
+            names = self._stream.names.listed()
+            self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
     def start(self, y: Any) -> Self:
@@ -131,12 +168,18 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         """
         with single_blas:  # a model of the target may be fitted
             stream = Stream(y, Trace(self.trace), self._bind(y))
-        if stream.measure is None:
-            as_labels(y)  # a bad target is an error now, not at the first feature
+        if not self._takes_numeric_target():
+            # A bad target is an error now, not at the first feature.
+            warn_of_many_classes(as_labels(y), self._numeric_target)
         self._stream = stream
         self._run = None
         self._begin(stream)
         return self
+
+    def _takes_numeric_target(self) -> bool:
+        """Whether the target is a quantity, and not a class."""
+        owners = (self, getattr(self, "measure", None), getattr(self, "test", None))
+        return any(getattr(owner, "target", None) == "numeric" for owner in owners)
 
     def _bind(self, y: Any) -> BoundMeasure | None:
         """The measure, bound to the target; None if the first features will tell."""
@@ -155,13 +198,23 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         return chain(first, blocks)
 
     def _choose_measure(self, blocks: list[Block], stream: Stream) -> None:
-        measure, reason = self._propose(blocks)
-        stream.measure = measure.bind(stream.y)
-        _LOG.info("'auto' took %r: %s", stream.measure.name, reason)
+        choice = self._propose(blocks)
+        stream.measure = self._measure_named(choice.name, **choice.options).bind(
+            stream.y
+        )
+        stream.choice = choice
+        _LOG.info("'auto' took %r: %s", choice.name, choice.reason)
+        if choice.is_guess:
+            warnings.warn(
+                f"'auto' took {choice.name!r}: {choice.reason}. Name the measure to "
+                "choose otherwise.",
+                FeatstreamWarning,
+                stacklevel=2,
+            )
 
-    def _propose(self, blocks: list[Block]) -> tuple[Any, str]:
+    def _propose(self, blocks: list[Block]) -> Choice:
         """A measure for a stream that begins with these blocks, and why."""
-        return choose_measure(blocks, _LOOK_AHEAD)
+        return propose_measure(blocks, _LOOK_AHEAD)
 
     def _forget_names(self, stream: Stream, piece: Block) -> None:
         """Names are kept for the features that the trace knows, and no more."""
@@ -170,14 +223,19 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             if arrival not in kept and not stream.trace.knows(arrival):
                 stream.names.forget(arrival)
 
-    def explain(self, feature: str | int) -> str:
+    def explain(self, feature: str | int, *, input_features: Any = None) -> str:
         """Why a feature was kept or dropped, in a sentence.
 
         Parameters
         ----------
         feature : str or int
             Its name, or its position in the source.
+        input_features : array of str, optional
+            Names for features that came without one, as `get_feature_names_out` of
+            the step before gives them.
         """
+        if input_features is not None:
+            return self._with_names(input_features).explain(feature)
         stream = self._started()
         arrival = self._find(feature, stream)
         name, trace = self._shown(arrival, stream), stream.trace
@@ -187,11 +245,29 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             return f"{name} is kept: its relevance is {score:.6g}."
         fate, witness = trace.fate(arrival), trace.witness(arrival)
         relevance = f"its relevance {trace.relevance(arrival):.6g}"
+        left_out = getattr(stream.measure, "left_out", None)
+        if left_out is not None and arrival in left_out.names:
+            return (
+                f"{name} is irrelevant: it has about one category per row, like an "
+                "identifier, and was left out."
+            )
         if fate is Fate.IRRELEVANT:
             return f"{name} is irrelevant: {self._why_irrelevant(relevance)}."
         assert witness is not None
         other = self._shown(witness, stream)
         return self._reason(arrival, fate, name, relevance, other)
+
+    def _with_names(self, input_features: Any) -> Self:
+        """The same selector, its features called by other names."""
+        stream = self._started()
+        listed = check_names(input_features, stream.n_seen)
+        names = Names()
+        names.order = stream.names.order
+        positions = names.positions(np.arange(stream.n_seen))
+        names.add(0, [listed[position] for position in positions.tolist()])
+        named = copy(self)
+        named._stream = replace(stream, names=names)
+        return named
 
     def _why_irrelevant(self, relevance: str) -> str:
         return f"{relevance} does not pass the threshold"
@@ -280,6 +356,12 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         return "auto" if stream.measure is None else stream.measure.name
 
     @property
+    def measure_reason_(self) -> str | None:
+        """Why ``"auto"`` chose `measure_`; None if the measure was given."""
+        choice = self._started().choice
+        return None if choice is None else choice.reason
+
+    @property
     def result_(self) -> SelectionResult:
         """The selection with its scores and history."""
         return SelectionResult(**self._result_fields())
@@ -295,6 +377,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             "n_samples": len(stream.y),
             "selector": type(self).__name__,
             "measure": self.measure_,
+            "measure_reason": self.measure_reason_,
             "parameters": {
                 name: value if isinstance(value, int | str | None) else repr(value)
                 for name, value in self.get_params(deep=False).items()

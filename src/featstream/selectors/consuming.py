@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from featstream.checkpoint import Checkpoint
-from featstream.engines import single_blas, uninterrupted
+from featstream.jit import clock
+from featstream.parallel import single_blas, uninterrupted
 from featstream.progress import Observer, Progress, observed
 from featstream.protocols import Source
-from featstream.selectors.recording import find_begin, noting_unfinished, recording
+from featstream.runs.folder import Checkpoint
+from featstream.runs.session import find_begin, noting_unfinished, recording
 from featstream.selectors.stream import Unfinished
 from featstream.sources.layouts import Layout
 
@@ -68,14 +68,14 @@ def take_in(
         n_features = source.n_features
         if n_features is not None:
             n_features += stream.n_seen - position
-        began = time.perf_counter()
+        began = clock()
         for decide in steps(position):
             with uninterrupted():  # what is kept and what is recorded agree
                 decide()
-            stream.seconds += time.perf_counter() - began
+            stream.seconds += clock() - began
             if observe is not None:
                 n_kept = selector._kept()[0].size
-                observe(Progress(stream.n_seen, n_features, n_kept))
+                observe(Progress(stream.n_seen, n_features, n_kept, stream.seconds))
             if recorder is not None:
                 recorder.after_block()
-            began = time.perf_counter()
+            began = clock()

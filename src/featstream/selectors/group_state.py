@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.group_trace import GroupTrace
 from featstream.protocols import Fate, IntArray
+from featstream.runs.arrays import damaged, join_text, split_text, take_array
+from featstream.selectors.trace import GroupTrace, Trace
 from featstream.sources.labels import read_labels, write_labels
-from featstream.statefile import damaged, join_text, split_text, take_array
-from featstream.trace import Trace
 
 __all__ = ["group_arrays", "restore_groups"]
 

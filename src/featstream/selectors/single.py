@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
 from os import PathLike
 from typing import Any, Self
 
-from featstream.checkpoint import Checkpoint
-from featstream.engines import (
+from featstream.jit import clock
+from featstream.parallel import (
     count_threads,
     prepared_ahead,
     single_blas,
@@ -18,9 +17,10 @@ from featstream.engines import (
 )
 from featstream.progress import Observer
 from featstream.protocols import Block, Decision, Source
+from featstream.runs.folder import Checkpoint
+from featstream.runs.session import as_checkpoint, begun
 from featstream.selectors.base import OnlineSelector
 from featstream.selectors.consuming import take_in
-from featstream.selectors.recording import as_checkpoint
 from featstream.selectors.stream import Stream, block_of_one, in_stream
 from featstream.sources import as_source
 
@@ -71,7 +71,7 @@ class StreamSelector(OnlineSelector):
         if self._run is not None:
             self._run.refuse_unfinished()
         stream.check_index(values)
-        began = time.perf_counter()
+        began = clock()
         block = block_of_one(values, name, stream.n_seen)
         if stream.measure is None:
             self._choose_measure([block], stream)
@@ -80,7 +80,8 @@ class StreamSelector(OnlineSelector):
                 decide = self._prepare(piece, stream)
                 with uninterrupted():
                     self._take(piece, decide, stream)
-        stream.seconds += time.perf_counter() - began
+        stream.seconds += clock() - began
+        stream.warn_of_identifiers()
         return stream.last_decision()
 
     def consume(
@@ -114,9 +115,11 @@ class StreamSelector(OnlineSelector):
         """
         self._started()
         saving = as_checkpoint(checkpoint, every, source, self._run)
-        offered, source = source, as_source(source)
-        steps = partial(self._steps, source)
-        take_in(self, source, steps, offered, progress=progress, checkpoint=saving)
+        with begun(self, saving):
+            offered, source = source, as_source(source)
+            steps = partial(self._steps, source)
+            take_in(self, source, steps, offered, progress=progress, checkpoint=saving)
+        self._stream.warn_of_identifiers()
         return self
 
     def _steps(self, source: Source, position: int) -> Iterator[Callable[[], None]]:

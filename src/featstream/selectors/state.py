@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.checkpoint import Saved
+from featstream.measures.resolve import Choice
 from featstream.protocols import Fate, IntArray
-from featstream.selectors.description import (
+from featstream.runs.arrays import damaged, join_text, split_text, take_array
+from featstream.runs.folder import Saved
+from featstream.runs.state import (
     fingerprint_of_target,
     target_arrays,
     target_from,
 )
 from featstream.selectors.stream import Stream
-from featstream.statefile import damaged, join_text, split_text, take_array
-from featstream.trace import OVER_LIMIT, Names, Trace
+from featstream.selectors.trace import OVER_LIMIT, Names, Trace
 
 if TYPE_CHECKING:
     from featstream.selectors.base import OnlineSelector
@@ -35,6 +36,7 @@ def facts_of(selector: OnlineSelector) -> dict[str, Any]:
         "n_samples": len(stream.y),
         "y_fingerprint": fingerprint_of_target(stream.y),
         "measure": None if stream.measure is None else stream.measure.name,
+        "choice": None if stream.choice is None else stream.choice._asdict(),
         "is_sparse": stream.is_sparse,
         "n_seen": stream.n_seen,
         "n_kept": int(selector._kept()[0].size),
@@ -77,7 +79,10 @@ def restore_state(selector: OnlineSelector, saved: Saved) -> None:
     selector.start(y)
     stream = selector._stream
     if stream.measure is None and chosen is not None:
-        stream.measure = selector._measure_named(chosen).bind(y)
+        told = facts.get("choice") or {"name": chosen, "reason": "", "options": {}}
+        stream.choice = Choice(**told)
+        options = stream.choice.options
+        stream.measure = selector._measure_named(chosen, **options).bind(y)
     if chosen != (None if stream.measure is None else stream.measure.name):
         raise damaged("it names another measure than its own")
     stream.is_sparse, stream.seconds = facts["is_sparse"], facts["seconds"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,7 +11,8 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from featstream.errors import DataTypeError, RunError, printable
+from featstream.errors import DataTypeError, FeatstreamWarning, RunError, printable
+from featstream.measures.resolve import Choice
 from featstream.protocols import (
     Block,
     BoundMeasure,
@@ -21,6 +23,7 @@ from featstream.protocols import (
     feature_name,
     sample_names_of,
 )
+from featstream.selectors.trace import Names, Trace
 from featstream.sources import IteratorSource
 from featstream.sources.layouts import Layout
 from featstream.sources.samples import (
@@ -30,12 +33,14 @@ from featstream.sources.samples import (
     is_reordered,
     refuse_other_samples,
 )
-from featstream.trace import Names, Trace
 
 __all__ = ["LastDecision", "Stream", "block_of_one", "in_storage", "in_stream"]
 
 _DENSE_BYTES = 1 << 24
 _BEFORE = "the data before it"
+
+_FEW_NAMES = 5
+"""How many identifiers a warning names."""
 
 
 @dataclass(slots=True)
@@ -68,20 +73,22 @@ class Unfinished:
 class Stream:
     """What is known of a stream, apart from what its selector keeps.
 
-    ``measure`` is None until the first features have told which one fits;
-    ``is_sparse`` is None until the first block has come, and then decides how
-    all columns are stored. ``samples`` are the names of the samples, from the
-    first source that has names.
+    ``measure`` is None until the first features show which one fits, and
+    ``choice`` says why that was chosen; ``is_sparse`` is None until the first block
+    has come, and then decides how all columns are stored. ``samples`` are the names
+    of the samples, from the first source that has names.
     """
 
     y: Any
     trace: Trace
     measure: BoundMeasure | None = None
+    choice: Choice | None = None
     is_sparse: bool | None = None
     names: Names = field(default_factory=Names)
     samples: SampleHashes | None = None
     seconds: float = 0.0
     last: LastDecision | None = None
+    has_warned: bool = False
     index: Any = None  # of the last pandas series that was compared
     unfinished: Unfinished | None = None
 
@@ -89,6 +96,27 @@ class Stream:
     def n_seen(self) -> int:
         """Number of features decided about."""
         return self.trace.n_seen
+
+    def warn_of_identifiers(self) -> None:
+        """Name the columns that the measure left out as identifiers, once."""
+        left_out = getattr(self.measure, "left_out", None)
+        if self.has_warned or left_out is None or not left_out.names:
+            return
+        self.has_warned = True
+        names = [printable(name) for _, name in sorted(left_out.names.items())]
+        shown = ", ".join(names[:_FEW_NAMES])
+        if len(names) > _FEW_NAMES:
+            shown += f" and {len(names) - _FEW_NAMES:,} more"
+        one = len(names) == 1
+        warnings.warn(
+            f"{'Feature' if one else 'Features'} {shown} {'has' if one else 'have'} "
+            "about one category per row, like a name or an identifier, and "
+            f"{'was' if one else 'were'} left out: relevance 0. To score such columns "
+            "pass a measure with identifiers='keep', such as "
+            "SymmetricalUncertainty(identifiers='keep').",
+            FeatstreamWarning,
+            stacklevel=3,
+        )
 
     def leave_unfinished(self) -> None:
         """Raise if a Ctrl-C left a source in the middle; after an error, forget it."""
@@ -169,25 +197,18 @@ def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
     if block.is_sparse == is_sparse:
         yield block
     elif isinstance(block.columns, SparseColumns):
-        stored = block.columns
         width = max(1, _DENSE_BYTES // (8 * max(1, block.n_samples)))
         for begin in range(0, block.n_columns, width):
-            end = min(begin + width, block.n_columns)
-            first, last = stored.indptr[begin], stored.indptr[end]
+            part = block.part(begin, min(begin + width, block.n_columns))
+            stored = part.columns
+            assert isinstance(stored, SparseColumns)
+            first, last = stored.indptr[0], stored.indptr[-1]
+            entries = slice(first, last)
             dense = sparse.csc_array(
-                (
-                    stored.values[first:last],
-                    stored.rows[first:last],
-                    stored.indptr[begin : end + 1] - first,
-                ),
-                shape=(block.n_samples, end - begin),
+                (stored.values[entries], stored.rows[entries], stored.indptr - first),
+                shape=part.columns.shape,
             ).toarray(order="F")
-            yield replace(
-                block,
-                columns=dense,
-                start=block.start + begin,
-                names=None if block.names is None else block.names[begin:end],
-            )
+            yield replace(part, columns=dense)
     else:
         stored_columns = sparse.csc_array(np.asarray(block.columns))
         yield replace(

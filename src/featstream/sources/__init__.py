@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,10 @@ from scipy import sparse
 
 from featstream.errors import DataTypeError
 from featstream.protocols import IndexedSource, Source
-from featstream.sources._store_writer import write_store
 from featstream.sources.annotated import is_anndata_object, open_anndata, open_h5ad
 from featstream.sources.arrays import open_npy, open_npz
-from featstream.sources.chain import ChainedSource, open_folder
-from featstream.sources.columns import as_array, check_has_features
+from featstream.sources.chain import ChainedSource, SampleSubset, open_folder
+from featstream.sources.chunked import SlabSource
 from featstream.sources.compressed import ColumnsSource, RowsSource
 from featstream.sources.dataset import Dataset
 from featstream.sources.feature_tables import FeatureTableSource, open_feature_table
@@ -28,12 +28,13 @@ from featstream.sources.files import (
 from featstream.sources.frames import FrameSource, is_frame
 from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
 from featstream.sources.plink import PlinkSource, open_plink
-from featstream.sources.slabs import SlabSource
+from featstream.sources.rows_to_columns import convert
 from featstream.sources.store import StoreSource, open_store
+from featstream.sources.store_writer import write_store
 from featstream.sources.svmlight import RowSlice, iter_svmlight, read_svmlight
 from featstream.sources.tables import TableSource, open_table
 from featstream.sources.targets import read_target
-from featstream.sources.transpose import convert
+from featstream.sources.values import as_array, check_has_features
 from featstream.sources.zarr_arrays import open_zarr
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "PlinkSource",
     "RowSlice",
     "RowsSource",
+    "SampleSubset",
     "SlabSource",
     "SparseSource",
     "StoreSource",
@@ -83,7 +85,7 @@ def as_source(X: Any) -> Source:
     X : array-like, sparse matrix, data frame, path, iterable of pairs, or Source
         A two-dimensional array (or list of rows), a matrix of scipy.sparse, a
         frame of pandas, polars or pyarrow, an AnnData object (its ``X``; for a layer
-        see `open_anndata`), the path of a data set (`open_dataset`), or an iterable
+        see `open_anndata`), the path of a data set (`open_features`), or an iterable
         of ``(name, values)``. A source is returned as it is.
 
     Returns
@@ -101,11 +103,14 @@ def as_source(X: Any) -> Source:
     IteratorSource(list)
     """
     if isinstance(X, (str, PathLike)):
-        return open_dataset(X).source
+        return open_features(X).source
     if sparse.issparse(X):
         return SparseSource(X)
     if isinstance(X, np.ndarray):
         return ArraySource(X)
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
+        X = pyarrow.Table.from_batches([X])
     if is_frame(X):
         return FrameSource(X)
     if is_anndata_object(X):
@@ -139,7 +144,7 @@ def _has_pairs(X: list[Any] | tuple[Any, ...]) -> bool:
 if TYPE_CHECKING:
 
     def _columns_in_any_order(
-        a: ArraySource, b: SparseSource, c: FrameSource, d: TableSource
+        a: ArraySource, b: SparseSource, c: FrameSource, d: TableSource, e: PlinkSource
     ) -> tuple[IndexedSource, ...]:
         """Checked by mypy, which compares signatures; `isinstance` only knows names."""
-        return a, b, c, d
+        return a, b, c, d, e

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError
-from featstream.kernels.columns import (
+from featstream.protocols import Block, SparseColumns
+from featstream.sources._svmlight_rows import RowSlice
+from featstream.sources.kernels.csc_from_rows import (
     count_columns,
     describe_values,
     pack_entries,
     place_entries,
 )
-from featstream.protocols import Block, SparseColumns
-from featstream.sources._store_writer import NOTHING, merge, smallest_dtype
-from featstream.sources._svmlight_rows import RowSlice
 from featstream.sources.store import ONES
+from featstream.sources.store_writer import NOTHING, merge, smallest_dtype
 
 __all__ = ["Ranges"]
 

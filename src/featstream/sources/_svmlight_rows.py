@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError
 from featstream.kernels import text as grammar
+from featstream.parallel import count_threads
 from featstream.sources._svmlight_flaws import MAX_INDEX, explain
 from featstream.sources.pieces import TextFile
 
@@ -263,12 +264,4 @@ def join_rows(parts: Sequence[RowSlice], room: grammar.Rows | None) -> RowSlice:
 
 
 def _n_threads(n_jobs: int | None) -> int:
-    if n_jobs is None or n_jobs == -1:
-        if hasattr(os, "sched_getaffinity"):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
-    if isinstance(n_jobs, int) and n_jobs > 0:
-        return n_jobs
-    raise ParameterError(
-        f"`n_jobs` must be a positive number of threads, or None for all. Got {n_jobs}."
-    )
+    return count_threads(-1 if n_jobs is None else n_jobs)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, printable
-from featstream.sources.columns import Duplicates, check_names
+from featstream.sources.chunked import SlabSource
 from featstream.sources.compressed import ColumnsSource, CompressedArrays, RowsSource
 from featstream.sources.dataset import (
     Dataset,
@@ -29,7 +29,7 @@ from featstream.sources.dataset import (
     shortened,
 )
 from featstream.sources.memory import ArraySource, SparseSource
-from featstream.sources.slabs import SlabSource
+from featstream.sources.values import Duplicates, check_names
 
 __all__ = [
     "as_texts",
@@ -246,10 +246,9 @@ def _dataset(
         if is_missing.any():
             y = y.astype(object)
             y[is_missing] = None
-    samples = [str(name) for name in obs.index]
-    source.sample_names = samples
+    source.sample_names = [str(name) for name in obs.index]
     is_guessed &= y is not None
-    return Dataset(source, y, source.names, target, is_guessed, samples)
+    return Dataset(source, y, source.names, target, is_guessed)
 
 
 def _open_matrix(

@@ -9,18 +9,23 @@ import numpy as np
 from scipy import sparse
 
 from featstream.errors import DataError, printable
-from featstream.sources._npy import NPY, ZIP, load_array
-from featstream.sources.columns import (
+from featstream.sources.dataset import Dataset, PathLike, existing, reading
+from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.npy import NPY, ZIP, load_array
+from featstream.sources.targets import is_target_file, read_target
+from featstream.sources.values import (
     Duplicates,
     check_dimensions,
     check_names,
     check_sparse,
 )
-from featstream.sources.dataset import Dataset, PathLike, existing, reading
-from featstream.sources.memory import ArraySource, SparseSource
-from featstream.sources.targets import is_target_file, read_target
 
 __all__ = ["open_npy", "open_npz", "read_archive"]
+
+
+_SPARSE_PARTS = (
+    *("col", "data", "format", "indices", "indptr", "offsets", "row", "shape"),
+)
 
 
 def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
@@ -134,11 +139,7 @@ def read_archive(path: PathLike) -> dict[str, Any]:
     with reading(path), load_array(path, ZIP) as arrays:
         suffix = "_format"
         whole = [k.removesuffix(suffix) for k in arrays if k.endswith(suffix)]
-        parts = {
-            f"{name}_{part}"
-            for name in whole
-            for part in ("col", "data", "format", "indices", "indptr", "row", "shape")
-        }
+        parts = {f"{name}_{part}" for name in whole for part in _SPARSE_PARTS}
         found = {name: arrays[name] for name in arrays if name not in parts}
         return found | {name: _read_sparse(arrays, name) for name in whole}
 
@@ -167,9 +168,12 @@ def _read_sparse(arrays: Mapping[str, Any], prefix: str) -> Any:
         X = sparse.coo_array((data, (row, col)), shape)
         check_sparse(X, "its matrix")
         return X
-    build = {"csc": sparse.csc_array, "csr": sparse.csr_array}
+    if kind == "dia":
+        return sparse.dia_array((data, arrays[start + "offsets"]), shape).tocsc()
+    build = {"csc": sparse.csc_array, "csr": sparse.csr_array, "bsr": sparse.bsr_array}
     if kind not in build:
-        raise ValueError(f"its sparse format is {printable(kind)}, not csc, csr or coo")
+        known = ", ".join([*build, "coo", "dia"])
+        raise ValueError(f"its sparse format is {printable(kind)}, not one of {known}")
     # Small files may hold row numbers of 16 bits, which scipy does not take.
     indices, indptr = arrays[start + "indices"], arrays[start + "indptr"]
     if indices.dtype.itemsize < 4 or indices.dtype.kind == "u":

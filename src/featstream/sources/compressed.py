@@ -18,12 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, FeatstreamWarning, printable
-from featstream.kernels.columns import find_bad_column
 from featstream.protocols import Block, Source, SparseColumns
 from featstream.sources._ranges import Ranges
-from featstream.sources._store_writer import Progress, new_folder, write_blocks
 from featstream.sources._svmlight_rows import RowSlice
-from featstream.sources.columns import (
+from featstream.sources.dataset import PathLike, reading
+from featstream.sources.kernels.csc_from_rows import find_bad_column
+from featstream.sources.memory import MAX_ENTRIES, SparseSource
+from featstream.sources.store import open_store
+from featstream.sources.store_writer import Progress, new_folder, write_blocks
+from featstream.sources.values import (
     Duplicates,
     canonical_csc,
     check_dimensions,
@@ -33,9 +36,6 @@ from featstream.sources.columns import (
     numeric_dtype,
     pointer_flaw,
 )
-from featstream.sources.dataset import PathLike, reading
-from featstream.sources.memory import MAX_ENTRIES, SparseSource
-from featstream.sources.store import open_store
 
 __all__ = ["ColumnsSource", "CompressedArrays", "RowsSource"]
 
@@ -239,6 +239,7 @@ class RowsSource(_Stored):
                 folder,
                 (self._named(block) for block in ranges.blocks()),
                 y,
+                samples=self.sample_names,
                 dtype=ranges.dtype,
                 total=self.n_features,
                 progress=progress,

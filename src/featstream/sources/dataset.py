@@ -23,7 +23,7 @@ from featstream.errors import (
     MissingFileError,
     printable,
 )
-from featstream.protocols import Source
+from featstream.protocols import Source, sample_names_of
 
 __all__ = [
     "FOLDERS",
@@ -45,7 +45,7 @@ TARGET_NAMES = ("y", "target", "class", "label")
 FOLDERS = (".cols", ".zarr")
 """Suffixes of data sets that are folders."""
 
-COMPRESSED = (".gz", ".xz", ".bz2")
+COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 
 UNREADABLE = (
     EOFError,
@@ -84,8 +84,6 @@ class Dataset:
     target_is_guessed : bool
         Whether the target was found by its name (``y``, ``target``, ``class`` or
         ``label``), not asked for.
-    samples : sequence of str or None
-        The names of the samples, where the file holds them.
 
     Examples
     --------
@@ -101,7 +99,11 @@ class Dataset:
     names: Sequence[str] | None = None
     target_name: str | None = field(default=None, repr=False)
     target_is_guessed: bool = field(default=False, repr=False)
-    samples: Sequence[str] | None = field(default=None, repr=False)
+
+    @property
+    def samples(self) -> Sequence[str] | None:
+        """The names of the samples, where they are known."""
+        return sample_names_of(self.source)
 
 
 def format_suffix(path: PathLike) -> str:
@@ -157,15 +159,19 @@ def require(package: str, extra: str, path: PathLike) -> None:
 
 
 def find_target(names: Sequence[str], also: Collection[str] = ()) -> str | None:
-    """The first name that a target has by custom, or that is among ``also``.
+    """The one name that is among ``also``, or else that a target has by custom.
 
-    >>> find_target(["age", "Class", "y"])
-    'Class'
+    >>> find_target(["age", "Class"]), find_target(["age", "sex"])
+    ('Class', None)
     """
-    for name in names:
-        if name in also or name.lower() in TARGET_NAMES:
-            return name
-    return None
+    found = [name for name in names if name in also]
+    found = found or [name for name in names if name.lower() in TARGET_NAMES]
+    if len(found) > 1:
+        raise DataError(
+            f"which is the target: {' or '.join(map(printable, found))}? Name it with "
+            "target=... (command line: --target)."
+        )
+    return found[0] if found else None
 
 
 def shortened(names: Sequence[str], most: int = 20) -> str:

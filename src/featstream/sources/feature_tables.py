@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.protocols import Block
-from featstream.sources.columns import (
+from featstream.sources.dataset import Dataset, PathLike, existing, reading, require
+from featstream.sources.memory import ArraySource
+from featstream.sources.tables import footer_digest, index_columns
+from featstream.sources.targets import read_target
+from featstream.sources.values import (
     BLOCK_BYTES,
     as_column_of_objects,
     block_width,
@@ -20,10 +24,6 @@ from featstream.sources.columns import (
     check_names,
     group_columns,
 )
-from featstream.sources.dataset import Dataset, PathLike, existing, reading, require
-from featstream.sources.memory import ArraySource
-from featstream.sources.tables import footer_digest, index_columns
-from featstream.sources.targets import read_target
 
 __all__ = ["FeatureTableSource", "open_feature_table"]
 
@@ -113,7 +113,8 @@ class FeatureTableSource:
         else:
             n_samples = self._length_of_first()
         self.n_samples, _ = check_dimensions((n_samples, self.n_features))
-        self.names = Names(self._file.reader.read_all([self._roles.name]).column(0))
+        table = self._file.read(columns=[self._roles.name])
+        self.names = Names(table.column(self._roles.name))
         self.names.check()
         self.fingerprint = footer_digest(path)
 
@@ -149,10 +150,8 @@ class FeatureTableSource:
         """Rows from ``start`` on, some at a time, with the position of the first."""
         group = int(np.searchsorted(self._group_ends, start, "right"))
         position = int(self._group_ends[group - 1]) if group else 0
-        batches = self._file.reader.iter_batches(
-            width,
-            list(range(group, self._group_ends.size)),
-            sorted([self._roles.name, *self._roles.values]),
+        batches = self._file.iter_batches(
+            width, list(range(group, self._group_ends.size)), self._roles.values
         )
         while True:
             with reading(self.path):
@@ -166,7 +165,7 @@ class FeatureTableSource:
 
     def _columns(self, batch: Any) -> list[Any]:
         """The columns with values: one a sample, or one of lists."""
-        return [c for i, c in enumerate(batch.columns) if i != self._roles.place]
+        return [batch.column(name) for name in self._roles.values]
 
     def _matrix(self, batch: Any, names: Sequence[str]) -> NDArray[Any] | None:
         """Values as numbers, features by samples; None if they are not plainly so."""
@@ -202,12 +201,11 @@ class FeatureTableSource:
 
 
 class _Roles(NamedTuple):
-    """Which leaf of a file is what."""
+    """Which column of a file is what."""
 
-    name: int
-    values: list[int]
+    name: str
+    values: list[str]
     samples: list[str] | None
-    place: int  # of the name among the columns that are read
 
 
 def _find_roles(schema: Any) -> _Roles:
@@ -215,7 +213,6 @@ def _find_roles(schema: Any) -> _Roles:
 
     index = index_columns(schema)
     fields = list(schema)
-    leaves = np.cumsum([0, *(_count_leaves(field.type) for field in fields)]).tolist()
     is_text = [_is_text(field.type) for field in fields]
     if not any(is_text):
         raise DataError(
@@ -244,18 +241,7 @@ def _find_roles(schema: Any) -> _Roles:
             "numbers. All but the first text column are values, one column a sample: "
             "leave it out of the file."
         )
-    return _Roles(
-        leaves[name],
-        [leaves[i] for i in values],
-        samples,
-        sum(i < name for i in values),
-    )
-
-
-def _count_leaves(kind: Any) -> int:
-    if not kind.num_fields:
-        return 1
-    return sum(_count_leaves(kind.field(i).type) for i in range(kind.num_fields))
+    return _Roles(fields[name].name, [fields[i].name for i in values], samples)
 
 
 def _is_text(kind: Any) -> bool:

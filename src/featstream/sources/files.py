@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from featstream.errors import ParameterError, printable
@@ -24,14 +24,6 @@ from featstream.sources.svmlight import read_svmlight
 from featstream.sources.tables import open_table
 from featstream.sources.zarr_arrays import open_zarr
 
-__all__ = [
-    "is_svmlight",
-    "open_dataset",
-    "open_features",
-    "open_svmlight",
-    "takes_target_file",
-]
-
 
 def open_dataset(
     path: PathLike,
@@ -41,23 +33,27 @@ def open_dataset(
     orient: str | None = None,
     missing: str | None = None,
     duplicates: str | None = None,
+    separator: str | None = None,
+    na_values: str | Iterable[str] | None = None,
+    drop_unlabelled: bool = False,
 ) -> Dataset:
     """Open a data set, whose kind the file's suffix tells.
 
     Parameters
     ----------
     path : str or path-like
-        ``.npy``, ``.npz``, ``.csv``, ``.parquet``, ``.zarr``, ``.h5ad`` (AnnData),
-        ``.bed`` (PLINK), ``.cols`` (a column store), or svmlight (``.svm``,
-        ``.svmlight``, ``.libsvm``, ``.txt``); text files may end in ``.gz``,
-        ``.xz`` or ``.bz2``. Or a folder of such (`open_folder`).
+        ``.npy``, ``.npz``, ``.csv``, ``.tsv``, ``.parquet``, ``.feather``,
+        ``.arrow``, ``.zarr``, ``.h5ad`` (AnnData), ``.bed`` (PLINK), ``.cols`` (a
+        column store), or svmlight (``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``);
+        text files may end in ``.gz``, ``.xz``, ``.bz2`` or ``.zst``. Or a folder of
+        such (`open_folder`).
     target : str, default=None
         Where the target is: the array in an ``.npz`` (by default ``y`` or
-        ``y_train``) or in a group of ``.zarr``; the column of a table (by default
-        the one called ``y``, ``target``, ``class`` or ``label``, otherwise the
-        last) or of the ``obs`` of an ``.h5ad``; for an ``.npy``, ``.npz``,
-        ``.zarr``, ``.bed`` or a table of features the file that holds it, `FILE` or
-        `FILE:COLUMN`. An svmlight file and a column store hold their own.
+        ``y_train``) or in a group of ``.zarr``; the column of a table or of the
+        ``obs`` of an ``.h5ad`` (by default the one called ``y``, ``target``,
+        ``class`` or ``label``); for an ``.npy``, ``.npz``, ``.zarr``, ``.bed`` or a
+        table of features the file that holds it, `FILE` or `FILE:COLUMN`. An
+        svmlight file and a column store hold their own.
     layer : str, default=None
         Of an ``.h5ad`` the layer to read instead of ``X``; of a ``.zarr`` group the
         array.
@@ -68,6 +64,14 @@ def open_dataset(
     duplicates : {"error", "number"}, default="error"
         What to do about two features of one name: refuse them, or call the second
         one ``name#2``.
+    separator : str, default=None
+        What stands between the values of a ``.csv`` or ``.tsv``; by default found in
+        its first lines.
+    na_values : str or list of str, default=None
+        Values of a table that mean a missing one, besides the usual; see
+        `open_table`.
+    drop_unlabelled : bool, default=False
+        Whether to leave out samples without a label, instead of an error.
 
     Returns
     -------
@@ -87,17 +91,25 @@ def open_dataset(
         "layer": layer,
         "orient": orient,
         "missing": missing,
+        "separator": separator,
+        "na_values": na_values,
         "duplicates": duplicates,
     }
     if _is_folder_of_files(path):
         from featstream.sources.chain import open_folder
 
-        return open_folder(path, target, **options)
-    return _open(path, target, options)
+        return open_folder(path, target, drop_unlabelled=drop_unlabelled, **options)
+    from featstream.sources.chain import labelled
+
+    return labelled(open_one(path, target, options), path, is_wanted=drop_unlabelled)
 
 
 def open_features(
-    path: PathLike, target_names: Collection[str] = (), **options: str | None
+    path: PathLike,
+    target_names: Collection[str] = (),
+    *,
+    drop_unlabelled: bool = False,
+    **options: Any,
 ) -> Dataset:
     r"""Open a data set that need not have a target.
 
@@ -107,9 +119,8 @@ def open_features(
         As for `open_dataset`.
     target_names : collection of str
         Columns of a table that are the target if they are there, besides ``y``,
-        ``target``, ``class`` and ``label``. Any other column is a feature: the last
-        one is not taken for a target.
-    **options
+        ``target``, ``class`` and ``label``. Any other column is a feature.
+    drop_unlabelled, **options
         As for `open_dataset`.
 
     Returns
@@ -129,8 +140,13 @@ def open_features(
     if _is_folder_of_files(path):
         from featstream.sources.chain import open_folder
 
-        return open_folder(path, optional=target_names, **options)
-    return _open(path, None, options, optional=target_names)
+        return open_folder(
+            path, optional=target_names, drop_unlabelled=drop_unlabelled, **options
+        )
+    from featstream.sources.chain import labelled
+
+    dataset = open_one(path, None, options, target_names)
+    return labelled(dataset, path, is_wanted=drop_unlabelled)
 
 
 def is_svmlight(path: PathLike) -> bool:
@@ -153,10 +169,10 @@ def _is_folder_of_files(path: PathLike) -> bool:
     return os.path.isdir(path) and format_suffix(path) not in FOLDERS
 
 
-def _open(
+def open_one(
     path: PathLike,
     target: str | None,
-    options: dict[str, str | None],
+    options: dict[str, Any],
     optional: Collection[str] | None = None,
 ) -> Dataset:
     """Open what is not a folder of files; see `open_table` for ``optional``."""
@@ -165,8 +181,8 @@ def _open(
     if suffix not in FORMATS:
         raise ParameterError(
             f"Cannot tell what kind of file {printable(path)} is from its suffix "
-            f"{printable(suffix)}. Known: {', '.join(FORMATS)}; text also as .gz, .xz "
-            "or .bz2."
+            f"{printable(suffix)}. Known: {', '.join(FORMATS)}; text also as .gz, .xz, "
+            ".bz2 or .zst."
         )
     kind = FORMATS[suffix]
     given = {name: value for name, value in options.items() if value is not None}
@@ -232,14 +248,20 @@ def _open_parquet(
     *,
     orient: str = "samples",
     optional: Collection[str] | None = None,
+    na_values: str | Iterable[str] | None = None,
 ) -> Dataset:
     if orient not in ("samples", "features"):
         raise ParameterError(
             f"`orient` must be 'samples' or 'features', what a row is. Got {orient!r}."
         )
-    if orient == "features":
-        return open_feature_table(path, target)
-    return open_table(path, target, optional=optional)
+    if orient == "samples":
+        return open_table(path, target, optional=optional, na_values=na_values)
+    if na_values is not None:
+        raise ParameterError(
+            "`na_values` is for tables with one row per sample, not orient='features'. "
+            f"Got {na_values!r} for {path}. Write nulls in the file."
+        )
+    return open_feature_table(path, target)
 
 
 class Format(NamedTuple):
@@ -257,8 +279,13 @@ FORMATS = {
     ".cols": Format(open_cols),
     ".npy": Format(open_npy, takes_file=True),
     ".npz": Format(open_npz, ("duplicates",), takes_file=True),
-    ".csv": Format(open_table, may_look=True),
-    ".parquet": Format(_open_parquet, ("orient",), may_look=True, takes_file=True),
+    ".csv": Format(open_table, ("separator", "na_values"), may_look=True),
+    ".tsv": Format(open_table, ("separator", "na_values"), may_look=True),
+    ".parquet": Format(
+        _open_parquet, ("orient", "na_values"), may_look=True, takes_file=True
+    ),
+    ".feather": Format(open_table, ("na_values",), may_look=True),
+    ".arrow": Format(open_table, ("na_values",), may_look=True),
     ".zarr": Format(open_zarr, ("layer", "duplicates"), may_look=True, takes_file=True),
     ".h5ad": Format(open_h5ad, ("layer", "duplicates"), may_look=True),
     ".bed": Format(open_plink, ("missing", "duplicates"), takes_file=True),

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataTypeError, printable
 from featstream.protocols import Block, IntArray, feature_name
-from featstream.sources.columns import (
+from featstream.sources.kernels.transpose import by_column, has_whole_rows
+from featstream.sources.missing import refuse_hidden_missing
+from featstream.sources.samples import index_names
+from featstream.sources.values import (
     BLOCK_BYTES,
     NamedColumn,
     as_column,
@@ -26,8 +29,6 @@ from featstream.sources.columns import (
     code_categories,
     group_columns,
 )
-from featstream.sources.kernels.transpose import by_column, has_whole_rows
-from featstream.sources.samples import index_names
 
 __all__ = ["FrameSource", "is_frame"]
 
@@ -210,7 +211,7 @@ def _coded(series: Any, name: str) -> tuple[NDArray[Any], bool]:
             f"nor text. {hint}"
         )
     if dtype in (nw.Categorical, nw.Enum):
-        return _code_categorical(series), True
+        return _code_categorical(series, name), True
     has_nulls = series.null_count() > 0
     if dtype == nw.Boolean and has_nulls:
         return series.cast(nw.Float64).to_numpy(), False
@@ -220,11 +221,13 @@ def _coded(series: Any, name: str) -> tuple[NDArray[Any], bool]:
     return as_column(np.asarray(series.to_numpy()), name)
 
 
-def _code_categorical(series: Any) -> NDArray[Any]:
+def _code_categorical(series: Any, name: str) -> NDArray[Any]:
     """Code by distinct value; categories need not be text, nor even ordered."""
+    values = series.to_list()
+    refuse_hidden_missing(values, f"Feature {printable(name)}")
     present = series.drop_nulls().unique().to_list()
     try:
         present.sort()
     except TypeError:
         present = list(dict.fromkeys(series.drop_nulls().to_list()))
-    return code_categories(series.to_list(), present)
+    return code_categories(values, present)

@@ -13,7 +13,13 @@ from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.protocols import Block, IntArray, SparseColumns, feature_name
-from featstream.sources.columns import (
+from featstream.sources.kernels.transpose import (
+    by_column,
+    gather_columns,
+    has_whole_rows,
+    is_by_row,
+)
+from featstream.sources.values import (
     BLOCK_BYTES,
     MAX_COLUMNS,
     NamedColumn,
@@ -25,12 +31,6 @@ from featstream.sources.columns import (
     check_names,
     group_columns,
     numeric_dtype,
-)
-from featstream.sources.kernels.transpose import (
-    by_column,
-    gather_columns,
-    has_whole_rows,
-    is_by_row,
 )
 
 __all__ = ["ArraySource", "IteratorSource", "SparseSource"]

@@ -39,7 +39,7 @@ def family_phenotypes(people: Sequence[Person], path: Path) -> NDArray[Any] | No
     if all(_is_missing(value, distinct) for value in distinct) or distinct == ("0",):
         return None
     with reading(path):
-        return _as_phenotypes(values, people)
+        return _as_phenotypes(values)
 
 
 def read_phenotypes(target: PathLike, people: Sequence[Person]) -> NDArray[Any]:
@@ -69,7 +69,7 @@ def read_phenotypes(target: PathLike, people: Sequence[Person]) -> NDArray[Any]:
                 f"{shortened(lost, 5)}. Its lines begin with family and person."
             )
         values = [found[person.family, person.identifier] for person in people]
-        return _as_phenotypes(values, people)
+        return _as_phenotypes(values)
 
 
 def _place_of(column: str | None, first: list[str], *, has_header: bool) -> int:
@@ -108,17 +108,12 @@ def _is_code(value: str) -> bool:
         return False
 
 
-def _as_phenotypes(values: list[str], people: Sequence[Person]) -> NDArray[Any]:
+def _as_phenotypes(values: list[str]) -> NDArray[Any]:
+    """Numbers, or else text; NaN or None where the phenotype is missing."""
     distinct = tuple(set(values))
     codes = {value for value in distinct if _is_missing(value, distinct)}
-    lost = [p.name for p, v in zip(people, values, strict=True) if v in codes]
-    if lost:
-        raise DataError(
-            f"{len(lost):,} of {len(people):,} samples have no phenotype (-9, NA, or 0 "
-            f"among 1 and 2): {shortened(lost, 5)}. Leave them out with plink --keep, "
-            "or name another file of phenotypes."
-        )
+    found = [None if value in codes else value for value in values]
     try:
-        return np.array([float(value) for value in values])
+        return np.array([np.nan if v is None else float(v) for v in found])
     except ValueError:
-        return np.array(values, np.str_)
+        return np.array(found, object if codes else np.str_)

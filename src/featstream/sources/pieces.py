@@ -9,13 +9,14 @@ import mmap
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from io import BufferedIOBase
-from typing import IO, NamedTuple
+from importlib import import_module
+from importlib.util import find_spec
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, printable
+from featstream.errors import DataError, MissingExtraError, printable
 
 __all__ = ["MAX_BYTES", "Piece", "TextFile"]
 
@@ -26,10 +27,26 @@ _MAX_LINE = 1 << 30  # of a compressed file, whose lines are held in memory
 _N_SAMPLES, _SAMPLE = 32, 64 << 10
 _LEAST = 16  # shorter pieces are padded, so that the kernels see one kind of array
 
-_OPENERS: dict[bytes, Callable[[IO[bytes]], BufferedIOBase]] = {
+
+def _open_zstd(file: IO[bytes]) -> Any:
+    """Zstandard, by the standard library (Python 3.14) or by pyarrow."""
+    if find_spec("compression") is not None:
+        return import_module("compression.zstd").ZstdFile(file)
+    if find_spec("pyarrow") is None:
+        raise MissingExtraError(
+            "Reading .zst needs Python 3.14 or pyarrow. Install it: "
+            "pip install featstream[frames]"
+        )
+    import pyarrow
+
+    return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd")
+
+
+_OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"\x28\xb5\x2f\xfd": _open_zstd,
 }
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

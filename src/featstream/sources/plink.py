@@ -24,17 +24,21 @@ from featstream.errors import (
     check_choice,
     printable,
 )
-from featstream.kernels.genotypes import MISSING, decode_genotypes, fill_with_mode
 from featstream.protocols import Block, IntArray
-from featstream.sources.columns import (
+from featstream.sources.dataset import Dataset, PathLike, existing, reading, shortened
+from featstream.sources.kernels.genotypes import (
+    MISSING,
+    decode_genotypes,
+    fill_with_mode,
+)
+from featstream.sources.phenotypes import Person, family_phenotypes, read_phenotypes
+from featstream.sources.values import (
     BLOCK_BYTES,
     Duplicates,
     block_width,
     check_dimensions,
     check_names,
 )
-from featstream.sources.dataset import Dataset, PathLike, existing, reading, shortened
-from featstream.sources.phenotypes import Person, family_phenotypes, read_phenotypes
 
 __all__ = ["PlinkSource", "open_plink"]
 
@@ -118,7 +122,7 @@ def open_plink(
     else:
         y = read_phenotypes(target, people)
     where = target or f"column 6 of {family_file.name}"
-    return Dataset(source, y, source.names, where, samples=samples)
+    return Dataset(source, y, source.names, where)
 
 
 class PlinkSource:

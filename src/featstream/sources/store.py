@@ -9,6 +9,10 @@ columns.npy     dense columns instead: column-major
 names.npy       optional: UTF-8 of all names, end to end, and
 name_ends.npy   int64, where each name ends
 nominal.npy     optional: bool, whether a column holds codes of categories
+kinds.npy       optional: uint8, whether the 8 bytes of a column's values are float64
+                (0), int64 (1) or uint64 (2)
+samples.npy     optional: UTF-8 of the names of samples, end to end, with
+sample_ends.npy
 y.npy           optional: the target; UTF-8 if it is words, with
 y_ends.npy
 """
@@ -25,16 +29,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.kernels.columns import find_bad_column
 from featstream.protocols import Block, SparseColumns
-from featstream.sources._npy import MappedArray, checksum_of
+from featstream.sources.kernels.csc_from_rows import find_bad_column
+from featstream.sources.npy import MappedArray, checksum_of
 
 __all__ = ["StoreSource", "open_store"]
 
 FORMAT = "featstream columns"
-VERSION = 1
+VERSION = 2  # of a store with kinds or uint64; any other is of version 1
 ONES = "ones"  # in place of a type: every entry is 1 and none is written
-DTYPES = ("|u1", "|i1", "<u2", "<i2", "<i4", "<i8", "<f4", "<f8")
+DTYPES = ("|u1", "|i1", "<u2", "<i2", "<i4", "<i8", "<u8", "<f4", "<f8")
+KINDS = ("<f8", "<i8", "<u8")  # what the bits of a column may be, by their number
 
 _TARGETS = (*DTYPES, "|b1")
 _MAX_META = 1 << 20
@@ -66,7 +71,7 @@ def open_store(path: str | os.PathLike[str]) -> StoreSource:
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "small.svm").write_text("1 1:0.5 3:2\n-1 2:1\n")
-    >>> from featstream.sources.transpose import convert
+    >>> from featstream.sources.rows_to_columns import convert
     >>> store = convert(folder / "small.svm", folder / "small.cols")
     >>> store
     StoreSource(2 samples · 3 features · 3 entries · float32)
@@ -97,6 +102,8 @@ class StoreSource:
         Stored entries; None if the columns are dense.
     dtype : dtype
         Type of the values.
+    sample_names : list of str or None
+        Names of the samples.
     fingerprint : str
         Changes with any value, name or label.
     """
@@ -131,6 +138,11 @@ class StoreSource:
         self._nominal = (
             self._map("nominal", "|b1", self.n_features) if meta["nominal"] else None
         )
+        self._kinds: NDArray[np.uint8] | None = None
+        if meta.get("kinds"):
+            self._kinds = self._map("kinds", "|u1", self.n_features).array
+            if self._kinds.max() >= len(KINDS):
+                raise self._damaged("kinds.npy", "it names an unknown type")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -145,11 +157,19 @@ class StoreSource:
             return None
         if "n_bytes" not in target:
             return self._map("y", target["dtype"], self.n_samples).array.copy()
-        words = Names(
-            self._map("y", "|u1", target["n_bytes"]),
-            self._map("y_ends", "<i8", self.n_samples),
-        )
-        return np.array(list(words), np.str_)
+        return np.array(self._read_words("y", "y_ends", target["n_bytes"]), np.str_)
+
+    @property
+    def sample_names(self) -> list[str] | None:
+        """Names of the samples, if the store has them."""
+        n_bytes = self._meta.get("samples")
+        if n_bytes is None:
+            return None
+        return self._read_words("samples", "sample_ends", n_bytes)
+
+    def _read_words(self, text: str, ends: str, n_bytes: int) -> list[str]:
+        mapped = self._map(ends, "<i8", self.n_samples)
+        return list(Names(self._map(text, "|u1", n_bytes), mapped))
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on.
@@ -190,19 +210,27 @@ class StoreSource:
         """
         for name, checksum in self.checksums.items():
             if f"{checksum_of(self.path / Path(name).name):08x}" != checksum:
-                raise self._damaged(name, "its checksum is another")
+                raise self._damaged(name, "checksum mismatch")
 
     def _dense_block(self, start: int) -> tuple[NDArray[Any], int]:
         n = max(1, min(_MAX_COLUMNS, _MAX_VALUES // max(1, self.n_samples)))
-        stop = min(start + n, self.n_features)
-        return self._columns.array[:, start:stop], stop
+        stop, dtype = self._same_kind(start, min(start + n, self.n_features))
+        return self._columns.array[:, start:stop].view(dtype), stop
+
+    def _same_kind(self, start: int, stop: int) -> tuple[int, Any]:
+        """Where columns of one type end, and that type."""
+        if self._kinds is None:
+            return stop, self.dtype
+        kinds = self._kinds[start:stop]
+        n = int(np.argmax(kinds != kinds[0])) or kinds.size
+        return start + n, KINDS[kinds[0]]
 
     def _sparse_block(self, start: int) -> tuple[SparseColumns, int]:
         indptr = self._indptr.array[start : start + _MAX_COLUMNS + 1]
         n = int(np.searchsorted(indptr, indptr[0] + _MAX_ENTRIES, "right")) - 1
         n = min(max(n, 1), indptr.size - 1)
-        stop = start + n
-        indptr = indptr[: n + 1]
+        stop, dtype = self._same_kind(start, start + n)
+        indptr = indptr[: stop - start + 1]
         first, last = int(indptr[0]), int(indptr[-1])
         assert self.n_entries is not None
         if not 0 <= first <= last <= self.n_entries or (np.diff(indptr) < 0).any():
@@ -215,7 +243,7 @@ class StoreSource:
         if self._values is None:
             values: NDArray[Any] = np.ones(last - first, np.uint8)
         else:
-            values = self._values.array[first:last]
+            values = self._values.array[first:last].view(dtype)
         return SparseColumns(indptr, rows, values, self.n_samples), stop
 
     def _forget(self, start: int, stop: int) -> None:
@@ -248,7 +276,7 @@ class StoreSource:
         entries = "dense" if self.n_entries is None else f"{self.n_entries:,} entries"
         return (
             f"StoreSource({self.n_samples:,} samples · {self.n_features:,} features · "
-            f"{entries} · {self.dtype})"
+            f"{entries} · {self.dtype}{' and integers' * (self._kinds is not None)})"
         )
 
 
@@ -346,6 +374,10 @@ def _check_meta(meta: dict[str, Any]) -> None:
         or (meta["dtype"] == ONES and meta["n_entries"] is not None),
         "names": meta["names"] is None or is_count(meta["names"]),
         "nominal": type(meta["nominal"]) is bool,
+        "kinds": meta.setdefault("kinds", False) is False
+        or (meta["kinds"] is True and meta["dtype"] == "<f8"),
+        "samples": meta.setdefault("samples", None) is None
+        or is_count(meta["samples"]),
         "y": is_target(meta["y"]),
         "checksums": type(meta["checksums"]) is dict,
         "fingerprint": type(meta["fingerprint"]) is str,

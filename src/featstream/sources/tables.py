@@ -1,24 +1,21 @@
-"""Tables on disk, one row a sample, read some columns at a time."""
+"""Tables on disk, one row per sample, read some columns at a time."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, DataTypeError, printable
+from featstream.errors import DataError, DataTypeError, FeatstreamWarning, printable
 from featstream.protocols import Block, IntArray
-from featstream.sources.columns import (
-    BLOCK_BYTES,
-    block_width,
-    check_dimensions,
-    check_names,
-)
 from featstream.sources.dataset import (
     Dataset,
     PathLike,
@@ -30,17 +27,18 @@ from featstream.sources.dataset import (
     shortened,
 )
 from featstream.sources.frames import MAX_FRAME_COLUMNS, FrameSource
+from featstream.sources.missing import (
+    as_na_values,
+    is_number,
+    refuse_hidden_missing,
+)
+from featstream.sources.values import (
+    BLOCK_BYTES,
+    block_width,
+    check_dimensions,
+    check_names,
+)
 from featstream.sources.wide_csv import CsvTable
-
-__all__ = [
-    "ParquetTable",
-    "Table",
-    "TableSource",
-    "find_table",
-    "footer_digest",
-    "index_columns",
-    "open_table",
-]
 
 
 def open_table(
@@ -48,29 +46,39 @@ def open_table(
     target: str | None = None,
     *,
     optional: Collection[str] | None = None,
+    separator: str | None = None,
+    na_values: str | Iterable[str] | None = None,
 ) -> Dataset:
-    r"""Open a CSV or parquet file; needs pyarrow (``featstream[frames]``).
+    r"""Open a table: CSV, TSV, parquet or Arrow IPC (Feather); needs pyarrow.
 
     Parameters
     ----------
     path : str or path-like
-        A table with named columns and one row a sample.
+        A table with named columns and one row per sample. What stands between the
+        values of a ``.csv`` is found in its first lines: a comma, a semicolon, a tab
+        or a bar.
     target : str, default=None
-        The column that is the target; by default the one called ``y``,
-        ``target``, ``class`` or ``label``, otherwise the last.
+        The column that is the target; by default the one called ``y``, ``target``,
+        ``class`` or ``label``.
     optional : collection of str, default=None
-        If given, the table need not have a target: it is the first column with a
-        name from here or one of the four, if there is any.
+        If given, the table need not have a target: it is the column with a name from
+        here or one of the four, if there is any.
+    separator : str, default=None
+        Of a text file, what stands between two values.
+    na_values : str or list of str, default=None
+        Values that mean a missing one, in every column, besides those that
+        ``pandas.read_csv`` knows (an empty one, ``NA``, ``nan``, ``null``, ...).
 
     Returns
     -------
     Dataset
-        The other columns, the target, and the names. Of a parquet file that pandas
-        wrote, the index is not a feature.
+        The other columns, the target, and the names. An index that pandas wrote is
+        not a feature: in parquet it is marked; in text it is a first column without
+        a name, of distinct words or whole numbers.
 
     Notes
     -----
-    The columns are read some at a time. A CSV file of more than 64 MiB is first cut
+    The columns are read some at a time. A text file of more than 64 MiB is first cut
     into strips of columns, in a temporary file of its own size.
 
     Examples
@@ -80,18 +88,25 @@ def open_table(
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
     ...     print("a,b,class\n1,2.5,yes\n3,4.5,no", file=file, flush=True)
     ...     data = open_table(file.name)
-    >>> data.names, data.y.tolist()
-    (['a', 'b'], ['yes', 'no'])
+    >>> data.names, data.y.tolist(), data.target_name
+    (['a', 'b'], ['yes', 'no'], 'class')
     """
-    table = find_table(path)
+    table = find_table(path, separator, na_values)
     with reading(table.path):
         names = table.names
+        index, samples = _find_index(table)
+        is_guessed = target is None
         if target is None:
             target = find_target(names, optional or ())
         if target is None and optional is None:
-            target = names[-1] if names else ""
+            raise DataError(
+                "which of its columns is the target? None is called y, target, class "
+                "or label. Name it with target=... (command line: --target). Its "
+                f"columns are: {shortened(names)}."
+            )
         if target is None:
-            source = TableSource(table)
+            source = TableSource(table, without=index)
+            source.sample_names = samples
             return Dataset(source, None, source.names)
         if target not in names:
             raise DataError(
@@ -99,9 +114,56 @@ def open_table(
                 f"Its columns are: {shortened(names)}."
             )
         position = names.index(target)
-        source = TableSource(table, without=position)
-        y = table.read([position]).column(0).to_numpy()
-    return Dataset(source, y, source.names)
+        source = TableSource(table, without=[position, *index])
+        source.sample_names = samples
+        y = read_labels_of(table, position)
+    return Dataset(source, y, source.names, target, is_guessed)
+
+
+def read_labels_of(table: Table, position: int) -> NDArray[Any]:
+    """The column of a table that is the target; None or NaN where it has no label."""
+    column = table.read([position]).column(0)
+    y = np.asarray(column.to_numpy())
+    if y.dtype.kind == "O":
+        what = f"The target {printable(table.names[position])}"
+        refuse_hidden_missing(y.tolist(), what, is_target=True)
+    return y
+
+
+def _find_index(table: Table) -> tuple[list[int], Sequence[str] | None]:
+    """The column that names the samples, if the first one does, and their names."""
+    names = table.names
+    nameless = [i for i, name in enumerate(names) if not name.strip()]
+    samples = table.samples
+    if nameless[:1] == [0] or (names and names[0] == "Unnamed: 0"):
+        found = table.read([0]).column(0).to_pylist()
+        is_counted = _as_sample_names(found) is None
+        are_names = len(set(found)) == len(found) and (
+            all(type(value) is str for value in found)
+            or all(type(value) is int for value in found)
+        )
+        if is_counted or (are_names and nameless[:1] == [0]):
+            warnings.warn(
+                f"{table.path}: the first column has no name and "
+                f"{'counts the rows' if is_counted else 'names the samples'}; it is "
+                "left out. Name it if it is a feature.",
+                FeatstreamWarning,
+                stacklevel=3,
+            )
+            return [0], _as_sample_names(found)
+    if nameless:
+        raise DataError(
+            f"its column {nameless[0] + 1} has no name. Name it if it is a feature, "
+            "or remove it."
+        )
+    return [], samples
+
+
+def _as_sample_names(found: list[Any]) -> list[str] | None:
+    """An index as text; None if it counts the rows, from 0 or from 1."""
+    n = len(found)
+    is_counted = found in (list(range(n)), list(range(1, n + 1)))
+    return None if is_counted else [str(name) for name in found]
 
 
 class Table(Protocol):
@@ -110,20 +172,35 @@ class Table(Protocol):
     path: Path
     names: list[str]
     n_rows: int
-    fingerprint: str
+
+    @property
+    def samples(self) -> Sequence[str] | None:
+        """The names of the samples, where the file has them apart."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the data."""
 
     def read(self, positions: Sequence[int]) -> Any:
         """Some columns, in this order, as a table of pyarrow's."""
 
 
-def find_table(path: PathLike) -> Table:
-    """The table in a CSV or parquet file."""
+def find_table(
+    path: PathLike,
+    separator: str | None = None,
+    na_values: str | Iterable[str] | None = None,
+) -> Table:
+    """The table in a file of text, parquet or Arrow IPC."""
     path = existing(path)
     require("pyarrow", "frames", path)
+    listed = as_na_values(na_values)
     with reading(path):
-        if format_suffix(path) == ".parquet":
-            return ParquetTable(path)
-        return CsvTable(path)
+        suffix = format_suffix(path)
+        if suffix == ".parquet":
+            return ParquetTable(path, listed)
+        if suffix in (".feather", ".arrow"):
+            return IpcTable(path, listed)
+        return CsvTable(path, separator, listed)
 
 
 class ParquetTable:
@@ -132,27 +209,126 @@ class ParquetTable:
     The footer is held in memory: about 1.4 KB for each column and row group.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
         from pyarrow.parquet import ParquetFile
 
         self.path = path
+        self._na_values = na_values
         self._file: Any = ParquetFile(path, pre_buffer=True)
         schema = self._file.schema_arrow
-        index = index_columns(schema)
+        self._index = index_columns(schema)
         _refuse_nested(schema)
-        # By position, since by name a.1 would come along with a.
-        names = schema.names  # made anew each time it is asked for
-        self._leaves = [i for i, name in enumerate(names) if name not in index]
-        self.names = [names[i] for i in self._leaves]
+        self.names = [name for name in schema.names if name not in self._index]
         self.n_rows: int = self._file.metadata.num_rows
         self.fingerprint = footer_digest(path)
 
+    @property
+    def samples(self) -> list[str] | None:
+        """The index of pandas, if it is one column."""
+        if len(self._index) != 1:
+            return None
+        return _as_sample_names(self._read([*self._index]).column(0).to_pylist())
+
     def read(self, positions: Sequence[int]) -> Any:
         """Some columns, in this order."""
-        leaves = [self._leaves[i] for i in positions]
+        return mark_missing(
+            self._read([self.names[i] for i in positions]), self._na_values
+        )
+
+    def _read(self, names: list[str]) -> Any:
+        with reading(self.path):  # by name, a.1 comes along with a
+            return self._file.read(columns=names).select(names)
+
+
+class IpcTable:
+    """The columns of an Arrow IPC file (Feather version 2), or of an IPC stream."""
+
+    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
+        self.path = path
+        self._na_values = na_values
+        with self._open() as file:
+            schema = file.schema
+            self._index = index_columns(schema)
+            _refuse_nested(schema)
+            names = schema.names
+            self._places = [
+                i for i, name in enumerate(names) if name not in self._index
+            ]
+            self.names = [names[i] for i in self._places]
+        self.n_rows: int = self._read([0]).num_rows if names else 0
+
+    @property
+    def samples(self) -> list[str] | None:
+        """The index of pandas, if it is one column."""
+        if len(self._index) != 1:
+            return None
+        with self._open() as file:
+            place = file.schema.get_field_index(*self._index)
+        return _as_sample_names(self._read([place]).column(0).to_pylist())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Checksum of the file."""
+        with open(self.path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def read(self, positions: Sequence[int]) -> Any:
+        """Some columns, in this order."""
         with reading(self.path):
-            table = self._file.reader.read_all(column_indices=sorted(leaves))
-        return table.select(np.argsort(np.argsort(leaves)).tolist())
+            table = self._read([self._places[i] for i in positions])
+        return mark_missing(table, self._na_values)
+
+    def _open(self, **options: Any) -> Any:
+        from pyarrow import ArrowInvalid, ipc, memory_map
+
+        chosen = ipc.IpcReadOptions(**options)
+        try:
+            return ipc.open_file(memory_map(str(self.path)), options=chosen)
+        except ArrowInvalid:
+            return ipc.open_stream(memory_map(str(self.path)), options=chosen)
+
+    def _read(self, places: list[int]) -> Any:
+        with self._open(included_fields=sorted(places)) as file:
+            table = file.read_all()
+        return table.select(np.argsort(np.argsort(places)).tolist())
+
+
+def mark_missing(table: Any, na_values: Sequence[str]) -> Any:
+    """Values that mean a missing one as nulls; text that is then numbers as such."""
+    if not na_values:
+        return table
+    import pyarrow
+    from pyarrow import compute
+
+    numbers = [float(value) for value in na_values if is_number(value)]
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        kind = field.type
+        if pyarrow.types.is_dictionary(kind):
+            column = column.cast(kind.value_type)
+            kind = kind.value_type
+        if str(kind) in ("string", "large_string", "string_view"):
+            kind = pyarrow.large_string()
+            column = column.cast(kind)
+            wanted = pyarrow.array(na_values, kind)
+        elif pyarrow.types.is_integer(kind):
+            limits = np.iinfo(kind.to_pandas_dtype())
+            whole = [int(value) for value in numbers if value.is_integer()]
+            fitting = [v for v in whole if limits.min <= v <= limits.max]
+            wanted = pyarrow.array(fitting, kind)
+        elif pyarrow.types.is_floating(kind):
+            wanted = pyarrow.array(numbers, pyarrow.float64()).cast(kind)
+        else:
+            continue
+        is_missing = compute.is_in(column, value_set=wanted)
+        if not compute.any(is_missing).as_py():
+            continue
+        column = compute.if_else(is_missing, pyarrow.scalar(None, kind), column)
+        if not pyarrow.types.is_primitive(kind):
+            with suppress(pyarrow.ArrowInvalid):
+                column = column.cast(pyarrow.float64())
+        table = table.set_column(i, field.name, column)
+    return table
 
 
 def index_columns(schema: Any) -> set[str]:
@@ -192,8 +368,8 @@ class TableSource:
     ----------
     table : Table
         Where the columns are.
-    without : int, default=None
-        Position of a column that is not a feature.
+    without : int or sequence of int, default=()
+        Positions of columns that are not features.
     block_bytes : int, default=2**23
         Size of a block, of at most 1024 columns.
 
@@ -202,23 +378,27 @@ class TableSource:
     n_samples, n_features : int
         The shape.
     names : list of str
-        One name a feature.
+        One name per feature.
+    sample_names : sequence of str or None
+        One name per sample, where the file has them apart.
     fingerprint : str
         Changes with the data.
     """
 
+    sample_names: Sequence[str] | None = None
+
     def __init__(
-        self, table: Table, without: int | None = None, block_bytes: int = BLOCK_BYTES
+        self,
+        table: Table,
+        without: int | Sequence[int] = (),
+        block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self._table = table
-        positions = np.arange(len(table.names))
-        self._positions = (
-            positions if without is None else np.delete(positions, without)
-        )
+        left_out = np.array(without, np.int64)
+        self._positions = np.delete(np.arange(len(table.names)), left_out)
         names = [table.names[i] for i in self._positions]
         self.n_samples, self.n_features = check_dimensions((table.n_rows, len(names)))
         self.names = check_names(names, len(names))
-        self.fingerprint = table.fingerprint
         self.block_bytes = block_bytes
 
     def __repr__(self) -> str:
@@ -226,6 +406,11 @@ class TableSource:
             f"TableSource({self.n_samples:,} samples × {self.n_features:,} features, "
             f"{printable(self._table.path.name)})"
         )
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the data."""
+        return self._table.fingerprint
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
@@ -239,5 +424,7 @@ class TableSource:
         width = min(block_width(self.n_samples, 8, self.block_bytes), MAX_FRAME_COLUMNS)
         for first in range(start, positions.size, width):
             part = self._table.read(positions[first : first + width].tolist())
-            for block in FrameSource(part, block_bytes=self.block_bytes).blocks():
+            with reading(self._table.path):
+                blocks = list(FrameSource(part, block_bytes=self.block_bytes).blocks())
+            for block in blocks:
                 yield replace(block, start=first + block.start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.sources._npy import NPY, load_array
 from featstream.sources.dataset import (
     PathLike,
     existing,
@@ -19,29 +18,40 @@ from featstream.sources.dataset import (
     reading,
     shortened,
 )
-from featstream.sources.tables import Table, find_table
+from featstream.sources.missing import MISSING, as_na_values, refuse_hidden_missing
+from featstream.sources.npy import NPY, load_array
+from featstream.sources.tables import Table, find_table, read_labels_of
 
-__all__ = ["is_target_file", "read_target", "split_column"]
+_TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow")
 
 
-def read_target(target: PathLike, samples: Sequence[str] | None = None) -> NDArray[Any]:
+def read_target(
+    target: PathLike,
+    samples: Sequence[str] | None = None,
+    *,
+    separator: str | None = None,
+    na_values: str | Iterable[str] | None = None,
+) -> NDArray[Any]:
     r"""Read a target from a file of its own.
 
     Parameters
     ----------
     target : str or path-like
-        The file, or ``FILE:COLUMN``: ``.npy``; ``.txt`` with a label a line; ``.csv``
-        or ``.parquet``, with the column, one called ``y``, ``target``, ``class`` or
-        ``label``, or just one besides the names of the samples.
+        The file, or ``FILE:COLUMN``: ``.npy``; ``.txt`` with one label per line; or a
+        table (``.csv``, ``.tsv``, ``.parquet``, ``.feather``), with the column, one
+        called ``y``, ``target``, ``class`` or ``label``, or just one besides the
+        names of the samples.
     samples : sequence of str, default=None
         The names of the samples, if they have any. A table of several columns then
         begins with these names, in any order, and is put in the order of the
         features' values.
+    separator, na_values
+        As for `open_table`.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        The labels.
+        The labels; NaN or None where one is missing.
 
     Examples
     --------
@@ -53,21 +63,21 @@ def read_target(target: PathLike, samples: Sequence[str] | None = None) -> NDArr
     """
     path, column = split_column(target)
     suffix = format_suffix(path)
-    if suffix not in (".npy", ".txt", ".csv", ".parquet"):
+    if suffix not in (".npy", ".txt", *_TABLES):
         raise ParameterError(
-            f"A target is read from .npy, .txt, .csv or .parquet. Got {path}."
+            f"A target is read from .npy, .txt, {', '.join(_TABLES)}. Got {path}."
         )
     if suffix in (".npy", ".txt") and column is not None:
         raise ParameterError(f"{path} has no columns. Got the column {column!r}.")
-    if suffix in (".csv", ".parquet"):
-        table = find_table(path)
+    if suffix in _TABLES:
+        table = find_table(path, separator, na_values)
         with reading(path):
             return _read_column(table, column, samples)
     with reading(path):
         if suffix == ".npy":
             return np.asarray(load_array(path, NPY))
         lines = path.read_text("utf-8").splitlines()
-        return _as_numbers([line.strip() for line in lines])
+        return _as_labels([line.strip() for line in lines], as_na_values(na_values))
 
 
 def is_target_file(target: str) -> bool:
@@ -89,12 +99,13 @@ def _read_column(
 ) -> NDArray[Any]:
     names = table.names
     is_keyed = samples is not None and len(names) > 1
-    choice = names[1:] if is_keyed else names
+    has_index = len(names) > 1 and not names[0].strip()
+    choice = names[1:] if is_keyed or has_index else names
     if column is None:
         column = choice[0] if len(choice) == 1 else find_target(choice)
     if column is None:
         raise DataError(
-            f"which of its columns is the target? Write FILE:COLUMN, with one of: "
+            "the target column is ambiguous. Write FILE:COLUMN, with one of: "
             f"{shortened(choice)}."
         )
     if column not in choice:
@@ -102,9 +113,9 @@ def _read_column(
             f"it has no column {printable(column)} for a target. Its columns are: "
             f"{shortened(choice)}."
         )
-    values = table.read([names.index(column)]).column(0).to_numpy()
+    values = read_labels_of(table, names.index(column))
     if not is_keyed or samples is None:
-        return np.asarray(values)
+        return values
     keys = [str(key) for key in table.read([0]).column(0).to_pylist()]
     place = {key: i for i, key in enumerate(keys)}
     if len(place) < len(keys):
@@ -117,12 +128,15 @@ def _read_column(
             f"{len(lost):,} are not there: {shortened(lost, 5)}. A file of one column "
             "is taken in the order of the samples."
         )
-    return np.asarray(values)[[place[name] for name in samples]]
+    return values[[place[name] for name in samples]]
 
 
-def _as_numbers(words: list[str]) -> NDArray[Any]:
-    """Labels as numbers if all of them are."""
+def _as_labels(words: list[str], na_values: Sequence[str]) -> NDArray[Any]:
+    """Labels as numbers if all of them are; NaN or None where one is missing."""
+    missing = {*MISSING, *na_values}
+    labels = [None if word in missing else word for word in words]
+    refuse_hidden_missing(labels, "The target", is_target=True)
     try:
-        return np.array([float(word) for word in words])
+        return np.array([np.nan if label is None else float(label) for label in labels])
     except ValueError:
-        return np.array(words, np.str_)
+        return np.array(labels, object if None in labels else np.str_)

@@ -1,29 +1,33 @@
-"""Wide comma-separated text: cut into strips of columns once, then read by strip.
+"""Tables as text: separated by commas, semicolons, tabs or bars.
 
 A parser that is asked for some columns walks all of the text; asked for all of them,
 a thousand at a time, it walks it a thousandfold. So text that is too large to be
-held is cut in one pass. Each strip is comma-separated text itself, and is read as
-the whole would be.
+held is cut in one pass into strips of columns. Each strip is text of the same kind,
+and is read as the whole would be.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
+import re
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from decimal import Decimal, InvalidOperation
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.errors import DataError
+from featstream.errors import DataError, FeatstreamWarning, ParameterError
 from featstream.kernels import strips
 from featstream.sources._spill import Spill
+from featstream.sources.dataset import format_suffix
+from featstream.sources.missing import MISSING
 from featstream.sources.pieces import TextFile
-
-__all__ = ["CsvTable"]
 
 HELD_BYTES = 64 << 20
 """Text up to this size is held in memory, if its columns are not too many."""
@@ -38,26 +42,48 @@ _CHUNK = 16 << 20
 _UNFOLDS = 8  # times, as a guess, a compressed file
 _MAX_STRIPS = 4096
 _MAX_FIELDS = 1 << 40
+_SAMPLE = 1 << 16  # bytes from which the separator is found
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_EXACT_IN_FLOAT = 2**53
+
+
+class Dialect(NamedTuple):
+    """How the text of a table is written."""
+
+    separator: str
+    decimal: str
+    null_values: list[str]
 
 
 class CsvTable:
-    """The columns of a CSV file, plain or compressed.
+    """The columns of a text file, plain or compressed.
 
     Parameters
     ----------
     path : Path
         The file.
+    separator : str, default=None
+        What stands between two values; by default found in the first lines.
+    na_values : sequence of str, default=()
+        Further spellings of a missing value.
     """
 
-    def __init__(self, path: Path) -> None:
+    samples = None
+
+    def __init__(
+        self, path: Path, separator: str | None = None, na_values: Sequence[str] = ()
+    ) -> None:
         self.path = path
         digest = hashlib.sha256()
         with closing(TextFile(path, _CHUNK, None)) as file:
             chunks = _hashed(file.chunks(), digest)
             head, is_all = _take(chunks, HELD_BYTES)
-            self.names = _header([*head, b"\n"] if is_all else head)
+            self._dialect = _find_dialect(
+                b"".join(head)[:_SAMPLE], path, separator, na_values
+            )
+            self.names = _header([*head, b"\n"] if is_all else head, self._dialect)
             if is_all and len(self.names) <= MAX_COLUMNS:
-                self._table = _parse(b"".join(head))
+                self._table = _parse(b"".join(head), self._dialect)
                 self._strip, self._width, self._spill = 0, 0, None
                 self.n_rows: int = self._table.num_rows
             else:
@@ -79,13 +105,15 @@ class CsvTable:
             strip, place = divmod(position, self._width)
             if strip != self._strip:
                 text = b"".join(self._spill.read(strip))
-                self._table, self._strip = _parse(text, is_strip=True), strip
+                self._table = _parse(text, self._dialect, is_strip=True)
+                self._strip = strip
             columns.append(self._table.column(place))
         return pyarrow.table(columns, names=[self.names[i] for i in positions])
 
     def _cut(self, chunks: Iterable[bytes]) -> tuple[Spill, int]:
         """Cut the text into strips; how many rows there are, with the header."""
         n_fields = len(self.names)
+        separator = ord(self._dialect.separator)
         spill = Spill(-(-n_fields // self._width))
         carried = np.zeros(4, np.int64)
         for chunk in chain(chunks, [b"\n"]):  # the last line may lack its end
@@ -97,7 +125,9 @@ class CsvTable:
             n_ends = int(np.count_nonzero((text == 10) | (text == 13)))
             most = min(text.size, (n_ends + 1) * spill.n_parts) + 2
             room = np.empty((most, 4), np.int64)
-            n = strips.find_segments(text, n_fields, self._width, carried, room)
+            n = strips.find_segments(
+                text, separator, n_fields, self._width, carried, room
+            )
             if carried[strips.MISCOUNTED]:
                 found = _counted(int(carried[strips.MISCOUNTED]), n_fields)
                 raise DataError(
@@ -112,6 +142,70 @@ class CsvTable:
             strips.copy_segments(text, segments, bounds[:-1].copy(), out)
             spill.append(out, bounds)
         return spill, int(carried[strips.ROWS])
+
+
+def _find_dialect(
+    head: bytes, path: Path, separator: str | None, na_values: Sequence[str]
+) -> Dialect:
+    """The separator that was asked for, or else the one of the first lines."""
+    guessed = []
+    if separator is None:
+        usual = "\t" if format_suffix(path) == ".tsv" else ","
+        separator = _find_separator(head, usual)
+        if separator != usual:
+            guessed.append(f"the values are separated by {_SEPARATORS[separator]}")
+    separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
+    if len(separator.encode()) != 1 or separator in '"\r\n':
+        raise ParameterError(
+            "`separator` must be one character, such as ';' or '\\t'. Got "
+            f"{separator!r}."
+        )
+    decimal = _find_decimal(head, separator)
+    if decimal == ",":
+        guessed.append("decimals are written with a comma")
+    if guessed:
+        warnings.warn(
+            f"{path}: {' and '.join(guessed)}, by the look of its first lines.",
+            FeatstreamWarning,
+            stacklevel=2,
+        )
+    return Dialect(separator, decimal, [*MISSING, *na_values])
+
+
+def _find_separator(head: bytes, usual: str) -> str:
+    """The usual one if it divides the first rows; else the one that does best."""
+    widths = {each: _count_fields(head, each) for each in _SEPARATORS}
+    best = max(widths, key=lambda each: widths[each])
+    return usual if widths[usual] > 1 or widths[best] < 2 else best
+
+
+def _sample_rows(head: bytes, separator: str) -> list[list[str]]:
+    """Whole rows at the beginning of the text; of one long row, what there is."""
+    lines = head.decode("utf-8", "replace").splitlines(keepends=True)
+    whole = lines[:-1] if len(head) == _SAMPLE and len(lines) > 1 else lines
+    try:
+        return [row for row in csv.reader(whole, delimiter=separator) if row]
+    except csv.Error:
+        return []
+
+
+def _count_fields(head: bytes, separator: str) -> int:
+    """Fields in each of the first rows; 0 if they do not agree."""
+    widths = {len(row) for row in _sample_rows(head, separator)}
+    return widths.pop() if len(widths) == 1 else 0
+
+
+def _find_decimal(head: bytes, separator: str) -> str:
+    """A comma if values such as 1,5 occur, and none such as 1.5."""
+    if separator == ",":
+        return "."
+    cells = {cell.strip() for row in _sample_rows(head, separator) for cell in row}
+    marks = {mark for mark in ".," if any(_has_decimals(cell, mark) for cell in cells)}
+    return "," if marks == {","} else "."
+
+
+def _has_decimals(cell: str, mark: str) -> bool:
+    return re.fullmatch(rf"[+-]?\d+[{mark}]\d+", cell) is not None
 
 
 def _counted(found: int, n_fields: int) -> str:
@@ -138,23 +232,22 @@ def _take(chunks: Iterator[bytes], most: int) -> tuple[list[bytes], bool]:
     return taken, True
 
 
-def _header(chunks: Iterable[bytes]) -> list[str]:
-    """Names in the first row.
-
-    pyarrow would take ten kilobytes a column to read them.
-    """
+def _header(chunks: Iterable[bytes], dialect: Dialect) -> list[str]:
+    """Names in the first row; pyarrow would take ten kilobytes per column."""
     text = np.frombuffer(b"".join(chunks), np.uint8)
+    separator = ord(dialect.separator)
     carried = np.zeros(4, np.int64)
     segments = np.empty((2, 4), np.int64)
     # With room for any number of fields, the first row has too few, and it stops.
-    strips.find_segments(text, _MAX_FIELDS, _MAX_FIELDS, carried, segments)
+    strips.find_segments(text, separator, _MAX_FIELDS, _MAX_FIELDS, carried, segments)
     if not text.tobytes().strip():
         raise DataError("it is empty.")
     if not carried[strips.MISCOUNTED]:
         raise DataError(f"its first {text.size:,} bytes hold no end of a line.")
     begin, end = segments[0, :2]
+    line = text[begin:end].tobytes().decode()
     try:
-        return next(csv.reader([text[begin:end].tobytes().decode()]))
+        return next(csv.reader([line], delimiter=dialect.separator))
     except csv.Error as error:
         raise DataError(f"its header cannot be read: {error}.") from error
 
@@ -166,13 +259,69 @@ def _width(n_fields: int, size: int) -> int:
     return int(min(width, MAX_COLUMNS, n_fields))
 
 
-def _parse(text: bytes, *, is_strip: bool = False) -> Any:
+def _parse(text: bytes, dialect: Dialect, *, is_strip: bool = False) -> Any:
     """Text as a table; an empty line of a strip is a missing value."""
     import pyarrow
-    from pyarrow.csv import ParseOptions, ReadOptions, read_csv
+    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-    return read_csv(
-        pyarrow.py_buffer(text),
-        ReadOptions(block_size=_CHUNK),
-        ParseOptions(newlines_in_values=True, ignore_empty_lines=not is_strip),
-    )
+    def read(**options: Any) -> Any:
+        return read_csv(
+            pyarrow.py_buffer(text),
+            ReadOptions(block_size=_CHUNK),
+            ParseOptions(
+                delimiter=dialect.separator,
+                newlines_in_values=True,
+                ignore_empty_lines=not is_strip,
+            ),
+            ConvertOptions(
+                null_values=dialect.null_values,
+                strings_can_be_null=True,
+                decimal_point=dialect.decimal,
+                **options,
+            ),
+        )
+
+    table = read()
+    large = _large_numbers(table)
+    if large:
+        texts = read(
+            include_columns=large,
+            column_types=dict.fromkeys(large, pyarrow.string()),
+        )
+        for name in large:
+            exact = _as_large_integers(texts.column(name))
+            if exact is not None:
+                place = table.column_names.index(name)
+                table = table.set_column(place, name, exact)
+    return table
+
+
+def _large_numbers(table: Any) -> list[str]:
+    """Columns of floats so large that integers may have become equal."""
+    from pyarrow import compute, float64
+
+    found = []
+    times = Counter(table.column_names)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.type == float64() and times[name] == 1:
+            largest = compute.max(compute.abs(column)).as_py()
+            if largest is not None and largest > _EXACT_IN_FLOAT:
+                found.append(name)
+    return found
+
+
+def _as_large_integers(texts: Any) -> Any:
+    """Integers that no float holds, as they are; None if there are none."""
+    import pyarrow
+
+    listed = texts.to_pylist()
+    if not any(text and re.fullmatch(r"[+-]?\d{16,}", text) for text in listed):
+        return None
+    try:
+        return texts.cast(pyarrow.uint64())
+    except pyarrow.ArrowInvalid:
+        pass
+    try:
+        return pyarrow.array([None if t is None else Decimal(t) for t in listed])
+    except (InvalidOperation, pyarrow.ArrowInvalid):
+        return None

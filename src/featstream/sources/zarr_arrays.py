@@ -11,7 +11,7 @@ import numpy as np
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.sources.annotated import as_texts, is_anndata, read_anndata
-from featstream.sources.columns import Duplicates
+from featstream.sources.chunked import SlabSource
 from featstream.sources.dataset import (
     Dataset,
     PathLike,
@@ -21,8 +21,8 @@ from featstream.sources.dataset import (
     require,
     shortened,
 )
-from featstream.sources.slabs import SlabSource
 from featstream.sources.targets import is_target_file, read_target
+from featstream.sources.values import Duplicates
 
 __all__ = ["open_zarr"]
 

@@ -53,24 +53,34 @@ class DenseCodes(NamedTuple):
 
 def encode(
     values: NDArray[Any],
+    nominal: BoolArray | None,
     summary: Summary,
-    target: CodedTarget,
-    binning: Any,
+    how: tuple[CodedTarget, Any, int],
     nlogn: NDArray[np.int64],
     norm: int,
 ) -> DenseCodes:
-    """Categories of column-major values; ``own`` is filled by `score`."""
-    n, m = values.shape
+    """Categories of column-major values; ``own`` is filled by `score`.
+
+    ``how`` is the target, the binning, and the number of distinct values above
+    which a column of whole numbers that is not ``nominal`` is binned as well.
+    """
+    m, most_categories = values.shape[1], how[2]
     low, high, is_whole, is_missing, _ = summary
     size = np.where(is_whole & (low <= high), high - low + 1, np.inf)
-    is_small = (size <= MAX_PLANES + 1) & ~is_missing
+    is_small = (size <= min(MAX_PLANES + 1, most_categories)) & ~is_missing
     arity = np.where(is_small, size, 0).astype(np.int64)
     other = np.flatnonzero(~is_small)
-    codes = np.empty((other.size, n), np.int32)
-    if other.size:
-        found = np.empty(other.size, np.int64)
-        _code(values.T, other, summary, target, binning, codes, found)
-        arity[other] = found
+    codes, arity[other] = _codes_of(values, other, summary, *how[:2])
+    is_quantity = is_whole[other] & (arity[other] - is_missing[other] > most_categories)
+    if nominal is not None:
+        is_quantity &= ~nominal[other]
+    if is_quantity.any():
+        binned, as_numbers = (
+            other[is_quantity],
+            summary._replace(is_whole=np.zeros_like(is_whole)),
+        )
+        found = _codes_of(values, binned, as_numbers, *how[:2])
+        codes[is_quantity], arity[binned] = found
     has_planes = arity <= MAX_PLANES + 1
     n_planes = np.where(has_planes, arity - 1, 0)
     small = _small_codes(values, low, is_small, has_planes, codes)
@@ -88,6 +98,21 @@ def encode(
         code_row=code_row,
         codes=codes,
     )
+
+
+def _codes_of(
+    values: NDArray[Any],
+    which: NDArray[np.int64],
+    summary: Summary,
+    target: CodedTarget,
+    binning: Any,
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Codes of the chosen columns, one row each, and their numbers of categories."""
+    codes = np.empty((which.size, values.shape[0]), np.int32)
+    arity = np.empty(which.size, np.int64)
+    if which.size:
+        _code(values.T, which, summary, target, binning, codes, arity)
+    return codes, arity
 
 
 def _small_codes(
@@ -447,8 +472,8 @@ DENSE_CODES = register_storage(
         scratch=code_scratch,
         saved={
             "arity": SavedField(np.int64, low=1),
-            "own": SavedField(np.int64, low=0, high=2**62),
-            "norm": SavedField(np.int64, low=0, high=2**62),
+            "own": SavedField(np.int64, low=0, stop=2**62),
+            "norm": SavedField(np.int64, low=0, stop=2**62),
             "planes": SavedField(np.uint64, (None, None)),
             "codes": SavedField(np.int32, (None, "samples"), low=0),
         },

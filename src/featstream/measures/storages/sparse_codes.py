@@ -527,10 +527,10 @@ SPARSE_CODES = register_storage(
         scratch=partial(code_scratch, has_marks=True),
         saved={
             "arity": SavedField(np.int64, low=1),
-            "own": SavedField(np.int64, low=0, high=2**62),
-            "norm": SavedField(np.int64, low=0, high=2**62),
+            "own": SavedField(np.int64, low=0, stop=2**62),
+            "norm": SavedField(np.int64, low=0, stop=2**62),
             "length": SavedField(np.int64, low=0),
-            "rows": SavedField(np.int32, (None,), low=0, high="samples"),
+            "rows": SavedField(np.int32, (None,), low=0, stop="samples"),
             "codes": SavedField(np.int32, (None,), low=1),
         },
         pool_of={"rows": 0, "codes": 0},

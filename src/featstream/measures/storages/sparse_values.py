@@ -295,7 +295,7 @@ SPARSE_VALUES = register_storage(
             "norm": SavedField(np.float64),
             "background": SavedField(np.float64),
             "length": SavedField(np.int64, low=0),
-            "rows": SavedField(np.int32, (None,), low=0, high="samples"),
+            "rows": SavedField(np.int32, (None,), low=0, stop="samples"),
             "values": SavedField(np.float64, (None,)),
         },
         pool_of={"rows": 0, "values": 0},

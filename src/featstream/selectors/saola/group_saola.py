@@ -9,10 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.engines import count_threads, prepared_ahead
 from featstream.errors import ParameterError, printable
-from featstream.group_trace import GroupTrace
 from featstream.measures.storages.dispatch import EARLIER, Rule, for_storage, storage_of
+from featstream.parallel import count_threads, prepared_ahead
 from featstream.protocols import (
     Block,
     Decision,
@@ -22,7 +21,7 @@ from featstream.protocols import (
     IntArray,
     Measure,
 )
-from featstream.selectors.grouped import GroupSelector
+from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.saola.algorithm1 import Newcomers
 from featstream.selectors.saola.algorithm2 import (
     Arriving,
@@ -44,8 +43,8 @@ from featstream.selectors.saola.kept import (
 )
 from featstream.selectors.saola.saola import make_rule, storages_in
 from featstream.selectors.stream import Stream, in_storage
+from featstream.selectors.trace import GroupTrace, TraceLevel
 from featstream.sources.layouts import Batch
-from featstream.trace import TraceLevel
 
 _LIBRARY = {"ties": "keep", "pruning": "interleaved", "overlap": ">="}
 """Options that reading="library" decides, and their defaults."""

@@ -20,8 +20,8 @@ from featstream.measures.storages.dispatch import (
     storage_of,
 )
 from featstream.measures.storages.row_index import no_index
-from featstream.protocols import FloatArray, IntArray, SavedField, Storage
-from featstream.statefile import damaged, take_array
+from featstream.protocols import FloatArray, IntArray, Storage
+from featstream.runs.arrays import Declared, check_arrays, damaged
 
 _GROWTH = 1.25
 _FEW = 16
@@ -244,6 +244,10 @@ def arrivals_and_scores(kept: Kept | None) -> tuple[IntArray, FloatArray]:
     return kept.arrival[live], kept.score[live]
 
 
+_OWN = {
+    "arrival": Declared(np.int64, ("kept",)),
+    "score": Declared(np.float64, ("kept",)),
+}
 _NO_INDEX = Tuning(index_from=np.inf)
 
 
@@ -282,25 +286,23 @@ def unpack_kept(
         )
         if dot
     }
-    arrival = take_array(arrays, "arrival", np.int64)
-    n_kept = arrival.size
-    sizes = {"kept": n_kept, "samples": n_samples}
-    score = take_saved(arrays, "score", SavedField(np.float64), sizes)
+    own = check_arrays(arrays, _OWN)
+    n_kept = own["arrival"].size
     if not n_kept:
         raise damaged("it has no kept features")
-    checked = {
-        name: take_saved(fields, name, field, sizes)
+    table = {
+        name: Declared(field.dtype, field.shape, field.low, field.stop)
         for name, field in storage.saved.items()
     }
+    fields = check_arrays(fields, table, kept=n_kept, samples=n_samples)
     try:
-        columns = storage.restore(checked, n_samples, measure)
+        columns = storage.restore(fields, n_samples, measure)
     except ValueError as error:
         raise damaged(f"of its kept features, {error}") from error
     exact = Kept(
         columns=columns,
         index=_allocate(columns, 0, (0, 0)).index,
-        score=score,
-        arrival=arrival,
+        **own,
         ceiling_column=np.zeros(n_kept, np.int64),
         live=np.arange(n_kept),
         size=np.array([n_kept, n_kept]),
@@ -309,22 +311,3 @@ def unpack_kept(
     kept = _rebuild(exact, columns, np.zeros(2, int), has_index=False)
     kept.index.mean_walk[1] = tuning.is_index_forced
     return kept
-
-
-def take_saved(
-    arrays: Mapping[str, NDArray[Any]],
-    name: str,
-    field: SavedField,
-    sizes: Mapping[str, int],
-) -> NDArray[Any]:
-    """An array by its name; `RunError` unless it is what its field declares."""
-    shape = tuple(None if axis is None else sizes[axis] for axis in field.shape)
-    array = take_array(arrays, name, field.dtype, shape)
-    high = sizes[field.high] if isinstance(field.high, str) else field.high
-    if array.size and (
-        (field.low is not None and array.min() < field.low)
-        or (high is not None and array.max() >= high)
-        or (array.dtype.kind == "f" and not np.isfinite(array).all())
-    ):
-        raise damaged(f"{name} has values out of range")
-    return array

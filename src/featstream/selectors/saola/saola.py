@@ -48,7 +48,7 @@ from featstream.selectors.saola.shortcuts import (
 )
 from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
-from featstream.trace import TraceLevel
+from featstream.selectors.trace import TraceLevel
 
 
 class SAOLA(StreamSelector):

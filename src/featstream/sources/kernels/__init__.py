@@ -1,1 +1,1 @@
-"""Kernels that read and transpose."""
+"""Kernels that only the sources use: parsing, and rows that become columns."""

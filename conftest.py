@@ -1,0 +1,127 @@
+"""Settings of the whole suite: tests, and the doctests of src and README.md."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import tempfile
+from multiprocessing.util import Finalize, get_temp_dir
+from pathlib import Path
+
+import hypothesis
+import pytest
+from filelock import FileLock
+
+ROOT = Path(__file__).parent
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+N_CACHES = 3
+
+hypothesis.settings.register_profile(
+    "fixed", deadline=None, derandomize=True, print_blob=True
+)
+hypothesis.settings.register_profile("random", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("fixed")
+
+
+def _use_own_kernel_cache():
+    """Cache compiled kernels in a folder named after the source of all of them.
+
+    numba recompiles a kernel when its own file changes, but not when a kernel
+    that it calls does.
+    """
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        content = path.read_bytes()
+        if b"featstream.jit" in content or b"numba" in content:
+            digest.update(str(path.relative_to(ROOT)).encode() + content)
+    caches = ROOT / ".numba_cache"
+    own = caches / digest.hexdigest()[:16]
+    own.mkdir(parents=True, exist_ok=True)
+    own.touch()
+    by_age = sorted(caches.iterdir(), key=lambda path: path.stat().st_mtime)
+    for stale in by_age[:-N_CACHES]:
+        shutil.rmtree(stale, ignore_errors=True)
+    os.environ["NUMBA_CACHE_DIR"] = str(own)
+
+
+def _lock_kernel_cache():
+    """Let one process at a time add to the cache.
+
+    numba reads the index of a kernel and writes it again: of two processes that
+    compile it for different types at once, one could load the code of the other.
+    """
+    from numba.core.caching import IndexDataCacheFile  # reads NUMBA_CACHE_DIR
+
+    save = IndexDataCacheFile.save
+
+    def save_alone(self, key, data):
+        with FileLock(f"{self._index_path}.lock"):
+            save(self, key, data)
+
+    IndexDataCacheFile.save = save_alone
+
+
+def _use_own_temporary_folder():
+    """Collect all temporary files in one folder, to see what is left behind."""
+    if WORKER is None:
+        folder = tempfile.mkdtemp(prefix="fs-")
+    else:
+        folder = os.path.join(os.environ["TMPDIR"], WORKER)
+        os.mkdir(folder)
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
+    get_temp_dir()  # multiprocessing makes its folder now, and not within a test
+
+
+if WORKER is None:  # workers inherit the folder
+    _use_own_kernel_cache()
+_lock_kernel_cache()
+_use_own_temporary_folder()
+
+
+def pytest_configure(config):
+    """Listen to Ctrl-C, which is ignored in the background and by all children."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Remove the temporary folder, unless it may explain a failure."""
+    if WORKER is None and exitstatus in (0, 5):
+        folder = os.environ["TMPDIR"]
+        last = -101  # multiprocessing removes its own folder at -100
+        Finalize(None, shutil.rmtree, (folder, True), exitpriority=last)
+
+
+def _temporary_files():
+    """What is there now, except what pytest and multiprocessing remove in the end."""
+    expected = ("pytest-of-", os.path.basename(get_temp_dir()))
+    names = os.listdir(os.environ["TMPDIR"])
+    return {name for name in names if not name.startswith(expected)}
+
+
+@pytest.fixture(scope="session")
+def _left_behind():
+    """Temporary files and the tests that made them; in the end, none may be left."""
+    made_by = {}
+    yield made_by
+    assert {name: made_by.get(name) for name in _temporary_files()} == {}
+
+
+@pytest.fixture(autouse=True)
+def _blame(request, _left_behind):
+    yield
+    for name in _temporary_files():
+        _left_behind.setdefault(name, request.node.nodeid)
+
+
+@pytest.fixture(autouse=True)
+def _doctest_folder(request, monkeypatch):
+    """Give each docstring's examples a folder, and remove it: they do not tidy up."""
+    if not isinstance(request.node, pytest.DoctestItem):
+        yield
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield

@@ -1,0 +1,355 @@
+"""One cell of a comparison: a selector, a data set, a split. Runs in a process.
+
+The selector is given the training rows and nothing else. What a cell finds is said
+in plain dictionaries, piece by piece, so that a classifier that takes too long does
+not take the selection with it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from featstream.errors import DataError, ParameterError
+from featstream.evaluation.cost import measured
+from featstream.evaluation.entrants import BestOf, takes_groups
+from featstream.evaluation.metrics import evaluate
+from featstream.evaluation.splits import Split
+from featstream.evaluation.tasks import Rows, map_rows
+from featstream.protocols import FloatArray, IntArray
+
+__all__ = ["FEATURE", "Job", "Say", "is_ours", "reason_of", "work"]
+
+Say = Callable[[dict[str, Any]], None]
+
+MAJORITY = "no feature was selected; judged as the majority class"
+
+FEATURE = re.compile(r"\bFeature 'x(\d+)'")
+"""How our own selectors' errors call a feature without a name."""
+
+_ROW = re.compile(r"(?<= at row )\d+")
+_WARM_ROWS, _WARM_COLUMNS = 100, 50
+_INNER_FOLDS = 5
+_MAX_REASON = 300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """What a process is asked to do.
+
+    Attributes
+    ----------
+    selector : object or BestOf
+        Who selects.
+    folder : Path
+        Where the data set is; see `map_rows`.
+    split : Split
+        Rows and order of arrival.
+    classifiers : dict of str to object
+        Who judges.
+    seed : int
+        For what is random in selectors and classifiers and has no seed of its own.
+    known : list of dict, optional
+        Selections, if they have been made before.
+    """
+
+    selector: Any
+    folder: Path
+    split: Split
+    classifiers: dict[str, Any]
+    seed: int = 0
+    known: list[dict[str, Any]] | None = field(default=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingPart:
+    """What a selector is shown: features in order of arrival, training rows only."""
+
+    X: Any
+    y: NDArray[Any]
+    order: IntArray | None
+    groups: NDArray[Any] | None
+    origin: IntArray  # of each row in the data set
+
+    @classmethod
+    def of(cls, rows: Rows, split: Split) -> TrainingPart:
+        """The training rows of a split, with groups side by side."""
+        order, labels = split.order, split.groups
+        if labels is None and rows.groups is not None:
+            labels = rows.groups if order is None else rows.groups[order]
+            # Groups arrive one after the other, in order of their first feature.
+            _, firsts, codes = np.unique(labels, return_index=True, return_inverse=True)
+            together = np.argsort(firsts[codes], kind="stable")
+            order = together if order is None else order[together]
+            labels = labels[together]
+        X = rows.X[split.train]
+        if order is not None:
+            X = X[:, order]
+        return cls(X, rows.y[split.train], order, labels, split.train)
+
+    def rows(self, which: IntArray) -> TrainingPart:
+        """Some of the rows."""
+        X, y, origin = self.X[which], self.y[which], self.origin[which]
+        return TrainingPart(X, y, self.order, self.groups, origin)
+
+    def in_terms_of_data(self, text: str) -> str:
+        """An error that counts features and rows as they are in the data set."""
+        if self.order is not None:
+            order = self.order
+            text = FEATURE.sub(lambda found: f"Feature 'x{order[int(found[1])]}'", text)
+        return _ROW.sub(lambda found: str(self.origin[int(found[0])]), text)
+
+
+def work(job: Job, say: Say) -> None:
+    """Select and judge, and say each thing as it is known."""
+    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rows = map_rows(job.folder)
+        part = TrainingPart.of(rows, job.split)
+        if isinstance(job.selector, BestOf):
+            work_best_of(job, rows, part, say)
+        else:
+            work_plain(job, rows, part, say)
+    said = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught)
+    say({"kind": "done", "warnings": [text[:_MAX_REASON] for text in said][:20]})
+
+
+def work_plain(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
+    """One selection, judged by all classifiers."""
+    selections = job.known
+    if selections is None:
+        warm_up(job.selector, part)
+        say({"kind": "step", "step": "selection"})
+        selections = [select(job.selector, part, job.seed)]
+        say({"kind": "selected", "selection": selections[0]})
+    for name, classifier in job.classifiers.items():
+        say({"kind": "step", "step": name})
+        scores = judge(selections[0], classifier, rows, job)
+        say({"kind": "scored", "classifier": name, "scores": scores})
+
+
+def work_best_of(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
+    """Several selections, of which each classifier takes its best."""
+    entry: BestOf = job.selector
+    warm_up(entry.selector, part)
+    best: dict[str, Any] = {}
+    if entry.judged_on == "training":
+        best = choose_within_training(job, part, say)
+    found = {s["value"]: s for s in job.known or ()}
+    for value, selector in entry.variants():
+        label = f"{entry.parameter}={value}"
+        if label in found or (best and label not in best.values()):
+            continue
+        say({"kind": "step", "step": "selection"})
+        found[label] = select(selector, part, job.seed) | {"value": label}
+        say({"kind": "selected", "selection": found[label]})
+    for name, classifier in job.classifiers.items():
+        own = [found[best[name]]] if name in best else list(found.values())
+        judged = []
+        say({"kind": "step", "step": name})
+        for selection in unalike(own):
+            scores = judge(selection, classifier, rows, job)
+            judged.append(scores | {"value": selection["value"]})
+        place = best_place([scores.get("accuracy") for scores in judged])
+        say({"kind": "scored", "classifier": name, "scores": judged[place]})
+
+
+def unalike(selections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The selections without those that repeat an earlier one."""
+    found: dict[tuple[int, ...], dict[str, Any]] = {}
+    for selection in selections:
+        found.setdefault(tuple(selection["selected"]), selection)
+    return list(found.values())
+
+
+def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, Any]:
+    """Each classifier's best value, by cross-validation within the training rows.
+
+    Where a classifier fails, all values are equal and the first is taken; it will
+    say why when it is judged.
+    """
+    entry: BestOf = job.selector
+    largest = np.unique(part.y, return_counts=True)[1].max()
+    if largest < _INNER_FOLDS:
+        raise DataError(
+            f"BestOf chooses by {_INNER_FOLDS} folds of the training rows, and no "
+            f"class has more than {largest} there. Give more rows, or the selector "
+            "with one value instead of BestOf."
+        )
+    folds = StratifiedKFold(_INNER_FOLDS, shuffle=True, random_state=job.seed)
+    labels = [f"{entry.parameter}={value}" for value in entry.values]
+    accuracy = {name: np.zeros(len(labels)) for name in job.classifiers}
+    for train, test in folds.split(np.zeros(len(part.y)), part.y):
+        inner = part.rows(train)
+        for i, (_, selector) in enumerate(entry.variants()):
+            say({"kind": "step", "step": "selection"})
+            own = select(selector, inner, job.seed, in_arrival=True)["selected"]
+            X_train, X_test = take(part.X, train, own), take(part.X, test, own)
+            for name, classifier in job.classifiers.items():
+                say({"kind": "step", "step": name})
+                scores = fit_and_score(
+                    classifier, X_train, inner.y, X_test, part.y[test], job.seed
+                )
+                accuracy[name][i] += scores.get("accuracy", 0.0)
+    return {name: labels[int(np.argmax(sums))] for name, sums in accuracy.items()}
+
+
+def select(
+    selector: Any, part: TrainingPart, seed: int, *, in_arrival: bool = False
+) -> dict[str, Any]:
+    """Fit a selector on the training rows, and say what it took."""
+    selector = seeded(selector, seed)
+    options = {}
+    if part.groups is not None and takes_groups(selector):
+        options["groups"] = part.groups
+    try:
+        with measured() as cost:
+            selector.fit(part.X, part.y, **options)
+    except DataError as error:
+        if not is_ours(selector):
+            raise
+        raise DataError(part.in_terms_of_data(str(error))) from error
+    arrivals = selected_by(selector)
+    selected = arrivals
+    if part.order is not None and not in_arrival:
+        selected = part.order[arrivals]
+    n_groups = None
+    if part.groups is not None:
+        n_groups = int(np.unique(part.groups[arrivals]).size)
+    return {
+        "value": None,
+        "selected": selected.tolist(),
+        "n_features": int(selected.size),
+        "n_groups": n_groups,
+        "seconds": cost.seconds,
+        "memory": cost.memory,
+        "measure": getattr(selector, "measure_", None),
+    }
+
+
+def selected_by(selector: Any) -> IntArray:
+    """Columns that a fitted selector keeps, in its order where it has one."""
+    if hasattr(selector, "selected_"):
+        return np.asarray(selector.selected_, np.int64)
+    if hasattr(selector, "get_support"):
+        return np.asarray(selector.get_support(indices=True), np.int64)
+    if hasattr(selector, "support_"):
+        return np.flatnonzero(selector.support_).astype(np.int64)
+    raise ParameterError(
+        f"{type(selector).__name__} does not say what it selected: it has neither "
+        "get_support() nor support_. Give a selector, not a transformer or pipeline."
+    )
+
+
+def is_ours(selector: Any) -> bool:
+    """Whether a selector is one of this library, also as the best of several."""
+    inner = selector.selector if isinstance(selector, BestOf) else selector
+    return type(inner).__module__.partition(".")[0] == "featstream"
+
+
+def warm_up(selector: Any, part: TrainingPart) -> None:
+    """Let our own selectors load their kernels, on a corner of the training rows.
+
+    Others are not called more often than they are told to be.
+    """
+    if not is_ours(selector):
+        return
+    codes = np.unique(part.y, return_inverse=True)[1]
+    share = -(-_WARM_ROWS // (codes.max() + 1))
+    rows = np.concatenate(
+        [np.flatnonzero(codes == c)[:share] for c in range(codes.max() + 1)]
+    )
+    options = {}
+    if part.groups is not None and takes_groups(selector):
+        options["groups"] = part.groups[:_WARM_COLUMNS]
+    # If it fails here it fails again where it counts.
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        corner = part.X[:, :_WARM_COLUMNS][np.sort(rows)]
+        clone(selector).fit(corner, part.y[np.sort(rows)], **options)
+
+
+def judge(
+    selection: dict[str, Any], classifier: Any, rows: Rows, job: Job
+) -> dict[str, Any]:
+    """Scores of a classifier that sees the selected features alone."""
+    split = job.split
+    if not split.test.size:
+        return {"reason": "there are no test rows"}
+    columns = np.asarray(selection["selected"], np.int64)
+    return fit_and_score(
+        classifier,
+        take(rows.X, split.train, columns),
+        rows.y[split.train],
+        take(rows.X, split.test, columns),
+        rows.y[split.test],
+        job.seed,
+    )
+
+
+def fit_and_score(
+    classifier: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any, seed: int
+) -> dict[str, Any]:
+    """Train, and test; or why that could not be."""
+    note = {}
+    if X_train.shape[1] == 0:
+        classifier = DummyClassifier(strategy="most_frequent")
+        note = {"note": MAJORITY}
+    try:
+        fitted = seeded(classifier, seed).fit(X_train, y_train)
+        scores = evaluate(fitted, X_test, y_test)
+    except Exception as error:
+        return {"reason": reason_of(error)}
+    plain = {k: v if math.isfinite(v) else None for k, v in scores.items()}
+    return plain | note
+
+
+def take(X: Any, rows: IntArray, columns: Any) -> FloatArray:
+    """Some rows of some columns, for a classifier.
+
+    Always as float64: scikit-learn's nearest neighbours break ties otherwise for
+    integers, and the storage of a data set must not decide.
+    """
+    columns = np.asarray(columns, np.int64)
+    if hasattr(X, "toarray"):
+        return np.asarray(X[:, columns][rows].toarray(), np.float64)
+    return np.asarray(X[np.ix_(rows, columns)], np.float64)
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """A clone in which nothing random is left to chance."""
+    fresh = clone(estimator)
+    open_ones = {
+        name: seed
+        for name, value in fresh.get_params().items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    }
+    return fresh.set_params(**open_ones) if open_ones else fresh
+
+
+def best_place(accuracies: list[float | None]) -> int:
+    """Of the highest accuracy; the first among equals."""
+    known = [-1.0 if value is None else value for value in accuracies]
+    return int(np.argmax(known))
+
+
+def reason_of(error: BaseException) -> str:
+    """An error in one line, its first: what follows is mostly advice."""
+    if isinstance(error, MemoryError):
+        return "ran out of memory"
+    text = next(iter(str(error).strip().splitlines()), "")
+    reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return reason if len(reason) <= _MAX_REASON else reason[: _MAX_REASON - 1] + "…"

@@ -1,0 +1,290 @@
+"""The data sets of the SAOLA paper, by name, from files as they are downloaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, MissingFileError, ParameterError, unknown_name
+from featstream.paper.catalogue import CATALOGUE, Entry, Files, Kind
+from featstream.paper.formats import Part, indicators, join, npz, svmlight
+
+__all__ = [
+    "Benchmark",
+    "available_datasets",
+    "dataset_names",
+    "files_of_dataset",
+    "load_dataset",
+]
+
+_VARIABLE = "FEATSTREAM_DATA"
+_PACKED = ("", ".gz", ".bz2", ".xz")
+_DEPTH = 3
+"""Folders are searched so far down: challenges come in folders of their own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Benchmark:
+    """A data set of the paper.
+
+    Attributes
+    ----------
+    name : str
+        As the paper spells it, such as ``"lung-cancer"``.
+    X : array or csc_array of shape (n_samples, n_features)
+        The training part where the paper uses a published one, otherwise all rows.
+    y : ndarray of shape (n_samples,)
+        The class of each row.
+    X_test, y_test : array and ndarray, or None
+        The published test part, where the paper uses one and it is there.
+    kind : {"continuous", "discrete"}
+        How the paper treats it: Fisher's Z, or symmetrical uncertainty.
+    is_split : bool
+        Whether the paper uses published parts, or draws its own from all rows.
+    origin : Path
+        The file that was read, the first if there are several.
+    differs : str
+        How the rows or features differ from the paper's; "" if they do not.
+    notes : tuple of str
+        What else there is to know.
+    """
+
+    name: str
+    X: Any
+    y: NDArray[Any]
+    X_test: Any
+    y_test: NDArray[Any] | None
+    kind: Kind
+    is_split: bool
+    origin: Path
+    differs: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        n, p = self.X.shape
+        test = "" if self.y_test is None else f" + {self.y_test.size:,}"
+        return f"Benchmark({self.name}: {n:,}{test} samples × {p:,} {self.kind})"
+
+
+def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Benchmark:
+    """Load a data set of the paper.
+
+    Nothing is downloaded: the files have to be there, as their publishers distribute
+    them, in the folder or in folders below it, plain or as ``.gz``, ``.bz2`` or
+    ``.xz``. `files_of_dataset` says which. Every data set may also be an archive
+    ``NAME.npz`` of ``X`` and ``y`` (or ``X_train``, ``y_train``, ``X_test`` and
+    ``y_test``), or ``NAME.svm``.
+
+    Parameters
+    ----------
+    name : str
+        As the paper spells it; `dataset_names` lists them.
+    data : str or path-like, optional
+        The folder; by default that in the environment variable ``FEATSTREAM_DATA``.
+
+    Returns
+    -------
+    Benchmark
+        The data, how the paper treats them, and how they differ from the paper's.
+
+    Raises
+    ------
+    MissingFileError
+        If there are no such files; the message says which to put where.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/ijcnn1.npz", X=np.zeros((9, 22)), y=[0, 1, 0] * 3)
+    ...     load_dataset("ijcnn1", folder)
+    Benchmark(ijcnn1: 9 samples × 22 continuous)
+    """
+    entry, folder = _entry(name), _folder(data)
+    found = _find(name, entry, _file_names(folder))
+    if found is None:
+        raise MissingFileError(
+            f"There is no data set {name!r} in {folder}. Put there "
+            f"{files_of_dataset(name)}."
+        )
+    files, train, test = found
+    n_features = files.n_features or entry.n_features
+    parts = [_as_the_paper_has_it(name, p) for p in files.reader(train, n_features)]
+    if test:
+        parts += files.reader(test, n_features)
+    for X, y in parts:
+        _check(train[0], X, y, n_features)
+    differs, notes = files.differs, [files.remark] if files.remark else []
+    if not entry.is_split:
+        if files.test and not test:
+            differs = f"without the rows of {' and '.join(files.test)}"
+        parts = [join(parts)]
+    elif len(parts) == 1:
+        notes.append("no test part")
+    (X, y), rest = parts[0], parts[1:]
+    X_test, y_test = rest[0] if rest else (None, None)
+    return Benchmark(
+        name=name,
+        X=_by_columns(X),
+        y=y,
+        X_test=_by_columns(X_test),
+        y_test=y_test,
+        kind=entry.kind,
+        is_split=entry.is_split,
+        origin=train[0],
+        differs=differs,
+        notes=tuple(notes),
+    )
+
+
+def dataset_names() -> tuple[str, ...]:
+    """All data sets of the paper, whether they are there or not.
+
+    Examples
+    --------
+    >>> dataset_names()[:3]
+    ('madelon', 'hiva', 'leukemia')
+    """
+    return tuple(CATALOGUE)
+
+
+def available_datasets(data: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+    """The data sets of the paper that can be loaded.
+
+    Parameters
+    ----------
+    data : str or path-like, optional
+        The folder; by default that in the environment variable ``FEATSTREAM_DATA``.
+
+    Returns
+    -------
+    tuple of str
+        Their names. The files have been found, not read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     available_datasets(folder)
+    ()
+    """
+    names = _file_names(_folder(data))
+    return tuple(name for name, entry in CATALOGUE.items() if _find(name, entry, names))
+
+
+def files_of_dataset(name: str) -> str:
+    """Say in which files a data set is looked for, and who publishes it.
+
+    Examples
+    --------
+    >>> print(files_of_dataset("dexter"))
+    dexter_train.data and dexter_train.labels, with dexter_valid.data and
+    dexter_valid.labels for the test part; or dexter.npz; or dexter.svm
+    (NIPS 2003 feature selection challenge; UCI has it)
+    """
+    entry = _entry(name)
+    ways = []
+    for files in _ways(name, entry):
+        way = " and ".join(files.train)
+        if files.test:
+            what = "for the test part" if entry.is_split else "for all rows"
+            way += f", with {' and '.join(files.test)} {what}"
+        ways.append(way)
+    return f"{'; or '.join(ways)} ({entry.source})"
+
+
+def _entry(name: str) -> Entry:
+    if name not in CATALOGUE:
+        raise unknown_name("data set", name, CATALOGUE)
+    return CATALOGUE[name]
+
+
+def _folder(data: str | os.PathLike[str] | None) -> Path:
+    given = os.environ.get(_VARIABLE) if data is None else data
+    if not given:
+        raise ParameterError(
+            f"Where are the data sets? Pass `data`, a folder, or set {_VARIABLE}."
+        )
+    folder = Path(given)
+    if not folder.is_dir():
+        raise MissingFileError(
+            f"There is no folder {folder}. Pass `data`, the folder with the data sets, "
+            f"or set {_VARIABLE}."
+        )
+    return folder
+
+
+def _ways(name: str, entry: Entry) -> Iterator[Files]:
+    """The ways in which a data set may be stored, complete ones first."""
+    yield from (files for files in entry.files if not (files.differs or files.remark))
+    yield Files(npz, (f"{name.replace('-', '_')}.npz",))
+    yield Files(svmlight, (f"{name}.svm",))
+    yield from (files for files in entry.files if files.differs or files.remark)
+
+
+def _find(
+    name: str, entry: Entry, names: dict[str, Path]
+) -> tuple[Files, list[Path], list[Path]] | None:
+    """The first way for which the files are there, and these."""
+    for files in _ways(name, entry):
+        train, test = (_present(part, names) for part in (files.train, files.test))
+        if train is not None:
+            return files, train, test or []
+    return None
+
+
+def _present(wanted: tuple[str, ...], names: dict[str, Path]) -> list[Path] | None:
+    """The paths of files, if all are there under any of their names."""
+    found = [
+        next((names[n] for e in _PACKED if (n := f"{name}{e}".lower()) in names), None)
+        for name in wanted
+    ]
+    paths = [path for path in found if path is not None]
+    return paths if len(paths) == len(wanted) else None
+
+
+def _file_names(folder: Path) -> dict[str, Path]:
+    """Files by name in small letters; of two with one name, the one further up."""
+    found: dict[str, Path] = {}
+    level = [folder]
+    for _ in range(_DEPTH):
+        below: list[Path] = []
+        for place in level:
+            for path in sorted(place.iterdir()):
+                if path.is_dir():
+                    below.append(path)
+                else:
+                    found.setdefault(path.name.lower(), path)
+        level = below
+    return found
+
+
+def _as_the_paper_has_it(name: str, part: Part) -> Part:
+    """The 42 squares of connect-4 as 126 indicators, however they are stored."""
+    X, y = part
+    if name == "connect-4" and X.shape[1] == 42:
+        return indicators(X), y
+    return X, y
+
+
+def _check(path: Path, X: Any, y: NDArray[Any], n_features: int) -> None:
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise DataError(
+            f"{path} holds an array of shape {X.shape}, and not {n_features:,} "
+            "features in columns. It is another data set."
+        )
+    if y.shape != X.shape[:1]:
+        raise DataError(
+            f"{path} has {X.shape[0]:,} rows but labels of shape {y.shape}. Give one "
+            "label a row."
+        )
+
+
+def _by_columns(X: Any) -> Any:
+    """Sparse features as selectors want them."""
+    return X.tocsc() if hasattr(X, "tocsc") else X

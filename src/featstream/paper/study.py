@@ -1,0 +1,247 @@
+"""Running what the paper's tables and figures need, each thing once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sklearn.dummy import DummyClassifier
+
+from featstream.errors import DataError
+from featstream.evaluation.display import CellProgress, cells_observed
+from featstream.evaluation.experiment import Experiment
+from featstream.evaluation.results import ExperimentResult
+from featstream.evaluation.splits import SplitProtocol
+from featstream.evaluation.tasks import Task
+from featstream.paper.datasets import Benchmark, available_datasets, load_dataset
+from featstream.paper.exhibits import CLASSIFIERS, Design, Exhibit
+from featstream.paper.findings import About, Findings
+from featstream.paper.methods import (
+    ABSENT,
+    JUDGES,
+    FirstSplit,
+    protocol_for,
+    selector_for,
+)
+
+__all__ = ["Need", "PaperStudy"]
+
+_MOST_REPEATS = {"orders": 30, "subsamples": 30}
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Methods that are run on a data set by a design, and who judges them."""
+
+    dataset: str
+    design: Design
+    methods: tuple[str, ...]
+    classifiers: tuple[str, ...]
+
+
+class PaperStudy:
+    """The experiments behind some of the paper's tables and figures.
+
+    Parameters
+    ----------
+    exhibits : iterable of Exhibit
+        What is wanted.
+    data : str or path-like, optional
+        Folder of the data sets; by default that in ``FEATSTREAM_DATA``.
+    seed : int, default=0
+        Decides all that is random.
+    time_limit : float, default=60
+        Seconds that a selection, and then each classifier, may take.
+    memory_limit : str or int, optional
+        Memory that a cell may take for itself.
+    is_quick : bool, default=False
+        Repeat everything three times, instead of ten or thirty.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from featstream.paper.exhibits import find
+    >>> with tempfile.TemporaryDirectory() as empty:
+    ...     study = PaperStudy([find("table3")], empty)
+    >>> study.needs
+    ()
+    """
+
+    def __init__(
+        self,
+        exhibits: Iterable[Exhibit],
+        data: str | os.PathLike[str] | None = None,
+        *,
+        seed: int = 0,
+        time_limit: float | None = 60.0,
+        memory_limit: str | int | None = None,
+        is_quick: bool = False,
+    ) -> None:
+        self.exhibits = tuple(exhibits)
+        self.data = data
+        self.limits: dict[str, Any] = {
+            "time_limit": time_limit,
+            "memory_limit": memory_limit,
+        }
+        self.seed, self.is_quick = seed, is_quick
+        self.available = available_datasets(data)
+        self.needs = tuple(gather_needs(self.exhibits, self.available))
+
+    def run(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[CellProgress], None] = False,
+    ) -> Findings:
+        """Do what has not been done in that folder before.
+
+        Parameters
+        ----------
+        folder : str or path
+            Where cells are kept as they end.
+        n_jobs : int, optional
+            Cells at a time.
+        progress : bool or callable, default=False
+            As of `Experiment.run`.
+
+        Returns
+        -------
+        Findings
+            All values that the tables and figures show.
+        """
+        findings = Findings(self.available, is_quick=self.is_quick, **self.limits)
+        with cells_observed(progress) as observe:
+            tally = _Tally(self.needs, observe)
+            for dataset in dict.fromkeys(need.dataset for need in self.needs):
+                needs = [need for need in self.needs if need.dataset == dataset]
+                try:
+                    data = load_dataset(dataset, self.data)
+                    findings.about[dataset] = About.of(data)
+                    for need in needs:
+                        self._run_one(need, data, Path(folder), n_jobs, findings, tally)
+                except DataError as error:  # the others can still be run
+                    findings.leave_out(dataset, str(error))
+                    for need in needs:
+                        tally.begin(need, 0)
+        return findings
+
+    def _run_one(
+        self,
+        need: Need,
+        data: Benchmark,
+        folder: Path,
+        n_jobs: int | None,
+        findings: Findings,
+        tally: _Tally,
+    ) -> None:
+        """All methods once, and then again those that end in time.
+
+        A method that exceeds the limit in the first run is a dash in the tables,
+        whatever the others would bring.
+        """
+        protocol = protocol_for(data, need.design, is_quick=self.is_quick)
+        selectors = {m: selector_for(m, data, need.design) for m in need.methods}
+        tally.begin(need, protocol.n_splits * len(selectors))
+
+        def run(rows: SplitProtocol) -> ExperimentResult:
+            experiment = self._experiment(need, data, selectors, rows)
+            return experiment.run(folder, n_jobs=n_jobs, progress=tally.tell)
+
+        if protocol.n_splits > 1:
+            failures = run(FirstSplit(protocol)).failures()
+            for _, method, _, reason in failures:
+                if reason.startswith("exceeded"):
+                    reason += f" in the first of {protocol.n_splits} runs"
+                    findings.give_up(need.design, data.name, method, reason)
+                    del selectors[method]
+            n_given_up = len(need.methods) - len(selectors)
+            tally.go_on(need, protocol.n_splits * len(selectors), n_given_up)
+        if not selectors:
+            return
+        result = run(protocol)
+        if need.design == "subsamples":
+            findings.take_stability(result, data)
+        findings.take(need.design, data.name, result)
+
+    def _experiment(
+        self,
+        need: Need,
+        data: Benchmark,
+        selectors: dict[str, Any],
+        protocol: SplitProtocol,
+    ) -> Experiment:
+        judges = {name.lower(): JUDGES[name] for name in need.classifiers}
+        return Experiment(
+            selectors,
+            {data.name: Task(data.X, data.y, data.X_test, data.y_test)},
+            judges or {"nobody": DummyClassifier()},
+            protocol,
+            seed=self.seed,
+            **self.limits,
+        )
+
+
+def gather_needs(
+    exhibits: Iterable[Exhibit], available: Iterable[str]
+) -> Iterator[Need]:
+    """What the exhibits need of the data sets that there are, each thing once."""
+    methods: dict[tuple[str, Design], dict[str, None]] = {}
+    judges: dict[tuple[str, Design], set[str]] = {}
+    present = set(available)
+    for exhibit in exhibits:
+        for dataset in exhibit.datasets:
+            if dataset in present:
+                place = dataset, exhibit.design
+                known = (m for m in exhibit.methods if m not in ABSENT)
+                methods.setdefault(place, {}).update(dict.fromkeys(known))
+                judges.setdefault(place, set()).update(exhibit.classifiers)
+    for (dataset, design), chosen in methods.items():
+        own = judges[dataset, design]
+        yield Need(
+            dataset, design, tuple(chosen), tuple(c for c in CLASSIFIERS if c in own)
+        )
+
+
+class _Tally:
+    """One count of cells over many experiments."""
+
+    def __init__(
+        self, needs: Iterable[Need], observe: Callable[[CellProgress], None]
+    ) -> None:
+        self._observe = observe
+        self._cells = {
+            need: _MOST_REPEATS.get(need.design, 10) * len(need.methods)
+            for need in needs
+        }
+        self._before = self._last = self._trial = CellProgress()
+
+    def begin(self, need: Need, n_cells: int) -> None:
+        """Note how many cells there really are, and keep what the last came to."""
+        self._cells[need] = n_cells
+        self._before, self._trial = self._last, CellProgress()
+
+    def go_on(self, need: Need, n_cells: int, n_given_up: int) -> None:
+        """After a trial, whose cells the rest will find done, except those given up."""
+        self._cells[need] = n_cells + n_given_up
+        n_done = self._last.n_done - self._before.n_done
+        self._trial = CellProgress(
+            n_kept=n_given_up - n_done, n_done=n_done, n_failed=n_given_up
+        )
+
+    def tell(self, at: CellProgress) -> None:
+        """Add one experiment's progress to that of those before."""
+        before, trial = self._before, self._trial
+        self._last = CellProgress(
+            n_cells=sum(self._cells.values()),
+            # What failed in the trial, if not by a limit, is not kept but done again.
+            n_kept=before.n_kept + max(0, trial.n_kept + at.n_kept),
+            n_done=before.n_done + trial.n_done + at.n_done,
+            n_failed=before.n_failed + trial.n_failed + at.n_failed,
+            running=list(at.running),
+            last_failure=at.last_failure or before.last_failure,
+        )
+        self._observe(self._last)

@@ -1,0 +1,283 @@
+"""The numbers that the SAOLA paper prints, to compare ours with.
+
+Tables are numbered as the paper prints them, by counting its ``table``
+environments: Table 1 is the notation, Tables 2-23 are here. The source's own
+labels differ from Table 9 on (``tb9`` is Table 10), so a table is asked for by
+printed number, ``paper_table(10)``, or by label, ``paper_table("tb9")``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from featstream.errors import ParameterError, unknown_name
+from featstream.protocols import FloatArray
+
+__all__ = [
+    "PaperClaim",
+    "PaperColumn",
+    "PaperTable",
+    "paper_claims",
+    "paper_table",
+    "paper_tables",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperColumn:
+    """What a column of a table holds.
+
+    Attributes
+    ----------
+    metric : str
+        ``accuracy``, ``accuracy_sd``, ``auc``, ``n_features``, ``n_groups``,
+        ``seconds``; in Table 2 also ``n_train`` and ``n_test``.
+    method : str or None
+        The selector, as the paper spells it.
+    classifier : str or None
+        ``J48``, ``KNN`` or ``SVM``.
+    alpha : float or None
+        Significance level, where the table varies it.
+
+    Examples
+    --------
+    >>> paper_table(21).columns[1]
+    PaperColumn(metric='accuracy', method='SAOLA', classifier='KNN', alpha=0.05)
+    """
+
+    metric: str
+    method: str | None = None
+    classifier: str | None = None
+    alpha: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaperTable:
+    """A table of the paper.
+
+    Attributes
+    ----------
+    number, label, caption : int, str, str
+        As printed, as labelled in the source, and its title.
+    datasets : tuple of str
+        Its rows, spelled as in Table 2 (``kdd10`` is ``kdd2010``, ``url`` is
+        ``url1``).
+    columns : tuple of PaperColumn
+        Its columns.
+    values : ndarray of shape (n_datasets, n_columns)
+        Its cells; NaN where the paper prints "-".
+    win_tie_lose : tuple of (str or None)
+        The printed counts, one for each column, where there are any.
+    average_ranks : tuple of float
+        The printed average ranks, one for each column, where there are any.
+    notes : tuple of str
+        What the cells cannot say.
+
+    Examples
+    --------
+    >>> table = paper_table(9)
+    >>> table.caption
+    'Running time of SAOLA and its three rivals (in seconds)'
+    >>> table.values[table.datasets.index("connect-4")]
+    array([  2.,  nan,  38., 310.])
+    """
+
+    number: int
+    label: str
+    caption: str
+    datasets: tuple[str, ...]
+    columns: tuple[PaperColumn, ...]
+    values: FloatArray
+    win_tie_lose: tuple[str | None, ...] = ()
+    average_ranks: tuple[float, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods compared, in order."""
+        return tuple(dict.fromkeys(c.method for c in self.columns if c.method))
+
+    def scores(
+        self,
+        methods: Sequence[str] | None = None,
+        *,
+        metric: str | None = None,
+        classifier: str | None = None,
+    ) -> FloatArray:
+        """The columns of some methods.
+
+        Parameters
+        ----------
+        methods : sequence of str, optional
+            By default all.
+        metric, classifier : str, optional
+            Needed where the table has several.
+
+        Returns
+        -------
+        ndarray of shape (n_datasets, n_methods)
+            NaN where the paper prints "-".
+        """
+        chosen = [
+            [
+                j
+                for j, c in enumerate(self.columns)
+                if c.method == method
+                and metric in (None, c.metric)
+                and classifier in (None, c.classifier)
+            ]
+            for method in (self.methods if methods is None else methods)
+        ]
+        if any(len(columns) != 1 for columns in chosen):
+            known = sorted(
+                {f"{c.method}/{c.metric}/{c.classifier}" for c in self.columns}
+            )
+            raise ParameterError(
+                f"Table {self.number} does not have one column for each of these "
+                f"methods ({methods!r}), metric={metric!r}, classifier={classifier!r}. "
+                f"It has: {', '.join(known)}."
+            )
+        return self.values[:, [columns[0] for columns in chosen]]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperClaim:
+    """Average ranks that the paper's text states, and what it concludes.
+
+    Attributes
+    ----------
+    table : int
+        The table they are said to come from.
+    methods : tuple of str
+        The methods ranked.
+    ranks : tuple of float
+        Their printed ranks; in the paper high is good.
+    is_rejected : bool
+        Whether the paper says that the Friedman test rejects.
+    metric, classifier : str, str or None
+        The columns meant.
+    critical_difference : float or None
+        As printed, where the Nemenyi test is said to follow.
+    note : str
+        What is odd about the statement.
+
+    Examples
+    --------
+    >>> from featstream.evaluation import average_ranks
+    >>> claim = paper_claims()[1]
+    >>> claim.ranks
+    (2.45, 1.85, 1.705)
+    >>> average_ranks(claim.scores(), convention="paper")
+    array([2.35, 1.95, 1.7 ])
+    """
+
+    table: int
+    methods: tuple[str, ...]
+    ranks: tuple[float, ...]
+    is_rejected: bool
+    metric: str
+    classifier: str | None = None
+    critical_difference: float | None = None
+    note: str = ""
+
+    def scores(self) -> FloatArray:
+        """The complete rows of the columns meant, (n_datasets, n_methods)."""
+        scores = paper_table(self.table).scores(
+            self.methods, metric=self.metric, classifier=self.classifier
+        )
+        return scores[~np.isnan(scores).any(axis=1)]
+
+
+def paper_table(which: int | str) -> PaperTable:
+    """A table of the paper, by printed number or by LaTeX label.
+
+    Parameters
+    ----------
+    which : int or str
+        ``10``, or ``"tb9"`` for the same.
+
+    Returns
+    -------
+    PaperTable
+        Its columns, rows and cells.
+
+    Examples
+    --------
+    >>> table = paper_table(6)
+    >>> table.caption
+    'Number of selected features'
+    >>> dict(zip(table.datasets, table.scores(["SAOLA"])[:, 0].tolist()))["dorothea"]
+    63.0
+    >>> paper_table("tb9").number
+    10
+    """
+    for table in paper_tables():
+        if which in (table.number, table.label):
+            return table
+    if isinstance(which, str):
+        raise unknown_name("label of a table", which, (t.label for t in paper_tables()))
+    raise ParameterError(
+        f"The paper's tables here are those with numbers 2 to 23. Got {which!r}. "
+        "paper_tables() lists them with their captions and LaTeX labels."
+    )
+
+
+@cache
+def paper_tables() -> tuple[PaperTable, ...]:
+    """All tables of the paper's evaluation, in order.
+
+    Examples
+    --------
+    >>> len(paper_tables())
+    22
+    """
+    return tuple(as_table(**table) for table in contents()["tables"])
+
+
+def as_table(
+    columns: list[dict[str, Any]], rows: dict[str, list[float | None]], **rest: Any
+) -> PaperTable:
+    """A table from its entry in the data file."""
+    values = np.array(list(rows.values()), dtype=np.float64)
+    values.setflags(write=False)
+    for key in ("win_tie_lose", "average_ranks", "notes"):
+        rest[key] = tuple(rest.get(key, ()))
+    return PaperTable(
+        columns=tuple(PaperColumn(**column) for column in columns),
+        datasets=tuple(rows),
+        values=values,
+        **rest,
+    )
+
+
+@cache
+def paper_claims() -> tuple[PaperClaim, ...]:
+    """All average ranks in the paper's text, in order.
+
+    Examples
+    --------
+    >>> claim = paper_claims()[0]
+    >>> claim.table, claim.methods, claim.ranks
+    (3, ('SAOLA', 'Fast-OSFS', 'Alpha-investing'), (2.35, 2.4, 1.25))
+    """
+    return tuple(as_claim(**claim) for claim in contents()["claims"])
+
+
+def as_claim(methods: list[str], ranks: list[float], **rest: Any) -> PaperClaim:
+    """A claim from its entry in the data file."""
+    return PaperClaim(methods=tuple(methods), ranks=tuple(ranks), **rest)
+
+
+@cache
+def contents() -> dict[str, Any]:
+    """The data file."""
+    text = files("featstream.paper").joinpath("tables.json").read_text("utf-8")
+    result: dict[str, Any] = json.loads(text)
+    return result

@@ -1,0 +1,208 @@
+"""Threads, cores, BLAS limits and interrupts: one meaning of each.
+
+To check, encode and score a block needs nothing of the state of the stream, so
+several blocks are prepared at once; what is decided about them is decided by
+one thread, in order of arrival. Nothing can depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from types import FrameType
+from typing import Any, Generic, TypeVar
+
+import threadpoolctl
+
+from featstream.errors import ParameterError
+
+Item = TypeVar("Item")
+Prepared = TypeVar("Prepared")
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """How many threads ``n_jobs`` means: None is one, -1 all cores.
+
+    Only cores that this process may use count: a container, a batch system or
+    ``taskset`` may grant a few of many.
+
+    >>> count_threads(None)
+    1
+    """
+    is_number = isinstance(n_jobs, int) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not is_number or n_jobs == 0):
+        raise ParameterError(
+            f"`n_jobs` must be an integer other than 0, or None for one thread. "
+            f"Got {n_jobs!r}. Use -1 for all cores."
+        )
+    if n_jobs is None or n_jobs > 0:
+        return n_jobs or 1
+    return max(1, count_cores() + 1 + n_jobs)
+
+
+def count_cores() -> int:
+    """Number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(slots=True)
+class _Task(Generic[Item, Prepared]):
+    """An item, and what becomes of it."""
+
+    item: Item
+    future: Future[Prepared]
+
+
+def prepared_ahead(
+    items: Iterator[Item], prepare: Callable[[Item], Prepared], n_threads: int
+) -> Iterator[Prepared]:
+    """Prepare items in threads, and give them in order.
+
+    The caller's thread is one of them: it prepares as well while it would wait.
+
+    >>> list(prepared_ahead(iter(range(5)), lambda i: i * i, n_threads=2))
+    [0, 1, 4, 9, 16]
+    """
+    if n_threads == 1:
+        yield from map(prepare, items)
+        return
+    waiting: deque[_Task[Item, Prepared]] = deque()
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+
+        def submit(n_items: int) -> None:
+            for item in islice(items, n_items):
+                waiting.append(_Task(item, pool.submit(prepare, item)))
+
+        try:
+            submit(2 * n_threads)
+            while waiting:
+                first = waiting[0]
+                while not first.future.done() and _help(waiting, prepare):
+                    pass
+                prepared = first.future.result()
+                waiting.popleft()
+                submit(1)
+                yield prepared
+        finally:
+            for task in waiting:
+                task.future.cancel()
+
+
+def _help(
+    waiting: Iterable[_Task[Item, Prepared]], prepare: Callable[[Item], Prepared]
+) -> bool:
+    """Prepare the first item that no thread has begun; say whether there was one."""
+    for task in waiting:
+        if task.future.cancel():
+            task.future = Future()
+            try:
+                task.future.set_result(prepare(task.item))
+            except Exception as error:  # raised again when the item's turn comes
+                task.future.set_exception(error)
+            return True
+    return False
+
+
+@cache
+def _controller() -> Any:
+    return threadpoolctl.ThreadpoolController()
+
+
+def _hand_over() -> None:
+    """Let any thread change limits: from 3.8 on it is the one that did so first."""
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    release = getattr(openblas, "clear_controlling_thread", None)
+    if release is not None:
+        release()
+
+
+class _SingleBlas:
+    """One thread for matrix products, for as long as anyone needs that.
+
+    The limit is the whole process's. Several threads may ask for it at once: the
+    first sets it, and the last one to leave restores what was before.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_users = threading.Lock(), 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_users:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+                _hand_over()
+            self._n_users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_users -= 1
+            if not self._n_users:
+                self._limiter.restore_original_limits()
+                _hand_over()
+
+
+single_blas = _SingleBlas()
+"""``with single_blas:`` matrix products use one thread: more change the last bit."""
+
+
+Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
+
+
+@contextmanager
+def handling_interrupts(handler: Handler) -> Iterator[None]:
+    """Handle Ctrl-C with another function, where this thread may do so."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.get_ident() != _MAIN or before is None:
+        yield
+        return
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class uninterrupted:  # noqa: N801 (it reads as the verb that it is)
+    """Let Ctrl-C wait for the end of what must be done as a whole.
+
+    It then takes effect as it would have before. A second one does not wait.
+    """
+
+    __slots__ = ("_before", "_noted")
+
+    def __enter__(self) -> None:
+        self._noted = False
+        self._before: Any = None
+        if threading.get_ident() == _MAIN:
+            self._before = _get_handler(_SIGINT)
+            if self._before is not None:
+                _set_handler(_SIGINT, self._note)
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            _set_handler(_SIGINT, self._before)
+        if self._noted and error[0] is None:
+            signal.raise_signal(_SIGINT)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._noted:
+            raise KeyboardInterrupt
+        self._noted = True
+
+
+_MAIN = threading.main_thread().ident
+_SIGINT = int(signal.SIGINT)
+# The functions that those of `signal` wrap: a tenth of the cost, for single updates.
+_get_handler: Any = getattr(signal, "_signal", signal).getsignal
+_set_handler: Any = getattr(signal, "_signal", signal).signal

@@ -1,0 +1,392 @@
+"""Alpha-investing: streamwise regression that spends and earns significance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from featstream.errors import DataError, ParameterError, printable
+from featstream.measures.target import as_labels, as_numbers
+from featstream.protocols import (
+    Block,
+    BoundMeasure,
+    Fate,
+    FloatArray,
+    IntArray,
+    SparseColumns,
+)
+from featstream.runs.arrays import damaged, take_array, take_floats
+from featstream.selectors.alpha_investing_kernels import (
+    Account,
+    Fit,
+    invest_dense,
+    invest_sparse,
+)
+from featstream.selectors.numeric import (
+    as_numeric,
+    check_number,
+    class_indicators,
+    dense_column,
+)
+from featstream.selectors.single import StreamSelector
+from featstream.selectors.stream import LastDecision, Stream
+from featstream.selectors.trace import TraceLevel
+
+__all__ = ["AlphaInvesting"]
+
+_NOTHING = 1e-20
+"""Share of the first error that is rounding: there is nothing left to explain."""
+
+_COLLINEAR = 1e-10
+_ROUNDING = 1e-6
+
+
+class AlphaInvesting(StreamSelector):
+    """Alpha-investing: streamwise regression with an adaptive threshold.
+
+    Features arrive one by one and are added to a regression if they explain enough
+    of what is left. Each test spends some of a wealth, each feature added earns
+    some; a wealth that shrinks lowers the threshold for all that follow. Features
+    that were added are never removed.
+
+    Parameters
+    ----------
+    wealth : float, default=0.5
+        The wealth at the start.
+    payout : float, default=0.5
+        What a feature that is added earns.
+    loss : {"linear", "logistic"}, default="linear"
+        Least squares, or logistic regression for two classes.
+    intercept : bool or "first-column", default=True
+        Whether the model begins with a constant. "first-column" begins with the
+        first feature, untested and whatever it is, as the authors of SAOLA did: it
+        is meant for data whose first column is all ones.
+    target : {"nominal", "numeric"}, default="nominal"
+        Whether the target is classes or a number. Without an intercept the numbers
+        that stand for two classes matter: 0 and 1 if "nominal", the more frequent
+        class being 0.
+    trace : {"full", "kept"} or None, default="full"
+        What is remembered of dropped features.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        Kept features, in order of arrival.
+    scores_ : ndarray of float
+        Share of the error left on arrival that each explained; with the logistic
+        loss, the score statistic per sample.
+    support_ : ndarray of bool of shape (n_features,)
+        Whether each feature is kept.
+    wealth_ : float
+        The wealth that is left.
+    result_ : SelectionResult
+        Names, scores and history.
+
+    Notes
+    -----
+    Feature ``i`` (from 1) may spend ``alpha = wealth / (2 i)``. It is added if
+    ``exp((SSE_with - SSE_without) / (2 SSE_without / n)) < alpha``. The model is a QR
+    factorisation that grows by a column; a column that is a linear function of the
+    model, a constant for instance, is rejected, and so is every column once the
+    fit is perfect. With more than two classes the error is that of all class
+    indicators, each divided by the root of its class's size, and the tail that of
+    chi-square with twice as many degrees of freedom as classes less one, which for
+    two classes is the formula above. The logistic loss uses the score test, so that
+    only features that are added need a fit.
+
+    References
+    ----------
+    .. [1] J. Zhou, D. P. Foster, R. A. Stine, L. H. Ungar: Streamwise Feature
+       Selection. JMLR 7, 2006.
+
+    Examples
+    --------
+    >>> from featstream import AlphaInvesting
+    >>> from featstream.datasets import make_stream
+    >>> stream = make_stream(n_features=300, kind="continuous", seed=0)
+    >>> selector = AlphaInvesting().fit(stream.X, stream.y)
+    >>> set(stream.informative) <= set(selector.selected_)
+    True
+    >>> selector.wealth_ > 0.5
+    True
+    """
+
+    _numeric_target = "target='numeric'"
+
+    def __init__(
+        self,
+        *,
+        wealth: float = 0.5,
+        payout: float = 0.5,
+        loss: Literal["linear", "logistic"] = "linear",
+        intercept: bool | Literal["first-column"] = True,
+        target: Literal["nominal", "numeric"] = "nominal",
+        trace: TraceLevel = "full",
+    ) -> None:
+        self.wealth = wealth
+        self.payout = payout
+        self.loss = loss
+        self.intercept = intercept
+        self.target = target
+        self.trace = trace
+
+    @property
+    def wealth_(self) -> float:
+        """The wealth that is left."""
+        self._started()
+        return float(self._account.state[0])
+
+    def _bind(self, y: Any) -> BoundMeasure:
+        owner = type(self).__name__
+        choices: dict[str, tuple[Any, ...]] = {
+            "loss": ("linear", "logistic"),
+            "intercept": (True, False, "first-column"),
+            "target": ("nominal", "numeric"),
+        }
+        for name, known in choices.items():
+            value = getattr(self, name)
+            if value not in known:
+                listed = ", ".join(repr(k) for k in known)
+                raise ParameterError(
+                    f"`{name}` of {owner} must be one of {listed}. "
+                    f"Got {printable(value)}."
+                )
+        has_constant = self.intercept is True
+        if self.loss == "logistic":
+            return cast(BoundMeasure, LogisticModel(_two_classes(y), has_constant))
+        responses, n_free = _responses(y, self.target)
+        return cast(BoundMeasure, LinearModel(responses, n_free, has_constant))
+
+    def _begin(self, stream: Stream) -> None:
+        owner = type(self).__name__
+        wealth = check_number(self.wealth, "wealth", owner)
+        payout = check_number(self.payout, "payout", owner, is_zero_allowed=True)
+        self._account = Account(np.array([wealth, 0.0]), payout)
+        self._arrivals: IntArray = np.empty(0, np.int64)
+        self._scores: FloatArray = np.empty(0)
+
+    def _kept(self) -> tuple[IntArray, FloatArray]:
+        return self._arrivals, self._scores
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        model = cast(LinearModel, self._stream.measure)
+        return {
+            "arrival": self._arrivals,
+            "score": self._scores,
+            "account": self._account.state,
+            **model.arrays(),
+        }
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrivals = take_array(arrays, "arrival", np.int64)
+        self._scores = take_floats(arrays, "score", self._arrivals.shape)
+        account = take_floats(arrays, "account", (2,))
+        if not account[0] > 0 or account[1] != self._stream.n_seen:
+            raise damaged("its wealth is not what so many features have left")
+        self._account.state[:] = account
+        model = cast(LinearModel, self._stream.measure)
+        model.restore(arrays, self._arrivals.size)
+
+    def _decide(self, block: Block, stream: Stream) -> None:
+        model = cast(LinearModel, stream.measure)
+        columns = as_numeric(block, model.n_samples, type(self).__name__)
+        statistics = np.zeros(block.n_columns)
+        fate = np.zeros(block.n_columns, np.uint8)
+        done = 0
+        if self.intercept == "first-column" and stream.n_seen == 0:
+            model.add(dense_column(columns, 0))
+            self._account.state[1] = 1.0
+            fate[0], done = Fate.KEPT, 1
+        while done < block.n_columns:
+            found = self._invest(columns, done, model.fit, statistics)
+            if found < block.n_columns:
+                fate[found] = Fate.KEPT
+                model.add(dense_column(columns, found))
+            done = found + 1
+        scores = statistics / model.n_samples
+        kept = np.flatnonzero(fate == Fate.KEPT)
+        self._arrivals = np.concatenate([self._arrivals, block.start + kept])
+        self._scores = np.concatenate([self._scores, scores[kept]])
+        stream.trace.extend(fate, scores, np.full(block.n_columns, -1))
+        if block.n_columns == 1:
+            stream.last = LastDecision(Fate(int(fate[0])), float(scores[0]))
+
+    def _invest(
+        self, columns: Any, begin: int, fit: Fit, statistics: FloatArray
+    ) -> int:
+        if isinstance(columns, SparseColumns):
+            parts = columns.indptr, columns.rows, columns.values
+            found = invest_sparse(*parts, begin, fit, self._account, statistics)
+        else:
+            found = invest_dense(columns, begin, fit, self._account, statistics)
+        return int(found)
+
+
+@dataclass(slots=True)
+class LinearModel:
+    """Least squares by a QR factorisation that grows."""
+
+    residuals: FloatArray
+    n_free: int
+    has_constant: bool
+    name: str = "linear"
+    n_samples: int = 0
+    basis: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    least: float = 0.0
+    fit: Fit = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_samples = self.residuals.shape[0]
+        self.basis = np.empty((self.n_samples, 0))
+        if self.has_constant:
+            self.add(np.ones(self.n_samples))
+        self.least = _NOTHING * float(np.sum(self.residuals**2))
+        self._refit()
+
+    def add(self, column: FloatArray) -> None:
+        """Add a column; one that the others determine changes nothing."""
+        left = column - self.basis @ (self.basis.T @ column)
+        left -= self.basis @ (self.basis.T @ left)  # once more takes the rounding off
+        norm = float(np.linalg.norm(left))
+        if norm**2 > _COLLINEAR * float(column @ column):
+            left /= norm
+            self.basis = np.ascontiguousarray(np.column_stack([self.basis, left]))
+            self.residuals = self.residuals - np.outer(left, left @ self.residuals)
+        self._refit()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The model, for `restore`."""
+        return {"basis": self.basis, "residuals": self.residuals}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
+        """Take over a model of so many features, unless it cannot be right."""
+        n, n_most = self.n_samples, n_added + self.has_constant
+        basis = take_floats(arrays, "basis", (n, None))
+        residuals = take_floats(arrays, "residuals", self.residuals.shape)
+        products = basis.T @ basis
+        left = self.residuals - basis @ (basis.T @ self.residuals)
+        largest = float(np.abs(self.residuals).max())
+        if (
+            basis.shape[1] > n_most
+            or not np.allclose(products, np.eye(basis.shape[1]), 0, _ROUNDING)
+            or not np.allclose(residuals, left, 0, _ROUNDING * largest)
+        ):
+            raise damaged("its regression does not fit its target")
+        self.basis, self.residuals = basis, residuals
+        self._refit()
+
+    def _refit(self) -> None:
+        error = float(np.sum(self.residuals**2))
+        is_perfect = not error > self.least
+        self.fit = Fit(
+            np.ascontiguousarray(self.basis),
+            np.ones(self.n_samples),
+            np.ascontiguousarray(self.residuals),
+            0.0 if is_perfect else self.n_samples * self.n_free / error,
+            self.n_free,
+        )
+
+
+@dataclass(slots=True)
+class LogisticModel:
+    """Logistic regression, fitted anew by Newton's method when a column is added."""
+
+    response: FloatArray
+    has_constant: bool
+    name: str = "logistic"
+    n_samples: int = 0
+    design: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    weights: FloatArray = field(default_factory=lambda: np.empty(0))
+    fit: Fit = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_samples = self.response.size
+        self.design = np.ones((self.n_samples, 1 if self.has_constant else 0))
+        self.weights = np.zeros(self.design.shape[1])
+        self._refit()
+
+    def add(self, column: FloatArray) -> None:
+        """Add a column and fit."""
+        scale = float(np.abs(column).max())
+        if scale > 0:
+            design = np.column_stack([self.design, column / scale])
+            self.design = np.ascontiguousarray(design)
+            self.weights = np.append(self.weights, 0.0)
+        self._refit()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The model, for `restore`."""
+        return {"design": self.design, "weights": self.weights}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
+        """Take over a model of so many features, unless it cannot be right."""
+        n_most = n_added + self.has_constant
+        design = take_floats(arrays, "design", (self.n_samples, None))
+        weights = take_floats(arrays, "weights", (design.shape[1],))
+        if (
+            design.shape[1] > n_most
+            or (np.abs(design).max(axis=0) != 1.0).any()
+            or (self.has_constant and not (design[:, :1] == 1.0).all())
+        ):
+            raise damaged("its regression does not fit its features")
+        self.design, self.weights = design, weights
+        self._linearise()
+
+    def _refit(self) -> None:
+        """Newton's method with a breath of ridge, which separable classes need."""
+        design, w = self.design, self.weights
+        ridge = 1e-6 * np.eye(w.size)
+        for _ in range(50 if w.size else 0):
+            mean = expit(np.clip(design @ w, -30.0, 30.0))
+            curvature = mean * (1 - mean)
+            gradient = design.T @ (self.response - mean) - 1e-6 * w
+            hessian = design.T @ (curvature[:, None] * design) + ridge
+            step = np.linalg.solve(hessian, gradient)
+            step *= min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-300))
+            w = w + step
+            if np.abs(step).max() <= 1e-10 * max(1.0, float(np.abs(w).max())):
+                break
+        self.weights = w
+        self._linearise()
+
+    def _linearise(self) -> None:
+        """What the score test needs to know of the model as it is."""
+        design, w = self.design, self.weights
+        mean = expit(np.clip(design @ w, -30.0, 30.0))
+        root = np.sqrt(mean * (1 - mean))
+        basis = np.linalg.qr(root[:, None] * design)[0] if w.size else design
+        residuals = (self.response - mean)[:, None]
+        is_perfect = float(np.abs(residuals).max()) < 1e-3
+        self.fit = Fit(
+            np.ascontiguousarray(root[:, None] * basis),
+            root * root,
+            np.ascontiguousarray(residuals),
+            0.0 if is_perfect else 1.0,
+            1,
+        )
+
+
+def _responses(y: Any, target: str) -> tuple[FloatArray, int]:
+    """What the regression explains, and half the degrees of freedom of its tail."""
+    if target == "numeric":
+        return as_numbers(y)[:, None], 1
+    labels = as_labels(y)
+    indicators = class_indicators(labels)
+    if labels.classes.size > 2:
+        indicators = indicators / np.sqrt(indicators.sum(axis=0))
+    return indicators, labels.classes.size - 1
+
+
+def _two_classes(y: Any) -> FloatArray:
+    labels = as_labels(y)
+    if labels.classes.size != 2:
+        raise DataError(
+            f"loss='logistic' of AlphaInvesting is for two classes, and y has "
+            f"{labels.classes.size}. Use loss='linear'."
+        )
+    return class_indicators(labels)[:, 0]

@@ -1,0 +1,343 @@
+"""Selectors to which features arrive in groups."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, ParameterError, printable
+from featstream.jit import clock
+from featstream.parallel import single_blas, uninterrupted
+from featstream.progress import Observer
+from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Source
+from featstream.runs.arrays import damaged
+from featstream.runs.folder import Checkpoint
+from featstream.runs.session import as_checkpoint, begun
+from featstream.selectors.base import OnlineSelector
+from featstream.selectors.consuming import take_in
+from featstream.selectors.group_state import group_arrays, restore_groups
+from featstream.selectors.result import GroupSelectionResult
+from featstream.selectors.stream import Stream
+from featstream.selectors.trace import GroupTrace
+from featstream.sources import as_source
+from featstream.sources.groups import lay_out
+from featstream.sources.layouts import Batch, Layout, batches
+from featstream.sources.values import check_names
+
+__all__ = ["GroupSelector"]
+
+
+class GroupSelector(OnlineSelector):
+    """Base of selectors to which features arrive in groups.
+
+    A subclass prepares whole groups in `_score`, decides about them in `_decide`,
+    and puts into words what it decided in `_tell`.
+    """
+
+    _groups: GroupTrace
+
+    @abstractmethod
+    def _decide(self, batch: Any, stream: Stream) -> Any:
+        """Decide about whole groups, and record it in the stream and in ``_groups``.
+
+        Groups that cannot be used change nothing.
+        """
+
+    @abstractmethod
+    def _tell(self, batch: Any, decided: Any, stream: Stream) -> GroupDecision:
+        """What was decided about a batch of one group."""
+
+    @abstractmethod
+    def _own_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `_restore_own` needs, besides the history of the groups."""
+
+    @abstractmethod
+    def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `_own_arrays` gave; `RunError` for what cannot be right."""
+
+    def _score(self, batches: Iterator[Batch], stream: Stream) -> Iterator[Any]:
+        """Do what can be done for groups ahead of their turn."""
+        return batches
+
+    def _lay_out(self, groups: Any, source: Source) -> Layout:
+        """How the features of a source fall into groups."""
+        return lay_out(groups, source)
+
+    def _begin(self, stream: Stream) -> None:
+        self._groups = GroupTrace()
+
+    def _facts(self) -> dict[str, Any]:
+        facts, groups = super()._facts(), self._groups
+        n_kept = int(np.count_nonzero(groups.n_kept))
+        return facts | {"n_groups": len(groups), "n_groups_kept": n_kept}
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        return group_arrays(self._groups) | self._own_arrays()
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        groups = self._groups
+        self._restore_own(restore_groups(groups, arrays, self._stream.trace))
+        found = np.bincount(groups.of(self._kept()[0]), minlength=len(groups))
+        if not np.array_equal(found, groups.n_kept):
+            raise damaged("its groups keep other features")
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+        """Select from a whole data set: ``start(y).consume(X, groups=groups)``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Source
+            Samples by features.
+        y : array of shape (n_samples,)
+            The class of each sample.
+        groups : array of labels, mapping or list of index lists, optional
+            The group of each feature, as for `consume`.
+        """
+        return self._fit(X, y, groups=groups)
+
+    def consume(
+        self,
+        source: Any,
+        *,
+        groups: Any = None,
+        progress: bool | Observer = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        every: float = 10.0,
+    ) -> Self:
+        """Decide about every group of a source.
+
+        Parameters
+        ----------
+        source : anything that `as_source` takes
+            Features; further calls continue the stream.
+        groups : array of labels, mapping or list of index lists, optional
+            One label a feature; or a mapping of the names of features to labels;
+            or the positions of the features of each group, whose labels are then
+            0, 1 and so on. Every feature is in one group. By default each feature
+            is a group of its own, labelled with its name; of `OGFS`, so many in
+            order as its ``group_size``, numbered.
+        progress : bool or callable, default=False
+            Show a live line, or call with a `Progress` after each block.
+        checkpoint : str, path or Checkpoint, optional
+            Folder in which the run is saved between groups, now and then and at
+            Ctrl-C, so that `featstream.resume` can go on from there. If it holds
+            this very run, unfinished, that is gone on with. Later calls use the
+            same folder.
+        every : float, default=10.0
+            Seconds between checkpoints.
+
+        Notes
+        -----
+        An error ends a stream whose groups have to be gathered, unless it is saved
+        in a run; otherwise what was decided before it stands, and a call with the
+        same source and groups continues where it stopped. After a Ctrl-C nothing
+        else is accepted until `start`.
+        """
+        self._started()
+        saving = as_checkpoint(checkpoint, every, source, self._run)
+        with begun(self, saving):
+            offered, source = source, as_source(source)
+            layout = self._lay_out(groups, source)
+        steps = partial(self._steps, source, layout)
+        try:
+            take_in(
+                self,
+                source,
+                steps,
+                offered,
+                progress=progress,
+                checkpoint=saving,
+                layout=layout,
+            )
+        except BaseException:
+            if self._run is None and self._stream.names.order.size > self.n_seen_:
+                del self._stream  # it has positions for features that never came
+            raise
+        self._stream.warn_of_identifiers()
+        return self
+
+    def _steps(
+        self, source: Source, layout: Layout, position: int
+    ) -> Iterator[Callable[[], Any]]:
+        """The decisions about the groups of a source, batch by batch."""
+        stream = self._stream
+        first, order = stream.n_seen - position, layout.order
+        known = stream.names.order[first:] - first
+        is_known = np.array_equal(known, [] if order is None else order)
+        if not layout.may_end_at(position) or not (
+            is_known or position == known.size == 0
+        ):
+            raise damaged(
+                "it stopped where no group ends, or took its features in another order"
+            )
+        if order is None:
+            blocks = source.blocks(position)
+        else:
+            stream.names.reorder(first, order)
+            assert isinstance(source, IndexedSource), "checked by lay_out"
+            blocks = source.blocks_at(order, position)
+        if stream.measure is None:
+            blocks = self._look_ahead(blocks, stream)
+        n_groups = int(np.searchsorted(self._groups.ends, first, "right"))
+        placed = layout.placed(first, n_groups)
+        for batch in self._score(batches(blocks, placed, position), stream):
+            yield partial(self._decide, batch, stream)
+
+    def update_group(
+        self, X_group: Any, group: Hashable, names: Iterable[str] | None = None
+    ) -> GroupDecision:
+        """Decide about one group.
+
+        Parameters
+        ----------
+        X_group : anything that `as_source` takes
+            The features of the group.
+        group : hashable
+            Its label, which no group before it has had. Runs are saved with labels
+            that are text, numbers, or tuples of these.
+        names : iterable of str, optional
+            Names of the features; by default those of ``X_group``, or made from
+            their arrivals.
+        """
+        source = as_source(X_group)
+        self._started().check_samples(source)
+        blocks = list(source.blocks())
+        ends = np.cumsum([block.n_columns for block in blocks])
+        if group is None:
+            raise DataError("A group needs a label other than None.")
+        if not blocks:
+            raise DataError(f"Group {printable(group)} has no features.")
+        if names is not None:
+            listed = check_names(names, int(ends[-1]))
+            begins = ends - [block.n_columns for block in blocks]
+            blocks = [
+                replace(block, names=listed[begin:end])
+                for block, begin, end in zip(blocks, begins, ends, strict=True)
+            ]
+        return self._update(blocks, group)
+
+    def _update(self, blocks: list[Block], group: Hashable) -> GroupDecision:
+        """Decide about the columns of some blocks as one group."""
+        stream, began = self._started(), clock()
+        stream.leave_unfinished()
+        if self._run is not None:
+            self._run.refuse_unfinished()
+        if stream.measure is None:
+            self._choose_measure(blocks, stream)
+        n_features = sum(block.n_columns for block in blocks)
+        batch = Batch(blocks, [group], np.array([n_features]))
+        with single_blas:
+            (scored,) = self._score(iter([batch]), stream)
+            with uninterrupted():
+                decided = self._decide(scored, stream)
+        stream.seconds += clock() - began
+        stream.warn_of_identifiers()
+        return self._tell(scored, decided, stream)
+
+    def explain(
+        self,
+        feature: str | int | None = None,
+        *,
+        group: Hashable = None,
+        input_features: Any = None,
+    ) -> str:
+        """Why a feature or a group was kept or dropped, in a sentence.
+
+        Parameters
+        ----------
+        feature : str or int
+            The name of a feature, or its position in the source. The label of a
+            group will do, if no feature has that name.
+        group : hashable
+            The label of a group.
+        input_features : array of str, optional
+            Names for features that came without one.
+        """
+        if input_features is not None:
+            return self._with_names(input_features).explain(feature, group=group)
+        stream = self._started()
+        if (feature is None) == (group is None):
+            raise ParameterError(
+                "explain() takes a feature or a group. Write explain('gene_17'), or "
+                "explain(group='plate-7')."
+            )
+        if group is not None:
+            return self._explain_group(group)
+        assert feature is not None
+        if (
+            isinstance(feature, str)
+            and stream.names.find(feature) is None
+            and self._groups.find(feature) is not None
+        ):
+            return self._explain_group(feature)
+        return super().explain(feature)
+
+    def _explain_group(self, label: Hashable) -> str:
+        groups, name = self._groups, printable(label)
+        fate, number = groups.fate(label), groups.find(label)
+        assert number is not None
+        n_features, n_kept = int(groups.n_features[number]), int(groups.n_kept[number])
+        its_features = f"its {n_features:,} feature" + "s" * (n_features > 1)
+        if fate is Fate.KEPT:
+            return f"Group {name} is kept, with {n_kept:,} of {its_features}."
+        if fate is Fate.DISPLACED:
+            return (
+                f"Group {name} was displaced: features of later groups have displaced "
+                f"what was kept of {its_features}."
+            )
+        return f"Group {name} is {fate}: {self._why_dropped(fate, its_features)}."
+
+    @abstractmethod
+    def _why_dropped(self, fate: Fate, its_features: str) -> str:
+        """Why nothing was kept of a group when it arrived."""
+
+    def _shown(self, arrival: int, stream: Stream) -> str:
+        name, groups = stream.names[arrival], self._groups
+        label = groups.labels[int(groups.of(np.array([arrival]))[0])]
+        if label == name:
+            return printable(name)
+        return f"{printable(name)} of group {printable(label)}"
+
+    @property
+    def selected_groups_(self) -> NDArray[Any]:
+        """Labels of the groups with a kept feature, in order of arrival."""
+        self._started()
+        kept = np.flatnonzero(self._groups.n_kept)
+        return _as_array([self._groups.labels[number] for number in kept])
+
+    @property
+    def group_of_(self) -> NDArray[Any]:
+        """Label of the group of each feature, by its position.
+
+        None for those that have not arrived, in a source that is not done.
+        """
+        stream, groups = self._started(), self._groups
+        labels = np.repeat(_as_array(groups.labels), groups.n_features)
+        n_positions = max(stream.n_seen, stream.names.order.size)
+        if n_positions > stream.n_seen:
+            labels = labels.astype(object)
+        placed = np.empty(n_positions, labels.dtype)
+        placed[stream.names.positions(np.arange(stream.n_seen))] = labels
+        return placed
+
+    @property
+    def result_(self) -> GroupSelectionResult:
+        """The selection with its scores and the history of features and groups."""
+        fields, groups = self._result_fields(), self._groups
+        numbers = groups.of(self._kept()[0])
+        return GroupSelectionResult(**fields, groups=groups, group_numbers=numbers)
+
+
+def _as_array(labels: list[Hashable]) -> NDArray[Any]:
+    """Labels as an array of integers or text, or else of objects."""
+    for kind in (int, str):
+        if labels and all(type(label) is kind for label in labels):
+            return np.array(labels)
+    return np.fromiter(labels, dtype=object, count=len(labels))

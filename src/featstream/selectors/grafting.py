@@ -1,0 +1,311 @@
+"""Grafting: features join a regularised logistic regression by its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from featstream.measures.target import as_labels
+from featstream.protocols import (
+    Block,
+    BoundMeasure,
+    Fate,
+    FloatArray,
+    IntArray,
+    SparseColumns,
+)
+from featstream.runs.arrays import damaged, take_array, take_floats
+from featstream.selectors.grafting_kernels import (
+    fit_logistic,
+    graft_dense,
+    graft_sparse,
+    objective,
+)
+from featstream.selectors.numeric import (
+    are_standardised,
+    as_numeric,
+    check_number,
+    class_indicators,
+    dense_column,
+)
+from featstream.selectors.single import StreamSelector
+from featstream.selectors.stream import LastDecision, Stream
+from featstream.selectors.trace import TraceLevel
+
+__all__ = ["Grafting"]
+
+_MARGIN = 1.0 + 1e-6
+"""A copy of a feature in the model is exactly as steep as its price."""
+
+_ROUNDING = 1e-6
+
+
+class Grafting(StreamSelector):
+    """Grafting: features join a regularised model if its loss is steep enough.
+
+    The model is a logistic regression with an L1 penalty. A feature that arrives
+    would pay ``l1`` for each unit of weight; it is added if the loss falls faster
+    than that. Then all weights are optimised anew, and features whose weights
+    return to zero leave.
+
+    Parameters
+    ----------
+    l1 : float, default=0.1
+        Price of a unit of weight, for features in units of their standard
+        deviation; the loss is a mean over the samples.
+    l2 : float, default=0.0
+        Price of a squared unit of weight.
+    l0 : float, default=0.0
+        Price of a feature: what it must take off the objective to stay.
+    trace : {"full", "kept"} or None, default="full"
+        What is remembered of dropped features.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        Kept features, in order of arrival.
+    scores_ : ndarray of float
+        Absolute weight of each; with several classes, the largest.
+    support_ : ndarray of bool of shape (n_features,)
+        Whether each feature is kept.
+    objective_ : float
+        Loss and penalties of the model, summed over the classes if there are more
+        than two.
+    result_ : SelectionResult
+        Names, scores and history; the trace's relevance is the slope of the loss.
+
+    Notes
+    -----
+    Features are standardised, and there is an intercept without a price. Features
+    that were rejected do not come back: they are no longer there. With more than
+    two classes there is a model for each class against the others; a feature is
+    added if it is steep for one of them and leaves if it has no weight in any.
+
+    References
+    ----------
+    .. [1] S. Perkins, J. Theiler: Online Feature Selection using Grafting. ICML 2003.
+    .. [2] S. Perkins, K. Lacker, J. Theiler: Grafting: Fast, Incremental Feature
+       Selection by Gradient Descent in Function Space. JMLR 3, 2003.
+
+    Examples
+    --------
+    >>> from featstream import Grafting
+    >>> from featstream.datasets import make_stream
+    >>> stream = make_stream(n_features=300, kind="continuous", seed=0)
+    >>> selector = Grafting(l1=0.1).fit(stream.X, stream.y)
+    >>> set(stream.informative) & set(selector.selected_) != set()
+    True
+    """
+
+    _scores_are_relevances = False  # they are weights
+
+    _numeric_target = ""
+
+    def __init__(
+        self,
+        *,
+        l1: float = 0.1,
+        l2: float = 0.0,
+        l0: float = 0.0,
+        trace: TraceLevel = "full",
+    ) -> None:
+        self.l1 = l1
+        self.l2 = l2
+        self.l0 = l0
+        self.trace = trace
+
+    @property
+    def objective_(self) -> float:
+        """Loss and penalties of the model."""
+        model = cast(LogisticModels, self._started().measure)
+        return float(model.objectives.sum())
+
+    def _bind(self, y: Any) -> BoundMeasure:
+        owner = type(self).__name__
+        l1 = check_number(self.l1, "l1", owner)
+        l2 = check_number(self.l2, "l2", owner, is_zero_allowed=True)
+        return cast(BoundMeasure, LogisticModels.start(y, l1, l2))
+
+    def _begin(self, stream: Stream) -> None:
+        self._price = check_number(
+            self.l0, "l0", type(self).__name__, is_zero_allowed=True
+        )
+        self._arrivals: IntArray = np.empty(0, np.int64)
+
+    def _kept(self) -> tuple[IntArray, FloatArray]:
+        model = cast(LogisticModels, self._started().measure)
+        return self._arrivals, np.abs(model.weights[1:]).max(axis=1)
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        model = cast(LogisticModels, self._stream.measure)
+        return {"arrival": self._arrivals, **model.arrays()}
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrivals = take_array(arrays, "arrival", np.int64)
+        model = cast(LogisticModels, self._stream.measure)
+        model.restore(arrays, self._arrivals.size)
+
+    def _decide(self, block: Block, stream: Stream) -> None:
+        model = cast(LogisticModels, stream.measure)
+        columns = as_numeric(block, model.n_samples, type(self).__name__)
+        slopes = np.zeros(block.n_columns)
+        fate = np.zeros(block.n_columns, np.uint8)
+        events: list[tuple[int, int]] = []
+        done = 0
+        while True:
+            found, mean, scale = _first_steep(columns, done, model, slopes)
+            if found == block.n_columns:
+                break
+            done, arrival = found + 1, block.start + found
+            column = (dense_column(columns, found) - mean) / scale
+            if not model.add(column, self._price):
+                continue
+            is_used = model.prune()
+            fate[found] = Fate.KEPT if is_used[-1] else Fate.IRRELEVANT
+            gone = self._arrivals[~is_used[:-1]]
+            events += [(int(old), arrival) for old in gone]
+            self._arrivals = np.append(self._arrivals, arrival)[is_used]
+        stream.trace.extend(fate, slopes, np.full(block.n_columns, -1))
+        gone_and_by = np.array(events, np.int64).reshape(-1, 2)
+        displaced = np.full(len(events), Fate.DISPLACED, np.uint8)
+        stream.trace.mark(gone_and_by[:, 0], displaced, gone_and_by[:, 1])
+        if block.n_columns == 1:
+            stream.last = LastDecision(
+                Fate(int(fate[0])),
+                float(slopes[0]),
+                displaced=tuple(gone for gone, _ in events),
+            )
+
+    def _reason(
+        self, arrival: int, fate: Fate, name: str, relevance: str, other: str
+    ) -> str:
+        return f"{name} was displaced: with {other} in the model its weight was zero."
+
+
+@dataclass(slots=True)
+class LogisticModels:
+    """A logistic regression for each class against the others; one for two classes.
+
+    The first column of ``design`` is ones, the first row of ``weights`` their weights.
+    """
+
+    signs: FloatArray
+    design: FloatArray
+    weights: FloatArray
+    l1: float
+    l2: float
+    objectives: FloatArray
+    residuals: FloatArray
+    n_samples: int
+    name: str = "logistic"
+
+    @classmethod
+    def start(cls, y: Any, l1: float, l2: float) -> LogisticModels:
+        """Models of the intercept alone."""
+        signs = 2.0 * class_indicators(as_labels(y)) - 1.0
+        n, k = signs.shape
+        models = cls(
+            signs=signs,
+            design=np.ones((n, 1)),
+            weights=np.zeros((1, k)),
+            l1=l1,
+            l2=l2,
+            objectives=np.zeros(k),
+            residuals=np.zeros((n, k)),
+            n_samples=n,
+        )
+        models.optimise()
+        return models
+
+    def optimise(self) -> None:
+        """Fit all weights anew, from where they are."""
+        for k in range(self.signs.shape[1]):
+            weights = self.weights[:, k].copy()
+            signs = np.ascontiguousarray(self.signs[:, k])
+            self.objectives[k] = fit_logistic(
+                self.design, signs, weights, self.l1, self.l2
+            )
+            self.weights[:, k] = weights
+        self.residuals = self._left(self.design, self.weights)
+
+    def _left(self, design: FloatArray, weights: FloatArray) -> FloatArray:
+        left: FloatArray = (self.signs + 1.0) / 2.0 - expit(design @ weights)
+        return left
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The models, for `restore`."""
+        return {
+            "design": self.design,
+            "weights": self.weights,
+            "objectives": self.objectives,
+            "residuals": self.residuals,
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
+        """Take over models of so many features, unless they cannot be right."""
+        n, k = self.signs.shape
+        design = take_floats(arrays, "design", (n, 1 + n_added))
+        weights = take_floats(arrays, "weights", (1 + n_added, k))
+        objectives = take_floats(arrays, "objectives", (k,))
+        residuals = take_floats(arrays, "residuals", (n, k))
+        margins = np.asfortranarray(design @ weights)
+        signs, columns = np.asfortranarray(self.signs), np.asfortranarray(weights)
+        expected = [
+            objective(margins[:, j], signs[:, j], columns[:, j], self.l1, self.l2)
+            for j in range(k)
+        ]
+        if (
+            (design[:, 0] != 1.0).any()
+            or not are_standardised(design[:, 1:])
+            or not np.any(weights[1:] != 0.0, axis=1).all()
+            or not np.allclose(residuals, self._left(design, weights), 0, _ROUNDING)
+            or not np.allclose(objectives, expected, _ROUNDING, _ROUNDING)
+        ):
+            raise damaged("its model does not fit its features and its target")
+        self.design, self.weights = design, weights
+        self.objectives, self.residuals = objectives, residuals
+
+    def add(self, column: FloatArray, price: float) -> bool:
+        """Add a column, unless it takes less than its price off the objective."""
+        before = (self.design, self.weights, self.residuals, self.objectives.copy())
+        self.design = np.ascontiguousarray(np.column_stack([self.design, column]))
+        self.weights = np.vstack([self.weights, np.zeros(self.weights.shape[1])])
+        self.optimise()
+        is_worth_it = before[3].sum() - self.objectives.sum() >= price
+        if not is_worth_it:
+            self.design, self.weights, self.residuals, self.objectives = before
+        return bool(is_worth_it)
+
+    def prune(self) -> Any:
+        """Drop columns without weight; says which stay."""
+        is_used = np.any(self.weights != 0.0, axis=1)
+        is_used[0] = True
+        self.design = np.ascontiguousarray(self.design[:, is_used])
+        self.weights = self.weights[is_used]
+        return is_used[1:]
+
+
+def _first_steep(
+    columns: Any, begin: int, model: LogisticModels, slopes: FloatArray
+) -> tuple[int, float, float]:
+    """Position, mean and scale of the first column steeper than its price."""
+    totals, price = model.residuals.sum(axis=0), model.l1 * _MARGIN
+    if isinstance(columns, SparseColumns):
+        found = graft_sparse(
+            columns.indptr,
+            columns.rows,
+            columns.values,
+            begin,
+            model.residuals,
+            totals,
+            price,
+            slopes,
+        )
+    else:
+        found = graft_dense(columns, begin, model.residuals, totals, price, slopes)
+    return int(found[0]), float(found[1]), float(found[2])

@@ -1,0 +1,388 @@
+"""OFS: online selection where the rows arrive, not the features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import validate_data
+
+from featstream.errors import DataError, NotStartedError, ParameterError, printable
+from featstream.measures.target import as_labels
+from featstream.protocols import BoolArray, FloatArray, IntArray
+from featstream.runs.arrays import (
+    damaged,
+    join_text,
+    split_text,
+    take_array,
+    take_floats,
+)
+from featstream.runs.folder import Saved
+from featstream.runs.saving import Savable
+from featstream.runs.state import target_arrays, target_from
+from featstream.selectors.numeric import check_count, check_number
+from featstream.selectors.ofs_kernels import RowModel, RowRule, learn_rows
+
+__all__ = ["OFS"]
+
+_KEYS = 624  # the words of the state of a Mersenne twister
+
+
+class OFS(Savable, SelectorMixin, BaseEstimator):
+    """Online feature selection: a linear model of few weights learns row by row.
+
+    All features are known; samples arrive one by one. A sample with a loss moves
+    the weights by a step of gradient descent, they are drawn back into a ball, and
+    all but the largest ``n_features`` are set to zero.
+
+    Parameters
+    ----------
+    n_features : int, default=10
+        Number of weights that are kept.
+    step_size : float, default=0.2
+        Length of a step.
+    regularization : float, default=0.01
+        Weights shrink by this times ``step_size`` at every sample, and are drawn
+        into a ball of radius ``1 / sqrt(regularization)``. Full information only.
+    information : {"full", "partial"}, default="full"
+        Whether all values of a sample are seen, or of ``n_features`` features only:
+        those with weights, or, to explore, random ones.
+    exploration : float, default=0.2
+        How often random features are looked at. Partial information only.
+    radius : float, default=10.0
+        Radius of the ball. Partial information only.
+    random_state : int, RandomState or None, default=None
+        For the exploration. Partial information only.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        Features with weights, increasing.
+    scores_ : ndarray of float
+        Absolute weight of each; with several classes, the norm of its weights.
+    support_ : ndarray of bool of shape (n_features_in_,)
+        Whether each feature has a weight.
+    coef_ : ndarray of shape (1 or n_classes, n_features_in_)
+        The weights.
+    classes_ : ndarray
+        The classes.
+    n_seen_, n_mistakes_ : int
+        Samples learned from, and how many of them were misclassified before that.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    ``fit`` makes one pass over the rows in their order, ``partial_fit`` goes on with
+    more of them. The hinge loss and the steps are those of Algorithms 2 and 3 in
+    [1]_. With more than two classes there is a model for each class against the
+    others, and the features kept are those whose weights have the largest norm.
+    Features should have similar scales. Rows may be sparse; the time is then in
+    their stored entries.
+
+    There is no stream of features here, and so no `consume` and no trace. `save`
+    writes what has been learned (weights, counters, the state of the random
+    numbers), not the rows; after `featstream.resume`, further calls of
+    `partial_fit` learn what they would have learned without the interruption, to
+    the bit. A ``random_state`` that is neither None nor a number cannot be saved.
+
+    References
+    ----------
+    .. [1] J. Wang, P. Zhao, S. C. H. Hoi, R. Jin: Online Feature Selection and Its
+       Applications. IEEE TKDE 26(3), 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream import OFS
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 50))
+    >>> y = X[:, 7] - X[:, 30] > 0
+    >>> selector = OFS(n_features=2).fit(X, y)
+    >>> selector.selected_
+    array([ 7, 30])
+
+    Rows that come another day:
+
+    >>> import tempfile, featstream
+    >>> run = tempfile.mkdtemp()
+    >>> _ = OFS(n_features=2).partial_fit(X[:900], y[:900]).save(run)
+    >>> later = featstream.resume(run).partial_fit(X[900:], y[900:])
+    >>> np.array_equal(later.coef_, selector.coef_)
+    True
+    """
+
+    def __init__(
+        self,
+        n_features: int = 10,
+        *,
+        step_size: float = 0.2,
+        regularization: float = 0.01,
+        information: Literal["full", "partial"] = "full",
+        exploration: float = 0.2,
+        radius: float = 10.0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_features = n_features
+        self.step_size = step_size
+        self.regularization = regularization
+        self.information = information
+        self.exploration = exploration
+        self.radius = radius
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from all rows, in their order, once.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The samples.
+        y : array of shape (n_samples,)
+            The class of each sample.
+        """
+        self.__dict__.pop("_model", None)
+        self._run = None
+        return self.partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
+        """Learn from more rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The next samples.
+        y : array of shape (n_samples,)
+            The class of each sample.
+        classes : array, optional
+            All classes, if the first rows do not show them; for the first call.
+        """
+        is_first = not hasattr(self, "_model")
+        if y is None:
+            as_labels(y)
+        rows = validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, reset=is_first
+        )
+        if is_first:
+            self._start(y if classes is None else classes)
+        stored = sparse.csr_array(rows)
+        stored.sum_duplicates()
+        signs = self._signs(y, stored.shape[0])
+        explored, seen = self._explore(stored.shape[0])
+        learn_rows(
+            stored.indptr.astype(np.int64),
+            stored.indices.astype(np.int64),
+            stored.data,
+            signs,
+            self._model,
+            self._rule,
+            explored,
+            seen,
+        )
+        return self
+
+    def _start(self, y: Any) -> None:
+        """Check the parameters and begin without weights."""
+        owner = type(self).__name__
+        limit = check_count(self.n_features, "n_features", owner)
+        if self.information not in ("full", "partial"):
+            raise ParameterError(
+                f"`information` of {owner} must be 'full' or 'partial'. "
+                f"Got {printable(self.information)}."
+            )
+        step = check_number(self.step_size, "step_size", owner)
+        self._rule = RowRule(limit, step, 1.0, 0.0, -1.0)
+        if self.information == "full":
+            price = check_number(self.regularization, "regularization", owner)
+            if price * step >= 1:
+                raise ParameterError(
+                    f"`regularization` times `step_size` of {owner} must be below 1. "
+                    f"Got {price * step:g}."
+                )
+            self._rule = self._rule._replace(
+                decay=1.0 - price * step, radius=1.0 / float(np.sqrt(price))
+            )
+        else:
+            chance = check_number(self.exploration, "exploration", owner)
+            if chance > 1:
+                raise ParameterError(
+                    f"`exploration` of {owner} must be in (0, 1]. Got {chance!r}."
+                )
+            radius = check_number(self.radius, "radius", owner)
+            self._rule = self._rule._replace(radius=radius, exploration=chance)
+        self._rng = check_random_state(self.random_state)
+        self.classes_ = as_labels(y).classes
+        d, k = self.n_features_in_, self.classes_.size
+        self._model = RowModel(
+            weights=np.zeros((d, 1 if k == 2 else k)),
+            support=np.zeros(d, np.int64),
+            is_in=np.zeros(d, np.bool_),
+            counts=np.zeros(3, np.int64),
+        )
+
+    def _signs(self, y: Any, n_rows: int) -> FloatArray:
+        """Plus one for the class of a column, minus one for the others."""
+        labels = np.asarray(y).ravel()
+        if labels.size != n_rows:
+            raise DataError(
+                f"X has {n_rows} samples and y has {labels.size} labels. Every sample "
+                "needs one label."
+            )
+        codes = np.searchsorted(self.classes_, labels)
+        codes = np.minimum(codes, self.classes_.size - 1)
+        is_new = self.classes_[codes] != labels
+        if is_new.any():
+            raise DataError(
+                f"The class {printable(labels[is_new.argmax()])} was not among the "
+                "first rows. Pass all classes to the first partial_fit."
+            )
+        is_own = np.equal.outer(codes, np.arange(self.classes_.size))
+        if self.classes_.size == 2:
+            is_own = np.ascontiguousarray(is_own[:, 1:])
+        return np.where(is_own, 1.0, -1.0)
+
+    def _explore(self, n_rows: int) -> tuple[IntArray, IntArray]:
+        """Which rows look at random features, and at which."""
+        if self.information == "full":
+            return np.empty(0, np.int64), np.empty((0, 0), np.int64)
+        d = self.n_features_in_
+        size = min(self._rule.n_kept, d)
+        is_explored = self._rng.uniform(size=n_rows) < self._rule.exploration
+        explored = np.where(is_explored, np.cumsum(is_explored) - 1, -1)
+        # By rejection the cost is that of the draw, not of all features.
+        method = "tracking_selection" if 2 * size <= d else "auto"
+        seen = [
+            sample_without_replacement(d, size, method=method, random_state=self._rng)
+            for _ in range(is_explored.sum())
+        ]
+        return explored, np.array(seen, np.int64).reshape(-1, size)
+
+    @property
+    def selected_(self) -> IntArray:
+        """Features with weights, increasing."""
+        model = self._fitted()
+        return np.sort(model.support[: model.counts[0]])
+
+    @property
+    def scores_(self) -> FloatArray:
+        """Size of their weights, in the order of `selected_`."""
+        norms = np.linalg.norm(self._fitted().weights[self.selected_], axis=1)
+        return np.asarray(norms)
+
+    @property
+    def support_(self) -> BoolArray:
+        """Whether each feature has a weight."""
+        return self._fitted().is_in.copy()
+
+    @property
+    def coef_(self) -> FloatArray:
+        """The weights."""
+        return self._fitted().weights.T.copy()
+
+    @property
+    def n_seen_(self) -> int:
+        """Number of samples learned from."""
+        return int(self._fitted().counts[1])
+
+    @property
+    def n_mistakes_(self) -> int:
+        """How many samples were misclassified before they were learned from."""
+        return int(self._fitted().counts[2])
+
+    def _facts(self) -> dict[str, Any]:
+        model = self._fitted()
+        return {
+            "arrives": "rows",
+            "n_seen": int(model.counts[1]),
+            "n_features": self.n_features_in_,
+            "n_kept": int(model.counts[0]),
+        }
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        model = self._fitted()
+        support = model.support[: model.counts[0]]
+        text, ends = join_text(list(getattr(self, "feature_names_in_", ())))
+        arrays = {
+            **target_arrays(self.classes_),
+            "support": support,
+            "weights": model.weights[support],
+            "counts": model.counts,
+            "names": text,
+            "name_ends": ends,
+        }
+        if self.information == "partial":
+            _, keys, place, has_normal, normal = self._rng.get_state()
+            arrays["random_keys"] = keys
+            arrays["random_place"] = np.array([place, has_normal])
+            arrays["random_normal"] = np.array([normal])
+        return arrays
+
+    def _take_over(self, saved: Saved) -> None:
+        facts, arrays = saved.description, saved.arrays
+        self.n_features_in_ = d = facts["n_features"]
+        self._start(target_from(arrays))
+        model, counts = self._model, take_array(arrays, "counts", np.int64, (3,))
+        support = take_array(arrays, "support", np.int64)
+        shape = (support.size, model.weights.shape[1])
+        weights = take_floats(arrays, "weights", shape)
+        if (
+            counts[0] != support.size
+            or counts[1] != facts["n_seen"]
+            or not 0 <= counts[2] <= counts[1]
+            or support.size > self._rule.n_kept
+            or np.unique(support).size != support.size
+            or (support.size and not 0 <= support.min() <= support.max() < d)
+            or not ((weights**2).sum(axis=0) <= self._rule.radius**2 * 1.001).all()
+        ):
+            raise damaged("its weights and its counts do not fit together")
+        model.counts[:], model.support[: support.size] = counts, support
+        model.weights[support], model.is_in[support] = weights, True
+        if self.information == "partial":
+            self._rng = _random_from(arrays)
+        names = split_text(
+            take_array(arrays, "names", np.uint8),
+            take_array(arrays, "name_ends", np.int64),
+        )
+        if len(names) not in (0, d):
+            raise damaged("its names do not fit its features")
+        if names:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _fitted(self) -> RowModel:
+        if not hasattr(self, "_model"):
+            raise NotStartedError(
+                "This OFS has seen no samples. Call fit(X, y) or partial_fit(X, y)."
+            )
+        return self._model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def _get_support_mask(self) -> BoolArray:
+        return self.support_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.information == "partial"
+        return tags
+
+
+def _random_from(arrays: Mapping[str, NDArray[Any]]) -> np.random.RandomState:
+    """Random numbers that go on where those of a run stopped."""
+    keys = take_array(arrays, "random_keys", np.uint32, (_KEYS,))
+    place, has_normal = take_array(arrays, "random_place", np.int64, (2,)).tolist()
+    normal = take_floats(arrays, "random_normal", (1,))[0]
+    if not 0 <= place <= _KEYS or has_normal not in (0, 1) or not keys.any():
+        raise damaged("its random numbers cannot go on")
+    rng = np.random.RandomState()
+    rng.set_state(("MT19937", keys, place, has_normal, normal))
+    return rng

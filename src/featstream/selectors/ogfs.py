@@ -1,0 +1,367 @@
+"""OGFS: groups of features, pruned inside by a spectral score, between by a lasso."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.linear_model import Lasso, MultiTaskLasso
+
+from featstream.errors import ParameterError, printable
+from featstream.measures.target import as_labels
+from featstream.protocols import (
+    Block,
+    BoundMeasure,
+    Decision,
+    Fate,
+    FloatArray,
+    GroupDecision,
+    IntArray,
+    Source,
+)
+from featstream.runs.arrays import damaged, take_array, take_floats
+from featstream.selectors.base_groups import GroupSelector
+from featstream.selectors.numeric import (
+    are_standardised,
+    as_numeric,
+    check_count,
+    check_number,
+    class_indicators,
+    join_columns,
+)
+from featstream.selectors.stream import Stream, block_of_one
+from featstream.selectors.trace import TraceLevel
+from featstream.sources.layouts import Batch, Layout, Sized
+
+__all__ = ["OGFS"]
+
+
+class OGFS(GroupSelector):
+    """Online group feature selection.
+
+    Features arrive in groups. Inside a group, a feature is taken if it adds to how
+    well the ones taken so far tell the classes apart, or does so otherwise than
+    those do on average. Between groups, a lasso over the features kept so far and
+    those taken of the new group decides who stays.
+
+    Parameters
+    ----------
+    group_size : int, default=10
+        Features in a group, where groups are not given.
+    penalty : float, default=0.1
+        Penalty of the lasso, in units of the correlation of a feature with what the
+        others leave of the class.
+    gain : float, default=0.001
+        What a feature must add to the score of its group to be taken.
+    criterion : {"difference", "t-test"}, default="difference"
+        How a feature is taken that does not: its score differs from the mean of
+        those taken by more than ``gain``, as in the authors' own program, or is
+        significantly above it, by a one-sided t-test. The latter is strict: little
+        is left for the lasso to decide.
+    significance : float, default=0.05
+        Level of the t-test.
+    trace : {"full", "kept"} or None, default="full"
+        What is remembered of dropped features.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        Positions of the kept features, group after group in order of arrival.
+    scores_ : ndarray of float
+        The spectral score of each: variance between the classes over that within.
+    support_ : ndarray of bool of shape (n_features,)
+        Whether each feature is kept.
+    selected_groups_ : ndarray
+        Labels of the groups with a kept feature, in order of arrival.
+    group_of_ : ndarray of shape (n_features,)
+        Label of the group of each feature.
+    result_ : GroupSelectionResult
+        Names, scores and history of features and groups.
+
+    Notes
+    -----
+    With the graphs of [1]_, in which samples of one class are joined by weights of
+    one over its size, the spectral score of features in units of their standard
+    deviation is the sum of their variances between the classes over the sum of
+    those within. The class is a number of unit variance for the lasso, or, with
+    several classes, an indicator for each that share the features they use.
+    One group is made dense at a time, besides the kept features.
+
+    References
+    ----------
+    .. [1] J. Wang, Z.-Q. Zhao, X. Hu, Y.-M. Cheung, M. Wang, X. Wu: Online Group
+       Feature Selection. IJCAI 2013.
+    .. [2] J. Wang, M. Wang, P. Li, L. Liu, Z. Zhao, X. Hu, X. Wu: Online Feature
+       Selection with Group Structure Analysis. IEEE TKDE 27(11), 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream import OGFS
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 40))
+    >>> y = X[:, 12] + X[:, 15] > 0
+    >>> selector = OGFS(group_size=10, penalty=0.2).fit(X, y)
+    >>> selector.selected_
+    array([12, 15])
+    >>> selector.selected_groups_
+    array([1])
+    """
+
+    _numeric_target = ""
+
+    def __init__(
+        self,
+        *,
+        group_size: int = 10,
+        penalty: float = 0.1,
+        gain: float = 0.001,
+        criterion: Literal["difference", "t-test"] = "difference",
+        significance: float = 0.05,
+        trace: TraceLevel = "full",
+    ) -> None:
+        self.group_size = group_size
+        self.penalty = penalty
+        self.gain = gain
+        self.criterion = criterion
+        self.significance = significance
+        self.trace = trace
+
+    def update(self, values: Any, name: str | None = None) -> Decision:
+        """Decide about one feature, which is a group of its own.
+
+        Parameters
+        ----------
+        values : array of shape (n_samples,)
+            One value per sample; a sparse column will do.
+        name : str, optional
+            The feature's name; by default made from its arrival.
+        """
+        block = block_of_one(values, name, self.n_seen_)
+        decision = self._update([block], len(self._groups))
+        return replace(decision.features[0], displaced=decision.displaced)
+
+    def _lay_out(self, groups: Any, source: Source) -> Layout:
+        if groups is None:
+            return Sized(self.group_size)
+        return super()._lay_out(groups, source)
+
+    def _bind(self, y: Any) -> BoundMeasure:
+        labels = as_labels(y)
+        indicators = class_indicators(labels)
+        target = indicators - indicators.mean(axis=0)
+        target /= target.std(axis=0)
+        owner = type(self).__name__
+        penalty = check_number(self.penalty, "penalty", owner)
+        return cast(
+            BoundMeasure,
+            GroupModel(labels.codes, labels.counts, target, penalty, labels.codes.size),
+        )
+
+    def _begin(self, stream: Stream) -> None:
+        super()._begin(stream)
+        owner = type(self).__name__
+        check_count(self.group_size, "group_size", owner)
+        check_number(self.gain, "gain", owner, is_zero_allowed=True)
+        check_number(self.significance, "significance", owner)
+        if self.criterion not in ("difference", "t-test"):
+            raise ParameterError(
+                f"`criterion` of {owner} must be 'difference' or 't-test'. "
+                f"Got {printable(self.criterion)}."
+            )
+        n = cast(GroupModel, stream.measure).n_samples
+        self._columns = np.empty((n, 0), order="F")
+        self._arrivals: IntArray = np.empty(0, np.int64)
+        self._scores: FloatArray = np.empty(0)
+
+    def _kept(self) -> tuple[IntArray, FloatArray]:
+        return self._arrivals, self._scores
+
+    def _own_arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "arrival": self._arrivals,
+            "score": self._scores,
+            "columns": self._columns.T,
+        }
+
+    def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrivals = take_array(arrays, "arrival", np.int64)
+        n_kept, n_samples = self._arrivals.size, self._columns.shape[0]
+        self._scores = take_floats(arrays, "score", (n_kept,))
+        columns = take_floats(arrays, "columns", (n_kept, n_samples))
+        if (self._scores < 0).any() or not are_standardised(columns.T):
+            raise damaged("its kept features are not standardised")
+        self._columns = np.asfortranarray(columns.T)
+
+    def _decide(self, batch: Batch, stream: Stream) -> Verdict:
+        """Decide about groups one by one; what was decided of the last is returned."""
+        features = [(b, i) for b in batch.blocks for i in range(b.n_columns)]
+        begin = 0
+        for label, end in zip(batch.labels, batch.ends.tolist(), strict=True):
+            block = replace(join_columns(features[begin:end]), start=stream.n_seen)
+            verdict = self._take(label, block, stream)
+            begin = end
+        return verdict
+
+    def _take(self, label: Hashable, block: Block, stream: Stream) -> Verdict:
+        """Decide about one group, and keep the names of its features."""
+        self._groups.check_new([label])
+        if block.names is not None:
+            stream.names.refuse_taken(block.start, block.names)
+        fate, scores, gone = self._judge(block, stream)
+        n_kept = int(np.count_nonzero(fate == Fate.KEPT))
+        stream.trace.extend(fate, scores, np.full(block.n_columns, -1))
+        last = block.start + block.n_columns - 1
+        stream.trace.mark(
+            gone, np.full(gone.size, Fate.DISPLACED, np.uint8), np.full(gone.size, last)
+        )
+        self._groups.extend(
+            [label],
+            np.array([block.n_columns]),
+            Fate.KEPT if n_kept else Fate.IRRELEVANT,
+            np.array([n_kept]),
+        )
+        emptied = self._groups.lose(gone)
+        if block.names is not None:
+            stream.names.add(block.start, block.names)
+            if stream.trace.level != "full":
+                self._forget_names(stream, block)
+        return Verdict(block, fate, scores, gone, emptied)
+
+    def _judge(
+        self, block: Block, stream: Stream
+    ) -> tuple[NDArray[np.uint8], FloatArray, IntArray]:
+        """Fates and scores of the features of a group, and arrivals that leave."""
+        model = cast(GroupModel, stream.measure)
+        values = as_numeric(block, model.n_samples, type(self).__name__)
+        group = _standardise(cast(FloatArray, values))
+        between, within = model.spread(group)
+        scores = between / np.maximum(within, 1e-12)
+        taken = self._choose(between, within, scores)
+        fate = np.zeros(block.n_columns, np.uint8)
+        columns = np.asfortranarray(np.column_stack([self._columns, group[:, taken]]))
+        is_used = model.regress(columns)
+        n_old = self._arrivals.size
+        fate[taken[is_used[n_old:]]] = Fate.KEPT
+        gone = self._arrivals[~is_used[:n_old]]
+        arrivals = np.concatenate([self._arrivals, block.start + taken])
+        self._columns, self._arrivals = columns[:, is_used], arrivals[is_used]
+        self._scores = np.concatenate([self._scores, scores[taken]])[is_used]
+        return fate, scores, gone
+
+    def _tell(self, batch: Batch, decided: Verdict, stream: Stream) -> GroupDecision:
+        block = decided.block
+        features = tuple(
+            Decision(block.name(i), block.start + i, Fate(fate), score)
+            for i, (fate, score) in enumerate(
+                zip(decided.fate.tolist(), decided.scores.tolist(), strict=True)
+            )
+        )
+        return GroupDecision(
+            batch.labels[0],
+            Fate(int(self._groups.fates[-1])),
+            features,
+            tuple(stream.names[arrival] for arrival in decided.gone.tolist()),
+            tuple(decided.emptied),
+        )
+
+    def _choose(
+        self, between: FloatArray, within: FloatArray, scores: FloatArray
+    ) -> IntArray:
+        """Inside the group: features by the two criteria, in order of arrival."""
+        taken: list[int] = []
+        sum_between = sum_within = 0.0
+        for j in range(scores.size):
+            before = sum_between / sum_within if sum_within > 0 else 0.0
+            after = (sum_between + between[j]) / max(sum_within + within[j], 1e-12)
+            is_better = after - before > self.gain
+            if between[j] > 0 and (is_better or self._stands_out(scores, j, taken)):
+                taken.append(j)
+                sum_between += between[j]
+                sum_within += within[j]
+        return np.array(taken, np.int64)
+
+    def _stands_out(self, scores: FloatArray, j: int, taken: list[int]) -> bool:
+        """The second criterion: a score unlike those of the features taken."""
+        if not taken:
+            return False
+        gap = float(scores[j] - scores[taken].mean())
+        if self.criterion == "difference":
+            return abs(gap) > self.gain
+        if len(taken) < 2:
+            return False
+        error = float(scores[taken].std(ddof=1)) / np.sqrt(len(taken))
+        if error == 0:
+            return gap > 0
+        return bool(stats.t.sf(gap / error, len(taken) - 1) < self.significance)
+
+    def _reason(
+        self, arrival: int, fate: Fate, name: str, relevance: str, other: str
+    ) -> str:
+        return (
+            f"{name} was displaced: with the group that ends in {other} the lasso gave "
+            f"it no weight; {relevance}."
+        )
+
+    def _why_irrelevant(self, relevance: str) -> str:
+        return (
+            f"it adds nothing to its group, or the lasso gave it no weight; {relevance}"
+        )
+
+    def _why_dropped(self, fate: Fate, its_features: str) -> str:
+        return f"the lasso gave none of {its_features} any weight"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided about a group: by feature, and who left because of it."""
+
+    block: Block
+    fate: NDArray[np.uint8]
+    scores: FloatArray
+    gone: IntArray
+    emptied: list[Hashable]
+
+
+@dataclass(slots=True)
+class GroupModel:
+    """The target, for the two stages."""
+
+    codes: Any
+    counts: IntArray
+    target: FloatArray
+    penalty: float
+    n_samples: int
+    name: str = "spectral"
+
+    def spread(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Variance between the classes and within them, of standardised columns."""
+        between = np.zeros(columns.shape[1])
+        # By their first rows: the names of the classes must not matter.
+        for c in np.argsort(np.unique(self.codes, return_index=True)[1]):
+            mean = columns[self.codes == c].mean(axis=0)
+            between += self.counts[c] / self.n_samples * mean**2
+        whole = (columns**2).mean(axis=0)
+        between = np.minimum(between, whole)
+        return between, whole - between
+
+    def regress(self, columns: FloatArray) -> Any:
+        """Which columns a lasso gives weight."""
+        if not columns.shape[1]:
+            return np.zeros(0, dtype=bool)
+        kind = Lasso if self.target.shape[1] == 1 else MultiTaskLasso
+        model = kind(self.penalty, fit_intercept=False, tol=1e-8, max_iter=100_000)
+        target = self.target[:, 0] if kind is Lasso else self.target
+        weights = np.atleast_2d(model.fit(columns, target).coef_)
+        return np.any(weights != 0.0, axis=0)
+
+
+def _standardise(columns: FloatArray) -> FloatArray:
+    """Columns of mean 0 and variance 1; constants become zero."""
+    mean, scale = columns.mean(axis=0), columns.std(axis=0)
+    is_varied = scale > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+    return np.where(is_varied, (columns - mean) / np.where(is_varied, scale, 1.0), 0.0)

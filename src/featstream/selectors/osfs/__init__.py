@@ -1,0 +1,1 @@
+"""OSFS and Fast-OSFS: selection by tests of conditional independence."""

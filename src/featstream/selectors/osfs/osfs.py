@@ -1,0 +1,360 @@
+"""OSFS and Fast-OSFS: online selection by tests of conditional independence."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import FeatstreamWarning, printable
+from featstream.kernels.osfs import Candidates, KeptSet, Outcome, take
+from featstream.kernels.subsets import CUT, N_TESTS, N_UNRELIABLE
+from featstream.measures import ConditionalTest
+from featstream.measures.conditional import BoundTest, Screening
+from featstream.measures.resolve import TESTS, Choice, resolve_test
+from featstream.protocols import Block, BoundMeasure, Fate, FloatArray, IntArray
+from featstream.runs.arrays import damaged, take_array
+from featstream.selectors.numeric import check_count
+from featstream.selectors.osfs.state import (
+    Separators,
+    grow_kept_set,
+    pack_kept_set,
+    unpack_kept_set,
+)
+from featstream.selectors.single import StreamSelector
+from featstream.selectors.stream import LastDecision, Stream
+from featstream.selectors.trace import TraceLevel
+
+__all__ = ["OSFS", "FastOSFS"]
+
+TestName = Literal["auto", "g2", "chi2", "fisher-z"]
+
+
+class _ConditionalSelector(StreamSelector):
+    """What OSFS and Fast-OSFS share: all but the order of their two questions."""
+
+    _is_fast: ClassVar[bool]
+    _numeric_target = "FisherZTest(target='numeric')"
+
+    def __init__(
+        self,
+        *,
+        test: TestName | ConditionalTest = "auto",
+        alpha: float = 0.01,
+        max_condition: int = 3,
+        max_tests: int | None = None,
+        trace: TraceLevel = "full",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.test = test
+        self.alpha = alpha
+        self.max_condition = max_condition
+        self.max_tests = max_tests
+        self.trace = trace
+        self.n_jobs = n_jobs
+
+    @property
+    def n_tests_(self) -> int:
+        """Number of conditional tests run."""
+        self._started()
+        return int(self._tally[N_TESTS])
+
+    @property
+    def n_unreliable_(self) -> int:
+        """Number of tests not run for want of samples, marginal ones included."""
+        self._started()
+        return int(self._tally[N_UNRELIABLE])
+
+    @property
+    def n_cut_short_(self) -> int:
+        """Number of arrivals whose search was cut short by ``max_tests``."""
+        self._started()
+        return int(self._tally[CUT])
+
+    def separating_set(self, feature: str | int) -> tuple[str, ...]:
+        """Features given which a dropped one is independent of the class.
+
+        Parameters
+        ----------
+        feature : str or int
+            Its name, or its arrival. The set of a feature that is kept, irrelevant,
+            or not in the trace is empty.
+        """
+        stream = self._started()
+        members = self._separators.find(self._find(feature, stream))
+        return tuple(stream.names[member] for member in members)
+
+    def _bind(self, y: Any) -> BoundMeasure | None:
+        test = resolve_test(self.test, self.alpha, type(self).__name__)
+        return None if test is None else cast(BoundMeasure, test.bind(y))
+
+    def _propose(self, blocks: list[Block]) -> Choice:
+        choice = super()._propose(blocks)
+        return choice if choice.name == "fisher-z" else choice._replace(name="g2")
+
+    def _begin(self, stream: Stream) -> None:
+        owner = type(self).__name__
+        self._limit = check_count(self.max_condition, "max_condition", owner)
+        self._budget = np.iinfo(np.int64).max
+        if self.max_tests is not None:
+            self._budget = check_count(self.max_tests, "max_tests", owner)
+        self._state: KeptSet | None = None
+        self._tally = np.zeros(4, np.int64)
+        self._separators = Separators(self._limit)
+
+    def _kept(self) -> tuple[IntArray, FloatArray]:
+        if self._state is None:
+            return np.empty(0, np.int64), np.empty(0)
+        size = int(self._state.size[0])
+        return self._state.arrival[:size].copy(), self._state.score[:size].copy()
+
+    def _measure_named(self, name: str, **options: Any) -> Any:
+        return TESTS[name](alpha=self.alpha, **options)
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "tally": self._tally,
+            **self._separators.arrays(),
+            **pack_kept_set(self._state),
+        }
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        stream = self._stream
+        self._tally = take_array(arrays, "tally", np.int64, (4,))
+        if (self._tally < 0).any():
+            raise damaged("it has counted fewer tests than none")
+        self._separators.restore(arrays, stream.trace)
+        if stream.measure is not None:
+            test = cast(BoundTest, stream.measure)
+            self._state = unpack_kept_set(arrays, test)
+
+    def _decide(self, block: Block, stream: Stream) -> None:
+        self._prepare(block, stream)()
+
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
+        test = cast(BoundTest, stream.measure)
+        encoded = test.encode(block)
+        screening = test.screen(encoded)
+        relevant = np.flatnonzero(screening.is_dependent)
+        new = test.candidates(encoded, relevant, screening.effect, block.start)
+        return partial(self._decide_about, block, screening, relevant, new, stream)
+
+    def _decide_about(
+        self,
+        block: Block,
+        screening: Screening,
+        relevant: IntArray,
+        new: Candidates,
+        stream: Stream,
+    ) -> None:
+        effect = screening.effect
+        self._tally[N_UNRELIABLE] += np.count_nonzero(~screening.is_reliable)
+        outcome = self._judge(new, cast(BoundTest, stream.measure))
+        fate = np.zeros(block.n_columns, np.uint8)
+        witness = np.full(block.n_columns, -1, np.int64)
+        fate[relevant], witness[relevant] = outcome.fate, outcome.sets[:, 0]
+        stream.trace.extend(fate, effect, witness)
+        n_gone = int(outcome.n_events[0])
+        gone = outcome.gone[:n_gone]
+        displaced = np.full(n_gone, Fate.DISPLACED, np.uint8)
+        stream.trace.mark(gone, displaced, outcome.gone_by[:n_gone])
+        if stream.trace.level == "full":
+            is_redundant = outcome.fate == Fate.REDUNDANT
+            self._separators.add(new.arrival[is_redundant], outcome.sets[is_redundant])
+            self._separators.add(gone, outcome.gone_sets[:n_gone])
+        if block.n_columns == 1:
+            stream.last = LastDecision(
+                Fate(int(fate[0])),
+                float(effect[0]),
+                int(witness[0]) if witness[0] >= 0 else None,
+                displaced=tuple(gone.tolist()),
+            )
+
+    def _judge(self, new: Candidates, test: BoundTest) -> Outcome:
+        """Take the candidates through the kernel, with room for all that stay."""
+        kept = grow_kept_set(None, test) if self._state is None else self._state
+        n_new, n_cut = new.column.size, int(self._tally[CUT])
+        most_events = n_new + int(kept.size[0])
+        width = max(1, self._limit)
+        outcome = Outcome(
+            fate=np.zeros(n_new, np.uint8),
+            sets=np.full((n_new, width), -1, np.int64),
+            gone=np.zeros(most_events, np.int64),
+            gone_by=np.zeros(most_events, np.int64),
+            gone_sets=np.full((most_events, width), -1, np.int64),
+            n_events=np.zeros(1, np.int64),
+        )
+        rule, work, done = test.rule(self._limit), test.work(self._limit), 0
+        while done < n_new:
+            done = take(
+                new,
+                done,
+                kept,
+                self._is_fast,
+                rule,
+                work,
+                self._tally,
+                self._budget,
+                outcome,
+            )
+            if done < n_new:
+                kept = grow_kept_set(kept, test)
+        self._state = kept
+        if n_cut == 0 and self._tally[CUT] > 0:
+            warnings.warn(
+                f"{type(self).__name__} needed more than max_tests={self._budget} "
+                "tests for a feature: what they did not show to be redundant stays. "
+                "Raise max_tests or lower max_condition; n_cut_short_ counts such "
+                "features.",
+                FeatstreamWarning,
+                stacklevel=5,
+            )
+        return outcome
+
+    def _reason(
+        self, arrival: int, fate: Fate, name: str, relevance: str, other: str
+    ) -> str:
+        names = self._started().names
+        members = self._separators.find(arrival)
+        given = ", ".join(printable(names[m]) for m in members) or other
+        if fate is Fate.REDUNDANT:
+            return (
+                f"{name} is redundant: given {given} it is independent of the target; "
+                f"{relevance}."
+            )
+        return (
+            f"{name} was displaced by {other}: given {given} it is independent of the "
+            f"target; {relevance}."
+        )
+
+
+class OSFS(_ConditionalSelector):
+    """Online streaming feature selection.
+
+    Features arrive one by one. A feature that depends on the class is added; then
+    every selected feature, the oldest first and the newcomer last, is dropped if
+    some set of other selected features makes it independent of the class.
+
+    Parameters
+    ----------
+    test : {"auto", "g2", "chi2", "fisher-z"} or test object, default="auto"
+        The test of independence. "auto" takes G² for discrete data and Fisher's Z
+        for continuous data, judged by the first 256 features; see `measure_`.
+    alpha : float, default=0.01
+        Significance level of a test given by name; a test object has its own.
+    max_condition : int, default=3
+        Size of the largest set conditioned on.
+    max_tests : int, optional
+        Conditional tests that one arrival may cost. A search that needs more is cut
+        short: the features it was about stay, and a warning says so once.
+    trace : {"full", "kept"} or None, default="full"
+        What is remembered of dropped features: why each was dropped, only those
+        once kept, or nothing.
+    n_jobs : int, optional
+        Number of threads. The selection does not depend on it.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        Kept features, in order of arrival.
+    scores_ : ndarray of float
+        Their dependence on the class alone: absolute correlation, mutual
+        information in bits, or chi-square per sample.
+    support_ : ndarray of bool of shape (n_features,)
+        Whether each feature is kept.
+    measure_ : str
+        The test in use.
+    n_tests_, n_unreliable_, n_cut_short_ : int
+        Conditional tests run, tests not run for want of samples, and arrivals
+        that ``max_tests`` cut short.
+    result_ : SelectionResult
+        Names, scores and history.
+
+    See Also
+    --------
+    FastOSFS : Asks about the newcomer first, which is faster.
+
+    Notes
+    -----
+    Sets are tried by size, then in order of arrival. Of a feature that was kept
+    before, only sets with the newcomer are tried: it has survived all others.
+    ``docs/fidelity-rivals.md`` compares the selections with those of the authors'
+    own library.
+
+    References
+    ----------
+    .. [1] X. Wu, K. Yu, W. Ding, H. Wang, X. Zhu: Online Feature Selection with
+       Streaming Features. IEEE TPAMI 35(5), 2013.
+
+    Examples
+    --------
+    >>> from featstream import OSFS
+    >>> from featstream.datasets import make_stream
+    >>> stream = make_stream(n_features=200, kind="continuous", seed=0)
+    >>> selector = OSFS().fit(stream.X, stream.y)
+    >>> set(stream.blanket) <= set(selector.selected_)
+    True
+    >>> selector.measure_
+    'fisher-z'
+    """
+
+    _is_fast = False
+
+
+class FastOSFS(_ConditionalSelector):
+    """Fast online streaming feature selection.
+
+    As `OSFS`, but the newcomer is judged first: if a set of selected features makes
+    it independent of the class it is dropped at once. Only if it is admitted are
+    the older features judged again, by the sets that contain it.
+
+    Parameters
+    ----------
+    test : {"auto", "g2", "chi2", "fisher-z"} or test object, default="auto"
+        The test of independence. "auto" takes G² for discrete data and Fisher's Z
+        for continuous data, judged by the first 256 features; see `measure_`.
+    alpha : float, default=0.01
+        Significance level of a test given by name; a test object has its own.
+    max_condition : int, default=3
+        Size of the largest set conditioned on.
+    max_tests : int, optional
+        Conditional tests that one arrival may cost. A search that needs more is cut
+        short: the features it was about stay, and a warning says so once.
+    trace : {"full", "kept"} or None, default="full"
+        What is remembered of dropped features.
+    n_jobs : int, optional
+        Number of threads. The selection does not depend on it.
+
+    Attributes
+    ----------
+    selected_, scores_, support_, measure_, result_
+        As of `OSFS`.
+    n_tests_, n_unreliable_, n_cut_short_ : int
+        As of `OSFS`.
+
+    References
+    ----------
+    .. [1] X. Wu, K. Yu, W. Ding, H. Wang, X. Zhu: Online Feature Selection with
+       Streaming Features. IEEE TPAMI 35(5), 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream import FastOSFS
+    >>> rng = np.random.default_rng(0)
+    >>> cause = rng.normal(size=300)
+    >>> y = cause + rng.normal(size=300) > 0
+    >>> selector = FastOSFS(test="fisher-z").start(y)
+    >>> selector.update(cause + rng.normal(size=300), name="effect").is_kept
+    True
+    >>> selector.update(cause, name="cause").displaced
+    ('effect',)
+    >>> print(selector.explain("effect"))
+    'effect' was displaced by 'cause': given 'cause' it is independent of ...
+    """
+
+    _is_fast = True

@@ -1,0 +1,406 @@
+"""What became of every feature and of every group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import DataError, ParameterError, printable
+from featstream.protocols import Fate, IntArray, feature_name
+
+TraceLevel = Literal["full", "kept"] | None
+
+OVER_LIMIT = 4
+"""Stored for a feature that was displaced because `max_features` was reached."""
+
+_DTYPE = np.dtype([("fate", "u1"), ("relevance", "<f4"), ("witness", "<i4")])
+
+_FEW_NAMES = 10_000
+
+
+class Trace:
+    """The fate, relevance and witness of the features seen so far.
+
+    Parameters
+    ----------
+    level : {"full", "kept"} or None
+        Record every feature, those that were ever kept, or none.
+
+    Notes
+    -----
+    The witness of a redundant feature is the kept one that covers it; of a
+    displaced one, the newcomer that removed it. Both are arrivals. Relevance
+    is in single precision here; the selector holds the exact scores of the
+    features that it keeps.
+
+    Examples
+    --------
+    >>> from featstream import SAOLA
+    >>> X = [[0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 1]]
+    >>> y = [0, 0, 1, 1, 1, 0]
+    >>> trace = SAOLA(measure="su").fit(X, y).result_.trace
+    >>> [str(trace.fate(arrival)) for arrival in range(3)]
+    ['kept', 'redundant', 'redundant']
+    >>> trace.witness(1)
+    0
+    """
+
+    def __init__(self, level: TraceLevel = "full") -> None:
+        if level not in ("full", "kept", None):
+            raise ParameterError(
+                f"`trace` must be 'full', 'kept' or None. Got {printable(level)}."
+            )
+        self.level = level
+        self.n_seen = 0
+        self._records = np.empty(0, _DTYPE)
+        self._arrivals = np.empty(0, np.int64)  # used by level "kept" alone
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def arrivals(self) -> IntArray:
+        """Arrivals of the recorded features, increasing."""
+        if self.level == "full":
+            return np.arange(self._size)
+        return self._arrivals[: self._size]
+
+    @property
+    def records(self) -> NDArray[Any]:
+        """Structured array of ``fate``, ``relevance`` and ``witness``, as stored."""
+        return self._records[: self._size]
+
+    def extend(
+        self, fate: NDArray[np.uint8], relevance: NDArray[Any], witness: NDArray[Any]
+    ) -> None:
+        """Record the next features, in order of arrival."""
+        first = self.n_seen
+        self.n_seen += fate.size
+        if self.level is None:
+            return
+        chosen: Any = slice(None)
+        if self.level == "kept":
+            chosen = np.flatnonzero(fate == Fate.KEPT)
+            fate, relevance, witness = fate[chosen], relevance[chosen], witness[chosen]
+        begin, end = self._size, self._size + fate.size
+        self._reserve(end)
+        new = self._records[begin:end]
+        new["fate"], new["relevance"], new["witness"] = fate, relevance, witness
+        if self.level == "kept":
+            self._arrivals[begin:end] = first + chosen
+        self._size = end
+
+    def mark(
+        self, arrivals: IntArray, fates: NDArray[np.uint8], witnesses: IntArray
+    ) -> None:
+        """Change the fates of features that were kept."""
+        if self.level is None:
+            return
+        positions = arrivals
+        if self.level == "kept":
+            positions = np.searchsorted(self.arrivals, arrivals)
+        self._records["fate"][positions] = fates
+        self._records["witness"][positions] = witnesses
+
+    def restore(self, n_seen: int, records: NDArray[Any], arrivals: IntArray) -> None:
+        """Take over what was recorded before."""
+        self.n_seen, self._size = n_seen, records.size
+        self._records = records.astype(_DTYPE)
+        self._arrivals = np.array(arrivals, np.int64)
+
+    def knows(self, arrival: int) -> bool:
+        """Whether the feature is recorded."""
+        if self.level == "full":
+            return 0 <= arrival < self._size
+        position = np.searchsorted(self.arrivals, arrival)
+        return bool(position < self._size and self.arrivals[position] == arrival)
+
+    def fate(self, arrival: int) -> Fate:
+        """What became of a feature."""
+        return Fate(min(int(self._record(arrival)["fate"]), Fate.DISPLACED))
+
+    def is_over_limit(self, arrival: int) -> bool:
+        """Whether it was displaced because `max_features` was reached."""
+        return int(self._record(arrival)["fate"]) == OVER_LIMIT
+
+    def relevance(self, arrival: int) -> float:
+        """Its score with the target, in single precision."""
+        return float(self._record(arrival)["relevance"])
+
+    def witness(self, arrival: int) -> int | None:
+        """The feature that made it redundant or displaced it."""
+        witness = int(self._record(arrival)["witness"])
+        return witness if witness >= 0 else None
+
+    def sizes(self) -> tuple[IntArray, IntArray]:
+        """Arrivals at which the kept set changed, and its size after each."""
+        records, arrivals = self.records, self.arrivals
+        was_kept = (records["fate"] == Fate.KEPT) | (records["fate"] >= Fate.DISPLACED)
+        left = records["witness"][records["fate"] >= Fate.DISPLACED]
+        moments = np.concatenate([arrivals[was_kept], left.astype(np.int64)])
+        steps = np.concatenate([np.ones(was_kept.sum(), int), -np.ones(left.size, int)])
+        changed, where = np.unique(moments, return_inverse=True)
+        change = np.bincount(where, weights=steps, minlength=changed.size)
+        return changed, np.cumsum(change).astype(np.int64)
+
+    def counts(self) -> dict[str, int]:
+        """How many features met each fate.
+
+        Of the features that a trace of level "kept" does not record it knows
+        only that they were dropped.
+        """
+        found = np.bincount(self.records["fate"], minlength=OVER_LIMIT + 1)
+        return {
+            "kept": int(found[Fate.KEPT]),
+            "irrelevant": int(found[Fate.IRRELEVANT]),
+            "redundant": int(found[Fate.REDUNDANT]),
+            "displaced": int(found[Fate.DISPLACED] + found[OVER_LIMIT]),
+        }
+
+    def _record(self, arrival: int) -> Any:
+        return self._records[self._position(arrival)]
+
+    def _position(self, arrival: int) -> int:
+        if not self.knows(arrival):
+            hint = " Use trace='full' to record every feature."
+            raise DataError(
+                f"Feature {arrival} is not in the trace of {self._size} features."
+                + (hint if self.level != "full" else "")
+            )
+        if self.level == "full":
+            return arrival
+        return int(np.searchsorted(self.arrivals, arrival))
+
+    def _reserve(self, size: int) -> None:
+        if size <= self._records.size:
+            return
+        capacity = max(size, self._records.size * 3 // 2, 64)
+        grown = np.empty(capacity, _DTYPE)
+        grown[: self._size] = self.records
+        arrivals = np.empty(capacity if self.level == "kept" else 0, np.int64)
+        if self.level == "kept":
+            arrivals[: self._size] = self.arrivals
+        self._records, self._arrivals = grown, arrivals
+
+
+class Names:
+    """Names of features by arrival, and arrivals by name.
+
+    Features without a name of their own cost nothing. Features that arrive in
+    another order than their source holds them have a position beside their
+    arrival; those without a name are called by it. ``order`` has the positions, by
+    arrival, as far as they are not the same; those of a source that is being read
+    in another order are there from its beginning on.
+    """
+
+    def __init__(self) -> None:
+        self._name_of: dict[int, str] = {}
+        self._arrival_of: dict[str, int] = {}
+        self.order: IntArray = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._name_of)
+
+    def add(self, first: int, names: Sequence[str]) -> None:
+        """Name consecutive features, with names that `refuse_taken` let pass."""
+        arrivals = range(first, first + len(names))
+        self._arrival_of.update(zip(names, arrivals, strict=True))
+        self._name_of.update(zip(arrivals, names, strict=True))
+
+    def refuse_taken(self, first: int, names: Sequence[str]) -> None:
+        """Complain of names that cannot be given to features from ``first`` on."""
+        distinct = set(names)
+        if len(distinct) != len(names) or not self._arrival_of.keys().isdisjoint(
+            distinct
+        ):
+            raise self._duplicate(first, names)
+
+    def forget(self, arrival: int) -> None:
+        """Drop the name of a feature that is not recorded."""
+        name = self._name_of.pop(arrival, None)
+        if name is not None:
+            del self._arrival_of[name]
+
+    def __getitem__(self, arrival: int) -> str:
+        name = self._name_of.get(arrival)
+        if name is not None:
+            return name
+        return feature_name(int(self.positions(np.array([arrival]))[0]))
+
+    def reorder(self, first: int, order: IntArray) -> None:
+        """Say at which positions, from ``first`` on, the next features are."""
+        before = self.positions(np.arange(first))
+        self.order = np.concatenate([before, first + order])
+
+    def positions(self, arrivals: IntArray) -> IntArray:
+        """Where features are in their source, or one after the other in several."""
+        if not self.order.size:
+            return arrivals
+        moved = arrivals < self.order.size
+        at = np.where(moved, arrivals, 0)
+        return np.where(moved, self.order[at], arrivals)
+
+    def arrival(self, position: int) -> int:
+        """When the feature at a position arrived."""
+        if not 0 <= position < self.order.size:
+            return position
+        return int(np.flatnonzero(self.order == position)[0])
+
+    def find(self, name: str) -> int | None:
+        """Arrival of the feature of that name, if it can be known."""
+        if name in self._arrival_of:
+            return self._arrival_of[name]
+        if name[:1] == "x" and name[1:].isdecimal():
+            position = int(name[1:])
+            arrival = self.arrival(position)
+            if arrival not in self._name_of and feature_name(position) == name:
+                return arrival
+        return None
+
+    def closest(self, name: object) -> str | None:
+        """A name that may have been meant, if it can be found without delay."""
+        if len(self) > _FEW_NAMES:
+            return None
+        return next(iter(get_close_matches(str(name), self._arrival_of, n=1)), None)
+
+    def listed(self) -> list[str]:
+        """The names there are, in order of position."""
+        arrivals = np.array(sorted(self._name_of), dtype=np.int64)
+        by_position = arrivals[np.argsort(self.positions(arrivals))]
+        return [self._name_of[arrival] for arrival in by_position.tolist()]
+
+    def items(self) -> list[tuple[int, str]]:
+        """Arrivals and names, in order of arrival."""
+        return sorted(self._name_of.items())
+
+    def _duplicate(self, first: int, names: Sequence[str]) -> DataError:
+        seen = dict(self._arrival_of)
+        for position, name in enumerate(names, start=first):
+            if name in seen:
+                return DataError(
+                    f"Feature name {printable(name)} already seen at position "
+                    f"{seen[name]} (now {position}). Names must be unique."
+                )
+            seen[name] = position
+        raise AssertionError
+
+
+class GroupTrace:
+    """What became of every group: its label, its size, its fate and what is left.
+
+    The features of a group arrive one after the other, so a group is a range of
+    arrivals.
+
+    Examples
+    --------
+    >>> from featstream import GroupSAOLA
+    >>> X = [[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]]
+    >>> selector = GroupSAOLA(measure="su").fit(X, [0, 0, 1, 1], groups=["a", "a", "b"])
+    >>> groups = selector.result_.groups
+    >>> groups.labels, groups.n_features.tolist(), groups.n_kept.tolist()
+    (['a', 'b'], [2, 1], [1, 0])
+    >>> str(groups.fate("b"))
+    'irrelevant'
+    """
+
+    def __init__(self) -> None:
+        self.labels: list[Hashable] = []
+        self._number_of: dict[Hashable, int] = {}
+        self._ends = np.empty(0, np.int64)
+        self._fates = np.empty(0, np.uint8)
+        self._n_kept = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def ends(self) -> IntArray:
+        """The arrival that comes after the last of each group."""
+        return self._ends[: len(self)]
+
+    @property
+    def n_features(self) -> IntArray:
+        """Number of features of each group."""
+        return np.diff(self.ends, prepend=0)
+
+    @property
+    def n_kept(self) -> IntArray:
+        """How many features of each group are kept."""
+        return self._n_kept[: len(self)]
+
+    @property
+    def fates(self) -> NDArray[np.uint8]:
+        """What became of each group."""
+        return self._fates[: len(self)]
+
+    def fate(self, label: Hashable) -> Fate:
+        """What became of a group."""
+        number = self.find(label)
+        if number is None:
+            raise DataError(
+                f"No group {printable(label)} among the {len(self):,} seen."
+            )
+        return Fate(int(self._fates[number]))
+
+    def find(self, label: Hashable) -> int | None:
+        """The number of a group, from 0 in order of arrival, if there is one."""
+        return self._number_of.get(label)
+
+    def of(self, arrivals: IntArray) -> IntArray:
+        """Numbers of the groups that features belong to."""
+        return np.searchsorted(self.ends, arrivals, "right")
+
+    def check_new(self, labels: Sequence[Hashable]) -> None:
+        """A group arrives once, with all its features."""
+        seen: set[Hashable] = set()
+        for label in labels:
+            if label in self._number_of or label in seen:
+                raise DataError(
+                    f"Group {printable(label)} has already arrived. The features of a "
+                    "group must arrive together: order them by group, or give an "
+                    "array, a sparse matrix or a data frame, from which they can be "
+                    "gathered."
+                )
+            seen.add(label)
+
+    def extend(
+        self, labels: Sequence[Hashable], sizes: IntArray, fates: Any, n_kept: IntArray
+    ) -> None:
+        """Record the next groups, in order of arrival."""
+        begin, end = len(self), len(self) + len(labels)
+        if end > self._ends.size:
+            capacity = max(end, self._ends.size * 3 // 2, 64)
+            self._ends = np.resize(self._ends, capacity)
+            self._fates = np.resize(self._fates, capacity)
+            self._n_kept = np.resize(self._n_kept, capacity)
+        first = self._ends[begin - 1] if begin else 0
+        self._ends[begin:end] = first + np.cumsum(sizes)
+        self._fates[begin:end], self._n_kept[begin:end] = fates, n_kept
+        self._number_of.update(zip(labels, range(begin, end), strict=True))
+        self.labels.extend(labels)
+
+    def restore(
+        self, labels: Sequence[Hashable], ends: IntArray, fates: Any, n_kept: IntArray
+    ) -> None:
+        """Take over what was recorded before."""
+        self.labels = list(labels)
+        self._number_of = {label: number for number, label in enumerate(labels)}
+        self._ends, self._fates, self._n_kept = ends, fates, n_kept
+
+    def lose(self, arrivals: IntArray) -> list[Hashable]:
+        """Note that kept features have left; the labels of groups now empty."""
+        numbers = self.of(arrivals)
+        np.subtract.at(self._n_kept, numbers, 1)
+        emptied = np.unique(numbers[self._n_kept[numbers] == 0])
+        self._fates[emptied] = Fate.DISPLACED
+        return [self.labels[number] for number in emptied]
+
+    def counts(self) -> dict[str, int]:
+        """How many groups met each fate."""
+        found = np.bincount(self.fates, minlength=len(Fate))
+        return {str(fate): int(found[fate]) for fate in Fate}

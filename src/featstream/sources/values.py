@@ -1,0 +1,477 @@
+"""One column of any kind becomes numbers; columns become blocks.
+
+What every source shares: which dtypes can be used, how text becomes codes, and
+how columns of different dtypes are put together without losing a distinction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featstream.errors import (
+    ComplexDataError,
+    DataError,
+    DataTypeError,
+    check_choice,
+    printable,
+)
+from featstream.protocols import Block, Source, SparseColumns, feature_name
+from featstream.sources.missing import refuse_hidden_missing
+
+__all__ = [
+    "BLOCK_BYTES",
+    "Duplicates",
+    "as_array",
+    "as_column",
+    "as_column_of_objects",
+    "block_width",
+    "canonical_csc",
+    "check_dimensions",
+    "check_has_features",
+    "check_names",
+    "check_sparse",
+    "code_categories",
+    "exceeds_float",
+    "group_columns",
+    "index_flaw",
+    "numeric_dtype",
+    "pointer_flaw",
+]
+
+BLOCK_BYTES = 2**23
+"""Size of a dense block: about what one core's second-level cache holds."""
+
+MAX_COLUMNS = 2**16
+"""Columns in a block at most, however short they are."""
+
+EXACT_IN_FLOAT = 2**53
+"""Up to here every integer is a float64 of its own."""
+
+Duplicates: TypeAlias = Literal["error", "number"]
+"""What to do about two features of one name."""
+
+NamedColumn: TypeAlias = tuple[str | None, Any, bool]
+"""Name, values (1-D ndarray or one sparse column), whether they are codes."""
+
+
+def numeric_dtype(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
+    """The dtype in which kernels can read values of ``dtype``.
+
+    Half precision and foreign byte orders widen without loss; extended precision
+    is rounded to float64.
+
+    >>> numeric_dtype(np.dtype(">f2"), "X")
+    dtype('float32')
+    """
+    if dtype.kind == "c":
+        raise ComplexDataError(
+            f"Complex data not supported: {what} has dtype {dtype}. "
+            "Give the real and imaginary parts, or the modulus, as features."
+        )
+    if dtype.kind in "mM":
+        raise DataTypeError(
+            f"{what} has dtype {dtype}: a date or a duration is not a number. "
+            "Convert it to a number, for instance of days since a fixed date."
+        )
+    if dtype.kind not in "biuf":
+        raise DataTypeError(
+            f"{what} has dtype {dtype}, which is neither numbers nor text. "
+            "Give each feature as numbers, booleans or strings."
+        )
+    if dtype.kind == "f" and dtype.itemsize not in (4, 8):
+        return np.dtype(np.float32 if dtype.itemsize == 2 else np.float64)
+    return dtype.newbyteorder("=")
+
+
+def as_array(values: Any, what: str) -> NDArray[Any]:
+    """An array of the same values; of objects where numpy would change them.
+
+    Of a list, numpy makes text of numbers beside text, and floats of integers that
+    no integer dtype holds.
+
+    >>> as_array([[1, "a"], [2, "b"]], "X").dtype
+    dtype('O')
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise DataTypeError(
+            f"{what} is a ragged sequence: its items have different lengths. Give one "
+            "value for each feature and sample."
+        ) from error
+    if hasattr(values, "__array__"):
+        return array
+    is_large = array.dtype.kind == "f" and bool((abs(array) > EXACT_IN_FLOAT).any())
+    return np.asarray(values, object) if is_large or array.dtype.kind in "US" else array
+
+
+def as_column(values: NDArray[Any], name: str) -> tuple[NDArray[Any], bool]:
+    """Numbers for the values of one feature, and whether they are codes.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+        Of any dtype. Not written to, and not copied unless it must be.
+    name : str
+        The feature, for messages.
+
+    Returns
+    -------
+    column : ndarray of shape (n_samples,)
+        Booleans, integers, float32 or float64. Missing numbers are NaN.
+    nominal : bool
+        Whether the numbers are codes of categories. Text is coded in sorted
+        order, a missing text as -1.
+
+    Examples
+    --------
+    >>> as_column(np.array(["b", "a", None], object), "grade")
+    (array([ 1,  0, -1], dtype=int32), True)
+    """
+    if values.dtype.kind in "UST":
+        values = values.astype(object)
+    if values.dtype.kind == "O":
+        return as_column_of_objects(values.tolist(), name)
+    dtype = numeric_dtype(values.dtype, f"Feature {printable(name)}")
+    return values.astype(dtype, copy=False), False
+
+
+def as_column_of_objects(values: list[Any], name: str) -> tuple[NDArray[Any], bool]:
+    """`as_column` for Python objects, all of them numbers or all of them text."""
+    if not set(map(type, values)) <= {str, bytes, int, bool, type(None)}:
+        values = [None if _is_missing(value) else value for value in values]
+    sort_of = {kind: _sort(kind) for kind in set(map(type, values)) - {type(None)}}
+    sorts = set(sort_of.values())
+    if "other" in sorts:
+        row = next(i for i, v in enumerate(values) if sort_of.get(type(v)) == "other")
+        kind = type(values[row])
+        if issubclass(kind, (complex, np.complexfloating)):
+            numeric_dtype(np.dtype(complex), f"Feature {printable(name)}")
+        raise DataTypeError(
+            f"Feature {printable(name)} has dtype object and a value of type "
+            f"{kind.__name__} at row {row}; the argument must be a string or a number."
+        )
+    if len(sorts) > 1:
+        first, second = (
+            next(i for i, v in enumerate(values) if sort_of.get(type(v)) == sort)
+            for sort in sorted(sorts)[:2]
+        )
+        raise DataTypeError(
+            f"Feature {printable(name)} has dtype object and mixes "
+            f"{type(values[first]).__name__} (row {first}) with "
+            f"{type(values[second]).__name__} (row {second}). "
+            "Make all of its values numbers, or all of them text."
+        )
+    if sorts in ({"number"}, set()):
+        return _as_numbers(values)
+    refuse_hidden_missing(values, f"Feature {printable(name)}")
+    return code_categories(values, sorted(set(values) - {None})), True
+
+
+def _as_numbers(values: list[Any]) -> tuple[NDArray[Any], bool]:
+    """Convert Python numbers: integers if they fit, else floats, else codes."""
+    if all(isinstance(value, (int, np.integer)) for value in values):
+        column = np.array(values)
+        if column.dtype.kind in "biu":
+            return column, False
+    present = set(values) - {None}
+    try:
+        is_exact = len(set(map(float, present))) == len(present)
+    except OverflowError:
+        is_exact = False
+    if not is_exact:
+        return code_categories(values, sorted(present)), True
+    return np.array([np.nan if v is None else float(v) for v in values]), False
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and the missing values of pandas, which need not be installed."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def _sort(kind: type) -> str:
+    if issubclass(kind, (Real, Decimal, np.bool_)):
+        return "number"
+    if issubclass(kind, str):
+        return "str"
+    return "bytes" if issubclass(kind, bytes) else "other"
+
+
+def code_categories(values: Iterable[Any], categories: Sequence[Any]) -> NDArray[Any]:
+    """Positions of the values among the categories; -1 where not among them.
+
+    >>> code_categories(["low", None, "high"], ["low", "high"])
+    array([ 0, -1,  1], dtype=int32)
+    """
+    code = {category: i for i, category in enumerate(categories)}
+    return np.fromiter((code.get(value, -1) for value in values), np.int32)
+
+
+def check_names(
+    names: Iterable[Any], n_features: int, duplicates: Duplicates = "error"
+) -> list[str]:
+    """List the names, one per feature, all of them text and different.
+
+    With ``duplicates="number"`` the second feature of a name is called ``name#2``.
+
+    >>> check_names(["a", "b", "a"], 3, "number")
+    ['a', 'b', 'a#2']
+    >>> check_names(["a", "b", "a"], 3)
+    Traceback (most recent call last):
+        ...
+    featstream.errors.DataError: Feature name 'a' already seen at position 0 (now 2).
+    Names must be unique. Rename one, or open the data with duplicates='number', which
+    makes the second one 'a#2'.
+    """
+    check_choice(duplicates, "duplicates", ("error", "number"))
+    listed = list(names)
+    if len(listed) != n_features:
+        raise DataError(
+            f"names must have one name per feature. Got {len(listed):,} names for "
+            f"{n_features:,} features."
+        )
+    seen: dict[str, int] = {}
+    repeated: list[int] = []
+    for position, name in enumerate(listed):
+        if not isinstance(name, str):
+            raise DataTypeError(
+                f"A feature name must be a string. Got {printable(name)} of type "
+                f"{type(name).__name__} at position {position}."
+            )
+        first = seen.setdefault(name, position)
+        if first != position:
+            if duplicates == "error":
+                raise DataError(
+                    f"Feature name {printable(name)} already seen at position {first} "
+                    f"(now {position}). Names must be unique. Rename one, or open the "
+                    "data with duplicates='number', which makes the second one "
+                    f"{printable(f'{name}#2')}."
+                )
+            repeated.append(position)
+    times: dict[str, int] = {}
+    for position in repeated:
+        name = listed[position]
+        number = times.get(name, 1) + 1
+        while f"{name}#{number}" in seen:
+            number += 1
+        times[name] = number
+        listed[position] = f"{name}#{number}"
+    return [str(name) for name in listed]
+
+
+def check_dimensions(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Number of samples and of features, in scikit-learn's words if there are none.
+
+    No features are no error here: a stream may be empty, a fit may not
+    (`check_has_features`).
+
+    >>> check_dimensions((3, 0))
+    (3, 0)
+    """
+    if len(shape) > 2:
+        raise DataError(
+            f"Found array with dim {len(shape)}, while dim <= 2 is required."
+        )
+    if len(shape) < 2:
+        raise DataError(
+            f"Expected 2D array, got {len(shape)}D array instead (shape={shape}). "
+            "Reshape your data either using array.reshape(-1, 1) if your data has a "
+            "single feature or array.reshape(1, -1) if it contains a single sample."
+        )
+    if shape[0] == 0:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is "
+            "required."
+        )
+    return shape[0], shape[1]
+
+
+def check_has_features(source: Source) -> None:
+    """Raise scikit-learn's message if a source is known to have no features.
+
+    >>> from featstream.sources import ArraySource
+    >>> check_has_features(ArraySource(np.empty((4, 0))))
+    Traceback (most recent call last):
+        ...
+    featstream.errors.DataError: Found array with 0 feature(s) (shape=(4, 0)) while a
+    minimum of 1 is required.
+    """
+    if source.n_features == 0:
+        raise DataError(
+            f"Found array with 0 feature(s) (shape=({source.n_samples}, 0)) while a "
+            "minimum of 1 is required."
+        )
+
+
+def block_width(n_samples: int, itemsize: int, block_bytes: int, least: int = 1) -> int:
+    """Columns that fit into ``block_bytes``, but not fewer than ``least``.
+
+    >>> block_width(n_samples=1000, itemsize=4, block_bytes=2**21)
+    524
+    """
+    return min(max(block_bytes // (n_samples * itemsize), least), MAX_COLUMNS)
+
+
+def canonical_csc(X: Any, what: str = "X") -> Any:
+    """Any sparse matrix as CSC with rows increasing strictly in every column.
+
+    The arrays of ``X`` are shared where they serve as they are, and copied, never
+    changed, where they do not.
+
+    >>> canonical_csc(sparse.csr_array([[0, 2], [1, 0]])).indices
+    array([1, 0], dtype=int32)
+    """
+    check_dimensions(X.shape)
+    dtype = numeric_dtype(X.dtype, what)
+    # scipy converts without bounds checks: a bad index would corrupt memory.
+    if X.format not in ("csc", "csr", "bsr", "coo"):
+        try:
+            X = X.tocoo()
+        except ValueError as error:
+            raise DataError(f"{what} is not a valid sparse matrix: {error}.") from error
+    check_sparse(X, what)
+    csc = X.tocsc()
+    # A new object: flags that the caller's may carry are not relied upon.
+    csc = sparse.csc_array((csc.data, csc.indices, csc.indptr), shape=csc.shape)
+    if not csc.has_canonical_format:
+        csc = csc.copy()
+        csc.sum_duplicates()
+    return csc if csc.dtype == dtype else csc.astype(dtype)
+
+
+def check_sparse(X: Any, what: str = "X") -> None:
+    """Raise unless the indices and pointers of a CSR, CSC, BSR or COO matrix are valid.
+
+    >>> X = sparse.csr_array([[0, 2], [1, 0]])
+    >>> X.indices[0] = 2
+    >>> check_sparse(X)
+    Traceback (most recent call last):
+        ...
+    featstream.errors.DataError: X is not a valid sparse matrix: column index 2 is
+    outside [0, 2).
+    """
+    reason = _sparse_flaw(X)
+    if reason:
+        raise DataError(f"{what} is not a valid sparse matrix: {reason}.")
+
+
+def _sparse_flaw(X: Any) -> str:
+    """What is wrong with a sparse matrix; empty if nothing is."""
+    n_rows, n_columns = X.shape
+    if X.format == "coo":
+        if not X.coords[0].size == X.coords[1].size == X.data.size:
+            return "its rows, columns and values differ in number"
+        return index_flaw(X.coords[0], n_rows, "row") or index_flaw(
+            X.coords[1], n_columns, "column"
+        )
+    height, width = X.blocksize if X.format == "bsr" else (1, 1)
+    n_lines, length, axis = n_rows // height, n_columns // width, "column"
+    if X.format == "csc":
+        n_lines, length, axis = n_columns, n_rows, "row"
+    return pointer_flaw(
+        X.indptr, n_lines, min(X.indices.size, len(X.data))
+    ) or index_flaw(X.indices[: int(X.indptr[-1])], length, axis)
+
+
+def index_flaw(indices: Any, size: int, axis: str) -> str:
+    """What is wrong with row or column indices; empty if nothing is."""
+    if indices.dtype.kind not in "iu":
+        return f"its {axis} indices have dtype {indices.dtype}, not integers"
+    if indices.size and (indices.min() < 0 or indices.max() >= size):
+        outside = indices[(indices < 0) | (indices >= size)][0]
+        return f"{axis} index {outside} is outside [0, {size})"
+    return ""
+
+
+def pointer_flaw(indptr: Any, n_lines: int, n_entries: int) -> str:
+    """What is wrong with the pointers of a compressed matrix; empty if nothing is."""
+    if indptr.dtype.kind not in "iu":
+        return f"its indptr has dtype {indptr.dtype}, not integers"
+    if indptr.shape != (n_lines + 1,):
+        return f"its indptr has {indptr.size:,} values, not {n_lines + 1:,}"
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        return "its indptr must begin with 0 and never decrease"
+    if indptr[-1] > n_entries:
+        return f"its indptr ends at {indptr[-1]:,} but {n_entries:,} entries are stored"
+    return ""
+
+
+def group_columns(
+    columns: Iterable[NamedColumn], start: int = 0, *, block_bytes: int = BLOCK_BYTES
+) -> Iterator[Block]:
+    """Put columns together into blocks.
+
+    A block ends when it is full, between dense and sparse columns, and where a
+    common dtype would make different integers equal (beyond 2**53, as floats).
+
+    >>> wide = np.array([2**60, 2**60 + 1])
+    >>> columns = [("a", wide, False), ("b", wide / 2, False), ("c", wide, False)]
+    >>> [block.names for block in group_columns(columns)]
+    [['a'], ['b'], ['c']]
+    """
+    held: list[NamedColumn] = []
+    dtype: np.dtype[Any] = np.dtype(np.bool_)
+    n_samples = None
+    width = 0
+    has_wide = False
+    for name, values, nominal in columns:
+        if n_samples is None:
+            n_samples = values.shape[0]
+            check_dimensions((n_samples, 1))
+            width = block_width(n_samples, 8, block_bytes)
+        elif values.shape[0] != n_samples:
+            shown = printable(feature_name(start + len(held)) if name is None else name)
+            raise DataError(
+                f"Feature {shown} has {values.shape[0]} values but the features "
+                f"before it have {n_samples}. Every feature needs one value per sample."
+            )
+        is_wide = exceeds_float(values)
+        common = np.result_type(dtype, values.dtype) if held else values.dtype
+        if held and (
+            len(held) >= width
+            or (common.kind == "f" and (has_wide or is_wide))
+            or sparse.issparse(values) != sparse.issparse(held[0][1])
+        ):
+            yield _stack(held, dtype, start)
+            start += len(held)
+            held, has_wide, common = [], False, values.dtype
+        dtype = common
+        has_wide |= is_wide
+        held.append((name, values, nominal))
+    if held:
+        yield _stack(held, dtype, start)
+
+
+def exceeds_float(values: Any) -> bool:
+    """Whether float64 might make some of these integers equal."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not values.size:
+        return False
+    return bool(values.max() > EXACT_IN_FLOAT or values.min() < -EXACT_IN_FLOAT)
+
+
+def _stack(held: list[NamedColumn], dtype: np.dtype[Any], start: int) -> Block:
+    names = [name for name, _, _ in held if name is not None]
+    nominal = np.array([is_nominal for _, _, is_nominal in held])
+    columns: Any
+    if sparse.issparse(held[0][1]):
+        csc = sparse.hstack([values for _, values, _ in held], "csc", dtype)
+        columns = SparseColumns(
+            csc.indptr.astype(np.int64),
+            csc.indices.astype(np.int32, copy=False),
+            csc.data,
+            csc.shape[0],
+        )
+    else:
+        columns = np.empty((held[0][1].shape[0], len(held)), dtype, order="F")
+        for i, (_, values, _) in enumerate(held):
+            columns[:, i] = values
+    return Block(columns, start, names or None, nominal if nominal.any() else None)

@@ -1,0 +1,80 @@
+"""Every selector at the command line: its options, run folders, resume, explain."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+
+import featstream
+from featstream.cli import main
+from featstream.cli.options import SELECTORS, selector_class
+from featstream.datasets import make_stream
+
+OPTIONS = {
+    "saola": {"bound": "max", "max_features": 3},
+    "group-saola": {"reading": "library"},
+    "osfs": {"test": "fisher-z", "max_condition": 2},
+    "fast-osfs": {"test": "fisher-z"},
+    "alpha-investing": {"wealth": 0.4, "intercept": False},
+    "grafting": {"l1": 0.2},
+    "ofs": {"n_features": 4},
+    "ogfs": {"penalty": 0.2},
+}
+
+
+@pytest.fixture(scope="module")
+def stream():
+    return make_stream(n_samples=120, n_features=40, kind="continuous", seed=3)
+
+
+@pytest.fixture
+def data(stream, tmp_path):
+    np.savez(tmp_path / "d.npz", X=stream.X, y=stream.y, names=stream.names)
+    return str(tmp_path / "d.npz")
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_a_selector_is_chosen_by_name_with_its_own_options(
+    name, stream, data, tmp_path, capsys
+):
+    options, run = OPTIONS[name], str(tmp_path / "run")
+    flags = [
+        word
+        for option, value in options.items()
+        for word in (f"--{option.replace('_', '-')}", str(value).lower())
+    ]
+    if name == "group-saola":
+        flags += ["--group-size", "4"]
+    command = ["select", data, "--selector", name, *flags, "-q", "--json", "-o", run]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    groups = {"groups": np.arange(40) // 4} if name == "group-saola" else {}
+    cls = selector_class(name)
+    fitted = cls(**options).fit(stream.X, stream.y, **groups)
+    selected = {f["index"]: f["relevance"] for f in found["selected"]}
+    expected = zip(fitted.selected_.tolist(), fitted.scores_, strict=True)
+    assert selected == dict(expected)
+    assert found["selector"] == cls.__name__
+    assert {f["name"] for f in found["selected"]} <= set(stream.names)
+    assert main(["resume", run, "-q", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["selected"] == found["selected"]
+    kept = found["selected"][0]
+    assert main(["explain", run, kept["name"]]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"'{kept['name']}'")
+    assert "is kept" in out
+    assert featstream.resume(run).get_params().items() >= options.items()
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_help_shows_the_options_of_a_selector(name, capsys):
+    with pytest.raises(SystemExit):
+        main(["select", "--selector", name, "--help"])
+    out = capsys.readouterr().out
+    for option in inspect.signature(selector_class(name)).parameters:
+        if option != "trace":
+            option = {"n_jobs": "jobs"}.get(option, option).replace("_", "-")
+            assert f"--{option}" in out

@@ -1,0 +1,385 @@
+"""Tiny files in each format as published, and the shared data sets."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from featstream.datasets import (
+    available_datasets,
+    dataset_names,
+    files_of_dataset,
+    load_dataset,
+)
+from featstream.errors import DataError, MissingFileError, ParameterError
+from featstream.evaluation import paper_table
+from featstream.paper.catalogue import CATALOGUE
+from featstream.paper.formats import sample_of_svmlight
+from shared import ROOT, shared
+
+RNG = np.random.default_rng(0)
+
+
+def dense(X):
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
+def words(table, sep=" "):
+    return "".join(sep.join(map(str, row)) + "\n" for row in table)
+
+
+def write_challenge(folder, name, train, test, spell):
+    for part, (X, y) in (("train", train), ("valid", test)):
+        folder.joinpath(f"{name}_{part}.data").write_text("".join(map(spell, X)))
+        folder.joinpath(f"{name}_{part}.labels").write_text(words(y[:, None]))
+
+
+def parts(n_features, n_train=4, n_test=3, largest=2):
+    """Two parts of random whole numbers with labels of both classes."""
+    return [
+        (RNG.integers(0, largest, (n, n_features)), np.resize([-1, 1], n))
+        for n in (n_train, n_test)
+    ]
+
+
+SPELL = {
+    "madelon": lambda row: " ".join(map(str, row)) + " \n",  # a blank at the end
+    "dexter": lambda row: (
+        " ".join(f"{i + 1}:{v}" for i, v in enumerate(row) if v) + " \n"
+    ),
+    "dorothea": lambda row: " ".join(str(i + 1) for i in np.flatnonzero(row)) + " \n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "n_features", "format"),
+    [
+        ("madelon", 500, "madelon"),
+        ("arcene", 10_000, "madelon"),
+        ("hiva", 1_617, "madelon"),
+        ("gisette", 5_000, "madelon"),
+        ("dexter", 20_000, "dexter"),
+        ("dorothea", 100_000, "dorothea"),
+    ],
+)
+def test_challenge_files_are_read_as_they_are_downloaded(
+    tmp_path, name, n_features, format
+):
+    folder = tmp_path / name.upper()  # as the archive unpacks
+    folder.mkdir()
+    train, test = parts(n_features, largest=2 if format == "dorothea" else 100)
+    write_challenge(folder, name, train, test, SPELL[format])
+    found = load_dataset(name, tmp_path)
+    np.testing.assert_array_equal(dense(found.X), train[0])
+    np.testing.assert_array_equal(found.y, train[1])
+    np.testing.assert_array_equal(dense(found.X_test), test[0])
+    np.testing.assert_array_equal(found.y_test, test[1])
+    assert sparse.issparse(found.X) == (format != "madelon")
+    assert (found.differs, found.notes) == ("", ())
+    assert found.origin == folder / f"{name}_train.data"
+
+
+def test_a_training_part_alone_is_said_to_be_alone(tmp_path):
+    train, test = parts(500)
+    write_challenge(tmp_path, "madelon", train, test, SPELL["madelon"])
+    (tmp_path / "madelon_valid.labels").unlink()
+    found = load_dataset("madelon", tmp_path)
+    assert found.X_test is None
+    assert found.y_test is None
+    assert found.notes == ("no test part",)
+    assert repr(found) == "Benchmark(madelon: 4 samples × 500 continuous)"
+
+
+def svmlight_text(X, y):
+    lines = (
+        " ".join([f"{label:+d}", *(f"{i + 1}:{v}" for i, v in enumerate(row) if v)])
+        for row, label in zip(X, y, strict=True)
+    )
+    return "\n".join(lines) + "\n"
+
+
+PACK = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize(
+    ("name", "file", "has_test"),
+    [
+        ("madelon", "madelon", True),
+        ("gisette", "gisette_scale", True),
+        ("leukemia", "leu", True),
+        ("ijcnn1", "ijcnn1", True),
+        ("poker", "poker", True),
+        ("covtype", "covtype.libsvm.binary", False),
+        ("connect-4", "connect-4", False),
+        ("real-sim", "real-sim", False),
+        ("kdd2010", "kddb", False),
+        ("kdd2010", "kdda", False),
+        ("webspam", "webspam_wc_normalized_trigram.svm", False),
+        ("ohsumed", "ohsumed.svm", False),
+    ],
+)
+def test_libsvm_files_are_read_plain_or_packed(tmp_path, name, file, has_test, suffix):
+    """Few of the features are used; the others are zero."""
+    written = parts(10)
+    for ending, (X, y) in zip(("", ".t"), written[: 1 + has_test], strict=False):
+        text = svmlight_text(X, y).encode()
+        (tmp_path / f"{file}{ending}{suffix}").write_bytes(PACK[suffix](text))
+    found = load_dataset(name, tmp_path)
+    if has_test and not found.is_split:  # the paper draws its parts from all rows
+        both = zip(*written, strict=True)
+        written = [tuple(map(np.concatenate, both))]
+    X, y = written[0]
+    n_features = 20_216_830 if file == "kdda" else CATALOGUE[name].n_features
+    assert found.X.shape == (len(X), n_features)
+    np.testing.assert_array_equal(found.X[:, :10].toarray(), X)
+    np.testing.assert_array_equal(found.y, y)
+    assert found.X.nnz == np.count_nonzero(X)
+    if has_test and found.is_split:
+        np.testing.assert_array_equal(found.X_test[:, :10].toarray(), written[1][0])
+    is_other = file in ("leu", "kdda", "covtype.libsvm.binary")
+    assert bool(found.differs) == is_other
+
+
+def test_rows_of_a_missing_second_file_are_missed(tmp_path):
+    (tmp_path / "ijcnn1").write_text(svmlight_text(*parts(10)[0]))
+    assert load_dataset("ijcnn1", tmp_path).differs == "without the rows of ijcnn1.t"
+
+
+def test_news20_is_cut_after_9996_rows(tmp_path):
+    text = "".join(f"{1 - 2 * (i % 2):+d} {i + 1}:1\n" for i in range(19_996))
+    (tmp_path / "news20.binary.bz2").write_bytes(bz2.compress(text.encode()))
+    found = load_dataset("news20", tmp_path)
+    assert found.X.shape == (9_996, 1_355_191)
+    assert found.X_test.shape == (10_000, 1_355_191)
+    assert found.X_test[0, 9_996] == 1  # row i has its one in column i
+    assert found.y_test.tolist() == [1 - 2 * (i % 2) for i in range(9_996, 19_996)]
+
+
+def test_the_first_two_full_days_of_url_are_cut_from_all_days(tmp_path):
+    """Day 0 has 16,000 rows, days 1 and 2 have 20,000 each."""
+    text = "".join(f"{1 - 2 * (i % 2):+d} {i + 1}:1\n" for i in range(60_000))
+    (tmp_path / "url_combined").write_text(text)
+    found = load_dataset("url1", tmp_path)
+    assert found.X.shape == found.X_test.shape == (20_000, 3_231_961)
+    assert found.X[0, 16_000] == 1
+    assert found.X_test[0, 36_000] == 1
+    assert found.X_test[-1, 55_999] == 1
+
+
+def test_url_by_day(tmp_path):
+    (tmp_path / "url_svmlight").mkdir()
+    for day, (X, y) in zip((1, 2), parts(7), strict=True):
+        path = tmp_path / "url_svmlight" / f"Day{day}.svm"
+        path.write_text(svmlight_text(X, y))
+    assert repr(load_dataset("url1", tmp_path)) == (
+        "Benchmark(url1: 4 + 3 samples × 3,231,961 continuous)"
+    )
+
+
+def test_a_sample_of_a_large_file_is_of_the_right_size_and_without_order(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("featstream.sources._svmlight_rows.PIECE", 1 << 14)  # many
+    text = "".join(f"{i % 2} {i + 1}:1\n" for i in range(20_000))
+    (tmp_path / "all").write_text(text)
+    ((X, y),) = sample_of_svmlight(1_000)([tmp_path / "all"], 20_000)
+    assert X.shape == (1_000, 20_000)
+    rows = X.tocsr().indices  # row i has its one in column i
+    assert (np.diff(rows) > 0).all()
+    np.testing.assert_array_equal(y, rows % 2)
+    # Of 1,000 rows out of 20,000 the mean index has a deviation of 180.
+    assert abs(rows.mean() - 10_000) < 1_000
+
+
+def test_uci_tables(tmp_path):
+    (tmp_path / "covtype.data").write_text(
+        words([[*range(54), 7], [0] * 54 + [2]], ",")
+    )
+    found = load_dataset("covtype", tmp_path)
+    assert found.X.tolist() == [list(range(54)), [0] * 54]
+    assert found.y.tolist() == [7, 2]
+    (tmp_path / "poker-hand-training-true.data").write_text(
+        words([[1] * 10 + [9]], ",")
+    )
+    (tmp_path / "poker-hand-testing.data").write_text(words([[2] * 10 + [0]], ","))
+    assert load_dataset("poker", tmp_path).X[:, 0].tolist() == [1, 2]
+
+
+def test_the_squares_of_connect_4_become_126_indicators(tmp_path):
+    boards = [["b"] * 42, ["x"] * 41 + ["o"]]
+    (tmp_path / "connect-4.data").write_text(
+        words([[*boards[0], "win"], [*boards[1], "draw"]], ",")
+    )
+    found = load_dataset("connect-4", tmp_path)
+    expected = [[v == s for v in board for s in "box"] for board in boards]
+    np.testing.assert_array_equal(found.X, expected)
+    assert found.y.tolist() == ["win", "draw"]
+
+
+@pytest.mark.parametrize(
+    ("name", "train", "test", "n_features"),
+    [
+        ("leukemia", "AMLALL_train.data", "AMLALL_test.data", 7_129),
+        ("lung-cancer", "lungCancer_train.data", "lungCancer_test.data", 12_533),
+    ],
+)
+def test_gene_expression_tables(tmp_path, name, train, test, n_features):
+    for file, value, label in ((train, 1.5, "ALL"), (test, -2, "AML")):
+        row = ",".join([str(value)] * n_features + [label])
+        (tmp_path / file).write_text(f"{row}\r\n")
+    found = load_dataset(name, tmp_path)
+    assert found.X[:, -1].tolist() == [1.5, -2]
+    assert found.y.tolist() == ["ALL", "AML"]
+
+
+def test_thrombin_with_and_without_its_test_part(tmp_path):
+    X = RNG.integers(0, 2, (4, 139_351))
+    rows = [",".join(map(str, row)) for row in X]
+    (tmp_path / "thrombin.data").write_text(f"A,{rows[0]}\nI,{rows[1]}\n")
+    found = load_dataset("thrombin", tmp_path)
+    np.testing.assert_array_equal(found.X.toarray(), X[:2])
+    assert found.y.tolist() == [1, -1]
+    assert found.differs == "without the rows of Thrombin.testset and ThrombinKey"
+    (tmp_path / "Thrombin.testset").write_text(f"?,{rows[2]}\n?,{rows[3]}\n")
+    (tmp_path / "ThrombinKey").write_text("I\nA\n")
+    found = load_dataset("thrombin", tmp_path)
+    np.testing.assert_array_equal(found.X.toarray(), X)
+    assert found.y.tolist() == [1, -1, -1, 1]
+    assert found.differs == ""
+
+
+def test_npz_with_parts_and_without(tmp_path):
+    (X, y), (X_test, y_test) = parts(500)
+    path = tmp_path / "madelon.npz"
+    np.savez(path, X_train=X, y_train=y, X_test=X_test, y_test=y_test)
+    assert load_dataset("madelon", tmp_path).X_test.shape == (3, 500)
+    np.savez(path, X=X, y=y)
+    assert load_dataset("madelon", tmp_path).X_test is None
+    np.savez(path, X=X)
+    with pytest.raises(DataError, match="no array y"):
+        load_dataset("madelon", tmp_path)
+    np.savez(path, X=X[:, 1:], y=y)
+    with pytest.raises(DataError, match=r"\(4, 499\), and not 500 features"):
+        load_dataset("madelon", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "words"),
+    [
+        (
+            "madelon",
+            {"madelon_train.data": "1 2 3\n", "madelon_train.labels": "1\n"},
+            "madelon_train.data, line 1: it has 3 values and not 500",
+        ),
+        (
+            "madelon",
+            {"madelon_train.data": "1 " * 499 + "x\n", "madelon_train.labels": "1\n"},
+            "line 1: could not convert",
+        ),
+        (
+            "dexter",
+            {"dexter_train.data": "1:2\n3\n", "dexter_train.labels": "1\n1\n"},
+            "line 2: a word is not of the form",
+        ),
+        (
+            "dexter",
+            {"dexter_train.data": "1:2\n20001:1\n", "dexter_train.labels": "1\n1\n"},
+            "line 2: index 20001 is not between 1 and 20000",
+        ),
+        (
+            "dorothea",
+            {"dorothea_train.data": "5 5\n", "dorothea_train.labels": "1\n"},
+            "an index occurs twice",
+        ),
+        (
+            "dorothea",
+            {"dorothea_train.data": "5\n7\n", "dorothea_train.labels": "1\n"},
+            "2 rows but .* 1 labels",
+        ),
+        (
+            "dorothea",
+            {"dorothea_train.data": "5\n", "dorothea_train.labels": "0.5\n"},
+            "label 0.5 is not a whole number",
+        ),
+        ("thrombin", {"thrombin.data": "A,0,2\n"}, "neither 0 nor 1"),
+        ("thrombin", {"thrombin.data": "A,0,1\n"}, "2 values and not 139,351"),
+        ("connect-4", {"connect-4.data": "b,xo,win\n"}, "single letter"),
+        ("news20", {"news20.binary": "1 1355192:1\n"}, "1,355,192.* 1,355,191 feat"),
+        ("news20", {"news20.binary": ""}, "is empty"),
+        ("poker", {"poker": "1 11:1\n"}, "11 columns"),
+        ("ijcnn1", {"ijcnn1.npz": "hello"}, "cannot be read"),
+    ],
+)
+def test_damaged_files_are_named_with_the_line(tmp_path, name, files, words):
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    with pytest.raises(DataError, match=words):
+        load_dataset(name, tmp_path)
+
+
+def test_a_missing_data_set_says_what_to_put_where(tmp_path, monkeypatch):
+    with pytest.raises(MissingFileError, match=r"dexter_train.data and .*UCI has it"):
+        load_dataset("dexter", tmp_path)
+    with pytest.raises(ParameterError, match="Did you mean 'dexter'"):
+        load_dataset("dextre", tmp_path)
+    with pytest.raises(MissingFileError, match=r"no folder .*nowhere"):
+        load_dataset("dexter", tmp_path / "nowhere")
+    monkeypatch.delenv("FEATSTREAM_DATA", raising=False)
+    with pytest.raises(ParameterError, match="set FEATSTREAM_DATA"):
+        load_dataset("dexter")
+    monkeypatch.setenv("FEATSTREAM_DATA", str(tmp_path))
+    assert available_datasets() == ()
+
+
+def test_every_data_set_of_the_tables_is_in_the_catalogue():
+    named = {name for n in (2, *range(3, 24)) for name in paper_table(n).datasets}
+    assert named == set(dataset_names())
+    sizes = paper_table(2)
+    for name, n_features in zip(sizes.datasets, sizes.values[:, 0], strict=True):
+        assert CATALOGUE[name].n_features == n_features
+        assert files_of_dataset(name)
+
+
+# As data/README.md of the shared data has them: rows, test rows, features.
+SHARED = {
+    "madelon": (2_000, 600, 500),
+    "dexter": (300, 300, 20_000),
+    "dorothea": (800, 350, 100_000),
+    "arcene": (100, 100, 10_000),
+    "gisette": (1_000, None, 5_000),
+    "hiva": (3_845, None, 1_617),
+    "leukemia": (72, None, 7_129),
+    "lung-cancer": (181, None, 12_533),
+    "thrombin": (1_909, None, 139_351),
+    "news20": (9_996, 10_000, 1_450_546),
+    "connect-4": (67_557, None, 126),
+    "ijcnn1": (49_990 + 91_701, None, 22),
+    "covtype": (581_012, None, 54),
+    "poker": (25_010, None, 10),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_data_have_the_shapes_that_their_description_says(name):
+    found = load_dataset(name, shared("data"))
+    n_test = None if found.y_test is None else found.y_test.size
+    assert (found.X.shape[0], n_test, found.X.shape[1]) == SHARED[name]
+    assert found.y.shape == found.X.shape[:1]
+    is_other = name in ("gisette", "thrombin", "news20", "poker")
+    assert bool(found.differs) == is_other
+
+
+def test_the_shared_data_sets_are_those_that_are_available():
+    shared("data")
+    assert set(available_datasets(ROOT / "data")) == set(SHARED)

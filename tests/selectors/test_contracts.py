@@ -1,0 +1,52 @@
+"""Every registered selector keeps every contract that applies to it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import registry
+from featstream.evaluation.entrants import SELECTORS
+from strategies import examples
+
+CASES = [
+    pytest.param(entry, check, id=f"{entry.label}: {check.__name__[6:]}")
+    for entry in registry.SELECTORS
+    for check in entry.checks
+    if check.__name__ not in entry.without
+]
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize(("entry", "check"), CASES)
+def test_contracts_hold(entry, check):
+    @examples(entry.n_examples)
+    @given(data=st.data())
+    def held(data):
+        selector = data.draw(entry.selectors)
+        check(selector, *entry.arguments(data.draw(entry.data), check))
+
+    held()
+
+
+@pytest.mark.jit_only
+@parametrize_with_checks(registry.ESTIMATORS)
+def test_every_check_of_scikit_learn_passes(estimator, check):
+    check(estimator)
+
+
+def test_every_selector_is_in_the_registry():
+    """A selector that can be chosen by name is checked, or there is a reason."""
+    entries = {entry.name for entry in registry.SELECTORS}
+    assert entries | set(registry.WITHOUT_STREAM) == set(SELECTORS)
+    assert not entries & set(registry.WITHOUT_STREAM)
+    estimators = {type(estimator) for estimator in registry.ESTIMATORS}
+    assert {type(make()) for make in SELECTORS.values()} <= estimators
+
+
+def test_what_is_left_out_exists_and_has_a_reason():
+    for entry in registry.SELECTORS:
+        assert set(entry.without) <= {check.__name__ for check in entry.checks}
+        assert all(entry.without.values())

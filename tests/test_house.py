@@ -1,0 +1,70 @@
+"""What the linters do not check of the package and of the tests."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import featstream
+
+ROOT = Path(featstream.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+TESTS = sorted(Path(__file__).parent.rglob("*.py"))
+MAX_LINES = 700
+HEAVY = "matplotlib pandas polars dask sklearn numba scipy pyarrow h5py zarr anndata"
+
+
+@pytest.mark.parametrize("module", ["featstream", "featstream.cli"])
+def test_importing_the_package_imports_nothing_heavy(module):
+    code = (
+        f"import sys, {module}; print(*sorted(set({HEAVY.split()}) & set(sys.modules)))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == ""
+
+
+def test_no_file_is_long():
+    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in FILES}
+    assert [path for path, length in lengths.items() if length > MAX_LINES] == []
+
+
+def test_no_file_is_a_drawer_for_odds_and_ends():
+    drawers = {"utils.py", "core.py", "helpers.py", "common.py"}
+    assert not drawers & {path.name for path in FILES}
+
+
+def test_what_is_public_exists():
+    for name in featstream.__all__:
+        assert getattr(featstream, name).__doc__
+    assert set(featstream.__all__) <= set(dir(featstream))
+    with pytest.raises(AttributeError, match="no attribute 'SAOLO'"):
+        featstream.SAOLO
+
+
+def test_arrays_are_loaded_without_pickle():
+    calls = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                allowed = [k for k in node.keywords if k.arg == "allow_pickle"]
+                if allowed or ast.unparse(node.func) in ("np.load", "numpy.load"):
+                    place = f"{path}:{node.lineno}"
+                    calls[place] = [ast.unparse(k.value) for k in allowed]
+    assert calls
+    assert {place for place, value in calls.items() if value != ["False"]} == set()
+
+
+def test_no_assertion_is_its_own_message():
+    """``assert a, b == c`` compares nothing."""
+    for path in TESTS:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Assert) and node.msg is not None:
+                parts = ast.walk(node.msg)
+                is_compared = any(isinstance(part, ast.Compare) for part in parts)
+                assert not is_compared, f"{path}:{node.lineno}"
