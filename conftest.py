@@ -36,7 +36,8 @@ def _use_own_kernel_cache():
         content = path.read_bytes()
         if b"featstream.jit" in content or b"numba" in content:
             digest.update(str(path.relative_to(ROOT)).encode() + content)
-    caches = ROOT / ".numba_cache"
+    base = ROOT if os.access(ROOT, os.W_OK) else Path(tempfile.gettempdir())
+    caches = base / ".numba_cache"
     own = caches / digest.hexdigest()[:16]
     own.mkdir(parents=True, exist_ok=True)
     own.touch()
@@ -64,7 +65,10 @@ def _lock_kernel_cache():
 
 
 def _use_own_temporary_folder():
-    """Collect all temporary files in one folder, to see what is left behind."""
+    """Collect all temporary files in one folder, to see what is left behind.
+
+    It is removed at the exit; to look at files of a failed test use ``--basetemp``.
+    """
     if WORKER is None:
         folder = tempfile.mkdtemp(prefix="fs-")
     else:
@@ -72,6 +76,8 @@ def _use_own_temporary_folder():
         os.mkdir(folder)
     os.environ["TMPDIR"] = tempfile.tempdir = folder
     get_temp_dir()  # multiprocessing makes its folder now, and not within a test
+    last = -101  # multiprocessing removes its folder at -100
+    Finalize(None, shutil.rmtree, (folder, True), exitpriority=last)
 
 
 if WORKER is None:  # workers inherit the folder
@@ -86,17 +92,10 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_sessionfinish(session, exitstatus):
-    """Remove the temporary folder, unless it may explain a failure."""
-    if WORKER is None and exitstatus in (0, 5):
-        folder = os.environ["TMPDIR"]
-        last = -101  # multiprocessing removes its own folder at -100
-        Finalize(None, shutil.rmtree, (folder, True), exitpriority=last)
-
-
 def _temporary_files():
-    """What is there now, except what pytest and multiprocessing remove in the end."""
-    expected = ("pytest-of-", os.path.basename(get_temp_dir()))
+    """What is there now, except what others remove at the exit."""
+    others = ("pytest-of-", "sklearn_testing_")
+    expected = (*others, os.path.basename(get_temp_dir()))
     names = os.listdir(os.environ["TMPDIR"])
     return {name for name in names if not name.startswith(expected)}
 

@@ -224,18 +224,22 @@ def consume_with_kills(selector, source, y, folder, cuts, **how):
     return running
 
 
-def check_resume_equals_uninterrupted(selector, X, y, cut=None, **how):
-    """Stopped after ``cut`` features or later, resumed from disk, never different.
+def check_resume_equals_uninterrupted(selector, X, y, cut=None, **options):
+    """Stopped after ``cut`` features or anywhere, resumed from disk: never different.
 
-    ``how`` are options of `consume`: groups.
+    ``options`` are those of `consume`: groups.
     """
-    cut = X.shape[1] // 2 if cut is None else cut
-    width = max(1, X.shape[1] // 8)
+    rng = np.random.default_rng(X.shape)
+    anywhere = rng.integers(1, X.shape[1] + 1, rng.integers(1, 4)).tolist()
+    cuts, width = (anywhere, rng.integers(1, 5)) if cut is None else ([cut], 30)
+    if cut is None:
+        trace = ("full", "kept", None)[rng.integers(3)]
+        selector = clone(selector).set_params(trace=trace)
     for source in (
-        narrow(X, width),
-        SparseSource(sparse.csc_array(X), block_columns=width),
+        narrow(X, int(width)),
+        SparseSource(sparse.csc_array(X), block_columns=int(width)),
     ):
-        check_kills_change_nothing(selector, source, y, [cut], **how)
+        check_kills_change_nothing(selector, source, y, cuts, **options)
 
 
 def check_kills_change_nothing(selector, source, y, cuts, **how):
@@ -481,11 +485,10 @@ STREAM_CHECKS = [
     check_irrelevant_features_change_nothing,
     check_storage_may_change_in_mid_stream,
     check_an_interrupt_waits_for_the_end_of_a_block,
+    check_resume_equals_uninterrupted,
+    check_updates_go_on_after_save,
 ]
 """Of every stream selector, with any measure."""
-
-RESUME_CHECKS = [check_resume_equals_uninterrupted, check_updates_go_on_after_save]
-"""Of selectors whose runs can be saved."""
 
 PAIRWISE_CHECKS = [
     check_the_kept_never_dominate_each_other,

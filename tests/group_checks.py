@@ -8,6 +8,7 @@ import polars as pl
 from scipy import sparse
 from sklearn.base import clone
 
+import checks
 from featstream.sources import ArraySource
 
 
@@ -44,11 +45,11 @@ def check_fit_equals_a_loop_over_groups(selector, X, y, labels):
 
 def check_blocks_and_threads_change_nothing(selector, X, y, labels):
     expected = outcome(clone(selector).fit(X, y, groups=labels))
-    column = X.itemsize * X.shape[0]
+    column, known = X.itemsize * X.shape[0], selector.get_params()
     for width in (1, 2, 3, 7):
         source = ArraySource(X, block_bytes=column * width)
-        for n_jobs in (None, 3):
-            stream = clone(selector).set_params(n_jobs=n_jobs).start(y)
+        for options in ({}, {"n_jobs": 3}) if "n_jobs" in known else ({},):
+            stream = clone(selector).set_params(**options).start(y)
             assert outcome(stream.consume(source, groups=labels)) == expected
 
 
@@ -128,6 +129,23 @@ def check_input_is_never_modified(selector, X, y, labels):
     assert np.array_equal(labels, labels_before)
 
 
+def check_resume_equals_uninterrupted(selector, X, y, labels):
+    """However the groups are given, wherever the run is stopped."""
+    found, groups = in_order(labels)
+    tuples = np.empty(labels.size, object)
+    tuples[:] = [("chr", int(label)) for label in labels]
+    forms = [
+        labels,
+        groups,
+        tuples,
+        [f"plate-{label}" for label in labels],
+        {f"x{i}": float(label) for i, label in enumerate(labels)},
+        None,
+    ]
+    form = forms[(X.shape[0] + len(found)) % len(forms)]
+    checks.check_resume_equals_uninterrupted(selector, X, y, groups=form)
+
+
 GROUP_CHECKS = [
     check_fit_equals_a_loop_over_groups,
     check_blocks_and_threads_change_nothing,
@@ -138,4 +156,5 @@ GROUP_CHECKS = [
     check_trace_agrees_with_selection,
     check_row_order_changes_nothing,
     check_input_is_never_modified,
+    check_resume_equals_uninterrupted,
 ]

@@ -27,7 +27,6 @@ from featstream import (
     FisherZ,
     Grafting,
     GroupSAOLA,
-    MutualInformation,
     SymmetricalUncertainty,
 )
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
@@ -77,13 +76,25 @@ def group_saola(measure):
     return options.map(lambda chosen: GroupSAOLA(measure=measure, **chosen))
 
 
+def drawn(kind, **options):
+    """A selector, with each option one of several values."""
+    choices = {name: st.sampled_from(values) for name, values in options.items()}
+    return st.builds(kind, **choices)
+
+
 DISCRETE, CONTINUOUS = strategies.discrete_data(), strategies.continuous_data()
-PAIRWISE = (*checks.STREAM_CHECKS, *checks.RESUME_CHECKS, *checks.PAIRWISE_CHECKS)
+AWKWARD = strategies.awkward_data()
+PAIRWISE = (*checks.STREAM_CHECKS, *checks.PAIRWISE_CHECKS)
 GROUPWISE = tuple(group_checks.GROUP_CHECKS)
-TESTS = {
-    "g2": (GTest(alpha=0.2, samples_per_df=1), DISCRETE),
-    "chi2": (ChiSquareTest(alpha=0.2, samples_per_df=1), DISCRETE),
-    "fisher-z": (FisherZTest(alpha=0.1), CONTINUOUS),
+TABLES = [
+    GTest(alpha=0.2, samples_per_df=1),
+    GTest(alpha=0.3, samples_per_df=1, unreliable="skip"),
+    ChiSquareTest(alpha=0.2, samples_per_df=1),
+]
+CORRELATIONS = [FisherZTest(alpha=0.1), FisherZTest(alpha=0.3, unreliable="skip")]
+FITTED = {
+    "check_row_permutation_changes_nothing": SUMS,
+    "check_irrelevant_features_change_nothing": TOGETHER,
 }
 SELECTORS = [
     Entry(
@@ -107,12 +118,13 @@ SELECTORS = [
         "saola",
         "SAOLA fisher-z, awkward numbers",
         saola(FisherZ(alpha=0.1)),
-        strategies.awkward_data(),
+        AWKWARD,
         (
             checks.check_fit_equals_update_loop,
             checks.check_block_size_changes_nothing,
             checks.check_every_reason_holds,
             checks.check_the_kept_never_dominate_each_other,
+            checks.check_resume_equals_uninterrupted,
         ),
         n_examples=25,
         is_rounded=False,
@@ -133,17 +145,23 @@ SELECTORS = [
         GROUPWISE,
     ),
     *(
-        Entry(
-            name, f"{make.__name__} {label}", st.just(make(test=test, alpha=0.1)), data
+        Entry(name, f"{kind.__name__}, {label}", drawn(kind, test=tests), data)
+        for name, kind in (("osfs", OSFS), ("fast-osfs", FastOSFS))
+        for label, tests, data in (
+            ("tables", TABLES, DISCRETE),
+            ("correlations", CORRELATIONS, CONTINUOUS),
         )
-        for name, make in (("osfs", OSFS), ("fast-osfs", FastOSFS))
-        for label, (test, data) in TESTS.items()
     ),
     *(
         Entry(
             "alpha-investing",
-            f"AlphaInvesting {loss}",
-            st.just(AlphaInvesting(wealth=5.0, loss=loss)),
+            f"AlphaInvesting, {loss}",
+            drawn(
+                AlphaInvesting,
+                wealth=[5.0],
+                loss=[loss],
+                intercept=[True, False, "first-column"],
+            ),
             CONTINUOUS if loss == "linear" else strategies.two_classes(CONTINUOUS),
             without={
                 "check_row_permutation_changes_nothing": SUMS,
@@ -156,49 +174,40 @@ SELECTORS = [
     Entry(
         "grafting",
         "Grafting",
-        st.just(Grafting(l1=0.15)),
+        drawn(Grafting, l1=[0.05, 0.15], l2=[0.0, 0.2], l0=[0.0, 0.02]),
         CONTINUOUS,
-        without={
-            "check_row_permutation_changes_nothing": SUMS,
-            "check_irrelevant_features_change_nothing": TOGETHER,
-        },
+        without=FITTED,
     ),
     Entry(
         "ogfs",
         "OGFS, groups of one",
-        st.just(OGFS(group_size=1, penalty=0.15)),
+        drawn(OGFS, group_size=[1], penalty=[0.15], criterion=["difference", "t-test"]),
         CONTINUOUS,
-        without={
-            "check_row_permutation_changes_nothing": SUMS,
-            "check_irrelevant_features_change_nothing": TOGETHER,
-        },
+        without=FITTED,
     ),
     Entry(
         "ogfs",
-        "OGFS, groups of three",
-        st.just(OGFS(group_size=3, penalty=0.15)),
-        CONTINUOUS,
-        (
-            checks.check_block_size_changes_nothing,
-            checks.check_every_storage_agrees,
-            checks.check_trace_replays_to_selection,
-            checks.check_input_is_never_modified,
-        ),
+        "OGFS",
+        drawn(OGFS, group_size=[1, 3], penalty=[0.15]),
+        strategies.grouped(CONTINUOUS),
+        GROUPWISE,
+        without={"check_row_order_changes_nothing": SUMS},
     ),
 ]
-WITHOUT_STREAM = {"ofs": ROWS, "saola-max": "SAOLA with an option that is drawn above"}
+WITHOUT_STREAM = {"ofs": ROWS}
 
 ESTIMATORS = [
     SAOLA(),
-    SAOLA(measure="su"),
-    SAOLA(measure="fisher-z"),
+    SAOLA(
+        measure=SymmetricalUncertainty(binning="mdl", missing="category"),
+        bound="max",
+        ties="drop",
+        pruning="deferred",
+        max_features=2,
+        trace=None,
+    ),
     SAOLA(measure=FisherZ(alpha=0.05, target="numeric")),
-    SAOLA(measure=SymmetricalUncertainty(binning="mdl")),
-    SAOLA(measure=MutualInformation(missing="category")),
-    SAOLA(bound="max", ties="drop", pruning="deferred", overlap=">", max_features=2),
-    SAOLA(trace=None),
     GroupSAOLA(),
-    GroupSAOLA(reading="library"),
     OSFS(),
     FastOSFS(),
     AlphaInvesting(),

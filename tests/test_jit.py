@@ -37,9 +37,9 @@ def test_options_that_numba_does_not_know_are_left_out():
     assert jit.accepted(wanted, lambda function: function) == {}
 
 
-def test_this_numba_knows_all_options(has_jit):
-    if has_jit:
-        assert {"_nrt", "forceinline", "no_cpython_wrapper"} <= jit.INNER.keys()
+@pytest.mark.jit_only
+def test_this_numba_knows_all_options():
+    assert {"_nrt", "forceinline", "no_cpython_wrapper"} <= jit.INNER.keys()
 
 
 @pytest.mark.slow

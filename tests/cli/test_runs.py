@@ -20,7 +20,7 @@ from featstream import OFS, SAOLA, GroupSAOLA
 from featstream.cli import main
 from featstream.datasets import make_stream
 from featstream.runs.folder import Checkpoint
-from featstream.selectors import consuming
+from featstream.selectors import base
 from featstream.sources import Dataset, SparseSource
 
 
@@ -219,7 +219,7 @@ def test_an_interrupted_run_of_groups_is_resumed(
     monkeypatch.chdir(tmp_path)
     labels = write_labels(tmp_path / "labels.txt", [f"g{j % 9}" for j in range(150)])
     run, flag = tmp_path / "run", list(flags)
-    monkeypatch.setattr(consuming, "observed", interrupting(at=60))
+    monkeypatch.setattr(base, "observed", interrupting(at=60))
     from featstream.cli.options import run_checkpoint
 
     for module in ("runs", "select"):

@@ -213,6 +213,8 @@ def test_flags_say_how_a_table_is_read(tmp_path, capsys):
 def test_a_target_is_not_guessed(tmp_path, capsys):
     path = tmp_path / "k.csv"
     path.write_text("g1,g2,diagnosis,age\n1,2,x,30\n3,4,y,41\n5,1,x,52\n1,1,y,33\n")
+    assert main(["info", str(path)]) == 0
+    assert "target: none is called y, target, class or" in capsys.readouterr().out
     assert main(["select", str(path)]) == 1
     err = capsys.readouterr().err
     assert "Name it with --target" in err
@@ -342,7 +344,7 @@ def test_info_describes_the_file(data, capsys):
         (["--measure", "fisherz"], "Did you mean 'fisher-z'?"),
         (["--measure", "su", "--alpha", "0.1"], "--alpha has no meaning for the"),
         (["--measure", "fisher-z", "--delta", "0.1"], "--delta has no meaning for"),
-        (["--alpha", "0.1"], "--alpha, --delta and --identifiers belong to a measure."),
+        (["--alpha", "0.1"], "Use it with --measure fisher-z."),
         (
             ["--measure", "fisher-z", "--alpha", "5"],
             "For a 5% level write --alpha 0.05.",

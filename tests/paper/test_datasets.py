@@ -18,7 +18,7 @@ from featstream.datasets import (
 )
 from featstream.errors import DataError, MissingFileError, ParameterError
 from featstream.evaluation import paper_table
-from featstream.paper.catalogue import CATALOGUE
+from featstream.paper.datasets import CATALOGUE
 from featstream.paper.formats import sample_of_svmlight
 from shared import ROOT, shared
 

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from featstream.errors import ParameterError
 from featstream.evaluation import J48
-from featstream.paper.c45 import expected_errors
+from featstream.paper.j48 import expected_errors
 from featstream.paper.j48_kernels import score_splits, xlog2x_table
 
 

@@ -24,9 +24,8 @@ from featstream.evaluation import (
 from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.splits import TaskShape
 from featstream.paper import methods
-from featstream.paper.comparison import TableComparison
 from featstream.paper.exhibits import exhibits, find
-from featstream.paper.findings import About, Findings
+from featstream.paper.findings import About, Findings, TableComparison
 from featstream.paper.methods import (
     ABSENT,
     TrainingPartOnly,

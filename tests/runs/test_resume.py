@@ -30,10 +30,9 @@ def interrupted(folder, stream, selector, at=120):
 
 
 @pytest.mark.parametrize("measure", ["su", "mi", "fisher-z", "auto"])
-@pytest.mark.parametrize("trace", ["full", "kept", None])
 @pytest.mark.parametrize("cut", [1, 60, 239])
-def test_resumed_equals_uninterrupted(stream, measure, trace, cut):
-    selector = SAOLA(measure=measure, trace=trace)
+def test_resumed_equals_uninterrupted(stream, measure, cut):
+    selector = SAOLA(measure=measure)
     checks.check_resume_equals_uninterrupted(selector, stream.X, stream.y, cut)
 
 

@@ -8,14 +8,13 @@ import tempfile
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
 import checks
 import featstream
-import strategies
 from crash_runs import Stop, narrow, stop_at
 from featstream import (
     OFS,
@@ -23,112 +22,13 @@ from featstream import (
     OSFS,
     AlphaInvesting,
     FastOSFS,
-    FisherZ,
     Grafting,
     GroupSAOLA,
 )
 from featstream.errors import RunError
-from featstream.measures import ChiSquareTest, FisherZTest, GTest
-from featstream.sources import ArraySource, SparseSource
+from featstream.sources import SparseSource
 
 pytestmark = pytest.mark.jit_only
-
-traces = st.sampled_from(["full", "kept", None])
-
-
-@st.composite
-def cut_sources(draw, X):
-    """A source in blocks of some columns, and where it is stopped."""
-    width = draw(st.integers(1, 4))
-    cuts = draw(st.lists(st.integers(1, X.shape[1]), min_size=1, max_size=3))
-    kind = draw(st.sampled_from(["dense", "sparse"]))
-    if kind == "dense":
-        return ArraySource(X, block_bytes=width * X.itemsize * X.shape[0]), cuts
-    return SparseSource(sparse.csc_array(X), block_columns=width), cuts
-
-
-def continuous():
-    return st.one_of(strategies.continuous_data(), strategies.awkward_data())
-
-
-# Features one by one ----------------------------------------------------------
-
-
-@settings(max_examples=60)
-@given(
-    data=strategies.discrete_data(),
-    kind=st.sampled_from([OSFS, FastOSFS]),
-    test=st.sampled_from(
-        [
-            "auto",
-            "g2",
-            GTest(alpha=0.2, samples_per_df=1),
-            GTest(alpha=0.3, samples_per_df=1, unreliable="skip"),
-            ChiSquareTest(alpha=0.2, samples_per_df=1),
-        ]
-    ),
-    max_tests=st.sampled_from([None, 2]),
-    trace=traces,
-    draw=st.data(),
-)
-@pytest.mark.filterwarnings("ignore:.*max_tests")
-def test_discrete_osfs(data, kind, test, max_tests, trace, draw):
-    X, y = data
-    selector = kind(test=test, alpha=0.2, max_tests=max_tests, trace=trace)
-    source, cuts = draw.draw(cut_sources(X))
-    checks.check_kills_change_nothing(selector, source, y, cuts)
-
-
-@settings(max_examples=60)
-@given(
-    data=continuous(),
-    kind=st.sampled_from([OSFS, FastOSFS]),
-    test=st.sampled_from(["auto", FisherZTest(alpha=0.3, unreliable="skip")]),
-    size=st.integers(1, 3),
-    trace=traces,
-    draw=st.data(),
-)
-def test_continuous_osfs(data, kind, test, size, trace, draw):
-    X, y = data
-    selector = kind(test=test, alpha=0.3, max_condition=size, trace=trace)
-    source, cuts = draw.draw(cut_sources(X))
-    checks.check_kills_change_nothing(selector, source, y, cuts)
-
-
-@settings(max_examples=80)
-@given(
-    data=continuous(),
-    loss=st.sampled_from(["linear", "logistic"]),
-    intercept=st.sampled_from([True, False, "first-column"]),
-    target=st.sampled_from(["nominal", "numeric"]),
-    trace=traces,
-    draw=st.data(),
-)
-def test_alpha_investing(data, loss, intercept, target, trace, draw):
-    X, y = data
-    assume(loss == "linear" or len(set(y.tolist())) == 2)
-    selector = AlphaInvesting(
-        wealth=5.0, loss=loss, intercept=intercept, target=target, trace=trace
-    )
-    source, cuts = draw.draw(cut_sources(X))
-    checks.check_kills_change_nothing(selector, source, y, cuts)
-
-
-@settings(max_examples=60)
-@given(
-    data=continuous(),
-    l1=st.sampled_from([0.01, 0.15]),
-    l2=st.sampled_from([0.0, 0.2]),
-    l0=st.sampled_from([0.0, 0.02]),
-    trace=traces,
-    draw=st.data(),
-)
-def test_grafting(data, l1, l2, l0, trace, draw):
-    X, y = data
-    source, cuts = draw.draw(cut_sources(X))
-    selector = Grafting(l1=l1, l2=l2, l0=l0, trace=trace)
-    checks.check_kills_change_nothing(selector, source, y, cuts)
-
 
 STREAM_SELECTORS = [
     OSFS(test="g2"),
@@ -141,74 +41,15 @@ STREAM_SELECTORS = [
 
 
 @pytest.mark.parametrize("selector", STREAM_SELECTORS, ids=repr)
-@pytest.mark.parametrize("check", checks.RESUME_CHECKS, ids=lambda c: c.__name__[6:])
-def test_runs_of_many_samples_go_on(selector, check):
-    """So many that matrix products would be spread over threads."""
+def test_runs_of_many_samples_are_resumed(selector):
+    """Of so many rows that matrix products would be spread over threads."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2500, 60))
     y = X[:, ::6] @ rng.normal(size=10) + rng.normal(size=2500) > 0
     if selector.get_params().get("test") == "g2":
         X = (X > 0).astype(np.int8)
-    check(selector, X, y, 33)
-
-
-# Groups -----------------------------------------------------------------------
-
-
-@st.composite
-def groupings(draw, p):
-    """What `consume` takes for groups: gathered, listed, mapped, in order, or none."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    numbers = rng.integers(0, draw(st.integers(1, p)), p)
-    kinds = ["labels", "words", "tuples", "lists", "sorted", "map", "none"]
-    kind = draw(st.sampled_from(kinds))
-    if kind == "none":
-        return None
-    if kind == "lists":
-        return [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
-    if kind == "map":
-        return {f"x{i}": float(n) for i, n in enumerate(numbers)}
-    if kind == "tuples":
-        labels = np.empty(p, object)
-        labels[:] = [("chr", int(number)) for number in numbers]
-        return labels
-    if kind == "words":
-        return [f"plate-{number}" for number in numbers]
-    return np.sort(numbers) if kind == "sorted" else numbers
-
-
-@settings(max_examples=100)
-@given(
-    data=st.one_of(strategies.discrete_data(), continuous()),
-    measure=st.sampled_from(["su", "mi", "auto", FisherZ(alpha=0.2)]),
-    rule=strategies.group_rules(),
-    reading=st.sampled_from(["printed", "library"]),
-    trace=traces,
-    draw=st.data(),
-)
-def test_group_saola(data, measure, rule, reading, trace, draw):
-    X, y = data
-    rule = rule if reading == "printed" else {"bound": rule["bound"]}
-    selector = GroupSAOLA(measure=measure, reading=reading, trace=trace, **rule)
-    source, cuts = draw.draw(cut_sources(X))
-    groups = draw.draw(groupings(X.shape[1]))
-    checks.check_kills_change_nothing(selector, source, y, cuts, groups=groups)
-
-
-@settings(max_examples=60)
-@given(
-    data=continuous(),
-    criterion=st.sampled_from(["difference", "t-test"]),
-    size=st.integers(1, 4),
-    trace=traces,
-    draw=st.data(),
-)
-def test_ogfs(data, criterion, size, trace, draw):
-    X, y = data
-    selector = OGFS(group_size=size, penalty=0.1, criterion=criterion, trace=trace)
-    source, cuts = draw.draw(cut_sources(X))
-    groups = draw.draw(groupings(X.shape[1]))
-    checks.check_kills_change_nothing(selector, source, y, cuts, groups=groups)
+    checks.check_resume_equals_uninterrupted(selector, X, y, 33)
+    checks.check_updates_go_on_after_save(selector, X, y, 33)
 
 
 GROUP_SELECTORS = [GroupSAOLA(measure="su"), OGFS(penalty=0.05)]

@@ -16,7 +16,7 @@ from sklearn.datasets import load_svmlight_file
 
 import reference_svmlight as reference
 from featstream.errors import DataError, ParameterError
-from featstream.sources import _svmlight_rows, pieces
+from featstream.sources import _svmlight_rows, text_file
 from featstream.sources.svmlight import iter_svmlight, read_svmlight
 
 quick = settings(
@@ -219,7 +219,7 @@ def test_damaged_archives_are_refused(write, kind, cut):
 
 
 def test_a_bomb_is_refused_while_it_unfolds(write, monkeypatch):
-    monkeypatch.setattr(pieces, "_ALWAYS_ALLOWED", 1000)
+    monkeypatch.setattr(text_file, "_ALWAYS_ALLOWED", 1000)
     path = write(gzip.compress(b"1 1:1\n" * 1_000_000))
     with pytest.raises(DataError, match="unfolds to more than"):
         read_svmlight(path)

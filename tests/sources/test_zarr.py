@@ -18,11 +18,11 @@ from featstream.errors import (
     MissingExtraError,
 )
 from featstream.sources import (
-    SlabSource,
+    ChunkedArraySource,
+    annotated,
     chunked,
     open_dataset,
     open_zarr,
-    zarr_arrays,
 )
 from science_files import create, write_column, write_zarr
 
@@ -37,7 +37,7 @@ X = np.random.default_rng(0).normal(size=(24, 90)).astype(np.float32)
 def test_any_chunks_give_the_columns(
     tmp_path, monkeypatch, version, chunks, slab_columns
 ):
-    monkeypatch.setattr(chunked, "SLAB_BYTES", slab_columns * 24 * 4)
+    monkeypatch.setattr(chunked, "READ_BYTES", slab_columns * 24 * 4)
     source = open_zarr(write_zarr(tmp_path / "d.zarr", X, chunks, version)).source
     for start in (0, 1, 29, 89, 90):
         if start < 90:
@@ -74,9 +74,9 @@ class Counted:
     ],
 )
 def test_chunks_are_unpacked_seldom(tmp_path, monkeypatch, chunks, slab_columns, times):
-    monkeypatch.setattr(chunked, "SLAB_BYTES", slab_columns * 24 * 4)
+    monkeypatch.setattr(chunked, "READ_BYTES", slab_columns * 24 * 4)
     counted = Counted(X, chunks)
-    source = SlabSource(counted, tmp_path)
+    source = ChunkedArraySource(counted, tmp_path)
     np.testing.assert_array_equal(as_array(source), X)
     n_chunks = -(-24 // chunks[0]) * -(-90 // chunks[1])
     assert counted.n_unpacked <= times * n_chunks
@@ -153,12 +153,12 @@ def test_a_codec_that_unpickles_is_refused_whatever_zarr_does(tmp_path):
     """Before zarr 3.1 it was for us to notice."""
     path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
     root = zarr.open(path, mode="r")
-    zarr_arrays._refuse_pickle(root)
+    annotated._refuse_pickle(root)
     told = {**root.metadata.to_dict(), "attributes": {"by": "pickle"}}
-    zarr_arrays._refuse_pickle(SimpleNamespace(metadata=Described(told), path="X"))
+    annotated._refuse_pickle(SimpleNamespace(metadata=Described(told), path="X"))
     told["compressor"] = {"id": "pickle"}
     with pytest.raises(DataError, match="'X' is decoded with pickle, which runs what"):
-        zarr_arrays._refuse_pickle(SimpleNamespace(metadata=Described(told), path="X"))
+        annotated._refuse_pickle(SimpleNamespace(metadata=Described(told), path="X"))
 
 
 class Described(dict):

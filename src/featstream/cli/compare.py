@@ -13,7 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featstream.cli.options import add_group_flags, groups_from_flags, refuse_input
+from featstream.cli.options import (
+    add_data_options,
+    add_group_flags,
+    chosen_options,
+    groups_from_flags,
+    refuse_input,
+)
+from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
     from featstream.evaluation import Experiment, ExperimentResult
@@ -42,16 +49,14 @@ def add_compare(compare: argparse.ArgumentParser) -> None:
         "selections by classifiers on test rows that no selector has seen."
     )
     compare.epilog = (
-        "The same command continues where it was interrupted. Selectors: saola, "
-        "saola-max, fast-osfs, osfs, alpha-investing, grafting, ofs, ogfs, "
-        "group-saola. Classifiers: knn, j48, svm, decision-tree."
+        "The same command continues where it was interrupted. Selectors: saola-max, "
+        f"{', '.join(SELECTORS)}. Classifiers: knn, j48, svm, decision-tree."
     )
     compare.add_argument(
         "data",
         nargs="+",
         metavar="FILE",
-        help=".npz, .npy, .csv, .parquet, svmlight or .cols; an .npz may hold a test "
-        "part, X_test and y_test",
+        help="files as for select; an .npz may hold a test part, X_test and y_test",
     )
     compare.add_argument(
         "--selectors",
@@ -78,13 +83,9 @@ def add_compare(compare: argparse.ArgumentParser) -> None:
         help="folder for the results; what is done is kept there and not done again",
     )
     compare.add_argument(
-        "--target",
-        metavar="NAME",
-        help="the array (.npz), column (table) or second file (.npy) of the target",
-    )
-    compare.add_argument(
         "--test", metavar="FILE", help="a file with test rows, for a single data file"
     )
+    add_data_options(compare)
     add_group_flags(compare)
     _add_protocol(compare)
     compare.add_argument(
@@ -206,15 +207,21 @@ def _experiment(arguments: argparse.Namespace) -> Experiment:
             f"--groups belongs to a single data file. Got {len(arguments.data)}. Use "
             "--group-size or --group-by, or compare on one file at a time."
         )
-    told = groups_from_flags(arguments)
     protocol = _protocol(arguments)
-    if told is not None and isinstance(protocol, RandomGroups):
+    if groups_from_flags(arguments) is not None and isinstance(protocol, RandomGroups):
         raise ParameterError(
             "--protocol groups draws groups at random, and --groups, --group-size and "
             "--group-by give others. Leave one out."
         )
     datasets = {
-        name: partial(open_task, path, arguments.target, arguments.test, told)
+        name: partial(
+            open_task,
+            path,
+            arguments.target,
+            arguments.test,
+            groups_from_flags(arguments),
+            **chosen_options(arguments),
+        )
         for name, path in _names(_once(arguments.data, "FILE")).items()
     }
     classifiers = {

@@ -37,11 +37,13 @@ def _info(arguments: argparse.Namespace) -> int:
         return describe_run(arguments)
     from featstream.measures.resolve import propose_measure
     from featstream.protocols import SparseColumns
-    from featstream.sources import open_dataset
+    from featstream.sources import open_dataset, open_features
 
-    dataset = open_dataset(
-        arguments.data, arguments.target, **chosen_options(arguments)
-    )
+    options = chosen_options(arguments)
+    if arguments.target is None:
+        dataset = open_features(arguments.data, **options)
+    else:
+        dataset = open_dataset(arguments.data, arguments.target, **options)
     source = dataset.source
     facts: dict[str, Any] = {
         "file": str(arguments.data),
@@ -81,7 +83,7 @@ def _info(arguments: argparse.Namespace) -> int:
         has_more = source.n_features is None or source.n_features > 5
         print(f"features: {shown}{', ...' if has_more else ''}")
     if facts["target"] is None:
-        print("target: none in the file; name it with --target")
+        print("target: none is called y, target, class or label; name it with --target")
     else:
         print(target_line(facts["target"]))
     if facts["measure"] is not None:

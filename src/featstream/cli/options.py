@@ -19,6 +19,8 @@ from typing import (
     get_type_hints,
 )
 
+from featstream.selectors.registry import SELECTORS
+
 if TYPE_CHECKING:
     from featstream.runs.folder import Checkpoint
     from featstream.sources import Dataset
@@ -95,8 +97,6 @@ def add_data_options(command: argparse.ArgumentParser) -> None:
 def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters of `open_dataset` that were given, besides path and target."""
     given = {name: getattr(arguments, name) for name in OPTIONS}
-    if given["missing"] is not None and not str(arguments.data).endswith(".bed"):
-        given["missing"] = None  # a parameter of the measure
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -132,28 +132,6 @@ def run_checkpoint(
     return Checkpoint(folder, data=found, command=["featstream", *command])
 
 
-SELECTORS = {
-    "saola": "SAOLA",
-    "group-saola": "GroupSAOLA",
-    "osfs": "OSFS",
-    "fast-osfs": "FastOSFS",
-    "alpha-investing": "AlphaInvesting",
-    "grafting": "Grafting",
-    "ofs": "OFS",
-    "ogfs": "OGFS",
-}
-
-
-def selector_class(name: str) -> Any:
-    """The class of a selector by its name at the command line."""
-    import featstream
-    from featstream.errors import unknown_name
-
-    if name not in SELECTORS:
-        raise unknown_name("selector", name, SELECTORS)
-    return getattr(featstream, SELECTORS[name])
-
-
 def add_selector_flags(command: argparse.ArgumentParser) -> None:
     """Add ``--selector``, and the options of the selector that is named.
 
@@ -180,7 +158,7 @@ def add_selector_flags(command: argparse.ArgumentParser) -> None:
             "featstream select --selector saola --help"
         )
         return
-    cls = selector_class(name)
+    cls = SELECTORS[name]
     group = command.add_argument_group(f"options of {name}")
     hints = get_type_hints(cls.__init__)
     for parameter in signature(cls).parameters.values():
@@ -228,7 +206,7 @@ def _described(cls: Any, name: str) -> str:
 
 def selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters of the selector that were given by its own flags."""
-    known = signature(selector_class(arguments.selector)).parameters
+    known = signature(SELECTORS[arguments.selector]).parameters
     given = {
         name: getattr(arguments, name)
         for name in known

@@ -74,7 +74,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 def _resume(arguments: argparse.Namespace) -> int:
     import featstream
     from featstream.errors import RunError
-    from featstream.runs.resuming import begin_again
+    from featstream.runs.session import begin_again
 
     selector = begin_again(arguments.output) or featstream.resume(arguments.output)
     if not hasattr(selector, "consume"):  # it learns from rows, and has seen them all
@@ -190,8 +190,7 @@ def _open_like(
     With ``target_names``, a table need not have one: only a column of such a name
     is taken for it.
     """
-    from featstream.runs.compatibility import refuse_other_target
-    from featstream.runs.state import fingerprint_of_target
+    from featstream.runs.compatibility import fingerprint_of_target, refuse_other_target
     from featstream.sources import open_dataset, open_features
 
     if target_names is not None and target is None:
@@ -256,6 +255,14 @@ def _weight(selector: Any, name: str) -> str:
     return f"{shown} is kept: its weight is {weight:g}."
 
 
+def _shown(value: Any) -> str:
+    """A parameter as a run records it; a measure as in Python."""
+    if isinstance(value, dict) and isinstance(value.get("parameters"), dict):
+        options = ", ".join(f"{k}={v!r}" for k, v in value["parameters"].items())
+        return f"{next(iter(value.values()))}({options})"
+    return str(value)
+
+
 def describe_run(arguments: argparse.Namespace) -> int:
     """Print what a run folder says of itself."""
     from featstream.runs.folder import RunFolder
@@ -266,7 +273,7 @@ def describe_run(arguments: argparse.Namespace) -> int:
         print(json.dumps(facts, indent=2))
         return 0
     is_done = all(source["is_done"] for source in facts["sources"])
-    chosen = ", ".join(f"{k}={v}" for k, v in facts["parameters"].items())
+    chosen = ", ".join(f"{k}={_shown(v)}" for k, v in facts["parameters"].items())
     print(
         f"{arguments.data}: a run of {facts['selector']} "
         f"({'done' if is_done else 'interrupted'}), generation {facts['generation']}, "

@@ -3,10 +3,18 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from featstream.evaluation.classifiers import CLASSIFIERS, DecisionTree, as_classifier
+from sklearn.tree import DecisionTreeClassifier as DecisionTree
+
 from featstream.evaluation.conclusion import Comparison, conclude
-from featstream.evaluation.display import CellProgress
-from featstream.evaluation.entrants import SELECTORS, BestOf, as_selector, sweep
+from featstream.evaluation.display import CellProgress, cells_observed
+from featstream.evaluation.entrants import (
+    CLASSIFIERS,
+    SELECTORS,
+    BestOf,
+    as_classifier,
+    as_selector,
+    sweep,
+)
 from featstream.evaluation.experiment import Experiment
 from featstream.evaluation.metrics import (
     accuracy,
@@ -87,6 +95,7 @@ __all__ = [
     "auc",
     "average_ranks",
     "balanced_accuracy",
+    "cells_observed",
     "class_scores",
     "conclude",
     "critical_difference",

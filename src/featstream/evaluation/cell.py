@@ -1,8 +1,8 @@
-"""One cell of a comparison: a selector, a data set, a split. Runs in a process.
+"""One cell of a comparison: a selector, a data set, a split; runs in a process.
 
-The selector is given the training rows and nothing else. What a cell finds is said
-in plain dictionaries, piece by piece, so that a classifier that takes too long does
-not take the selection with it.
+The selector gets the training rows and nothing else. Results are sent as plain
+dictionaries, one by one, so that a classifier that takes too long does not lose the
+selection.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,12 @@ from featstream.evaluation.splits import Split
 from featstream.evaluation.tasks import Rows, map_rows
 from featstream.protocols import FloatArray, IntArray
 
-__all__ = ["FEATURE", "Job", "Say", "is_ours", "reason_of", "work"]
-
 Say = Callable[[dict[str, Any]], None]
 
-MAJORITY = "no feature was selected; judged as the majority class"
+MAJORITY = "no feature was selected; scored as the majority class"
 
 FEATURE = re.compile(r"\bFeature 'x(\d+)'")
-"""How our own selectors' errors call a feature without a name."""
+"""A feature without a name in the errors of our own selectors."""
 
 _ROW = re.compile(r"(?<= at row )\d+")
 _WARM_ROWS, _WARM_COLUMNS = 100, 50
@@ -48,35 +46,19 @@ _MAX_REASON = 300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """What a process is asked to do.
+    """What a process computes."""
 
-    Attributes
-    ----------
-    selector : object or BestOf
-        Who selects.
-    folder : Path
-        Where the data set is; see `map_rows`.
-    split : Split
-        Rows and order of arrival.
-    classifiers : dict of str to object
-        Who judges.
-    seed : int
-        For what is random in selectors and classifiers and has no seed of its own.
-    known : list of dict, optional
-        Selections, if they have been made before.
-    """
-
-    selector: Any
-    folder: Path
+    selector: Any  # a selector or BestOf
+    folder: Path  # of the data set, for `map_rows`
     split: Split
     classifiers: dict[str, Any]
-    seed: int = 0
-    known: list[dict[str, Any]] | None = field(default=None)
+    seed: int = 0  # for selectors and classifiers without a seed of their own
+    known: list[dict[str, Any]] | None = None  # selections made before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingPart:
-    """What a selector is shown: features in order of arrival, training rows only."""
+    """What a selector sees: features in order of arrival, training rows only."""
 
     X: Any
     y: NDArray[Any]
@@ -106,7 +88,7 @@ class TrainingPart:
         return TrainingPart(X, y, self.order, self.groups, origin)
 
     def in_terms_of_data(self, text: str) -> str:
-        """An error that counts features and rows as they are in the data set."""
+        """An error message with features and rows numbered as in the data set."""
         if self.order is not None:
             order = self.order
             text = FEATURE.sub(lambda found: f"Feature 'x{order[int(found[1])]}'", text)
@@ -114,7 +96,7 @@ class TrainingPart:
 
 
 def work(job: Job, say: Say) -> None:
-    """Select and judge, and say each thing as it is known."""
+    """Select and classify, and send each result as it is known."""
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rows = map_rows(job.folder)
@@ -123,12 +105,12 @@ def work(job: Job, say: Say) -> None:
             work_best_of(job, rows, part, say)
         else:
             work_plain(job, rows, part, say)
-    said = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught)
-    say({"kind": "done", "warnings": [text[:_MAX_REASON] for text in said][:20]})
+    noted = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught)
+    say({"kind": "done", "warnings": [text[:_MAX_REASON] for text in noted][:20]})
 
 
 def work_plain(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
-    """One selection, judged by all classifiers."""
+    """One selection, evaluated by all classifiers."""
     selections = job.known
     if selections is None:
         warm_up(job.selector, part)
@@ -142,7 +124,7 @@ def work_plain(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
 
 
 def work_best_of(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
-    """Several selections, of which each classifier takes its best."""
+    """Several selections, of which each classifier gets its best."""
     entry: BestOf = job.selector
     warm_up(entry.selector, part)
     best: dict[str, Any] = {}
@@ -160,14 +142,14 @@ def work_best_of(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
         own = [found[best[name]]] if name in best else list(found.values())
         judged = []
         say({"kind": "step", "step": name})
-        for selection in unalike(own):
+        for selection in distinct(own):
             scores = judge(selection, classifier, rows, job)
             judged.append(scores | {"value": selection["value"]})
         place = best_place([scores.get("accuracy") for scores in judged])
         say({"kind": "scored", "classifier": name, "scores": judged[place]})
 
 
-def unalike(selections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def distinct(selections: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The selections without those that repeat an earlier one."""
     found: dict[tuple[int, ...], dict[str, Any]] = {}
     for selection in selections:
@@ -178,8 +160,8 @@ def unalike(selections: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, Any]:
     """Each classifier's best value, by cross-validation within the training rows.
 
-    Where a classifier fails, all values are equal and the first is taken; it will
-    say why when it is judged.
+    Where a classifier fails, all values are equal and the first is taken; the reason
+    is recorded in the final evaluation.
     """
     entry: BestOf = job.selector
     largest = np.unique(part.y, return_counts=True)[1].max()
@@ -210,7 +192,7 @@ def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, 
 def select(
     selector: Any, part: TrainingPart, seed: int, *, in_arrival: bool = False
 ) -> dict[str, Any]:
-    """Fit a selector on the training rows, and say what it took."""
+    """Fit a selector on the training rows; its selection, time and memory."""
     selector = seeded(selector, seed)
     options = {}
     if part.groups is not None and takes_groups(selector):
@@ -249,13 +231,13 @@ def selected_by(selector: Any) -> IntArray:
     if hasattr(selector, "support_"):
         return np.flatnonzero(selector.support_).astype(np.int64)
     raise ParameterError(
-        f"{type(selector).__name__} does not say what it selected: it has neither "
-        "get_support() nor support_. Give a selector, not a transformer or pipeline."
+        f"{type(selector).__name__} has neither get_support() nor support_, so its "
+        "selection is unknown. Give a selector, not a transformer or pipeline."
     )
 
 
 def is_ours(selector: Any) -> bool:
-    """Whether a selector is one of this library, also as the best of several."""
+    """Whether a selector is one of this library, alone or in `BestOf`."""
     inner = selector.selector if isinstance(selector, BestOf) else selector
     return type(inner).__module__.partition(".")[0] == "featstream"
 
@@ -263,7 +245,7 @@ def is_ours(selector: Any) -> bool:
 def warm_up(selector: Any, part: TrainingPart) -> None:
     """Let our own selectors load their kernels, on a corner of the training rows.
 
-    Others are not called more often than they are told to be.
+    Other selectors are fitted only as often as asked for.
     """
     if not is_ours(selector):
         return
@@ -275,7 +257,7 @@ def warm_up(selector: Any, part: TrainingPart) -> None:
     options = {}
     if part.groups is not None and takes_groups(selector):
         options["groups"] = part.groups[:_WARM_COLUMNS]
-    # If it fails here it fails again where it counts.
+    # If it fails here it fails again later, where the error is recorded.
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         corner = part.X[:, :_WARM_COLUMNS][np.sort(rows)]
@@ -285,7 +267,7 @@ def warm_up(selector: Any, part: TrainingPart) -> None:
 def judge(
     selection: dict[str, Any], classifier: Any, rows: Rows, job: Job
 ) -> dict[str, Any]:
-    """Scores of a classifier that sees the selected features alone."""
+    """Scores of a classifier that sees only the selected features."""
     split = job.split
     if not split.test.size:
         return {"reason": "there are no test rows"}
@@ -303,7 +285,7 @@ def judge(
 def fit_and_score(
     classifier: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any, seed: int
 ) -> dict[str, Any]:
-    """Train, and test; or why that could not be."""
+    """Train and test a classifier; the scores, or why there are none."""
     note = {}
     if X_train.shape[1] == 0:
         classifier = DummyClassifier(strategy="most_frequent")
@@ -320,8 +302,8 @@ def fit_and_score(
 def take(X: Any, rows: IntArray, columns: Any) -> FloatArray:
     """Some rows of some columns, for a classifier.
 
-    Always as float64: scikit-learn's nearest neighbours break ties otherwise for
-    integers, and the storage of a data set must not decide.
+    Always as float64: scikit-learn's nearest neighbours break ties differently for
+    integers, and the storage of a data set must not matter.
     """
     columns = np.asarray(columns, np.int64)
     if hasattr(X, "toarray"):
@@ -330,7 +312,7 @@ def take(X: Any, rows: IntArray, columns: Any) -> FloatArray:
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """A clone in which nothing random is left to chance."""
+    """A clone with every open ``random_state`` set."""
     fresh = clone(estimator)
     open_ones = {
         name: seed
@@ -341,13 +323,13 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def best_place(accuracies: list[float | None]) -> int:
-    """Of the highest accuracy; the first among equals."""
+    """Index of the highest accuracy; the first among equals."""
     known = [-1.0 if value is None else value for value in accuracies]
     return int(np.argmax(known))
 
 
 def reason_of(error: BaseException) -> str:
-    """An error in one line, its first: what follows is mostly advice."""
+    """The first line of an error, with its class."""
     if isinstance(error, MemoryError):
         return "ran out of memory"
     text = next(iter(str(error).strip().splitlines()), "")

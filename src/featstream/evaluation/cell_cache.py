@@ -1,8 +1,8 @@
-"""What a comparison has found so far: one file a cell, whole or not there.
+"""The folder of a comparison: one file per finished cell, and the keys of cells.
 
 OUT/
-experiment.json     what was compared, and with what
-cells/KEY.json      a cell; the key is a checksum of all that decides it
+experiment.json     settings, data sets and provenance
+cells/KEY.json      a cell; the key is a checksum of everything that determines it
 data/               data sets, while processes need them
 lock                while a process writes
 """
@@ -10,33 +10,29 @@ lock                while a process writes
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache, partial
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
-from featstream.errors import RunError, printable
-from featstream.runs.folder import hold_lock
+import numpy as np
 
-__all__ = ["CellStore", "key_of"]
+from featstream.errors import ParameterError, RunError, printable
+from featstream.runs.folder import hold_lock, read_sealed, write_sealed
 
-FORMAT = "featstream comparison"
-VERSION = 1
+_HEAD: dict[str, Any] = {"format": "featstream comparison", "version": 2}
 
 _ABOUT, _CELLS, _DATA, _LOCK = "experiment.json", "cells", "data", "lock"
 
-
-def key_of(description: Mapping[str, Any]) -> str:
-    """Checksum of a description, the same for the same one.
-
-    >>> key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1})
-    True
-    """
-    plain = json.dumps(description, sort_keys=True)
-    return hashlib.sha256(plain.encode()).hexdigest()[:40]
+_NOT_DECIDING = ("cli", "reporting")
+"""Folders of the package that only show what was found."""
 
 
 class CellStore:
@@ -53,7 +49,7 @@ class CellStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other writers out; afterwards no data set is left."""
+        """Keep other writers out; removes the data sets at the end."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
@@ -79,20 +75,20 @@ class CellStore:
         shutil.rmtree(self.data_folder(fingerprint), ignore_errors=True)
 
     def load(self, key: str) -> dict[str, Any] | None:
-        """A cell, or None if it is not there or damaged."""
-        return read_sealed(self._cell(key))
+        """The record of a cell; None if there is none, or it is damaged."""
+        return _read(self._cell(key))
 
     def save(self, key: str, cell: Mapping[str, Any]) -> None:
-        """Write a cell in one step."""
-        write_sealed(self._cell(key), cell)
+        """Write the record of a cell in one step."""
+        write_sealed(self._cell(key), {**_HEAD, **cell})
 
     def about(self) -> dict[str, Any] | None:
-        """What was compared here last."""
-        return read_sealed(self.path / _ABOUT)
+        """Settings and data sets of the last comparison here."""
+        return _read(self.path / _ABOUT)
 
     def save_about(self, about: Mapping[str, Any]) -> None:
-        """Note what is compared here."""
-        write_sealed(self.path / _ABOUT, about)
+        """Record settings and data sets."""
+        write_sealed(self.path / _ABOUT, {**_HEAD, **about})
 
     def _cell(self, key: str) -> Path:
         return self.path / _CELLS / f"{key}.json"
@@ -101,7 +97,7 @@ class CellStore:
         shutil.rmtree(self.path / _DATA, ignore_errors=True)
 
     def _refuse_strangers(self) -> None:
-        """A folder that holds other things is not taken for a comparison."""
+        """Refuse a folder that holds other things."""
         if (self.path / _ABOUT).exists() or (self.path / _CELLS).is_dir():
             return
         ours = (_LOCK, ".")
@@ -113,36 +109,114 @@ class CellStore:
             )
 
 
-def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
-    """Replace a JSON file that carries a checksum of itself."""
-    whole = {"format": FORMAT, "version": VERSION, **content}
-    text = json.dumps({**whole, "sha256": seal_of(whole)}, indent=1)
-    part = path.with_name(f".{path.name}.part")
+def _read(path: Path) -> dict[str, Any] | None:
     try:
-        with open(part, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+        return read_sealed(path, _HEAD["format"], _HEAD["version"])[0]
+    except RunError:
+        return None
 
 
-def read_sealed(path: Path) -> dict[str, Any] | None:
-    """What `write_sealed` wrote; None if there is nothing, or not all of it."""
+def key_of(description: Mapping[str, Any]) -> str:
+    """Checksum of a description.
+
+    >>> key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1})
+    True
+    """
+    plain = json.dumps(description, sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:40]
+
+
+def describe(value: Any) -> Any:
+    """A value as plain JSON, equal for equal values.
+
+    >>> describe(SAOLA(max_features=3))["parameters"]["max_features"]
+    3
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return {"array": [value.dtype.str, list(value.shape), digest]}
+    if isinstance(value, Mapping):
+        return {str(k): describe(v) for k, v in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(map(repr, value))
+    if isinstance(value, list | tuple | range):
+        return [describe(v) for v in value]
+    if isinstance(value, type) or inspect.isroutine(value):
+        return {"code": code_of(value)}
+    if isinstance(value, partial):
+        return {"partial": describe([value.func, value.args, value.keywords])}
+    known = {"class": code_of(type(value))}
+    if hasattr(value, "get_params"):
+        return known | {"parameters": describe(value.get_params(deep=False))}
+    if type(value).__module__.partition(".")[0] == "featstream":
+        return known | {"parameters": describe(public_state(value))}
+    # All that is known is the message that would be sent to a process.
+    return known | {"state": hashlib.sha256(as_message(value)).hexdigest()}
+
+
+def as_message(value: Any) -> bytes:
+    """The message that sends an object to another process."""
     try:
-        whole = json.loads(path.read_bytes())
-        seal = whole.pop("sha256")
-        is_ours = (whole["format"], whole["version"]) == (FORMAT, VERSION)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-    return whole if is_ours and seal == seal_of(whole) else None
+        return bytes(ForkingPickler.dumps(value))
+    except Exception as error:
+        raise ParameterError(
+            f"A selector or classifier cannot be sent to another process: {error}. "
+            "Define classes and functions at the top of a module, not inside another "
+            "function."
+        ) from error
 
 
-def seal_of(whole: Mapping[str, Any]) -> str:
-    """Checksum of the content of a file."""
-    plain = json.dumps(whole, sort_keys=True)
-    return hashlib.sha256(plain.encode()).hexdigest()
+def public_state(value: Any) -> dict[str, Any]:
+    """The public fields or attributes of an object."""
+    names = getattr(value, "__slots__", None) or vars(value)
+    return {n: getattr(value, n) for n in names if not n.startswith("_")}
+
+
+def code_of(thing: Any) -> str:
+    """Name and version of a class or function; a checksum where it has no version."""
+    module = getattr(thing, "__module__", None) or "builtins"
+    root = sys.modules.get(module.partition(".")[0])
+    version = getattr(root, "__version__", None)
+    if version is None:
+        version = checksum_of_module(module)
+    return f"{module}.{getattr(thing, '__qualname__', repr(thing))} {version}"
+
+
+@cache
+def checksum_of_module(name: str) -> str:
+    """Checksum of the source of a module, so that changes of a script are noticed."""
+    path = getattr(sys.modules.get(name), "__file__", None)
+    if path is None or not Path(path).exists():
+        return ""
+    return checksum_of_files([Path(path)])
+
+
+@cache
+def checksum_of_library() -> str:
+    """Checksum of the source that determines selections and scores.
+
+    The version alone does not notice changes during development.
+    """
+    return checksum_of_files(deciding_files())
+
+
+def deciding_files() -> list[Path]:
+    """Every file of the package, except what only shows results."""
+    root = Path(__file__).parents[1]
+    return [
+        path
+        for path in sorted(root.rglob("*.py"))
+        if path.relative_to(root).parts[0] not in _NOT_DECIDING
+    ]
+
+
+def checksum_of_files(paths: Iterable[Path]) -> str:
+    """Checksum of the contents, one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

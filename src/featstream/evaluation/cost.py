@@ -1,35 +1,24 @@
-"""Wall time and peak memory of a piece of work, and of nothing else."""
+"""Wall time and peak memory of some work."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from numba.core import event
 
-__all__ = ["Cost", "measured", "resident_bytes"]
+from featstream.jit import clock
 
 
 @dataclass(slots=True)
 class Cost:
-    """What some work took.
-
-    Attributes
-    ----------
-    seconds : float
-        Wall time, less what numba took to compile kernels.
-    memory : int or None
-        Bytes by which the peak of the process lay above its memory before; None
-        where the system does not tell.
-    """
+    """Seconds without compilation, and bytes of peak memory above the start."""
 
     seconds: float = 0.0
-    memory: int | None = None
+    memory: int | None = None  # None where the system does not tell
 
 
 @contextmanager
@@ -42,13 +31,9 @@ def measured() -> Iterator[Cost]:
     True
     """
     cost = Cost()
-    compiling: list[float] = []
-    before = _start_peak()
-    began = time.perf_counter()
-    with event.install_timer("numba:compile", compiling.append):
-        yield cost
-    cost.seconds = max(0.0, time.perf_counter() - began - sum(compiling))
-    peak = _peak()
+    before, began = _start_peak(), clock()
+    yield cost
+    cost.seconds, peak = max(0.0, clock() - began), _peak()
     if before is not None and peak is not None:
         cost.memory = max(0, peak - before)
 

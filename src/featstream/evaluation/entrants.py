@@ -1,61 +1,27 @@
-"""Who takes part in a comparison: selectors by name, best of several, sweeps."""
+"""Who takes part in a comparison: selectors and classifiers, by name or as objects."""
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import sys
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from functools import cache, partial
-from multiprocessing.reduction import ForkingPickler
-from pathlib import Path
-from typing import Any, Literal
+from importlib import import_module
+from typing import Any, Literal, cast
 
-import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from featstream.errors import ParameterError, printable, unknown_name
-from featstream.selectors import (
-    OFS,
-    OGFS,
-    OSFS,
-    SAOLA,
-    AlphaInvesting,
-    FastOSFS,
-    Grafting,
-    GroupSAOLA,
+from featstream.selectors import SAOLA, registry
+
+SELECTORS = ChainMap(
+    {"saola-max": lambda: SAOLA(bound="max")}, cast(dict[str, Any], registry.SELECTORS)
 )
-
-__all__ = [
-    "SELECTORS",
-    "BestOf",
-    "as_message",
-    "as_selector",
-    "checksum_of_library",
-    "code_of",
-    "describe",
-    "name_selectors",
-    "sweep",
-    "takes_groups",
-]
-
-SELECTORS: dict[str, Callable[[], Any]] = {
-    "alpha-investing": AlphaInvesting,
-    "fast-osfs": FastOSFS,
-    "grafting": Grafting,
-    "group-saola": GroupSAOLA,
-    "ofs": OFS,
-    "ogfs": OGFS,
-    "osfs": OSFS,
-    "saola": SAOLA,
-    "saola-max": lambda: SAOLA(bound="max"),
-}
 """The selectors by the names that the command line takes, with their defaults."""
-
-_NOT_DECIDING = ("cli", "reporting")
-"""Folders of the package that only show what was found."""
 
 
 @dataclass(frozen=True)
@@ -240,97 +206,64 @@ def takes_groups(selector: Any) -> bool:
     return not is_foreign and "groups" in inspect.signature(selector.fit).parameters
 
 
-def describe(value: Any) -> Any:
-    """A value as plain JSON that is the same whenever the value is.
+def _make_j48() -> Any:
+    """J48, which belongs to the paper and is loaded when it is asked for."""
+    return import_module("featstream.paper.j48").J48()
 
-    >>> describe(SAOLA(max_features=3))["parameters"]["max_features"]
-    3
+
+CLASSIFIERS: dict[str, Callable[[], Any]] = {
+    "decision-tree": lambda: DecisionTreeClassifier(random_state=0),
+    "j48": _make_j48,
+    "knn": lambda: KNeighborsClassifier(n_neighbors=1),
+    "svm": lambda: SVC(C=1.0, kernel="linear"),
+}
+"""The paper's three (J48; KNN with k = 1; libsvm's linear C-SVC with C = 1), and
+scikit-learn's tree (CART), which is not C4.5 and has a name of its own."""
+
+
+def as_classifier(classifier: Any) -> Any:
+    """A fresh classifier from a name or from a scikit-learn classifier.
+
+    Parameters
+    ----------
+    classifier : str or object
+        ``"j48"``, ``"knn"``, ``"svm"``, ``"decision-tree"``, or an object with
+        ``fit`` and ``predict``, which is cloned.
+
+    Returns
+    -------
+    object
+        An unfitted scikit-learn classifier.
+
+    Examples
+    --------
+    >>> as_classifier("knn")
+    KNeighborsClassifier(n_neighbors=1)
     """
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return {"array": [value.dtype.str, list(value.shape), digest]}
-    if isinstance(value, Mapping):
-        return {str(k): describe(v) for k, v in value.items()}
-    if isinstance(value, set | frozenset):
-        return sorted(map(repr, value))
-    if isinstance(value, list | tuple | range):
-        return [describe(v) for v in value]
-    if isinstance(value, type) or inspect.isroutine(value):
-        return {"code": code_of(value)}
-    if isinstance(value, partial):
-        return {"partial": describe([value.func, value.args, value.keywords])}
-    told = {"class": code_of(type(value))}
-    if hasattr(value, "get_params"):
-        return told | {"parameters": describe(value.get_params(deep=False))}
-    if type(value).__module__.partition(".")[0] == "featstream":
-        return told | {"parameters": describe(public_state(value))}
-    # Nothing is known of what makes it up but how it would be sent to a process.
-    return told | {"state": hashlib.sha256(as_message(value)).hexdigest()}
-
-
-def as_message(value: Any) -> bytes:
-    """What another process is sent to have the same object."""
-    try:
-        return bytes(ForkingPickler.dumps(value))
-    except Exception as error:
+    if isinstance(classifier, str):
+        if classifier not in CLASSIFIERS:
+            raise unknown_name("classifier", classifier, CLASSIFIERS)
+        return CLASSIFIERS[classifier]()
+    if isinstance(classifier, type) or not hasattr(classifier, "predict"):
         raise ParameterError(
-            f"A selector or classifier cannot be sent to another process: {error}. "
-            "Define classes and functions at the top of a module, not inside another "
-            "function."
-        ) from error
+            "A classifier must be a name or a scikit-learn classifier. "
+            f"Got {classifier!r}. Known names: {', '.join(sorted(CLASSIFIERS))}."
+        )
+    return clone(classifier)
 
 
-def public_state(value: Any) -> dict[str, Any]:
-    """What an object was made of: its fields, or its attributes."""
-    names = getattr(value, "__slots__", None) or vars(value)
-    return {n: getattr(value, n) for n in names if not n.startswith("_")}
-
-
-def code_of(thing: Any) -> str:
-    """Name and version of a class or function; a checksum where it has no version."""
-    module = getattr(thing, "__module__", None) or "builtins"
-    root = sys.modules.get(module.partition(".")[0])
-    version = getattr(root, "__version__", None)
-    if version is None:
-        version = checksum_of_module(module)
-    return f"{module}.{getattr(thing, '__qualname__', repr(thing))} {version}"
-
-
-@cache
-def checksum_of_module(name: str) -> str:
-    """Of its source, so that a changed script is not taken for the old one."""
-    path = getattr(sys.modules.get(name), "__file__", None)
-    if path is None or not Path(path).exists():
-        return ""
-    return checksum_of_files([Path(path)])
-
-
-@cache
-def checksum_of_library() -> str:
-    """Of the source that decides what is selected and how it is judged.
-
-    A version is not enough where the library itself is worked on.
-    """
-    return checksum_of_files(deciding_files())
-
-
-def deciding_files() -> list[Path]:
-    """Every file of the package, except what only shows results."""
-    root = Path(__file__).parents[1]
-    return [
-        path
-        for path in sorted(root.rglob("*.py"))
-        if path.relative_to(root).parts[0] not in _NOT_DECIDING
-    ]
-
-
-def checksum_of_files(paths: Iterable[Path]) -> str:
-    """Of their contents, one after the other."""
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+def name_classifiers(classifiers: Any) -> dict[str, Any]:
+    """Classifiers by name."""
+    if isinstance(classifiers, Mapping):
+        return {str(name): as_classifier(c) for name, c in classifiers.items()}
+    if isinstance(classifiers, str):
+        classifiers = [classifiers]
+    named = {
+        c if isinstance(c, str) else type(c).__name__: as_classifier(c)
+        for c in classifiers
+    }
+    if len(named) != len(list(classifiers)):
+        raise ParameterError(
+            "Two classifiers have one name. Name them: classifiers={'first': ...}."
+        )
+    return named

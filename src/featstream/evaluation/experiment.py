@@ -2,32 +2,57 @@
 
 from __future__ import annotations
 
-import math
+import hashlib
+import importlib
 import os
+import platform
+import re
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamWarning,
     ParameterError,
     as_bytes,
+    check_count,
+    check_number,
     printable,
     unknown_name,
 )
-from featstream.evaluation.cell_cache import CellStore
-from featstream.evaluation.classifiers import as_classifier
+from featstream.evaluation.cell import FEATURE, Job, is_ours
+from featstream.evaluation.cell_cache import (
+    CellStore,
+    checksum_of_library,
+    code_of,
+    describe,
+    key_of,
+)
 from featstream.evaluation.display import CellProgress, cells_observed
-from featstream.evaluation.entrants import describe, name_selectors
+from featstream.evaluation.entrants import BestOf, name_classifiers, name_selectors
 from featstream.evaluation.results import ExperimentResult
-from featstream.evaluation.running import Run
-from featstream.evaluation.splits import SplitProtocol
+from featstream.evaluation.splits import (
+    CrossValidation,
+    Split,
+    SplitProtocol,
+    TaskShape,
+    default_protocol,
+    random_int,
+)
+from featstream.evaluation.tasks import as_task
+from featstream.evaluation.worker import CellOutcome, run_jobs
 from featstream.parallel import count_threads
 
-__all__ = ["Experiment"]
+_PACKAGES = ("featstream", "numpy", "scipy", "sklearn", "numba")
 
 
 class Experiment:
@@ -36,23 +61,24 @@ class Experiment:
     Parameters
     ----------
     selectors : mapping of str to selector, or sequence
-        Who is compared, by the name to show: names such as ``"saola"`` or
+        The selectors by the name to show: names such as ``"saola"`` or
         ``"fast-osfs"`` (`SELECTORS`), selectors of this library or of scikit-learn,
-        or `BestOf`. In a sequence they are called by name or class.
+        or `BestOf`. In a sequence they are shown by name or class.
     datasets : mapping of str to data, or sequence of paths
         ``(X, y)``, `Task`, or the path of a file.
     classifiers : sequence of str, or mapping of str to classifier
-        Who judges: names (`CLASSIFIERS`), or any scikit-learn classifiers.
+        The classifiers that judge selections: names (`CLASSIFIERS`), or any
+        scikit-learn classifiers.
     protocol : SplitProtocol or mapping of data set to SplitProtocol, optional
         How rows are split. By default the given test part is used, and where there
         is none `RandomSplits`.
     seed : int, default=0
-        Decides all that is random.
+        Determines everything random.
     time_limit : float, optional
-        Seconds that a selection, and then each classifier, may take; where the best
-        of several is chosen, all of them together.
+        Seconds for a selection, and for each classifier; for `BestOf`, for all its
+        values together.
     memory_limit : str or int, optional
-        Memory that a cell may take for itself, such as ``"2GB"``.
+        Memory of each process, such as ``"2GB"``, without files that it maps.
 
     Examples
     --------
@@ -86,8 +112,10 @@ class Experiment:
         self.datasets = name_datasets(datasets)
         self.classifiers = name_classifiers(classifiers)
         self.protocols = name_protocols(protocol, self.datasets)
-        self.seed = check_seed(seed)
-        self.time_limit = check_time(time_limit)
+        self.seed = check_count(seed, "seed", "Experiment", least=0)
+        self.time_limit = time_limit
+        if time_limit is not None:
+            self.time_limit = check_number(time_limit, "time_limit", "Experiment")
         self.memory_limit = None if memory_limit is None else as_bytes(memory_limit)
         for what in ("selectors", "datasets", "classifiers"):
             if not getattr(self, what):
@@ -108,19 +136,19 @@ class Experiment:
         n_jobs: int | None = None,
         progress: bool | Callable[[CellProgress], None] = False,
     ) -> ExperimentResult:
-        """Work on every cell that is not in the folder yet.
+        """Compute every cell that is not in the folder yet.
 
         Parameters
         ----------
         path : str or path, optional
-            Folder in which cells are kept as they end. What is there already, of
-            this or an earlier run, is not done again; errors are tried again, and
-            limits if they have been raised. By default nothing is kept.
+            Folder in which finished cells are saved. Cells that are there already
+            are not computed again; failed cells are tried again, those that
+            exceeded a limit only if it was raised. By default nothing is saved.
         n_jobs : int, optional
-            Cells at a time; -1 is one for each core. Times can be compared best when
-            they were measured one at a time.
+            Cells at a time; -1 is one per core. Times are most comparable when
+            measured one at a time.
         progress : bool or callable, default=False
-            Show how far it is, or call with a `CellProgress` now and then.
+            Show the progress, or call this with a `CellProgress` at every change.
 
         Returns
         -------
@@ -135,7 +163,7 @@ class Experiment:
                 return Run(self, store, n_processes, observe).finish()
 
     def settings(self) -> dict[str, Any]:
-        """All that was asked for, as plain JSON."""
+        """All parameters as plain JSON."""
         return {
             "selectors": {n: describe(s) for n, s in self.selectors.items()},
             "classifiers": {n: describe(c) for n, c in self.classifiers.items()},
@@ -148,7 +176,7 @@ class Experiment:
 
 
 def name_datasets(datasets: Any) -> dict[str, Any]:
-    """Data sets by name; files are called by theirs."""
+    """Data sets by name; files are named by their file name."""
     if isinstance(datasets, Mapping):
         return {str(name): data for name, data in datasets.items()}
     if isinstance(datasets, str | os.PathLike):
@@ -170,27 +198,10 @@ def name_datasets(datasets: Any) -> dict[str, Any]:
     return named
 
 
-def name_classifiers(classifiers: Any) -> dict[str, Any]:
-    """Classifiers by name."""
-    if isinstance(classifiers, Mapping):
-        return {str(name): as_classifier(c) for name, c in classifiers.items()}
-    if isinstance(classifiers, str):
-        classifiers = [classifiers]
-    named = {
-        c if isinstance(c, str) else type(c).__name__: as_classifier(c)
-        for c in classifiers
-    }
-    if len(named) != len(list(classifiers)):
-        raise ParameterError(
-            "Two classifiers have one name. Name them: classifiers={'first': ...}."
-        )
-    return named
-
-
 def name_protocols(
     protocol: Any, datasets: Mapping[str, Any]
 ) -> dict[str, SplitProtocol]:
-    """The protocol of each data set, where one is asked for."""
+    """The protocol of each data set, where one is given."""
     if protocol is None:
         return {}
     if not isinstance(protocol, Mapping):
@@ -206,27 +217,254 @@ def name_protocols(
     return dict(protocol)
 
 
-def check_time(seconds: Any) -> float | None:
-    """A limit of time that can be kept."""
-    if seconds is None:
-        return None
-    if (
-        isinstance(seconds, bool)
-        or not isinstance(seconds, int | float)
-        or not 0 < seconds < math.inf
-    ):
-        raise ParameterError(
-            "`time_limit` must be a number of seconds above 0. Got "
-            f"{printable(seconds)}."
+@dataclass(slots=True)
+class PendingCell:
+    """A cell that is still to be computed."""
+
+    key: str
+    record: dict[str, Any]
+    shape: TaskShape
+    protocol: SplitProtocol
+    selector: Any
+    classifiers: dict[str, Any]
+    folder: Path
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """How it is shown."""
+        record = self.record
+        return f"{record['selector']} on {record['dataset']}, split {record['split']}"
+
+    @property
+    def job(self) -> Job:
+        """What the process gets."""
+        index = self.record["split"]
+        return Job(
+            self.selector,
+            self.folder,
+            self.protocol.split(index, self.shape, self.seed),
+            self.classifiers,
+            random_int(self.seed, index),
+            self.record["selections"] or None,
         )
-    return float(seconds)
 
 
-def check_seed(seed: Any) -> int:
-    """A seed that gives the same each time."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError(
-            "`seed` of Experiment must be an integer of at least 0. Got "
-            f"{printable(seed)}."
+class Run:
+    """One run of an experiment in a folder."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        store: CellStore,
+        n_jobs: int,
+        observe: Callable[[CellProgress], None],
+    ) -> None:
+        self.experiment, self.store = experiment, store
+        self.n_jobs, self.observe = n_jobs, observe
+        self.keys = {
+            name: key_of({"classifier": describe(classifier)})
+            for name, classifier in experiment.classifiers.items()
+        }
+        self.records: list[dict[str, Any]] = []
+        self.facts: dict[str, dict[str, Any]] = {}
+        self.names: dict[str, list[str] | None] = {}
+        self.left: dict[Path, int] = {}
+        self.at = CellProgress()
+
+    def finish(self) -> ExperimentResult:
+        """Compute the missing cells, and collect all results."""
+        experiment = self.experiment
+        pending = [
+            cell
+            for name, task in experiment.datasets.items()
+            for cell in self._cells_of(name, task)
+        ]
+        about = {
+            "settings": experiment.settings(),
+            "datasets": self.facts,
+            "provenance": provenance(self.n_jobs),
+        }
+        self.store.save_about(about)
+        self.observe(self.at)
+        outcomes = run_jobs(
+            self._started(pending),
+            n_jobs=self.n_jobs,
+            time_limit=experiment.time_limit,
+            memory_limit=experiment.memory_limit,
         )
-    return int(seed)
+        with closing(outcomes):
+            for outcome in outcomes:
+                self._save(outcome)
+        return ExperimentResult(
+            self.records,
+            selectors=list(experiment.selectors),
+            datasets=list(experiment.datasets),
+            classifiers=self.keys,
+            about=about,
+            tasks=experiment.datasets,
+        )
+
+    def _cells_of(self, dataset: str, task: Any) -> Iterator[PendingCell]:
+        """The pending cells of a data set, for which its data are written to disk."""
+        experiment = self.experiment
+        try:
+            rows = as_task(task).rows()
+            shape, fingerprint = rows.shape, rows.fingerprint()
+            protocol = experiment.protocols.get(dataset) or default_protocol(shape)
+            splits = [
+                checksum_of(protocol.split(i, shape, experiment.seed))
+                for i in range(protocol.n_splits)
+            ]
+        except (DataError, DataTypeError, ParameterError) as error:
+            raise type(error)(f"Data set {printable(dataset)}: {error}") from error
+        warn_about_small_classes(dataset, shape, protocol)
+        self.facts[dataset] = {
+            "n_samples": len(shape.y),
+            "n_features": shape.n_features,
+            "n_classes": int(np.unique(shape.y).size),
+            "fingerprint": fingerprint,
+            "protocol": repr(protocol),
+            "n_splits": protocol.n_splits,
+        }
+        self.names[dataset] = rows.names
+        folder = self.store.data_folder(fingerprint)
+        pending = []
+        for index, split in enumerate(splits):
+            for name, selector in experiment.selectors.items():
+                key = self._key(selector, fingerprint, index, split)
+                record, todo = self._known(key)
+                record |= {"dataset": dataset, "selector": name, "split": index}
+                is_best_of = isinstance(selector, BestOf)
+                record["label"] = selector.label if is_best_of else None
+                self.records.append(record)
+                if todo:
+                    place = protocol, selector, todo, folder, experiment.seed
+                    pending.append(PendingCell(key, record, shape, *place))
+        self.at.n_cells += len(splits) * len(experiment.selectors)
+        self.at.n_kept += len(splits) * len(experiment.selectors) - len(pending)
+        if pending:
+            rows.write(folder)
+            self.left[folder] = self.left.get(folder, 0) + len(pending)
+        yield from pending
+
+    def _key(self, selector: Any, fingerprint: str, index: int, split: str) -> str:
+        """Checksum of everything that determines what a cell selects."""
+        return key_of(
+            {
+                "featstream": [code_of(Run), checksum_of_library()],
+                "selector": describe(selector),
+                "data": fingerprint,
+                "split": [index, split],
+                "seed": self.experiment.seed,
+            }
+        )
+
+    def _known(self, key: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The saved record of a cell, and the classifiers still to be evaluated."""
+        found = self.store.load(key)
+        classifiers = self.experiment.classifiers
+        if found is None or (found["reason"] and not self._is_final(found)):
+            return {"selections": [], "scores": {}, "reason": None}, dict(classifiers)
+        if found["reason"]:
+            return found, {}
+        for own, scores in list(found["scores"].items()):
+            if scores.get("reason") and not self._is_final(scores):
+                del found["scores"][own]
+        todo = {
+            n: c for n, c in classifiers.items() if self.keys[n] not in found["scores"]
+        }
+        return found, todo
+
+    def _is_final(self, failed: Mapping[str, Any]) -> bool:
+        """Whether it exceeded a limit that has not been raised since."""
+        limits = {
+            "seconds": self.experiment.time_limit,
+            "memory": self.experiment.memory_limit,
+        }
+        for kind, value in (failed.get("limit") or {}).items():
+            now = limits[kind]
+            if now is not None and now <= value:
+                return True
+        return False
+
+    def _started(self, pending: Iterable[PendingCell]) -> Iterator[PendingCell]:
+        for cell in pending:
+            self.at.running.append(cell.name)
+            self.observe(self.at)
+            yield cell
+
+    def _save(self, outcome: CellOutcome) -> None:
+        """Save a finished cell."""
+        cell: PendingCell = outcome.cell
+        record, names = cell.record, self.names[cell.record["dataset"]]
+        if outcome.selections:
+            record["selections"] = outcome.selections
+            for selection in outcome.selections:
+                if names is not None:
+                    selection["names"] = [names[i] for i in selection["selected"]]
+        record["reason"], record["limit"] = outcome.reason, outcome.limit
+        if outcome.reason and names is not None and is_ours(cell.selector):
+            record["reason"] = with_names(outcome.reason, names)
+        record["warnings"] = outcome.warnings
+        for name, scores in outcome.scores.items():
+            record["scores"][self.keys[name]] = {"classifier": name, **scores}
+        record["provenance"] = provenance(self.n_jobs)
+        self.store.save(cell.key, record)
+        self.at.running.remove(cell.name)
+        self.at.n_done += 1
+        if outcome.reason is not None:
+            self.at.n_failed += 1
+            self.at.last_failure = f"{cell.name}: {record['reason']}"
+        self.observe(self.at)
+        self.left[cell.folder] -= 1
+        if not self.left[cell.folder]:
+            self.store.drop_data(cell.folder.name)
+
+
+def warn_about_small_classes(
+    dataset: str, shape: TaskShape, protocol: SplitProtocol
+) -> None:
+    """Warn that some folds will lack a class."""
+    labels, sizes = np.unique(shape.y, return_counts=True)
+    if isinstance(protocol, CrossValidation) and sizes.min() < protocol.n_folds:
+        label = printable(labels[sizes.argmin()].item())
+        warnings.warn(
+            f"Data set {printable(dataset)}: class {label} has {sizes.min()} rows for "
+            f"{protocol.n_folds} folds. Some folds do not test on it.",
+            FeatstreamWarning,
+            stacklevel=2,
+        )
+
+
+def with_names(reason: str, names: list[str]) -> str:
+    """A reason with the names of features, which selectors do not get."""
+
+    def name(found: re.Match[str]) -> str:
+        return f"Feature {printable(names[int(found[1])])}"
+
+    return FEATURE.sub(name, reason)
+
+
+def checksum_of(split: Split) -> str:
+    """Checksum of the rows, the order and the groups of a split."""
+    digest = hashlib.sha256()
+    for part in (split.train, split.test, split.order, split.groups):
+        digest.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
+        digest.update(b"|")
+    return digest.hexdigest()
+
+
+def provenance(n_jobs: int) -> dict[str, Any]:
+    """Date, versions and machine."""
+    versions = {
+        name: getattr(importlib.import_module(name), "__version__", None)
+        for name in _PACKAGES
+    }
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), **versions},
+        "platform": platform.platform(),
+        "n_cores": os.cpu_count(),
+        "n_jobs": n_jobs,
+    }

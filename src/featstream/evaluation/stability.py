@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
-from featstream.errors import DataError, ParameterError, printable, unknown_name
-from featstream.evaluation.statistics import check_alpha
+from featstream.errors import (
+    DataError,
+    ParameterError,
+    check_alpha,
+    printable,
+    unknown_name,
+)
 from featstream.measures import SymmetricalUncertainty
 from featstream.measures.storages.dense_codes import decode_column
 from featstream.protocols import Block, FloatArray, IntArray
-
-__all__ = ["Similarity", "Stability", "stability"]
 
 Similarity = Callable[[NDArray[Any]], FloatArray]
 """From columns, (n_samples, n), the likeness of every pair, (n, n), in [0, 1]."""
@@ -26,17 +29,8 @@ Similarity = Callable[[NDArray[Any]], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """Stability of a selection, and how sure it is.
+    """Stability of a selection (1 if all are the same), with a confidence interval.
 
-    Attributes
-    ----------
-    value : float
-        1 if all selections are the same.
-    lower, upper : float or None
-        Confidence interval, where the measure has one.
-
-    Examples
-    --------
     >>> float(stability([[0, 1], [0, 1]], method="nogueira", n_features=5))
     1.0
     """

@@ -1,8 +1,8 @@
 """Comparing methods over data sets: ranks, Friedman, Nemenyi, win/tie/lose.
 
-Scores are arrays of shape (n_datasets, n_methods): one row a data set. A
-method without a score on some data set cannot be ranked there, so these
-functions ask for complete rows.
+Scores are arrays of shape (n_datasets, n_methods). Ranks need complete rows: a method
+without a score on some data set cannot be ranked there. ``best`` is "high" or "low":
+which scores are good.
 """
 
 from __future__ import annotations
@@ -15,19 +15,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.special import gammaln
 
-from featstream.errors import DataError, ParameterError, unknown_name
+from featstream.errors import DataError, ParameterError, check_alpha, unknown_name
 from featstream.protocols import BoolArray, FloatArray
-
-__all__ = [
-    "Friedman",
-    "Nemenyi",
-    "WinTieLose",
-    "average_ranks",
-    "critical_difference",
-    "friedman",
-    "nemenyi",
-    "win_tie_lose",
-]
 
 Best = Literal["high", "low"]
 
@@ -40,22 +29,9 @@ def average_ranks(
 ) -> FloatArray:
     """Mean rank of each method over the data sets; ties share their ranks.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score of each method on each data set.
-    best : {"high", "low"}, default="high"
-        Which scores are good: high for accuracy, low for time.
-    convention : {"demsar", "paper"}, default="demsar"
-        Which ranks are good. Demšar [1]_ gives rank 1 to the best method; the
-        SAOLA paper gives it to the worst, "the higher the average rank, the
-        better the performance".
-
-    Returns
-    -------
-    ndarray of shape (n_methods,)
-        Average ranks, between 1 and n_methods. The two conventions add up to
-        n_methods + 1.
+    Demšar [1]_ gives rank 1 to the best method; in the convention of the SAOLA paper
+    ("paper") it goes to the worst: "the higher the average rank, the better the
+    performance". The two add up to n_methods + 1.
 
     References
     ----------
@@ -81,7 +57,7 @@ def average_ranks(
 
 @dataclass(frozen=True, slots=True)
 class Friedman:
-    """Outcome of a Friedman test.
+    """Result of a Friedman test.
 
     Attributes
     ----------
@@ -94,11 +70,6 @@ class Friedman:
         rank the methods alike, F is infinite and the p-value that of chance.
     n_datasets, n_methods : int
         What was compared.
-
-    Examples
-    --------
-    >>> friedman([[2, 1], [2, 1], [1, 2]]).is_rejected()
-    False
     """
 
     chi2: float
@@ -116,27 +87,13 @@ class Friedman:
 def friedman(scores: ArrayLike, *, correct_ties: bool = True) -> Friedman:
     """Friedman test of "all methods perform alike", for two methods or more.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score of each method on each data set.
-    correct_ties : bool, default=True
-        Whether to divide by the variance that the ranks have, ties counted, as
-        `scipy.stats.friedmanchisquare` does. Demšar's formula, and the authors'
-        library, take the variance without ties and so reject less.
+    With ``correct_ties`` the variance of the ranks accounts for ties, as in
+    `scipy.stats.friedmanchisquare`. Demšar's formula, and the authors' library, take
+    the variance without ties and so reject less.
 
-    Returns
-    -------
-    Friedman
-        Both statistics with their p-values.
-
-    Examples
-    --------
     >>> test = friedman([[0.9, 0.8, 0.7], [0.8, 0.7, 0.6], [0.7, 0.5, 0.6]])
-    >>> round(test.chi2, 3), round(test.f, 3)
-    (4.667, 7.0)
-    >>> test.is_rejected()
-    True
+    >>> round(test.chi2, 3), round(test.f, 3), test.is_rejected()
+    (4.667, 7.0, True)
     """
     table = check_scores(scores, min_datasets=2)
     n, k = table.shape
@@ -166,25 +123,11 @@ def friedman(scores: ArrayLike, *, correct_ties: bool = True) -> Friedman:
 def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:
     """Difference of average ranks that the Nemenyi test calls significant.
 
-    Parameters
-    ----------
-    n_methods, n_datasets : int
-        What is compared.
-    alpha : float, default=0.05
-        Significance level.
+    The quantile of the studentized range, over the square root of 2, times the
+    standard error of a difference of ranks.
 
-    Returns
-    -------
-    float
-        The quantile of the studentized range, over the square root of 2, times
-        the standard error of a difference of ranks.
-
-    Examples
-    --------
-    >>> round(critical_difference(3, 10), 3)
-    1.048
-    >>> round(critical_difference(2, 14), 3)
-    0.524
+    >>> round(critical_difference(3, 10), 3), round(critical_difference(2, 14), 3)
+    (1.048, 0.524)
     """
     if n_methods < 2 or n_datasets < 1:
         raise ParameterError(
@@ -199,7 +142,7 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nemenyi:
-    """Outcome of a Nemenyi test.
+    """Result of a Nemenyi test.
 
     Attributes
     ----------
@@ -211,11 +154,6 @@ class Nemenyi:
         For each pair of methods; 1 on the diagonal.
     is_different : ndarray of bool of shape (n_methods, n_methods)
         Pairs that differ significantly.
-
-    Examples
-    --------
-    >>> round(nemenyi([[2, 1], [2, 1], [1, 2]]).critical_difference, 3)
-    1.132
     """
 
     average_ranks: FloatArray
@@ -227,22 +165,8 @@ class Nemenyi:
 def nemenyi(scores: ArrayLike, best: Best = "high", *, alpha: float = 0.05) -> Nemenyi:
     """Nemenyi's test of every pair of methods, after Friedman has rejected.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score of each method on each data set.
-    best : {"high", "low"}, default="high"
-        Which scores are good.
-    alpha : float, default=0.05
-        Significance level for all pairs together.
+    ``alpha`` is the significance level for all pairs together.
 
-    Returns
-    -------
-    Nemenyi
-        Ranks, critical difference and p-values.
-
-    Examples
-    --------
     >>> result = nemenyi([[0.9, 0.8, 0.7]] * 6)
     >>> result.average_ranks
     array([1., 2., 3.])
@@ -260,10 +184,8 @@ def nemenyi(scores: ArrayLike, best: Best = "high", *, alpha: float = 0.05) -> N
 
 
 class WinTieLose(NamedTuple):
-    """On how many data sets a method wins, ties and loses against a rival.
+    """Numbers of data sets on which a method wins, ties and loses against a rival.
 
-    Examples
-    --------
     >>> print(WinTieLose(5, 3, 2))
     5/3/2
     """
@@ -289,21 +211,15 @@ def win_tie_lose(
     Parameters
     ----------
     ours, rival : array-like of shape (n_datasets, n_repeats) or (n_datasets,)
-        Repeated scores on the same splits, which are compared by a two-sided
-        paired t-test on each data set; or single scores, which can only be
-        compared by `margin`. Pairs with a NaN are left out, and so are data
-        sets with nothing else.
+        Repeated scores on the same splits, compared by a two-sided paired t-test
+        on each data set; or single scores, compared by `margin`. Pairs with a NaN
+        are left out, and so are data sets with nothing else.
     best : {"high", "low"}, default="high"
         Which scores are good.
     alpha : float, default=0.05
         Significance level of the t-tests.
     margin : float, default=0.01
         Single scores that differ by at least this much are a win or a loss.
-
-    Returns
-    -------
-    WinTieLose
-        Counts seen from `ours`; printed as "5/3/2".
 
     Notes
     -----
@@ -389,12 +305,3 @@ def is_high_best(best: str) -> bool:
     if best not in ("high", "low"):
         raise unknown_name("direction of `best`", best, ["high", "low"])
     return best == "high"
-
-
-def check_alpha(alpha: float) -> None:
-    """Refuse a significance level outside (0, 1)."""
-    if not 0.0 < alpha < 1.0:
-        raise ParameterError(
-            f"`alpha` must be a float in (0, 1). Got {alpha!r}. For a 5% level write "
-            "alpha=0.05."
-        )

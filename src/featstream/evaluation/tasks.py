@@ -1,7 +1,7 @@
 """Data sets that selectors are compared on, and how they get to other processes.
 
 A data set is written once as plain ``.npy`` files, which every process maps into its
-memory: the system holds one copy, however many processes there are.
+memory: there is one copy in memory for all processes.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ from featstream.groups import read_groups
 from featstream.measures.target import as_labels, as_vector
 from featstream.protocols import SparseColumns, feature_name
 from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
-from featstream.sources.arrays import read_archive
-from featstream.sources.layouts import label_of
-
-__all__ = ["Rows", "Task", "as_task", "map_rows", "open_task"]
+from featstream.sources.grouping import label_of
+from featstream.sources.npy import read_archive
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +59,7 @@ class Task:
     names: Sequence[str] | None = None
 
     def rows(self) -> Rows:
-        """All rows in one, checked."""
+        """All rows as one checked matrix."""
         first = as_matrix(self.X_train, "X_train")
         X = first.values
         y = check_target(self.y_train, X, "train")
@@ -151,9 +149,7 @@ def map_rows(folder: Path) -> Rows:
 
 
 def as_task(data: Any) -> Task:
-    """A task from what users have: a path, ``(X, y)``, a Task, or a Bunch.
-
-    Or a function that gives one of these, called when it is its turn.
+    """A task from a path, ``(X, y)``, a Task, a Bunch, or a function that returns one.
 
     >>> as_task(([[1, 2], [3, 4]], [0, 1])).y_train
     [0, 1]
@@ -181,6 +177,7 @@ def open_task(
     target: str | None = None,
     test: str | os.PathLike[str] | None = None,
     groups: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Task:
     """Open a data set from a file, and its test part from another.
 
@@ -195,6 +192,8 @@ def open_task(
     groups : mapping, optional
         Where the groups of its features come from: ``path``, ``size`` or ``pattern``
         of `featstream.read_groups`.
+    **options
+        As for `featstream.sources.open_dataset`.
 
     Returns
     -------
@@ -211,10 +210,10 @@ def open_task(
     ...     open_task(file.name).y_test
     array([0, 1])
     """
-    found = open_with_target(path, target)
+    found = open_with_target(path, target, **options)
     X_test = y_test = None
     if test is not None:
-        other = open_with_target(test, target)
+        other = open_with_target(test, target, **options)
         X_test, y_test = other.source, other.y
     elif Path(path).suffix.lower() == ".npz":
         arrays = read_archive(path)
@@ -239,7 +238,7 @@ def labels_of(found: Dataset, options: Mapping[str, Any]) -> Any:
 
 
 def equally_wide(first: Any, second: Any) -> tuple[Any, Any]:
-    """Sparse parts with the columns of either: such files end at their last entry."""
+    """Sparse parts of equal width: svmlight files end at their last entry."""
     parts = [as_matrix(X, "a part").values for X in (first, second)]
     n_features = max(X.shape[1] for X in parts)
     for X in parts:
@@ -247,9 +246,11 @@ def equally_wide(first: Any, second: Any) -> tuple[Any, Any]:
     return parts[0], parts[1]
 
 
-def open_with_target(path: str | os.PathLike[str], target: str | None) -> Dataset:
-    """A file that must hold a target."""
-    found = open_dataset(path, target)
+def open_with_target(
+    path: str | os.PathLike[str], target: str | None, **options: Any
+) -> Dataset:
+    """A data set that must have a target."""
+    found = open_dataset(path, target, **options)
     if found.y is None:
         raise DataError(f"{printable(path)} holds no target. Name it with target.")
     return found
@@ -300,7 +301,7 @@ def as_matrix(X: Any, what: str) -> Matrix:
 
 
 def check_same_features(first: Matrix, second: Matrix) -> None:
-    """Refuse parts whose columns do not mean the same."""
+    """Refuse parts with different columns."""
     n_first, n_second = first.values.shape[1], second.values.shape[1]
     if n_first != n_second:
         raise DataError(
@@ -322,28 +323,28 @@ def check_same_features(first: Matrix, second: Matrix) -> None:
 
 
 def number_labels(labels: Any) -> NDArray[Any]:
-    """Labels of any kind as numbers, in order of first appearance."""
+    """Labels of any type as numbers, in order of first appearance."""
     number_of: dict[Any, int] = {}
     listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     return np.array([number_of.setdefault(label, len(number_of)) for label in listed])
 
 
 def stack_rows(first: Any, second: Any) -> Any:
-    """One matrix of the rows of two."""
+    """One matrix with the rows of both."""
     if sparse.issparse(first) or sparse.issparse(second):
         return sparse.csc_array(sparse.vstack([first, second], format="csc"))
     return np.concatenate([first, second])
 
 
 def with_short_indices(X: Any) -> Any:
-    """A CSC matrix with indices of 32 bits where they do: others take no more."""
+    """A CSC matrix with indices of 32 bits if that is enough."""
     short = sparse.get_index_dtype(maxval=max(X.nnz, *X.shape))
     parts = X.data, X.indices.astype(short), X.indptr.astype(short)
     return sparse.csc_array(parts, shape=X.shape)
 
 
 def check_target(y: Any, X: Any, part: str) -> NDArray[Any]:
-    """Labels that can be written without a pickle, one a row."""
+    """One label per row, in an array that needs no pickle."""
     if y is None:
         raise DataError(f"A Task needs y_{part}, the class of each row. Got None.")
     labels = as_vector(y)

@@ -1,10 +1,10 @@
-"""Processes that work on cells, each within a limit of time and of memory.
+"""Worker processes: one per cell, with limits on time and memory.
 
-Every cell has a process of its own: what one leaks, breaks or is killed for is no
-other's. Where the system can fork, processes come from a server that has imported
-what all need, which saves two seconds each; elsewhere they are started afresh.
+Every cell has a process of its own: leaks, crashes and kills stay confined to one
+process. Where the system can fork, processes come from a server that has imported
+what all need, which saves two seconds each; elsewhere each starts from scratch.
 
-Memory is watched from outside, by the pages that a process holds for itself. A limit
+Memory is watched from outside, by the pages that belong to the process alone. A limit
 on address space would not do: numba, BLAS and mapped files reserve far more than they
 use.
 """
@@ -28,59 +28,41 @@ import numpy as np
 
 from featstream.errors import ParameterError, RunError, size_text
 from featstream.evaluation.cell import Job, reason_of, work
-from featstream.evaluation.classifiers import as_classifier
+from featstream.evaluation.cell_cache import as_message
 from featstream.evaluation.cost import resident_bytes
-from featstream.evaluation.entrants import as_message
+from featstream.evaluation.entrants import as_classifier
 from featstream.parallel import handling_interrupts, uninterrupted
 from featstream.selectors import SAOLA
 
-__all__ = ["Outcome", "Tagged", "run_jobs"]
-
 _POLL_SECONDS = 0.05
-_WARMING = "warming"  # kernels are compiled when they are first used, once and for all
+_WARMING = "warming"  # kernels are compiled at their first use
 _WARMING_SECONDS = 600.0
 _PRELOADED = ["featstream.evaluation.worker"]
 _WARM = "FEATSTREAM_WARM_KERNELS"
-"""Set while the server of processes starts, which loads kernels; nobody else does."""
+"""Set while the server of processes starts: only the server loads kernels."""
 
 
-class Tagged(Protocol):
-    """A job, and whatever the caller knows it by."""
+class HasJob(Protocol):
+    """A cell as its caller knows it; its job is created when it is started."""
 
     @property
     def job(self) -> Job:
-        """What is to be done."""
+        """What the process gets."""
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What came of a job.
-
-    Attributes
-    ----------
-    cell : Tagged
-        The job as it was given.
-    selections : list of dict
-        What was selected; one, unless it is the best of several.
-    scores : dict of str to dict
-        Scores by classifier, or a ``reason`` why there are none.
-    reason : str or None
-        Why nothing was selected, if so.
-    limit : dict or None
-        The limit that was exceeded, ``seconds`` or ``memory``, if that is the reason.
-    warnings : list of str
-        What the process warned of.
-    """
+class CellOutcome:
+    """The selections and scores of a cell, or why there are none."""
 
     cell: Any
-    selections: list[dict[str, Any]] = field(default_factory=list)
-    scores: dict[str, dict[str, Any]] = field(default_factory=dict)
-    reason: str | None = None
-    limit: dict[str, float] | None = None
+    selections: list[dict[str, Any]] = field(default_factory=list)  # one per value
+    scores: dict[str, dict[str, Any]] = field(default_factory=dict)  # by classifier
+    reason: str | None = None  # why nothing was selected
+    limit: dict[str, float] | None = None  # "seconds" or "memory", if exceeded
     warnings: list[str] = field(default_factory=list)
 
     def add(self, selection: dict[str, Any]) -> None:
-        """Take a selection in, in place of one for the same value."""
+        """Add a selection, in place of one for the same value."""
         others = [s for s in self.selections if s["value"] != selection["value"]]
         self.selections = [*others, selection]
 
@@ -89,7 +71,7 @@ class Outcome:
 class _Running:
     """A process at work."""
 
-    outcome: Outcome
+    outcome: CellOutcome
     job: Job
     process: Any
     connection: Connection
@@ -99,27 +81,26 @@ class _Running:
     spent: dict[str, float] = field(default_factory=dict)
 
     def enter(self, step: str) -> None:
-        """Go on with another step, or with an earlier one."""
+        """Begin a step, or continue an earlier one."""
         self.spent[self.step], self.since = self.seconds(), time.monotonic()
         self.step = step
 
     def seconds(self) -> float:
-        """What the present step has taken so far, all its parts together."""
+        """Seconds spent in the current step, earlier visits included."""
         return self.spent.get(self.step, 0.0) + time.monotonic() - self.since
 
 
 def run_jobs(
-    cells: Iterable[Tagged],
+    cells: Iterable[HasJob],
     *,
     n_jobs: int,
     time_limit: float | None,
     memory_limit: int | None,
-) -> Generator[Outcome]:
-    """Work on cells, so many at a time, and yield what came of each as it ends.
+) -> Generator[CellOutcome]:
+    """Compute cells, ``n_jobs`` at a time, and yield the outcome of each as it ends.
 
-    The limit of time is for the selection, and again for each classifier; where the
-    best of several is chosen, for all of them together. On leaving, by whatever way,
-    no process is left.
+    The time limit holds for the selection, and again for each classifier; for
+    `BestOf`, for all its values together. However this ends, no process is left.
     """
     waiting = iter(cells)
     running: list[_Running] = []
@@ -134,7 +115,7 @@ def run_jobs(
                     is_more = False
                 else:
                     context, job = context or _context(), cell.job
-                    outcome = Outcome(cell, list(job.known or ()))
+                    outcome = CellOutcome(cell, list(job.known or ()))
                     with uninterrupted():  # a half-made process would complain
                         running.append(_start(context, outcome, job))
             if not running:
@@ -158,7 +139,7 @@ def run_jobs(
 
 
 def _rest_of(r: _Running) -> Job | None:
-    """What is still to do after a classifier failed to end."""
+    """The job without the classifiers that are done; None if nothing is left."""
     left = {n: c for n, c in r.job.classifiers.items() if n not in r.outcome.scores}
     if r.outcome.reason is not None or not left:
         return None
@@ -166,20 +147,20 @@ def _rest_of(r: _Running) -> Job | None:
     return replace(r.job, classifiers=left, known=known)
 
 
-def _start(context: Any, outcome: Outcome, job: Job) -> _Running:
+def _start(context: Any, outcome: CellOutcome, job: Job) -> _Running:
     message = as_message(job)
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,))
     with _hidden_main(is_needed=b"__main__" in message):
         process.start()
     theirs.close()
-    with suppress(BrokenPipeError):  # it is gone; `_listen` will find out
+    with suppress(BrokenPipeError):  # it has died, which `_listen` will notice
         ours.send_bytes(message)
     return _Running(outcome, job, process, ours, time.monotonic())
 
 
 def _context() -> Any:
-    """How processes are started: from a server that has loaded all, if possible."""
+    """How processes are started: from a server with everything loaded, if possible."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     from multiprocessing import forkserver
@@ -200,7 +181,7 @@ def _context() -> Any:
 def _hidden_main(*, is_needed: bool) -> Iterator[None]:
     """Keep a new process from running the user's script again.
 
-    Python has every new process import the main script, lest something be defined
+    Python lets every new process import the main script, in case classes are defined
     there; a script that compares without ``if __name__ == "__main__"`` would then
     start itself over and over. Most define nothing that a cell needs.
     """
@@ -217,7 +198,7 @@ def _hidden_main(*, is_needed: bool) -> Iterator[None]:
 
 
 def _listen(r: _Running) -> bool:
-    """Take in what a process has said; whether it has ended."""
+    """Handle the messages of a process; True when it has ended."""
     while True:
         try:
             if not r.connection.poll():
@@ -244,7 +225,7 @@ def _listen(r: _Running) -> bool:
 
 
 def _note_death(r: _Running) -> None:
-    """A process is gone that had not said it was done."""
+    """Record that a process died before it was done."""
     r.process.join(5)
     code = r.process.exitcode
     if not r.has_begun:
@@ -275,7 +256,7 @@ class _Limits:
     memory: int | None
 
     def stop(self, r: _Running) -> bool:
-        """Whether a process has exceeded a limit, which is noted."""
+        """Record it if a process has exceeded a limit; True if so."""
         if self.seconds is not None:
             is_warm = r.step != _WARMING
             allowed = self.seconds if is_warm else self.seconds + _WARMING_SECONDS
@@ -291,7 +272,7 @@ class _Limits:
 
 
 def _end(r: _Running) -> None:
-    with suppress(ValueError):  # it has been ended before
+    with suppress(ValueError):  # ended before
         if r.process.is_alive():
             r.process.kill()
         r.process.join()
@@ -300,10 +281,10 @@ def _end(r: _Running) -> None:
 
 
 def _serve(connection: Connection) -> None:
-    """What a process does: one job."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked is told
+    """Run one job in a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles it
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    with suppress(OSError):  # nobody is listening any more
+    with suppress(OSError):  # the main process is gone
         connection.send({"kind": "begun"})
         try:
             work(_receive(connection), connection.send)
@@ -332,10 +313,10 @@ def _die_with_parent() -> None:
 
 
 def load_kernels() -> None:
-    """Select from and judge a few numbers, as most cells do.
+    """Select and classify a few numbers, as most cells do.
 
-    Numba takes a quarter of a second to load its first kernel, in every process anew.
-    What the server has loaded, the processes forked from it inherit.
+    Numba takes a quarter of a second to load its first kernel, in every process anew;
+    processes inherit what the server has loaded.
     """
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 4)), np.arange(20) % 2
@@ -345,5 +326,5 @@ def load_kernels() -> None:
 
 
 if os.environ.pop(_WARM, ""):
-    with suppress(Exception):  # without it cells are slower, and no more
+    with suppress(Exception):  # only saves time
         load_kernels()

@@ -1,20 +1,4 @@
-"""The SAOLA paper: what it shows, with which methods, and what we find."""
+"""The SAOLA paper, run again: its tables, data sets, methods, classifier and pages.
 
-from featstream.paper.comparison import Pair, TableComparison
-from featstream.paper.exhibits import Exhibit, exhibits, find
-from featstream.paper.findings import Findings, Value
-from featstream.paper.methods import protocol_for, selector_for
-from featstream.paper.study import PaperStudy
-
-__all__ = [
-    "Exhibit",
-    "Findings",
-    "Pair",
-    "PaperStudy",
-    "TableComparison",
-    "Value",
-    "exhibits",
-    "find",
-    "protocol_for",
-    "selector_for",
-]
+Everything here uses the public names of the library, as a user's own study would.
+"""

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from featstream.paper.exhibits import Exhibit
-
-__all__ = ["add_paper"]
+    from featstream.paper.findings import Findings
 
 _TIME_LIMIT = 60.0
 
@@ -176,7 +175,7 @@ def _run(arguments: argparse.Namespace) -> int:
         findings,
         study.exhibits,
         arguments.output,
-        provenance=_provenance(arguments, time.monotonic() - began),
+        provenance=_provenance(arguments, findings, time.monotonic() - began),
     )
     if arguments.json:
         facts = {
@@ -230,14 +229,17 @@ def _wanted(names: list[str]) -> list[Exhibit]:
     return [exhibit for exhibit in exhibits() if exhibit in found]
 
 
-def _provenance(arguments: argparse.Namespace, seconds: float) -> str:
-    from featstream.evaluation.running import provenance
-
-    facts = provenance(arguments.jobs)
-    versions = ", ".join(f"{name} {v}" for name, v in facts["versions"].items())
-    return (
-        f"`featstream paper run {' '.join(arguments.exhibits)}`, {facts['date']}, "
-        f"{facts['platform']}, {facts['n_cores']} cores, {facts['n_jobs']} cells at a "
-        f"time, seed {arguments.seed}; {seconds / 60:.0f} min, less what was kept from "
-        f"before; {versions}."
-    )
+def _provenance(
+    arguments: argparse.Namespace, findings: Findings, seconds: float
+) -> str:
+    """How the results were made, as recorded with any one of them."""
+    for result in findings.results.values():
+        facts = result.about["provenance"]
+        versions = ", ".join(f"{name} {v}" for name, v in facts["versions"].items())
+        return (
+            f"`featstream paper run {' '.join(arguments.exhibits)}`, {facts['date']}, "
+            f"{facts['platform']}, {facts['n_cores']} cores, {facts['n_jobs']} cells "
+            f"at a time, seed {arguments.seed}; {seconds / 60:.0f} min, less what was "
+            f"saved before; {versions}."
+        )
+    return ""

@@ -6,26 +6,258 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, MissingFileError, ParameterError, unknown_name
-from featstream.paper.catalogue import CATALOGUE, Entry, Files, Kind
-from featstream.paper.formats import Part, indicators, join, npz, svmlight
+from featstream.paper.formats import (
+    Part,
+    Reader,
+    gene_table,
+    index_lists,
+    index_values,
+    indicators,
+    join,
+    letter_table,
+    npz,
+    number_table,
+    plain_rows,
+    sample_of_svmlight,
+    some_of_svmlight,
+    svmlight,
+    thrombin_rows,
+    unit_rows,
+)
 
-__all__ = [
-    "Benchmark",
-    "available_datasets",
-    "dataset_names",
-    "files_of_dataset",
-    "load_dataset",
-]
+Kind: TypeAlias = Literal["continuous", "discrete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files that hold a data set, named as they are distributed."""
+
+    reader: Reader  # of the files of one part
+    train: tuple[str, ...]
+    test: tuple[str, ...] = ()  # none if there is one part, or the reader finds both
+    differs: str = ""  # how the data differ from the paper's, if they do
+    remark: str = ""
+    n_features: int | None = None  # if it is not the paper's
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A data set of the paper."""
+
+    kind: Kind
+    n_features: int
+    source: str  # who publishes it
+    files: tuple[Files, ...]  # ways in which it may be stored, the best first
+    is_split: bool = False  # whether the paper uses published parts
+
+
+def _challenge(name: str, reader: Reader) -> Files:
+    """The file names of the NIPS 2003 and WCCI 2006 challenges."""
+    train, test = (
+        (f"{name}_{part}.data", f"{name}_{part}.labels") for part in ("train", "valid")
+    )
+    return Files(reader, train, test)
+
+
+def _libsvm(name: str, *, has_test: bool = False, differs: str = "") -> Files:
+    return Files(svmlight, (name,), (f"{name}.t",) * has_test, differs)
+
+
+_NIPS = "NIPS 2003 feature selection challenge; UCI has it"
+_LIBSVM = "LIBSVM data sets"
+_UCI = "UCI machine learning repository"
+_KENT_RIDGE = "Kent Ridge biomedical data sets"
+_NOT_PUBLIC = "not found in public: Aliferis et al., JMLR 11, 2010"
+
+CATALOGUE: dict[str, Entry] = {
+    "madelon": Entry(
+        "continuous",
+        500,
+        _NIPS,
+        (_challenge("madelon", plain_rows), _libsvm("madelon", has_test=True)),
+        is_split=True,
+    ),
+    "hiva": Entry(
+        "discrete",
+        1617,
+        "WCCI 2006 performance prediction challenge",
+        (
+            _challenge("hiva", plain_rows),
+            Files(npz, ("hiva_train.npz",), remark="the training part only"),
+        ),
+        is_split=True,
+    ),
+    "leukemia": Entry(
+        "continuous",
+        7129,
+        f"Golub et al. 1999; {_KENT_RIDGE}",
+        (
+            Files(gene_table, ("AMLALL_train.data",), ("AMLALL_test.data",)),
+            _libsvm("leu", has_test=True, differs="rows and columns scaled by LIBSVM"),
+        ),
+    ),
+    "lung-cancer": Entry(
+        "continuous",
+        12533,
+        f"Gordon et al. 2002; {_KENT_RIDGE}",
+        (Files(gene_table, ("lungCancer_train.data",), ("lungCancer_test.data",)),),
+    ),
+    "ohsumed": Entry("continuous", 14373, _NOT_PUBLIC, ()),
+    "breast-cancer": Entry("continuous", 17816, _NOT_PUBLIC, ()),
+    "dexter": Entry(
+        "continuous", 20000, _NIPS, (_challenge("dexter", index_values),), is_split=True
+    ),
+    "apcj-etiology": Entry("continuous", 28228, _NOT_PUBLIC, ()),
+    "dorothea": Entry(
+        "discrete", 100000, _NIPS, (_challenge("dorothea", index_lists),), is_split=True
+    ),
+    "thrombin": Entry(
+        "discrete",
+        139351,
+        "KDD Cup 2001",
+        (
+            Files(
+                thrombin_rows,
+                ("thrombin.data",),
+                ("Thrombin.testset", "ThrombinKey"),
+            ),
+            Files(npz, ("thrombin_train.npz",), differs="1,909 of 2,543 rows (train)"),
+        ),
+    ),
+    "news20": Entry(
+        "continuous",
+        1355191,
+        _LIBSVM,
+        (
+            Files(some_of_svmlight(0, 9996, 10000), ("news20.binary",)),
+            Files(
+                unit_rows,
+                ("news20_bigram.npz",),
+                differs="words and pairs of words rebuilt from 20 Newsgroups",
+                n_features=1450546,
+            ),
+        ),
+        is_split=True,
+    ),
+    "url1": Entry(
+        "continuous",
+        3231961,
+        "Ma et al. 2009; UCI has it by day, LIBSVM as one",
+        (
+            Files(svmlight, ("Day1.svm",), ("Day2.svm",)),
+            Files(
+                some_of_svmlight(16000, 20000, 20000),
+                ("url_combined",),
+                remark="rows 16,001 to 56,000: day 0 has 16,000 rows",
+            ),
+        ),
+        is_split=True,
+    ),
+    "webspam": Entry(
+        "continuous",
+        16609143,
+        _LIBSVM,
+        (
+            Files(
+                sample_of_svmlight(98000),
+                ("webspam_wc_normalized_trigram.svm",),
+                remark="98,000 random rows, of which the paper's splits are drawn",
+            ),
+        ),
+    ),
+    "kdd2010": Entry(
+        "continuous",
+        29890095,
+        _LIBSVM,
+        (
+            Files(
+                sample_of_svmlight(120000),
+                ("kddb",),
+                remark="120,000 random rows, of which the paper's splits are drawn",
+            ),
+            Files(
+                sample_of_svmlight(120000),
+                ("kdda",),
+                differs="algebra instead of bridge to algebra",
+                n_features=20216830,
+            ),
+        ),
+    ),
+    "arcene": Entry(
+        "continuous", 10000, _NIPS, (_challenge("arcene", plain_rows),), is_split=True
+    ),
+    "gisette": Entry(
+        "continuous",
+        5000,
+        _NIPS,
+        (
+            _challenge("gisette", plain_rows),
+            Files(
+                svmlight,
+                ("gisette_scale",),
+                ("gisette_scale.t",),
+                remark="columns scaled by LIBSVM",
+            ),
+            Files(
+                npz,
+                ("gisette_valid.npz",),
+                differs="the 1,000 validation rows alone, without the training part",
+            ),
+        ),
+        is_split=True,
+    ),
+    "connect-4": Entry(
+        "discrete",
+        126,
+        f"{_UCI}; LIBSVM",
+        (
+            Files(letter_table, ("connect-4.data",)),
+            _libsvm("connect-4"),
+            Files(npz, ("connect4.npz",)),
+        ),
+    ),
+    "ijcnn1": Entry("continuous", 22, _LIBSVM, (_libsvm("ijcnn1", has_test=True),)),
+    "covtype": Entry(
+        "continuous",
+        54,
+        f"{_UCI}; LIBSVM",
+        (
+            Files(number_table, ("covtype.data",)),
+            _libsvm("covtype"),
+            _libsvm("covtype.libsvm.binary", differs="two classes instead of seven"),
+        ),
+    ),
+    "poker": Entry(
+        "discrete",
+        10,
+        f"{_UCI}; LIBSVM",
+        (
+            Files(
+                number_table,
+                ("poker-hand-training-true.data",),
+                ("poker-hand-testing.data",),
+            ),
+            _libsvm("poker", has_test=True),
+            Files(
+                npz,
+                ("poker_train.npz",),
+                differs="25,010 of 1,025,010 rows (train)",
+            ),
+        ),
+    ),
+    "real-sim": Entry("continuous", 20958, _LIBSVM, (_libsvm("real-sim"),)),
+}
+"""Table 2 of the paper; then the sets of Tables 14 to 17 and of Table 9."""
 
 _VARIABLE = "FEATSTREAM_DATA"
 _PACKED = ("", ".gz", ".bz2", ".xz")
 _DEPTH = 3
-"""Folders are searched so far down: challenges come in folders of their own."""
+"""Levels of folders that are searched: challenges come in folders of their own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +440,7 @@ def _folder(data: str | os.PathLike[str] | None) -> Path:
     given = os.environ.get(_VARIABLE) if data is None else data
     if not given:
         raise ParameterError(
-            f"Where are the data sets? Pass `data`, a folder, or set {_VARIABLE}."
+            f"The folder of the data sets is unknown. Pass `data` or set {_VARIABLE}."
         )
     folder = Path(given)
     if not folder.is_dir():
@@ -249,7 +481,7 @@ def _present(wanted: tuple[str, ...], names: dict[str, Path]) -> list[Path] | No
 
 
 def _file_names(folder: Path) -> dict[str, Path]:
-    """Files by name in small letters; of two with one name, the one further up."""
+    """Files by lower-case name; of two with one name, the one further up."""
     found: dict[str, Path] = {}
     level = [folder]
     for _ in range(_DEPTH):
@@ -276,12 +508,12 @@ def _check(path: Path, X: Any, y: NDArray[Any], n_features: int) -> None:
     if X.ndim != 2 or X.shape[1] != n_features:
         raise DataError(
             f"{path} holds an array of shape {X.shape}, and not {n_features:,} "
-            "features in columns. It is another data set."
+            "features in columns. It is a different data set."
         )
     if y.shape != X.shape[:1]:
         raise DataError(
             f"{path} has {X.shape[0]:,} rows but labels of shape {y.shape}. Give one "
-            "label a row."
+            "label per row."
         )
 
 

@@ -1,13 +1,14 @@
 """What the paper shows: its tables and figures, from one small table of facts.
 
-An exhibit says which methods are run on which data sets by which design, and which
-classifiers judge them. Tables take the rest from the printed table itself.
+An exhibit lists methods, data sets, the design of the experiment, and classifiers.
+Tables take the rest from the printed table itself.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,8 +17,6 @@ from typing import Any, Literal, TypeAlias
 from featstream.errors import ParameterError, printable, unknown_name
 from featstream.paper.tables import paper_table
 
-__all__ = ["CLASSIFIERS", "Design", "Drawing", "Exhibit", "exhibits", "find"]
-
 Design: TypeAlias = Literal["split", "sweep", "orders", "groups", "subsamples"]
 """Rows split as in the paper; the same with several values of a parameter; 30 orders
 of the features; random groups, ten times; 30 subsamples of four fifths of the rows."""
@@ -25,55 +24,45 @@ of the features; random groups, ten times; 30 subsamples of four fifths of the r
 Drawing: TypeAlias = Literal["values", "error bars", "sweep"]
 
 CLASSIFIERS = ("J48", "KNN", "SVM")
+METRICS = {
+    "accuracy": "Accuracy",
+    "accuracy_sd": "Standard deviation of the accuracy",
+    "auc": "AUC",
+    "n_features": "Selected features",
+    "n_groups": "Selected groups",
+    "seconds": "Seconds",
+    "stability": "Stability",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
     """A table or a figure of the paper.
 
-    Attributes
-    ----------
-    kind, number, label : str, int, str
-        "table" or "figure", as printed, and as labelled in the source.
-    section, title : str, str
-        Where it stands, and what it shows.
-    design : Design
-        How it comes about.
-    methods, datasets : tuple of str
-        Who is compared, on what; as the paper spells them.
-    classifiers : tuple of str
-        Who judges.
-    drawing : Drawing or None
-        How a figure is drawn.
-    metrics : tuple of str
-        What a figure shows, a panel each.
-
-    Examples
-    --------
     >>> find("table3").methods
     ('SAOLA', 'Fast-OSFS', 'Alpha-investing', 'OFS')
     """
 
-    kind: str
-    number: int
-    label: str
+    kind: str  # "table" or "figure"
+    number: int  # as printed
+    label: str  # in the LaTeX source
     section: str
     title: str
-    methods: tuple[str, ...]
+    methods: tuple[str, ...]  # as the paper spells them
     datasets: tuple[str, ...]
     design: Design = "split"
     classifiers: tuple[str, ...] = CLASSIFIERS
-    drawing: Drawing | None = None
-    metrics: tuple[str, ...] = ()
+    drawing: Drawing | None = None  # of a figure
+    metrics: tuple[str, ...] = ()  # of a figure, one panel each
 
     @property
     def name(self) -> str:
-        """How it is called at the command line and on disk."""
+        """Its name at the command line and on disk."""
         return f"{self.kind}{self.number}"
 
     @property
     def heading(self) -> str:
-        """How the paper calls it."""
+        """Its name in print."""
         return f"{self.kind.capitalize()} {self.number}"
 
 
@@ -110,12 +99,8 @@ def _exhibit(kind: str, facts: dict[str, Any]) -> Exhibit:
 
 @cache
 def exhibits() -> tuple[Exhibit, ...]:
-    """All tables from 3 on and all figures of the paper's evaluation, in order.
+    """All tables from 3 on and all figures of the evaluation, in printed order.
 
-    Figures are numbered as printed, by counting the ``figure`` environments.
-
-    Examples
-    --------
     >>> len(exhibits())
     39
     """
@@ -128,20 +113,8 @@ def exhibits() -> tuple[Exhibit, ...]:
 
 
 def find(name: str) -> Exhibit:
-    """A table or figure, by printed number or by LaTeX label.
+    """A table or figure, by printed number ("table10") or by LaTeX label ("tb9").
 
-    Parameters
-    ----------
-    name : str
-        ``"table10"``, or ``"tb9"`` for the same; ``"figure3"`` or ``"fig4"``.
-
-    Returns
-    -------
-    Exhibit
-        What it compares.
-
-    Examples
-    --------
     >>> find("fig4").heading
     'Figure 3'
     """
@@ -154,7 +127,13 @@ def find(name: str) -> Exhibit:
         return exact[plain]
     if plain.isdigit():
         raise ParameterError(
-            f"Is {printable(name)} a table or a figure? Write table{plain} or "
+            f"{printable(name)} may be a table or a figure. Write table{plain} or "
             f"figure{plain}."
         )
     raise unknown_name("table or figure", name, found)
+
+
+def listed(words: Iterable[str]) -> str:
+    """``a, b and c``."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

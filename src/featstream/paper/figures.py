@@ -9,39 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featstream.evaluation.conclusion import enumerate_words
-from featstream.paper.comparison import CheckedClaim
-from featstream.paper.exhibits import Exhibit
-from featstream.paper.findings import Findings, Value
+from featstream.paper.exhibits import METRICS, Exhibit, listed
+from featstream.paper.findings import CheckedClaim, Findings, Value
 from featstream.paper.methods import ABSENT
-from featstream.paper.table_pages import METRICS
-from featstream.reporting.dots import plot_dots, plot_sweep
-from featstream.reporting.figures import plot_critical_difference
+from featstream.reporting import plot_critical_difference, plot_dots, plot_sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FigureData", "draw_claim", "draw_figure", "save_figure"]
-
 _LOG = ("n_features", "n_groups", "seconds")
 
 
 class FigureData:
-    """The numbers that a figure shows.
-
-    Parameters
-    ----------
-    exhibit : Exhibit
-        Which figure.
-    findings : Findings
-        What was found.
-
-    Attributes
-    ----------
-    methods, datasets : tuple of str
-        Those of the figure that are here.
-    """
+    """The numbers that a figure shows, of the methods and data sets that are here."""
 
     def __init__(self, exhibit: Exhibit, findings: Findings) -> None:
         self.exhibit, self.findings = exhibit, findings
@@ -55,7 +36,7 @@ class FigureData:
             return f"no data of {', '.join(self.exhibit.datasets)}"
         if len(self.methods) < 2:
             absent = (m for m in self.exhibit.methods if m in ABSENT)
-            return f"{enumerate_words(absent)} not in this library"
+            return f"{listed(absent)} not in this library"
         return None
 
     def values(self, metric: str, judge: str | None) -> list[list[Value]]:
@@ -84,7 +65,7 @@ class FigureData:
 
     def _who(self, dataset: str, methods: Collection[str]) -> str:
         is_all = len(methods) == len(self.methods)
-        return dataset if is_all else f"{dataset}: {enumerate_words(methods)}"
+        return dataset if is_all else f"{dataset}: {listed(methods)}"
 
     def numbers(self, metric: str, judge: str | None) -> np.ndarray:
         """The numbers as the paper reports them, data sets by methods."""

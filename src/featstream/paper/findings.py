@@ -1,21 +1,34 @@
-"""What the runs came to, as the paper reports it: best of ten, or mean."""
+"""What the runs came to, as the paper reports it, next to the printed numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from featstream.evaluation.results import ExperimentResult
-from featstream.evaluation.stability import Stability
+from featstream.evaluation import (
+    ExperimentResult,
+    Friedman,
+    Stability,
+    average_ranks,
+    critical_difference,
+    friedman,
+    win_tie_lose,
+)
 from featstream.paper.datasets import Benchmark, files_of_dataset
-from featstream.paper.exhibits import Design
+from featstream.paper.exhibits import Design, Exhibit
 from featstream.paper.methods import ABSENT
+from featstream.paper.tables import (
+    PaperClaim,
+    PaperColumn,
+    PaperTable,
+    paper_claims,
+    paper_table,
+)
 from featstream.protocols import FloatArray
-
-__all__ = ["About", "Findings", "Statistic", "Value"]
 
 Statistic: TypeAlias = Literal["single", "best", "mean"]
 
@@ -24,24 +37,12 @@ _COSTS = ("n_features", "n_groups", "seconds")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """One number of a table or figure.
+    """One number of a table or figure."""
 
-    Attributes
-    ----------
-    value : float
-        As the paper reports it; NaN if there is none.
-    statistic : {"single", "best", "mean"}
-        What that is: the only run, the best of several, their mean.
-    runs : ndarray
-        The number in each run.
-    reason : str or None
-        Why there is none.
-    """
-
-    value: float = np.nan
+    value: float = np.nan  # as the paper reports it
     statistic: Statistic = "single"
     runs: FloatArray = field(default_factory=lambda: np.empty(0))
-    reason: str | None = None
+    reason: str | None = None  # why there is no value
 
     @property
     def mean(self) -> float:
@@ -56,29 +57,13 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """A data set that was used.
+    """A data set that was used."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Rows, test rows and features.
-    kind : str
-        Continuous or discrete.
-    origin : str
-        The file it came from.
-    is_split : bool
-        Whether the paper uses parts as they were published.
-    differs : str
-        How it differs from the paper's; "" if it does not.
-    notes : tuple of str
-        What else there is to know.
-    """
-
-    shape: tuple[int, int, int]
-    kind: str
-    origin: str
-    is_split: bool
-    differs: str
+    shape: tuple[int, int, int]  # rows, test rows, features
+    kind: str  # continuous or discrete
+    origin: str  # the file it came from
+    is_split: bool  # whether the paper uses published parts
+    differs: str  # how it differs from the paper's; "" if it does not
     notes: tuple[str, ...]
 
     @classmethod
@@ -86,25 +71,19 @@ class About:
         """Facts of a data set, without the data."""
         n_test = 0 if data.y_test is None else data.y_test.size
         shape = data.y.size, n_test, data.X.shape[1]
-        return cls(
-            shape,
-            data.kind,
-            data.origin.name,
-            data.is_split,
-            data.differs,
-            data.notes,
-        )
+        about = data.origin.name, data.is_split, data.differs, data.notes
+        return cls(shape, data.kind, *about)
 
 
 class Findings:
-    """All that was found.
+    """All results.
 
     Attributes
     ----------
     about : dict of str to About
         The data sets that were used.
     results : dict of (design, data set) to ExperimentResult
-        What came of each experiment.
+        The result of each experiment.
     unreadable : dict of str to str
         Data sets whose files cannot be read or used, and why.
     """
@@ -121,24 +100,16 @@ class Findings:
         self.unreadable: dict[str, str] = {}
 
     def leave_out(self, dataset: str, reason: str) -> None:
-        """Do without a data set that cannot be used, as if it were not there."""
+        """Leave out a data set that cannot be used."""
         self.unreadable[dataset] = reason
         self.about.pop(dataset, None)
         self.available = tuple(name for name in self.available if name != dataset)
 
-    def take(self, design: Design, dataset: str, result: ExperimentResult) -> None:
-        """Keep what came of an experiment."""
-        self.results[design, dataset] = result
+    def add_stability(self, result: ExperimentResult, data: Benchmark) -> None:
+        """Compare the selections of the subsamples while the data are loaded.
 
-    def give_up(self, design: Design, dataset: str, method: str, reason: str) -> None:
-        """Note why a method was not run to the end."""
-        self.given_up[design, dataset, method] = reason
-
-    def take_stability(self, result: ExperimentResult, data: Benchmark) -> None:
-        """Compare the selections of the subsamples while the data are at hand.
-
-        Continuous features are alike by their correlation, which is what selected
-        them; the paper does not say how it made them discrete.
+        Continuous features are compared by correlation, as in their selection; the
+        paper does not say how it made them discrete.
         """
         similarity = "su" if data.kind == "discrete" else "correlation"
         self.stability.update(result.stability("yu", similarity=similarity))
@@ -151,25 +122,11 @@ class Findings:
         metric: str,
         classifier: str | None = None,
     ) -> Value:
-        """A number as the paper reports it.
+        """A number as the paper reports it, or why there is none.
 
-        Parameters
-        ----------
-        design : Design
-            How it comes about.
-        dataset, method : str
-            As the paper spells them.
-        metric : str
-            ``accuracy``, ``accuracy_sd``, ``auc``, ``n_features``, ``n_groups``,
-            ``seconds`` or ``stability``.
-        classifier : str, optional
-            Who judged; without one, scores are the mean of all that did.
-
-        Returns
-        -------
-        Value
-            Of ten random splits the best, with the number of features and the time of
-            the run with the highest accuracy; of orders and groups the mean.
+        Of ten random splits the best, with the number of features and the time of the
+        run with the highest accuracy; of orders and groups the mean. Without a
+        classifier, scores are the mean over all classifiers.
         """
         missing = self._missing(design, dataset, method)
         if missing is not None:
@@ -200,7 +157,7 @@ class Findings:
         metric: str,
         design: Design,
     ) -> Value:
-        """A number of the selection, in the run that a classifier scores highest."""
+        """A cost of the selection, in the run with the highest accuracy."""
         judges = result.classifiers
         _, reason = result.values(metric, judges[0], dataset, method)
         if reason is not None:
@@ -248,3 +205,162 @@ class Findings:
             for name in datasets
             if name not in self.available
         }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """A number of ours, and the paper's (NaN for "-")."""
+
+    dataset: str
+    column: PaperColumn
+    ours: Value
+    printed: float
+
+    @property
+    def difference(self) -> float:
+        """Ours minus the paper's."""
+        return self.ours.value - self.printed
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The columns of one metric and one classifier, one per method."""
+
+    metric: str
+    classifier: str | None
+    columns: tuple[PaperColumn, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckedClaim:
+    """Average ranks that the paper states, and those that follow from our numbers."""
+
+    claim: PaperClaim
+    datasets: tuple[str, ...]  # on which all methods have a number of ours
+    ranks: FloatArray  # there, from our numbers; high is good
+    printed_ranks: FloatArray  # there, from the paper's numbers
+    test: Friedman  # the paper's test of our numbers
+    critical_difference: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wins:
+    """Data sets won, tied and lost against a rival, where we have both numbers."""
+
+    panel: Panel
+    first: str
+    rival: str
+    ours: str
+    printed_there: str  # from the paper's numbers on the same data sets
+    printed: str  # as printed, for all data sets
+
+
+class TableComparison:
+    """A table of the paper next to our numbers."""
+
+    def __init__(self, exhibit: Exhibit, findings: Findings) -> None:
+        self.exhibit, self.findings = exhibit, findings
+        self.printed: PaperTable = paper_table(exhibit.number)
+
+    @cached_property
+    def pairs(self) -> dict[tuple[str, PaperColumn], Pair]:
+        """Every cell."""
+        return {
+            (dataset, column): Pair(
+                dataset, column, self._ours(dataset, column), float(number)
+            )
+            for dataset, row in zip(
+                self.printed.datasets, self.printed.values, strict=True
+            )
+            for column, number in zip(self.printed.columns, row, strict=True)
+        }
+
+    def _ours(self, dataset: str, column: PaperColumn) -> Value:
+        method = column.method or ""
+        if column.alpha is not None:
+            method = f"{method} alpha={column.alpha:g}"
+        return self.findings.value(
+            self.exhibit.design, dataset, method, column.metric, column.classifier
+        )
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The rows for which there are data."""
+        present = self.findings.available
+        return tuple(name for name in self.printed.datasets if name in present)
+
+    def panels(self) -> Iterator[Panel]:
+        """The columns, by metric and classifier."""
+        keys = dict.fromkeys((c.metric, c.classifier) for c in self.printed.columns)
+        for metric, classifier in keys:
+            own = (
+                c
+                for c in self.printed.columns
+                if (c.metric, c.classifier) == (metric, classifier)
+            )
+            yield Panel(metric, classifier, tuple(own))
+
+    def claims(self) -> Iterator[CheckedClaim]:
+        """The paper's statements about this table that can be checked."""
+        for claim in paper_claims():
+            if claim.table != self.printed.number:
+                continue
+            columns = [
+                next(
+                    c
+                    for c in self.printed.columns
+                    if (c.method, c.metric) == (method, claim.metric)
+                    and c.classifier == claim.classifier
+                )
+                for method in claim.methods
+            ]
+            datasets, ours, printed = self._complete(columns)
+            if len(datasets) < 2:
+                continue
+            ours = np.round(ours, 12)  # means that differ by rounding alone are ties
+            yield CheckedClaim(
+                claim=claim,
+                datasets=datasets,
+                ranks=average_ranks(ours, convention="paper"),
+                printed_ranks=average_ranks(printed, convention="paper"),
+                test=friedman(ours, correct_ties=False),
+                critical_difference=critical_difference(len(columns), len(datasets)),
+            )
+
+    def wins(self) -> Iterator[Wins]:
+        """Wins of the first method of each panel against the others, as printed.
+
+        The paper's counts are those of a margin of 0.01.
+        """
+        if not self.printed.win_tie_lose:
+            return
+        for panel in self.panels():
+            first, *rivals = panel.columns
+            for rival in rivals:
+                datasets, ours, printed = self._complete([first, rival])
+                place = self.printed.columns.index(rival)
+                counts = self.printed.win_tie_lose[place]
+                if datasets and counts is not None:
+                    yield Wins(
+                        panel,
+                        str(first.method),
+                        str(rival.method),
+                        str(win_tie_lose(ours[:, 0], ours[:, 1])),
+                        str(win_tie_lose(printed[:, 0], printed[:, 1])),
+                        counts,
+                    )
+
+    def _complete(
+        self, columns: list[PaperColumn]
+    ) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
+        """Data sets where we and the paper have all columns, and both numbers."""
+        rows = {
+            dataset: [
+                (self.pairs[dataset, c].ours.value, self.pairs[dataset, c].printed)
+                for c in columns
+            ]
+            for dataset in self.datasets
+        }
+        complete = {d: row for d, row in rows.items() if not np.isnan(row).any()}
+        numbers = np.array(list(complete.values())).reshape(-1, len(columns), 2)
+        return tuple(complete), numbers[:, :, 0], numbers[:, :, 1]

@@ -6,9 +6,13 @@ for archives that hold both, both. A bad line is named with its file and number.
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,28 +20,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from featstream.errors import DataError, printable
-from featstream.sources import iter_svmlight, read_svmlight
-from featstream.sources.arrays import read_archive
-from featstream.sources.pieces import TextFile
-
-__all__ = [
-    "Part",
-    "Reader",
-    "gene_table",
-    "index_lists",
-    "index_values",
-    "indicators",
-    "join",
-    "letter_table",
-    "npz",
-    "number_table",
-    "plain_rows",
-    "sample_of_svmlight",
-    "some_of_svmlight",
-    "svmlight",
-    "thrombin_rows",
-    "unit_rows",
-]
+from featstream.sources import iter_svmlight, read_archive, read_svmlight
 
 Part: TypeAlias = tuple[Any, NDArray[Any]]
 """Features, samples in rows, and the class of each."""
@@ -45,7 +28,11 @@ Part: TypeAlias = tuple[Any, NDArray[Any]]
 Reader: TypeAlias = Callable[[Sequence[Path], int], list[Part]]
 """From the files of a part, and its number of features."""
 
-_PIECE = 8 << 20
+_OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
 
 
 def npz(paths: Sequence[Path], n_features: int) -> list[Part]:
@@ -133,7 +120,7 @@ def _slices_of_svmlight(path: Path, n_features: int) -> Iterator[Part]:
         if rows.highest >= n_features:
             raise DataError(
                 f"{path} has the index {rows.highest + 1:,} but the data set has "
-                f"{n_features:,} features. It is another data set, or damaged."
+                f"{n_features:,} features. It is a different data set, or damaged."
             )
         arrays = rows.values, rows.indices, rows.indptr
         yield sparse.csr_array(arrays, shape=(rows.y.size, n_features)), rows.y
@@ -143,7 +130,7 @@ def _slices_of_svmlight(path: Path, n_features: int) -> Iterator[Part]:
 
 
 def join(parts: Sequence[Part]) -> Part:
-    """Parts below each other; sparse ones by rows."""
+    """Stack the rows of parts."""
     if len(parts) == 1:
         return parts[0]
     matrices, labels = zip(*parts, strict=True)
@@ -207,7 +194,7 @@ def gene_table(paths: Sequence[Path], n_features: int) -> list[Part]:
 
 
 def letter_table(paths: Sequence[Path], n_features: int) -> list[Part]:
-    """Read letters with commas, the class at the end; an indicator a letter."""
+    """Read letters with commas, the class at the end; one indicator per letter."""
     rows, classes = [], []
     for path, line, text in _lines(paths[0]):
         if text.strip():
@@ -216,7 +203,11 @@ def letter_table(paths: Sequence[Path], n_features: int) -> list[Part]:
                 raise _bad(path, line, "a field is not a single letter")
             rows.append(np.frombuffer(b"".join(words), np.uint8))
             if rows[-1].size != rows[0].size:
-                raise _bad(path, line, "it has not as many fields as the first line")
+                raise _bad(
+                    path,
+                    line,
+                    "it has a different number of fields than the first line",
+                )
             classes.append(label.decode("utf-8", "replace"))
     return [(indicators(np.array(rows)), np.array(classes))]
 
@@ -265,16 +256,17 @@ def indicators(codes: NDArray[Any]) -> NDArray[np.int8]:
 
 
 def _lines(path: Path) -> Iterator[tuple[Path, int, bytes]]:
-    """Each line, plain or unpacked, with where it stands."""
-    file = TextFile(path, _PIECE, None)
+    """Each line, plain or unpacked, with its file and number."""
     try:
-        number = 0
-        for piece in file.pieces():
-            for text in piece.text.tobytes().split(b"\n")[:-1]:
-                number += 1
+        with _OPENERS.get(path.suffix, _open_plain)(path) as file:
+            for number, text in enumerate(file, 1):
                 yield path, number, text
-    finally:
-        file.close()
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+
+
+def _open_plain(path: Path) -> IO[bytes]:
+    return open(path, "rb")
 
 
 def _numbers(

@@ -1,22 +1,33 @@
-"""C4.5 as Weka's J48 behaves, as a scikit-learn classifier."""
+"""C4.5 as Weka's J48 behaves, as a scikit-learn classifier.
+
+`grow` makes the tree, `collapse` and `prune` cut it back, `flatten` turns it into
+arrays. Everything uses explicit stacks: a tree may be deep.
+"""
 
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featstream.errors import ParameterError
-from featstream.paper.c45 import Training, collapse, flatten, grow, prune
-from featstream.paper.j48_kernels import TINY, tree_proba
-from featstream.protocols import BoolArray, FloatArray
-
-__all__ = ["J48"]
+from featstream.paper.j48_kernels import (
+    TINY,
+    TreeArrays,
+    keep_rows,
+    score_splits,
+    tree_proba,
+    xlog2x_table,
+)
+from featstream.protocols import BoolArray, FloatArray, IntArray
 
 
 class J48(ClassifierMixin, BaseEstimator):
@@ -92,20 +103,7 @@ class J48(ClassifierMixin, BaseEstimator):
         self.subtree_raising = subtree_raising
 
     def fit(self, X: Any, y: Any) -> J48:
-        """Grow and prune the tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows; NaN is a missing value.
-        y : array-like of shape (n_samples,)
-            Their classes.
-
-        Returns
-        -------
-        J48
-            The fitted classifier.
-        """
+        """Grow and prune the tree; NaN in ``X`` is a missing value."""
         self._check_parameters()
         X, y = validate_data(
             self, X, y, dtype=np.float64, order="F", ensure_all_finite="allow-nan"
@@ -131,18 +129,7 @@ class J48(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Share of each class where the rows end.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Shares, in the order of `classes_`.
-        """
+        """Share of each class in the leaf of each row, in the order of `classes_`."""
         check_is_fitted(self)
         X = validate_data(
             self,
@@ -156,18 +143,7 @@ class J48(ClassifierMixin, BaseEstimator):
         return proba
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of `classes_`.
-        """
+        """Class of each row."""
         proba = self.predict_proba(X)
         best = np.full(proba.shape[0], -1.0)
         winner = np.zeros(proba.shape[0], np.intp)
@@ -230,3 +206,280 @@ class J48(ClassifierMixin, BaseEstimator):
             known = np.isin(column, categories)
             X[:, j] = np.where(known, code, np.nan)
         return X
+
+
+Rows = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """The training data: categories coded 0, 1, ... and NaN where missing."""
+
+    X: FloatArray  # column-major
+    codes: IntArray
+    n_categories: IntArray  # 0 for numeric features
+    n_classes: int
+
+    def count(self, rows: Rows, weights: FloatArray) -> FloatArray:
+        """Weight of each class among the rows."""
+        counts = np.bincount(self.codes[rows], weights, self.n_classes)
+        return counts.astype(np.float64, copy=False)
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A node, its training rows and their weights; a leaf has no children."""
+
+    rows: Rows
+    weights: FloatArray
+    counts: FloatArray
+    feature: int = -1
+    threshold: float = np.nan
+    children: list[Node] = field(default_factory=list)
+
+    @property
+    def n_wrong(self) -> float:
+        """Weight of the rows outside the majority class."""
+        return float(self.counts.sum() - self.counts.max())
+
+    def subtree(self) -> Iterator[Node]:
+        """The node and all below it, parents first."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(node.children))
+
+
+def grow(data: Training, min_leaf: float) -> Node:
+    """Grow the full tree."""
+    n = data.X.shape[0]
+    order = np.argsort(data.X, axis=0, kind="stable").T.astype(np.int32, order="C")
+    sorted_rows = order  # a threshold is a value of the whole training set
+    table = xlog2x_table(n)
+    weight_of_row = np.zeros(n)
+    is_kept = np.zeros(n, dtype=np.bool_)
+    rows, weights = np.arange(n, dtype=np.int32), np.ones(n)
+    root = Node(rows, weights, data.count(rows, weights))
+    stack = [(root, order)] if is_splittable(root, min_leaf) else []
+    while stack:
+        node, order = stack.pop()
+        weight_of_row[node.rows] = node.weights
+        gains, ratios, thresholds = score_splits(
+            data.X,
+            order,
+            data.codes,
+            weight_of_row,
+            data.n_categories,
+            data.n_classes,
+            float(min_leaf),
+            table,
+        )
+        feature = choose_feature(gains, ratios, data.n_categories, n)
+        if feature < 0:
+            continue
+        node.feature = feature
+        if data.n_categories[feature] == 0:
+            column = data.X[sorted_rows[feature], feature]
+            last = np.searchsorted(column, thresholds[feature], side="right") - 1
+            node.threshold = float(column[last])
+        for rows, weights in partition(node, data, node.rows, node.weights):
+            child = Node(rows, weights, data.count(rows, weights))
+            node.children.append(child)
+            if is_splittable(child, min_leaf):
+                is_kept[rows] = True
+                stack.append((child, keep_rows(order, is_kept, rows.size)))
+                is_kept[rows] = False
+    return root
+
+
+def is_splittable(node: Node, min_leaf: float) -> bool:
+    """Whether a node has two leaves' worth of rows and more than one class."""
+    return bool(node.counts.sum() - 2 * min_leaf > -TINY and node.n_wrong >= TINY)
+
+
+def choose_feature(
+    gains: FloatArray, ratios: FloatArray, n_categories: IntArray, n_rows: int
+) -> int:
+    """Feature of the best gain ratio among those of at least average gain; or -1.
+
+    Categories that are many for the number of rows (30%) do not count in the
+    average, unless all features are like that.
+    """
+    is_allowed = gains >= 0.0
+    is_ordinary = (n_categories == 0) | (n_categories - 0.3 * n_rows < -TINY)
+    counted = is_allowed & is_ordinary if is_ordinary.any() else is_allowed
+    if not counted.any():
+        return -1
+    enough = gains[counted].sum() / np.count_nonzero(counted) - 1e-3
+    best, feature = 0.0, -1
+    for j in np.flatnonzero(is_allowed & (gains >= enough)):
+        if ratios[j] - best > TINY:
+            best, feature = ratios[j], int(j)
+    return feature
+
+
+def partition(
+    node: Node, data: Training, rows: Rows, weights: FloatArray
+) -> list[tuple[Rows, FloatArray]]:
+    """Rows and weights of each branch of a split.
+
+    A row whose value is missing goes into every branch, with the share of the
+    known rows that went there.
+    """
+    values = data.X[rows, node.feature]
+    n_branches = max(int(data.n_categories[node.feature]), 2)
+    is_missing = np.isnan(values)
+    if data.n_categories[node.feature]:
+        branch = values
+    else:
+        branch = (values - node.threshold >= TINY).astype(np.float64)
+    if not is_missing.any():
+        return [(rows[k], weights[k]) for k in masks(branch, n_branches)]
+    branch[is_missing] = -1.0
+    known = ~is_missing
+    sizes = np.bincount(branch[known].astype(np.intp), weights[known], n_branches)
+    total = sizes.sum()
+    shares = sizes / total if total > 0.0 else np.full(n_branches, 1.0 / n_branches)
+    result = []
+    for share, k in zip(shares, masks(branch, n_branches), strict=True):
+        also = is_missing & (share > TINY)
+        result.append(
+            (
+                np.append(rows[k], rows[also]),
+                np.append(weights[k], share * weights[also]),
+            )
+        )
+    return result
+
+
+def masks(branch: FloatArray, n_branches: int) -> Iterator[NDArray[np.bool_]]:
+    """Which rows take each branch."""
+    return (branch == b for b in range(n_branches))
+
+
+def collapse(root: Node) -> None:
+    """Cut subtrees that make as many training errors as their root alone."""
+    errors: dict[int, float] = {}
+    nodes = list(root.subtree())
+    for node in reversed(nodes):
+        below = sum(errors[id(child)] for child in node.children)
+        errors[id(node)] = below if node.children else node.n_wrong
+    for node in nodes:
+        if node.children and errors[id(node)] >= node.n_wrong - 1e-3:
+            node.children = []
+
+
+def expected_errors(counts: FloatArray, confidence: float, z: float) -> float:
+    """Errors to expect of a leaf: a pessimistic reading of the training errors.
+
+    The upper end of a confidence interval for a binomial share: exact for no
+    error, by the normal approximation from one error on, linear in between.
+    ``z`` is the normal quantile of ``1 - confidence``.
+    """
+    n = float(counts.sum())
+    if n < TINY:
+        return 0.0
+    wrong = n - float(counts.max())
+    if wrong < 1.0:
+        none = n * float(1.0 - confidence ** (1.0 / n))
+        if wrong == 0.0:
+            return none
+        return none + wrong * (upper_errors(n, 1.0, z) - none)
+    return upper_errors(n, wrong, z)
+
+
+def upper_errors(n: float, wrong: float, z: float) -> float:
+    """Upper confidence limit of the number of errors among ``n``."""
+    if wrong + 0.5 >= n:
+        return max(n, wrong)
+    share = (wrong + 0.5) / n
+    spread = z * np.sqrt(share / n - share**2 / n + z**2 / (4.0 * n**2))
+    return float(n * (share + z**2 / (2.0 * n) + spread) / (1.0 + z**2 / n))
+
+
+def prune(
+    root: Node, data: Training, confidence: float, *, subtree_raising: bool
+) -> None:
+    """Replace subtrees by leaves, or by their largest branch, bottom up."""
+    z = float(norm.ppf(1.0 - confidence))
+
+    def errors_of_leaf(node: Node) -> float:
+        return expected_errors(node.counts, confidence, z)
+
+    def errors_of_tree(node: Node) -> float:
+        return sum(errors_of_leaf(n) for n in node.subtree() if not n.children)
+
+    def errors_with_rows(branch: Node, rows: Rows, weights: FloatArray) -> float:
+        """Expected errors of a subtree if these rows came to it."""
+        errors = 0.0
+        stack: list[tuple[Node, Rows, FloatArray]] = [(branch, rows, weights)]
+        while stack:
+            node, rows, weights = stack.pop()
+            if not node.children:
+                counts = data.count(rows, weights)
+                errors += expected_errors(counts, confidence, z)
+                continue
+            parts = partition(node, data, rows, weights)
+            stack.extend((c, *p) for c, p in zip(node.children, parts, strict=True))
+        return errors
+
+    stack = [(root, False)]
+    while stack:
+        node, children_done = stack.pop()
+        if not node.children:
+            continue
+        if not children_done:
+            stack.append((node, True))
+            stack.extend((child, False) for child in node.children)
+            continue
+        as_leaf, as_tree = errors_of_leaf(node), errors_of_tree(node)
+        as_largest = np.inf
+        if subtree_raising:
+            largest = largest_branch(node)
+            as_largest = errors_with_rows(largest, node.rows, node.weights)
+        if as_leaf < as_tree + 0.1 + TINY and as_leaf < as_largest + 0.1 + TINY:
+            node.children = []
+        elif as_largest < as_tree + 0.1 + TINY:
+            node.feature, node.threshold = largest.feature, largest.threshold
+            node.children = largest.children
+            assign_rows(node, data)
+            stack.append((node, False))
+
+
+def largest_branch(node: Node) -> Node:
+    """The child with the most weight, the last of equals."""
+    best = node.children[0]
+    for child in node.children[1:]:
+        if child.counts.sum() - best.counts.sum() > -TINY:
+            best = child
+    return best
+
+
+def assign_rows(top: Node, data: Training) -> None:
+    """Send the rows of a node down the subtree that it has been given."""
+    for node in top.subtree():
+        if not node.children:
+            continue
+        parts = partition(node, data, node.rows, node.weights)
+        for child, (rows, weights) in zip(node.children, parts, strict=True):
+            child.rows, child.weights = rows, weights
+            child.counts = data.count(rows, weights)
+
+
+def flatten(root: Node, n_categories: IntArray) -> TreeArrays:
+    """Number the nodes level by level, so that siblings are neighbours."""
+    nodes = [root]
+    first_child = []
+    for node in nodes:  # grows while it is walked
+        first_child.append(len(nodes))
+        nodes.extend(node.children)
+    feature = np.array([n.feature if n.children else 0 for n in nodes])
+    return TreeArrays(
+        feature=feature,
+        is_nominal=n_categories[feature] > 0,
+        threshold=np.array([n.threshold for n in nodes]),
+        first_child=np.array(first_child),
+        n_children=np.array([len(n.children) for n in nodes]),
+        counts=np.array([n.counts for n in nodes]),
+    )

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from featstream.jit import inner_jit, jit
 
-__all__ = ["TreeArrays", "keep_rows", "score_splits", "tree_proba", "xlog2x_table"]
-
 TINY = 1e-6  # numbers closer than this are equal, as in Weka
 GAP = 1e-5  # values closer than this are not separated, as in Weka
 
@@ -74,7 +72,7 @@ def entropy_after(counts, table):
 
 @inner_jit
 def information_gain(before, counts, known, total, table):
-    """Gain in bits a row; rows whose value is missing gain nothing."""
+    """Gain in bits per row; rows whose value is missing gain nothing."""
     gain = known / total * (before - entropy_after(counts, table))
     return 0.0 if abs(gain) < TINY else gain / known
 

@@ -10,10 +10,19 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from featstream import (
+    OFS,
+    OGFS,
+    SAOLA,
+    AlphaInvesting,
+    FastOSFS,
+    FisherZ,
+    GroupSAOLA,
+    SymmetricalUncertainty,
+)
 from featstream.errors import unknown_name
-from featstream.evaluation.classifiers import as_classifier
-from featstream.evaluation.entrants import BestOf
-from featstream.evaluation.splits import (
+from featstream.evaluation import (
+    BestOf,
     FeatureOrders,
     GivenSplit,
     RandomGroups,
@@ -22,21 +31,11 @@ from featstream.evaluation.splits import (
     SplitProtocol,
     Subsamples,
     TaskShape,
+    as_classifier,
 )
-from featstream.measures import FisherZ, SymmetricalUncertainty
 from featstream.paper.datasets import Benchmark
 from featstream.paper.exhibits import Design
 from featstream.paper.tables import paper_table
-from featstream.selectors import OFS, OGFS, SAOLA, AlphaInvesting, FastOSFS, GroupSAOLA
-
-__all__ = [
-    "ABSENT",
-    "JUDGES",
-    "FirstSplit",
-    "TrainingPartOnly",
-    "protocol_for",
-    "selector_for",
-]
 
 ABSENT = ("FCBF", "GDM", "IAMB", "MMMB", "SGLasso", "SPSF-LAR")
 """Methods of the paper that this library does not have."""
@@ -68,25 +67,10 @@ _SIZES = {
 def selector_for(method: str, data: Benchmark, design: Design) -> Any:
     """A method as the paper uses it on a data set.
 
-    Parameters
-    ----------
-    method : str
-        As the paper spells it; ``"SAOLA alpha=0.05"`` and ``"SAOLA delta=0.01"``
-        are SAOLA with another level or threshold.
-    data : Benchmark
-        What it selects from.
-    design : Design
-        OFS must be told how many features to select. The paper takes the best of
-        5, 10, …, 100; where nothing is judged it takes as many as the paper reports.
+    ``"SAOLA alpha=0.05"`` and ``"SAOLA delta=0.01"`` are SAOLA with another level or
+    threshold. OFS needs the number of features: the paper takes the best of 5, 10, …,
+    100, and where nothing is classified the number that it reports.
 
-    Returns
-    -------
-    object
-        A selector, or the best of several.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> from pathlib import Path
     >>> X, y = np.zeros((4, 500)), np.array([0, 1, 0, 1])
     >>> data = Benchmark("madelon", X, y, None, None, "continuous", True, Path("x"))
@@ -160,22 +144,10 @@ class FirstSplit(SplitProtocol):
 def protocol_for(
     data: Benchmark, design: Design, *, is_quick: bool = False
 ) -> SplitProtocol:
-    """How the paper splits a data set.
+    """How the paper splits a data set; repeated three times if ``is_quick``.
 
-    Parameters
-    ----------
-    data : Benchmark
-        The data set.
-    design : Design
-        What is repeated.
-    is_quick : bool, default=False
-        Repeat it three times, instead of ten or thirty.
-
-    Returns
-    -------
-    SplitProtocol
-        The published parts; or rows drawn at random, as many for training and
-        testing as the paper has, or in that proportion where some rows are missing.
+    The published parts; or rows drawn at random, as many for training and testing as
+    the paper has, or in that proportion where some rows are missing.
     """
     n_few, n_many = (3, 3) if is_quick else (10, 30)
     rows = _rows_for(data, n_few)

@@ -1,54 +1,305 @@
-"""What `featstream paper run` writes: a page a table, figures, and a summary."""
+"""What `featstream paper run` writes: one page per table, figures, and a summary."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from featstream.evaluation.conclusion import enumerate_words
-from featstream.paper.comparison import TableComparison
-from featstream.paper.exhibits import CLASSIFIERS, Exhibit
-from featstream.paper.figures import (
-    FigureData,
-    draw_claim,
-    draw_figure,
-    save_figure,
-)
-from featstream.paper.findings import Findings
+from featstream.paper.exhibits import CLASSIFIERS, METRICS, Exhibit, listed
+from featstream.paper.figures import FigureData, draw_claim, draw_figure, save_figure
+from featstream.paper.findings import Findings, Pair, Panel, TableComparison
 from featstream.paper.methods import ABSENT
-from featstream.paper.table_pages import (
-    CSV_COLUMNS,
-    as_markdown_table,
-    csv_text,
-    footnotes,
-    number_text,
-    table_csv,
-    table_page,
-)
 from featstream.paper.tables import PaperColumn, paper_tables
 
-__all__ = ["Written", "headline", "write_paper"]
+_COUNTS = ("n_features", "n_groups")
+CSV_COLUMNS = (
+    "exhibit",
+    "dataset",
+    "method",
+    "classifier",
+    "metric",
+    "statistic",
+    "ours",
+    "mean",
+    "sd",
+    "runs",
+    "paper",
+    "difference",
+    "reason",
+)
+
+
+def table_page(comparison: TableComparison) -> str:
+    """A Markdown page about one table."""
+    exhibit = comparison.exhibit
+    n_here, n_all = len(comparison.datasets), len(exhibit.datasets)
+    parts = [
+        f"# {exhibit.heading} (`{exhibit.label}`): {exhibit.title}",
+        f"Section {exhibit.section} of the paper; {n_here} of its {n_all} data sets "
+        "are here. Δ is ours less the paper's"
+        + ("; for times, how many times faster." if _has_time(comparison) else "."),
+    ]
+    if comparison.datasets:
+        parts += [_panel_markdown(p, comparison) for p in comparison.panels()]
+        parts += _means(comparison)
+        parts += _statistics(comparison)
+    notes = footnotes(comparison.findings, exhibit.datasets, exhibit.methods)
+    notes += _reasons(comparison)
+    parts.append("\n".join(f"- {note}" for note in notes))
+    return "\n\n".join(parts) + "\n"
+
+
+def _has_time(comparison: TableComparison) -> bool:
+    return any(panel.metric == "seconds" for panel in comparison.panels())
+
+
+def _panel_markdown(panel: Panel, comparison: TableComparison) -> str:
+    head = ["data set"]
+    for column in panel.columns:
+        name = _method_name(column.method, column.alpha)
+        is_absent = column.method in ABSENT
+        head += [f"{name}, paper"] if is_absent else [name, "paper", "Δ"]
+    rows = []
+    for dataset in comparison.datasets:
+        row = [_marked(dataset, comparison.findings)]
+        for column in panel.columns:
+            pair = comparison.pairs[dataset, column]
+            printed = number_text(pair.printed, panel.metric)
+            if column.method in ABSENT:
+                row.append(printed)
+                continue
+            is_mean = pair.ours.statistic == "mean"
+            ours = number_text(pair.ours.value, panel.metric, is_mean=is_mean)
+            row += [ours, printed, difference_text(pair)]
+        rows.append(row)
+    title = METRICS[panel.metric] + (f", {panel.classifier}" * bool(panel.classifier))
+    return f"**{title}**\n\n{as_markdown_table(head, rows)}"
+
+
+def _means(comparison: TableComparison) -> Iterator[str]:
+    """Mean and deviation where the table shows the best of several runs."""
+    for panel in comparison.panels():
+        columns = [c for c in panel.columns if c.method not in ABSENT]
+        rows = []
+        for dataset in comparison.datasets:
+            values = [comparison.pairs[dataset, c].ours for c in columns]
+            if any(value.statistic == "best" for value in values):
+                texts = (
+                    "-"
+                    if math.isnan(value.mean)
+                    else f"{number_text(value.mean, panel.metric, is_mean=True)} ± "
+                    f"{number_text(value.deviation, panel.metric, is_mean=True)}"
+                    for value in values
+                )
+                rows.append([_marked(dataset, comparison.findings), *texts])
+        if rows:
+            n_runs = 3 if comparison.findings.is_quick else 10
+            names = [_method_name(c.method, c.alpha) for c in columns]
+            what = METRICS[panel.metric].lower() if panel.metric != "auc" else "AUC"
+            what += f", {panel.classifier}" * bool(panel.classifier)
+            yield (
+                f"Above is the best of {n_runs} random splits, as in the paper. "
+                f"Mean ± standard deviation of ours, {what}:\n\n"
+                + as_markdown_table(["data set", *names], rows)
+            )
+
+
+def _statistics(comparison: TableComparison) -> Iterator[str]:
+    claims, wins = list(comparison.claims()), list(comparison.wins())
+    if claims:
+        rows = [
+            [
+                ", ".join(c.claim.methods),
+                c.claim.classifier or "mean AUC",
+                str(len(c.datasets)),
+                _ranks(c.ranks),
+                _ranks(c.printed_ranks),
+                _ranks(c.claim.ranks),
+                f"{c.test.p_value:.3f}",
+                _verdict(c.test.is_rejected()),
+                _verdict(c.claim.is_rejected),
+                f"{c.critical_difference:.3f}",
+            ]
+            for c in claims
+        ]
+        head = ["methods", "judge", "data sets", "ranks, ours", "paper's, there"]
+        head += ["printed, all", "Friedman p, ours", "ours", "the paper", "CD"]
+        yield (
+            "**Average ranks** (high is good, as in the paper) on the data sets where "
+            "all have numbers, and the Friedman test without correction for ties:\n\n"
+            + as_markdown_table(head, rows)
+        )
+    if wins:
+        rows = [
+            [
+                f"{w.first} against {w.rival}",
+                w.panel.classifier or METRICS[w.panel.metric],
+                w.ours,
+                w.printed_there,
+                w.printed,
+            ]
+            for w in wins
+        ]
+        head = ["", "judge", "ours", "paper's, there", "printed, all"]
+        yield (
+            "**Win / tie / lose** by a margin of 0.01, which is what the paper's "
+            "counts are:\n\n" + as_markdown_table(head, rows)
+        )
+
+
+def footnotes(
+    findings: Findings, datasets: Iterable[str], methods: Iterable[str]
+) -> list[str]:
+    """What must be known of the data, and what is missing."""
+    notes = []
+    for name in datasets:
+        about = findings.about.get(name)
+        if about is None:
+            continue
+        if about.differs:
+            notes.append(f"† {name} is not the paper's: {about.differs}.")
+        notes += [f"{name}: {note}." for note in about.notes if note != about.differs]
+    notes += [
+        f"No data: {name}. Put there {files}."
+        for name, files in findings.wanted(datasets).items()
+    ]
+    absent = [method for method in methods if method in ABSENT]
+    if absent:
+        notes.append(f"Not in this library: {', '.join(absent)}.")
+    if findings.is_quick:
+        notes.append("A quick run: three repetitions instead of ten or thirty.")
+    return notes
+
+
+def _reasons(comparison: TableComparison) -> list[str]:
+    """Why cells are empty, each reason once."""
+    found: dict[str, None] = {}
+    for pair in comparison.pairs.values():
+        method = pair.column.method
+        if (
+            pair.ours.reason
+            and method not in ABSENT
+            and pair.dataset in (comparison.datasets)
+        ):
+            who = f"{pair.column.classifier} after " if pair.column.classifier else ""
+            found[f"`-` {who}{method} on {pair.dataset}: {pair.ours.reason}."] = None
+    return list(found)
+
+
+def number_text(value: float, metric: str, *, is_mean: bool = False) -> str:
+    """A number as a table prints it.
+
+    >>> number_text(0.76, "accuracy"), number_text(float("nan"), "accuracy")
+    ('.7600', '-')
+    >>> number_text(21.0, "n_features"), number_text(0.0312, "seconds")
+    ('21', '0.031')
+    """
+    if math.isnan(value):
+        return "-"
+    if metric in _COUNTS:
+        return f"{value:,.1f}" if is_mean else f"{value:,.0f}"
+    if metric == "seconds":
+        return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+    return f"{value:.4f}".removeprefix("0")
+
+
+def difference_text(pair: Pair) -> str:
+    """Ours against the paper's.
+
+    >>> from featstream.paper.findings import Value
+    >>> from featstream.paper.tables import PaperColumn
+    >>> difference_text(Pair("dexter", PaperColumn("accuracy"), Value(0.76), 0.75))
+    '+.0100'
+    >>> difference_text(Pair("dexter", PaperColumn("seconds"), Value(0.03), 3.0))
+    '100×'
+    """
+    metric, difference = pair.column.metric, pair.difference
+    if math.isnan(difference):
+        return ""
+    if metric == "seconds":
+        ratio = pair.printed / max(pair.ours.value, 1e-9)
+        return f"{ratio:,.0f}×" if ratio >= 10 else f"{ratio:.2g}×"
+    if metric in _COUNTS:
+        is_whole = float(difference).is_integer()
+        return f"{difference:+,.0f}" if is_whole else f"{difference:+,.1f}"
+    return f"{difference:+.4f}".replace("0.", ".", 1)
+
+
+def table_csv(comparison: TableComparison) -> list[list[object]]:
+    """Every cell of a table, also those without data; for `CSV_COLUMNS`."""
+    rows: list[list[object]] = []
+    for pair in comparison.pairs.values():
+        column, ours = pair.column, pair.ours
+        rows.append(
+            [
+                comparison.exhibit.name,
+                pair.dataset,
+                _method_name(column.method, column.alpha),
+                column.classifier,
+                column.metric,
+                ours.statistic if ours.reason is None else None,
+                _blank(ours.value),
+                _blank(ours.mean),
+                ours.deviation if ours.runs.size else None,
+                ours.runs.size or None,
+                _blank(pair.printed),
+                _blank(pair.difference),
+                ours.reason,
+            ]
+        )
+    return rows
+
+
+def csv_text(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> str:
+    """Rows with a heading."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def as_markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of which all columns but the first are numbers."""
+    lines = [f"| {' | '.join(head)} |", "| --- |" + " ---: |" * (len(head) - 1)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _blank(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _marked(dataset: str, findings: Findings) -> str:
+    about = findings.about.get(dataset)
+    return f"{dataset} †" if about is not None and about.differs else dataset
+
+
+def _method_name(method: str | None, alpha: float | None) -> str:
+    return f"{method}" if alpha is None else f"{method}, α = {alpha:g}"
+
+
+def _ranks(ranks: Iterable[float]) -> str:
+    return " / ".join(f"{rank:.2f}" for rank in ranks)
+
+
+def _verdict(is_rejected: bool) -> str:
+    return "rejected" if is_rejected else "not rejected"
 
 
 @dataclass(slots=True)
 class Written:
-    """What became of the tables and figures.
-
-    Attributes
-    ----------
-    paths : list of Path
-        Files that were written.
-    obstacles : dict of str to str
-        Tables and figures of which nothing could be shown, and why.
-    """
+    """The files that were written, and the exhibits with nothing to show."""
 
     paths: list[Path] = field(default_factory=list)
-    obstacles: dict[str, str] = field(default_factory=dict)
+    obstacles: dict[str, str] = field(default_factory=dict)  # and why
 
 
 def write_paper(
@@ -60,21 +311,7 @@ def write_paper(
 ) -> Written:
     """Write tables as Markdown and CSV, figures as PNG, and ``README.md``.
 
-    Parameters
-    ----------
-    findings : Findings
-        What was found.
-    wanted : iterable of Exhibit
-        What is to be shown.
-    folder : str or path
-        Where to.
-    provenance : str
-        A line that says how all this came about.
-
-    Returns
-    -------
-    Written
-        The files, and what could not be shown.
+    ``provenance`` is a line about how the results were made.
     """
     folder, wanted = Path(folder), tuple(wanted)
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,25 +370,14 @@ def _write_figure(
         return f"- {title}: not drawn, {obstacle}."
     written.paths.append(save_figure(draw_figure(data), path))
     absent = [m for m in exhibit.methods if m in ABSENT]
-    without = f" Without {enumerate_words(absent)}." if absent else ""
+    without = f" Without {listed(absent)}." if absent else ""
     gaps = data.gaps()
     dashes = f" `-`: {gaps}." if gaps else ""
     return f"- [{title}]({path.name}).{without}{dashes}"
 
 
 def headline(findings: Findings) -> str:
-    """SAOLA on the parts that the paper uses as they were published.
-
-    Parameters
-    ----------
-    findings : Findings
-        What was found.
-
-    Returns
-    -------
-    str
-        A Markdown table; "" if there is no such data set.
-    """
+    """SAOLA on published parts, as a Markdown table; "" without such data sets."""
     head = ["data set", "selected", "paper"]
     for judge in CLASSIFIERS:
         head += [judge, "paper"]

@@ -1,4 +1,4 @@
-"""Running what the paper's tables and figures need, each thing once."""
+"""The experiments behind the paper's tables and figures, each run once."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any
 from sklearn.dummy import DummyClassifier
 
 from featstream.errors import DataError
-from featstream.evaluation.display import CellProgress, cells_observed
-from featstream.evaluation.experiment import Experiment
-from featstream.evaluation.results import ExperimentResult
-from featstream.evaluation.splits import SplitProtocol
-from featstream.evaluation.tasks import Task
+from featstream.evaluation import (
+    CellProgress,
+    Experiment,
+    ExperimentResult,
+    SplitProtocol,
+    Task,
+    cells_observed,
+)
 from featstream.paper.datasets import Benchmark, available_datasets, load_dataset
 from featstream.paper.exhibits import CLASSIFIERS, Design, Exhibit
 from featstream.paper.findings import About, Findings
@@ -27,14 +30,12 @@ from featstream.paper.methods import (
     selector_for,
 )
 
-__all__ = ["Need", "PaperStudy"]
-
 _MOST_REPEATS = {"orders": 30, "subsamples": 30}
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Methods that are run on a data set by a design, and who judges them."""
+    """Methods to run on a data set by a design, and the classifiers."""
 
     dataset: str
     design: Design
@@ -51,12 +52,8 @@ class PaperStudy:
         What is wanted.
     data : str or path-like, optional
         Folder of the data sets; by default that in ``FEATSTREAM_DATA``.
-    seed : int, default=0
-        Decides all that is random.
-    time_limit : float, default=60
-        Seconds that a selection, and then each classifier, may take.
-    memory_limit : str or int, optional
-        Memory that a cell may take for itself.
+    seed, time_limit, memory_limit
+        As of `Experiment`.
     is_quick : bool, default=False
         Repeat everything three times, instead of ten or thirty.
 
@@ -97,22 +94,7 @@ class PaperStudy:
         n_jobs: int | None = None,
         progress: bool | Callable[[CellProgress], None] = False,
     ) -> Findings:
-        """Do what has not been done in that folder before.
-
-        Parameters
-        ----------
-        folder : str or path
-            Where cells are kept as they end.
-        n_jobs : int, optional
-            Cells at a time.
-        progress : bool or callable, default=False
-            As of `Experiment.run`.
-
-        Returns
-        -------
-        Findings
-            All values that the tables and figures show.
-        """
+        """Run what is not in the folder yet; options are those of `Experiment.run`."""
         findings = Findings(self.available, is_quick=self.is_quick, **self.limits)
         with cells_observed(progress) as observe:
             tally = _Tally(self.needs, observe)
@@ -138,10 +120,9 @@ class PaperStudy:
         findings: Findings,
         tally: _Tally,
     ) -> None:
-        """All methods once, and then again those that end in time.
+        """Run all methods once, then repeat those within the time limit.
 
-        A method that exceeds the limit in the first run is a dash in the tables,
-        whatever the others would bring.
+        A method that exceeds the limit in the first run is a dash in the tables.
         """
         protocol = protocol_for(data, need.design, is_quick=self.is_quick)
         selectors = {m: selector_for(m, data, need.design) for m in need.methods}
@@ -149,23 +130,23 @@ class PaperStudy:
 
         def run(rows: SplitProtocol) -> ExperimentResult:
             experiment = self._experiment(need, data, selectors, rows)
-            return experiment.run(folder, n_jobs=n_jobs, progress=tally.tell)
+            return experiment.run(folder, n_jobs=n_jobs, progress=tally.update)
 
         if protocol.n_splits > 1:
             failures = run(FirstSplit(protocol)).failures()
             for _, method, _, reason in failures:
                 if reason.startswith("exceeded"):
                     reason += f" in the first of {protocol.n_splits} runs"
-                    findings.give_up(need.design, data.name, method, reason)
+                    findings.given_up[need.design, data.name, method] = reason
                     del selectors[method]
             n_given_up = len(need.methods) - len(selectors)
-            tally.go_on(need, protocol.n_splits * len(selectors), n_given_up)
+            tally.resume(need, protocol.n_splits * len(selectors), n_given_up)
         if not selectors:
             return
         result = run(protocol)
         if need.design == "subsamples":
-            findings.take_stability(result, data)
-        findings.take(need.design, data.name, result)
+            findings.add_stability(result, data)
+        findings.results[need.design, data.name] = result
 
     def _experiment(
         self,
@@ -188,7 +169,7 @@ class PaperStudy:
 def gather_needs(
     exhibits: Iterable[Exhibit], available: Iterable[str]
 ) -> Iterator[Need]:
-    """What the exhibits need of the data sets that there are, each thing once."""
+    """What the exhibits need of the available data sets, each once."""
     methods: dict[tuple[str, Design], dict[str, None]] = {}
     judges: dict[tuple[str, Design], set[str]] = {}
     present = set(available)
@@ -220,24 +201,24 @@ class _Tally:
         self._before = self._last = self._trial = CellProgress()
 
     def begin(self, need: Need, n_cells: int) -> None:
-        """Note how many cells there really are, and keep what the last came to."""
+        """Set the number of cells, and keep the counts so far."""
         self._cells[need] = n_cells
         self._before, self._trial = self._last, CellProgress()
 
-    def go_on(self, need: Need, n_cells: int, n_given_up: int) -> None:
-        """After a trial, whose cells the rest will find done, except those given up."""
+    def resume(self, need: Need, n_cells: int, n_given_up: int) -> None:
+        """Continue after a trial, whose cells are found done, except those given up."""
         self._cells[need] = n_cells + n_given_up
         n_done = self._last.n_done - self._before.n_done
         self._trial = CellProgress(
             n_kept=n_given_up - n_done, n_done=n_done, n_failed=n_given_up
         )
 
-    def tell(self, at: CellProgress) -> None:
+    def update(self, at: CellProgress) -> None:
         """Add one experiment's progress to that of those before."""
         before, trial = self._before, self._trial
         self._last = CellProgress(
             n_cells=sum(self._cells.values()),
-            # What failed in the trial, if not by a limit, is not kept but done again.
+            # Cells that failed in the trial, but not by a limit, are done again.
             n_kept=before.n_kept + max(0, trial.n_kept + at.n_kept),
             n_done=before.n_done + trial.n_done + at.n_done,
             n_failed=before.n_failed + trial.n_failed + at.n_failed,

@@ -20,34 +20,11 @@ import numpy as np
 from featstream.errors import ParameterError, unknown_name
 from featstream.protocols import FloatArray
 
-__all__ = [
-    "PaperClaim",
-    "PaperColumn",
-    "PaperTable",
-    "paper_claims",
-    "paper_table",
-    "paper_tables",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PaperColumn:
-    """What a column of a table holds.
+    """A column of a table: metric, method, classifier, and alpha where it varies.
 
-    Attributes
-    ----------
-    metric : str
-        ``accuracy``, ``accuracy_sd``, ``auc``, ``n_features``, ``n_groups``,
-        ``seconds``; in Table 2 also ``n_train`` and ``n_test``.
-    method : str or None
-        The selector, as the paper spells it.
-    classifier : str or None
-        ``J48``, ``KNN`` or ``SVM``.
-    alpha : float or None
-        Significance level, where the table varies it.
-
-    Examples
-    --------
     >>> paper_table(21).columns[1]
     PaperColumn(metric='accuracy', method='SAOLA', classifier='KNN', alpha=0.05)
     """
@@ -73,10 +50,8 @@ class PaperTable:
         Its columns.
     values : ndarray of shape (n_datasets, n_columns)
         Its cells; NaN where the paper prints "-".
-    win_tie_lose : tuple of (str or None)
-        The printed counts, one for each column, where there are any.
-    average_ranks : tuple of float
-        The printed average ranks, one for each column, where there are any.
+    win_tie_lose, average_ranks : tuples
+        Printed below the columns, where they are.
     notes : tuple of str
         What the cells cannot say.
 
@@ -111,19 +86,9 @@ class PaperTable:
         metric: str | None = None,
         classifier: str | None = None,
     ) -> FloatArray:
-        """The columns of some methods.
+        """The columns of some methods (all by default), NaN for "-".
 
-        Parameters
-        ----------
-        methods : sequence of str, optional
-            By default all.
-        metric, classifier : str, optional
-            Needed where the table has several.
-
-        Returns
-        -------
-        ndarray of shape (n_datasets, n_methods)
-            NaN where the paper prints "-".
+        ``metric`` and ``classifier`` are needed where the table has several.
         """
         chosen = [
             [
@@ -151,25 +116,9 @@ class PaperTable:
 class PaperClaim:
     """Average ranks that the paper's text states, and what it concludes.
 
-    Attributes
-    ----------
-    table : int
-        The table they are said to come from.
-    methods : tuple of str
-        The methods ranked.
-    ranks : tuple of float
-        Their printed ranks; in the paper high is good.
-    is_rejected : bool
-        Whether the paper says that the Friedman test rejects.
-    metric, classifier : str, str or None
-        The columns meant.
-    critical_difference : float or None
-        As printed, where the Nemenyi test is said to follow.
-    note : str
-        What is odd about the statement.
+    In the paper high ranks are good. ``is_rejected`` is its Friedman test, ``note``
+    what is odd about the statement.
 
-    Examples
-    --------
     >>> from featstream.evaluation import average_ranks
     >>> claim = paper_claims()[1]
     >>> claim.ranks
@@ -198,18 +147,6 @@ class PaperClaim:
 def paper_table(which: int | str) -> PaperTable:
     """A table of the paper, by printed number or by LaTeX label.
 
-    Parameters
-    ----------
-    which : int or str
-        ``10``, or ``"tb9"`` for the same.
-
-    Returns
-    -------
-    PaperTable
-        Its columns, rows and cells.
-
-    Examples
-    --------
     >>> table = paper_table(6)
     >>> table.caption
     'Number of selected features'
@@ -231,13 +168,7 @@ def paper_table(which: int | str) -> PaperTable:
 
 @cache
 def paper_tables() -> tuple[PaperTable, ...]:
-    """All tables of the paper's evaluation, in order.
-
-    Examples
-    --------
-    >>> len(paper_tables())
-    22
-    """
+    """All tables of the paper's evaluation, in order."""
     return tuple(as_table(**table) for table in contents()["tables"])
 
 
@@ -259,14 +190,7 @@ def as_table(
 
 @cache
 def paper_claims() -> tuple[PaperClaim, ...]:
-    """All average ranks in the paper's text, in order.
-
-    Examples
-    --------
-    >>> claim = paper_claims()[0]
-    >>> claim.table, claim.methods, claim.ranks
-    (3, ('SAOLA', 'Fast-OSFS', 'Alpha-investing'), (2.35, 2.4, 1.25))
-    """
+    """All average ranks in the paper's text, in order."""
     return tuple(as_claim(**claim) for claim in contents()["claims"])
 
 

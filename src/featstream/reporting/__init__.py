@@ -1,19 +1,27 @@
 """Figures and reports of what has been computed elsewhere."""
 
-from featstream.reporting.comparison import (
+from featstream.reporting.markdown import (
     comparison_markdown,
     comparison_text,
     write_comparison,
 )
-from featstream.reporting.figures import plot_critical_difference, plot_scores
-from featstream.reporting.timeline import plot_size, plot_timeline
+from featstream.reporting.plots import (
+    plot_critical_difference,
+    plot_dots,
+    plot_scores,
+    plot_size,
+    plot_sweep,
+    plot_timeline,
+)
 
 __all__ = [
     "comparison_markdown",
     "comparison_text",
     "plot_critical_difference",
+    "plot_dots",
     "plot_scores",
     "plot_size",
+    "plot_sweep",
     "plot_timeline",
     "write_comparison",
 ]

@@ -1,19 +1,127 @@
-"""What must be the same for a run to go on: parameters, target, data, groups."""
+"""What must be the same for a run to continue: parameters, target, data, groups."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
-from featstream.errors import RunError, printable
-from featstream.runs.folder import RunFolder, Saved
+import numpy as np
 
-__all__ = ["refuse_difference", "refuse_other_source", "refuse_other_target"]
+from featstream.errors import DataError, RunError, printable
+from featstream.protocols import Block, Source, SparseColumns
+from featstream.runs.folder import Saved
+from featstream.runs.state import target_arrays
+from featstream.sources.grouping import Layout
+
+_SAMPLE = 16  # columns that are read, at each of three places
+
+_OF_DATA = {
+    "n_samples": "the number of samples",
+    "n_features": "the number of features",
+    "fingerprint": "the fingerprint",
+    "sample": "the checksum of some columns",
+}
+_OF_GROUPS = {
+    "kind": "how they are given",
+    "n_groups": "their number",
+    "fingerprint": "the checksum of labels and members",
+}
 
 
-def refuse_difference(mine: dict[str, Any], saved: Saved, folder: RunFolder) -> None:
+def describe_source(source: Source, layout: Layout | None = None) -> dict[str, Any]:
+    """Describe a data set without reading all of it, to recognise it later.
+
+    ``fingerprint`` is the source's own, where it has one; ``sample`` is a checksum
+    of some columns at the beginning, in the middle and at the end, which does not
+    depend on storage and blocks. A source that cannot be read twice has neither.
+    """
+    n_features = source.n_features
+    found: dict[str, Any] = {
+        "kind": type(source).__name__,
+        "n_samples": source.n_samples,
+        "n_features": n_features,
+        "fingerprint": getattr(source, "fingerprint", None),
+        "sample": None,
+    }
+    if n_features:
+        digest = hashlib.sha256()
+        for start in sorted({0, n_features // 2, max(0, n_features - _SAMPLE)}):
+            n_left = _SAMPLE
+            for block in source.blocks(start):
+                _add_columns(digest, block, n_left)
+                n_left -= block.n_columns
+                if n_left <= 0:
+                    break
+        found["sample"] = digest.hexdigest()
+    if layout is not None:
+        found["groups"] = layout.describe()
+    return found
+
+
+def _add_columns(digest: Any, block: Block, n_most: int) -> None:
+    columns = block.columns
+    for i in range(min(n_most, block.n_columns)):
+        if isinstance(columns, SparseColumns):
+            begin, end = columns.indptr[i], columns.indptr[i + 1]
+            rows, values = columns.rows[begin:end], columns.values[begin:end]
+        else:
+            rows, values = np.arange(block.n_samples, dtype=np.int32), columns[:, i]
+        if values.dtype.kind not in "biuf":
+            raise DataError(f"Column {block.name(i)} is of type {values.dtype}.")
+        numbers = values.astype(np.float64)
+        is_stored = numbers != 0
+        digest.update(rows[is_stored].astype(np.int64).tobytes())
+        digest.update((numbers[is_stored] + 0.0).tobytes())
+        digest.update(block.name(i).encode("utf-8", "surrogatepass"))
+
+
+def fingerprint_of_target(y: Any) -> str:
+    """Checksum of the labels; whole numbers count the same in any type.
+
+    >>> fingerprint_of_target([1, 0]) == fingerprint_of_target([1.0, 0.0])
+    True
+    """
+    digest = hashlib.sha256()
+    for array in target_arrays(y).values():
+        values = array
+        if values.dtype.kind == "f" and np.all(values == np.floor(values)):
+            values = values.astype(np.int64)
+        if values.dtype.kind in "biu" and values.dtype != np.uint64:
+            values = values.astype(np.int64)
+        digest.update(f"{values.dtype.str}{values.size}".encode())
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+def is_same_source(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two descriptions are of the same data in the same groups."""
+    groups = one.get("groups") or {}, other.get("groups") or {}
+    return (
+        _difference(one, other, _OF_DATA) is None
+        and _difference(*groups, _OF_GROUPS) is None
+    )
+
+
+def refuse_other_source(saved: dict[str, Any], found: dict[str, Any]) -> None:
+    """Raise unless a source is the one that a run was reading, in the same groups."""
+    difference = _difference(saved, found, _OF_DATA)
+    if difference is not None:
+        raise RunError(
+            f"This is another data set than the run was reading: {difference}. Give "
+            "the one it began with."
+        )
+    groups = saved.get("groups") or {}, found.get("groups") or {}
+    difference = _difference(*groups, _OF_GROUPS)
+    if difference is not None:
+        raise RunError(
+            f"These are other groups than the run was reading: {difference}. Give the "
+            "ones it began with."
+        )
+
+
+def refuse_difference(mine: dict[str, Any], saved: Saved, where: str) -> None:
     """Raise unless the run was begun by the same selector on the same target."""
     theirs = saved.description
-    where = f"The run {folder.path}"
     if mine["selector"] != theirs["selector"]:
         raise RunError(
             f"{where} is one of {printable(theirs['selector'])}, not of "
@@ -45,51 +153,11 @@ def refuse_other_target(
         )
 
 
-def refuse_other_source(saved: dict[str, Any], told: dict[str, Any]) -> None:
-    """Raise unless a source is the one that a run was reading, in the same groups."""
-    found = _difference(saved, told, _OF_DATA)
-    if found is not None:
-        raise RunError(
-            f"This is another data set than the run was reading: {found}. Give the "
-            "one it began with."
-        )
-    theirs, mine = saved.get("groups"), told.get("groups")
-    if isinstance(theirs, dict) and isinstance(mine, dict):
-        found = _difference(theirs, mine, _OF_GROUPS)
-        if found is not None:
-            raise RunError(
-                f"These are other groups than the run was reading: {found}. Give the "
-                "ones it began with."
-            )
-
-
-def is_same_source(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two descriptions are of the same data in the same groups."""
-    groups = one.get("groups") or {}, other.get("groups") or {}
-    return (
-        _difference(one, other, _OF_DATA) is None
-        and _difference(*groups, _OF_GROUPS) is None
-    )
-
-
-_OF_DATA = {
-    "n_samples": "the number of samples",
-    "n_features": "the number of features",
-    "fingerprint": "the fingerprint",
-    "sample": "the checksum of some columns",
-}
-_OF_GROUPS = {
-    "kind": "how they are given",
-    "n_groups": "their number",
-    "fingerprint": "the checksum of labels and members",
-}
-
-
 def _difference(
-    saved: dict[str, Any], told: dict[str, Any], words: dict[str, str]
+    saved: dict[str, Any], found: dict[str, Any], words: dict[str, str]
 ) -> str | None:
     for name, word in words.items():
-        one, other = saved.get(name), told.get(name)
+        one, other = saved.get(name), found.get(name)
         if one is not None and other is not None and one != other:
             return f"{word} was {_short(one)} and is {_short(other)}"
     return None
@@ -102,6 +170,6 @@ def _short(value: Any) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         options = value.get("parameters", {})
-        told = ", ".join(f"{key}={option!r}" for key, option in options.items())
-        return f"{value.get('measure')}({told})"
+        listed = ", ".join(f"{key}={option!r}" for key, option in options.items())
+        return f"{value.get('measure')}({listed})"
     return repr(value)

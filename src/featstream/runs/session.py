@@ -1,46 +1,44 @@
-"""Keeping a run folder up to date while a selector takes features in."""
+"""A selector and its run folder: save while it consumes, resume, continue."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import NDArray
 
 import featstream
-from featstream.errors import ParameterError, RunError
-from featstream.parallel import handling_interrupts
+from featstream.errors import FeatstreamError, ParameterError, RunError, printable
+from featstream.parallel import handling_interrupts, single_blas
 from featstream.protocols import Source
 from featstream.runs.compatibility import (
+    describe_source,
     is_same_source,
     refuse_difference,
     refuse_other_source,
 )
 from featstream.runs.folder import Checkpoint, RunFolder, Saved, is_run
-from featstream.runs.state import (
-    describe_selector,
-    describe_source,
-    load_run,
-)
-from featstream.sources.layouts import Layout
+from featstream.runs.state import describe_selector, load_parameters, load_run
+from featstream.selectors.registry import SELECTORS
+from featstream.sources.grouping import Layout
 
 if TYPE_CHECKING:
-    from featstream.runs.saving import Savable
     from featstream.selectors.base import OnlineSelector
-    from featstream.selectors.stream import Unfinished
 
-__all__ = ["Link", "Recorder", "as_checkpoint", "link_to", "recording", "save_once"]
-
-_SHARE = 20  # saving takes at most one part in so many of the time
+_SHARE = 20  # saving takes at most one twentieth of the time
 
 
 @dataclass(slots=True)
-class Link:
-    """Which run a selector is in: the folder, how far it is, and its sources.
+class OpenRun:
+    """The run that a selector is in: its folder, generation and sources.
 
     ``sources`` are descriptions with ``begin``, the number of features seen
     before, and ``is_done``; only the last one may not be done.
@@ -50,6 +48,13 @@ class Link:
     generation: int
     sources: list[dict[str, Any]]
     command: list[str] | None = None
+
+    @classmethod
+    def of(cls, folder: RunFolder, saved: Saved) -> OpenRun:
+        """The run that was saved in a folder."""
+        facts = saved.description
+        sources = [dict(source) for source in facts["sources"]]
+        return cls(folder, saved.generation, sources, facts["command"])
 
     @property
     def unfinished(self) -> dict[str, Any] | None:
@@ -63,32 +68,203 @@ class Link:
         if self.unfinished is not None:
             raise RunError(
                 "The run stopped in the middle of a source. Consume that source "
-                "first: it goes on where it stopped."
+                "first: it continues where it stopped."
             )
+
+    def is_in(self, folder: RunFolder) -> bool:
+        """Whether the run is in this folder."""
+        return os.path.realpath(self.folder.path) == os.path.realpath(folder.path)
+
+
+class Savable(ABC):
+    """A selector that a run folder can hold.
+
+    A subclass describes itself in `_facts`, returns what it has learned in
+    `_arrays`, and restores both in `_restore_state`.
+    """
+
+    _run: OpenRun | None = None
+
+    @property
+    @abstractmethod
+    def n_seen_(self) -> int:
+        """Number of features, or of samples, seen."""
+
+    @abstractmethod
+    def _facts(self) -> dict[str, Any]:
+        """Describe the state in JSON, besides its arrays."""
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the state: arrays of numbers with one or two axes, by name."""
+
+    @abstractmethod
+    def _restore_state(self, saved: Saved) -> None:
+        """Restore a state, whose arrays may come from anyone."""
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> Self:
+        """Save the state in a run folder, for `featstream.resume`.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            The folder; by default that of the run the selector is in. `consume` with
+            a checkpoint saves by itself; after single updates it is up to you.
+        """
+        self._facts()  # an error if there is nothing to save yet
+        run = self._run
+        if path is None:
+            if run is None:
+                raise ParameterError("`path` is needed: the selector is in no run yet.")
+            path = run.folder.path
+        folder = RunFolder(path)
+        with folder.locked():
+            if is_run(folder.path) and (run is None or not run.is_in(folder)):
+                raise RunError(f"{folder.path} holds another run. Choose a new folder.")
+            _save(self, _join(self, folder))
+        return self
+
+    def _restore_from(self, saved: Saved) -> None:
+        """Restore a state; `RunError` for one that cannot be right."""
+        try:
+            with single_blas:  # as everywhere: its threads change the last bit
+                self._restore_state(saved)
+        except RunError:
+            raise
+        except (FeatstreamError, ArithmeticError, LookupError, ValueError) as error:
+            raise _unrestored(error) from error
+        except (TypeError, AttributeError) as error:
+            raise _unrestored(error) from error
+
+
+def _unrestored(error: Exception) -> RunError:
+    return RunError(f"The run cannot be restored: {printable(error)}.")
+
+
+def resume(path: str | os.PathLike[str]) -> Any:
+    """Open a run, to look at it or to continue it.
+
+    Parameters
+    ----------
+    path : str or path
+        Folder given as ``checkpoint`` to `consume`, to `save`, or to ``select -o``.
+
+    Returns
+    -------
+    selector : the selector of the run
+        As it was when the run was last saved. If the run was interrupted in the
+        middle of a source, `consume` must be given the same source, in the same
+        groups, and continues there; otherwise it consumes further features. Both
+        save in the same folder. `OFS`, which learns from rows, continues with
+        `partial_fit`, and is saved with `save`.
+
+    Raises
+    ------
+    RunError
+        If the folder is no run, or both of its generations are damaged.
+
+    Notes
+    -----
+    Nothing in the folder is executed: it holds JSON and plain arrays, which are
+    checked. Selectors and measures are found by name among those imported.
+
+    Examples
+    --------
+    >>> import tempfile, featstream
+    >>> from featstream.datasets import make_stream
+    >>> stream = make_stream(n_features=300, seed=0)
+    >>> selector = featstream.SAOLA(measure="su").start(stream.y)
+    >>> run = tempfile.mkdtemp()
+    >>> _ = selector.consume(stream.X[:, :200], checkpoint=run)
+    >>> later = featstream.resume(run).consume(stream.X[:, 200:])
+    >>> later.n_seen_
+    300
+    """
+    selector, saved = _open(path)
+    if saved.generation == 0:
+        command = shlex.join(saved.description["command"] or [])
+        raise RunError(
+            f"The run {path} stopped while its data were being read, before the first "
+            "feature. Begin it again: "
+            + (f"featstream resume {path}, or {command}" if command else "consume()")
+        )
+    run = selector._run
+    selector._restore_from(saved)
+    selector._run = run
+    return selector
+
+
+def begin_again(path: str | os.PathLike[str]) -> Any:
+    """Return the selector of a run that stopped before its first feature, or None.
+
+    It has not been started; its run says where its data are.
+    """
+    selector, saved = _open(path)
+    return None if saved.generation > 0 else selector
+
+
+def _open(path: str | os.PathLike[str]) -> tuple[Any, Saved]:
+    """The selector of a run as it was made, in its run, and what was saved of it."""
+    folder = RunFolder(path)
+    saved = load_run(folder)
+    name, parameters = saved.description["selector"], saved.description["parameters"]
+    found = SELECTORS.find_class(name)
+    if found is None:
+        raise RunError(
+            f"The run {folder.path} is one of {printable(name)}, which is not among "
+            f"the selectors here: {', '.join(sorted(SELECTORS))}. If it is your own, "
+            "import it and call featstream.selectors.register."
+        )
+    try:
+        selector = found(**load_parameters(parameters))
+    except RunError:
+        raise
+    except (FeatstreamError, TypeError, LookupError) as error:
+        raise RunError(f"The run's selector cannot be made: {error}.") from error
+    selector._run = OpenRun.of(folder, saved)
+    return selector, saved
+
+
+@dataclass(slots=True)
+class Unfinished:
+    """A source in the middle of which `consume` stopped, outside of any run.
+
+    ``offered`` is what the caller gave for it, and ``begin`` the number of
+    features seen before it.
+    """
+
+    offered: Any
+    source: Source
+    layout: Layout | None
+    begin: int
+    is_interrupt: bool = False
 
 
 class Recorder:
-    """Saves a selector's state when it is time."""
+    """Follows a selector that consumes a source, and saves it if it is in a run."""
 
-    def __init__(self, selector: OnlineSelector, link: Link, every: float) -> None:
-        self._selector, self._link, self._every = selector, link, every
+    def __init__(self, selector: OnlineSelector, begin: int, every: float) -> None:
+        self._selector, self._begin, self._every = selector, begin, every
         self._saved_at, self._cost = time.monotonic(), 0.0
         self.is_interrupted = False
 
     @property
     def position(self) -> int:
-        """How many features of the source have been taken in."""
-        return self._selector._stream.n_seen - int(self._link.sources[-1]["begin"])
+        """Number of features of the source that have been consumed."""
+        return self._selector._stream.n_seen - self._begin
 
     def save(self) -> None:
         """Write a checkpoint now."""
         began = time.monotonic()
-        save_state(self._selector, self._link)
+        assert self._selector._run is not None
+        _save(self._selector, self._selector._run)
         self._saved_at = time.monotonic()
         self._cost = self._saved_at - began
 
     def after_block(self) -> None:
         """Save if it is time, or if there was a Ctrl-C, which then takes effect."""
+        if self._selector._run is None:
+            return
         if self.is_interrupted:
             self.save()
             raise KeyboardInterrupt
@@ -96,68 +272,30 @@ class Recorder:
         if time.monotonic() - self._saved_at >= wait:
             self.save()
 
-    def finish(self) -> None:
-        """The source has been taken in."""
-        self._link.sources[-1]["is_done"] = True
-        self.save()
-        table = self._selector.result_.as_csv()
-        self._link.folder.write_text("selected.csv", table)
+    def note_interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Let Ctrl-C wait for the end of a block; a second one does not wait."""
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+        self.is_interrupted = True
 
 
 def as_checkpoint(
     checkpoint: str | os.PathLike[str] | Checkpoint | None,
     every: float,
     source: Any,
-    link: Link | None,
+    run: OpenRun | None,
 ) -> Checkpoint | None:
-    """What `consume` was told about checkpoints; in a run, its folder is known."""
+    """Return where `consume` saves; a selector in a run stays in its folder."""
     if isinstance(checkpoint, Checkpoint):
         return checkpoint
     if checkpoint is None:
-        if link is None:
+        if run is None:
             return None
-        checkpoint = link.folder.path
+        checkpoint = run.folder.path
     data: dict[str, Any] | None = None
     if isinstance(source, str | os.PathLike):
         data = {"path": os.path.abspath(source), "target": None}
     return Checkpoint(checkpoint, every, data)
-
-
-@contextmanager
-def recording(
-    selector: OnlineSelector,
-    source: Source,
-    checkpoint: Checkpoint | None,
-    layout: Layout | None = None,
-) -> Iterator[Recorder | None]:
-    """Record the taking in of a source, in the run that the selector is in.
-
-    A selector that has seen nothing takes over what the folder holds, if that is
-    the same selector on the same target and data.
-    """
-    if checkpoint is None:
-        yield None
-        return
-    if not checkpoint.every >= 0:
-        raise ParameterError(
-            f"`every` must be a number of seconds. Got {checkpoint.every!r}."
-        )
-    folder = RunFolder(checkpoint.path)
-    told = describe_source(source, layout)
-    if checkpoint.data is not None:
-        told["data"] = dict(checkpoint.data)
-    with folder.locked():
-        link = _join(selector, selector._run, folder)
-        selector._stream.check_samples(source)
-        link.command = link.command or checkpoint.command
-        _place(selector, link, told)
-        recorder = Recorder(selector, link, checkpoint.every)
-        with _patient(recorder):
-            recorder.save()  # trouble with the folder shows now, not in ten seconds
-            yield recorder
-            recorder.finish()
-        if recorder.is_interrupted:
-            raise KeyboardInterrupt
 
 
 @contextmanager
@@ -172,14 +310,8 @@ def begun(selector: Savable, checkpoint: Checkpoint | None) -> Iterator[None]:
         return
     folder = RunFolder(checkpoint.path)
     source = {"begin": 0, "is_done": False, "data": dict(checkpoint.data)}
-    folder.begin(
-        {
-            **_provenance(selector),
-            "n_seen": 0,
-            "sources": [source],
-            "command": checkpoint.command,
-        }
-    )
+    facts = {"n_seen": 0, "sources": [source], "command": checkpoint.command}
+    folder.begin(_provenance(selector) | facts)
     try:
         yield
     except Exception:
@@ -187,15 +319,56 @@ def begun(selector: Savable, checkpoint: Checkpoint | None) -> Iterator[None]:
         raise
 
 
-def _provenance(selector: Savable) -> dict[str, Any]:
-    return {
-        "featstream": featstream.__version__,
-        "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        **describe_selector(selector),
-    }
+@contextmanager
+def recording(
+    selector: OnlineSelector,
+    source: Source,
+    offered: Any,
+    checkpoint: Checkpoint | None,
+    layout: Layout | None = None,
+) -> Iterator[Recorder]:
+    """Follow the consumption of a source, from where it was left.
+
+    With a checkpoint, a selector that has seen nothing is restored from the folder,
+    if that holds the same selector on the same target and data.
+    """
+    begin = _find_begin(selector, source, offered, layout)
+    if checkpoint is None:
+        selector._stream.check_samples(source)
+        with _noting(selector, Unfinished(offered, source, layout, begin)):
+            yield Recorder(selector, begin, 0.0)
+        return
+    if not checkpoint.every >= 0:
+        raise ParameterError(
+            f"`every` must be a number of seconds. Got {checkpoint.every!r}."
+        )
+    folder = RunFolder(checkpoint.path)
+    found = describe_source(source, layout)
+    if checkpoint.data is not None:
+        found["data"] = dict(checkpoint.data)
+    with folder.locked():
+        run = _join(selector, folder)
+        selector._stream.check_samples(source)
+        run.command = run.command or checkpoint.command
+        last = run.unfinished
+        if last is None:
+            last = {**found, "begin": selector.n_seen_, "is_done": False}
+            run.sources.append(last)
+        else:
+            refuse_other_source(last, found)
+            last.update({"data": found["data"]} if "data" in found else {})
+        recorder = Recorder(selector, int(last["begin"]), checkpoint.every)
+        with handling_interrupts(recorder.note_interrupt):
+            recorder.save()  # trouble with the folder shows now, not in ten seconds
+            yield recorder
+            last["is_done"] = True
+            recorder.save()
+            folder.write_text("selected.csv", selector.result_.as_csv())
+        if recorder.is_interrupted:
+            raise KeyboardInterrupt
 
 
-def find_begin(
+def _find_begin(
     selector: OnlineSelector, source: Source, offered: Any, layout: Layout | None
 ) -> int:
     """Number of features seen before a source, which may have been left unfinished."""
@@ -215,73 +388,57 @@ def find_begin(
 
 
 @contextmanager
-def noting_unfinished(selector: OnlineSelector, here: Unfinished) -> Iterator[None]:
-    """Remember a source that is left in the middle, unless a run does."""
+def _noting(selector: OnlineSelector, here: Unfinished) -> Iterator[None]:
+    """Remember a source that is left in the middle."""
     try:
         yield
     except BaseException as error:
-        if selector._run is None and hasattr(selector, "_stream"):
-            here.is_interrupt = isinstance(error, KeyboardInterrupt)
-            selector._stream.unfinished = here
+        here.is_interrupt = isinstance(error, KeyboardInterrupt)
+        selector._stream.unfinished = here
         raise
     selector._stream.unfinished = None
 
 
-def _join(selector: Savable, link: Link | None, folder: RunFolder) -> Link:
-    n_seen = selector.n_seen_
-    is_same = link is not None and _is_same(link.folder, folder)
+def _join(selector: Savable, folder: RunFolder) -> OpenRun:
+    """Bring a selector into the run of a folder, new or saved."""
+    run, n_seen = selector._run, selector.n_seen_
     saved = load_run(folder) if is_run(folder.path) else None
     if saved is None or saved.generation == 0:
-        sources: list[dict[str, Any]] = []
-        if n_seen:
-            sources = [*link.sources] if link is not None else _before(selector)
-        link = Link(folder, 0, sources)
-        selector._run = link
-        return link
-    if link is not None and is_same:
-        if saved.generation != link.generation:
+        sources = _sources_before(selector) if run is None else [*run.sources]
+        run = selector._run = OpenRun(folder, 0, sources if n_seen else [])
+        return run
+    if run is not None and run.is_in(folder):
+        if saved.generation != run.generation:
             raise RunError(
                 f"The run {folder.path} has been continued by another process since "
                 "it was opened here. Call featstream.resume on it again."
             )
-        link.folder = folder
-        return link
+        run.folder = folder
+        return run
     if n_seen:
         raise RunError(
             f"{folder.path} holds another run, of {saved.description['n_seen']:,} "
-            "features. Choose a new folder, or go on with featstream.resume."
+            "features. Choose a new folder, or continue it with featstream.resume."
         )
     mine = describe_selector(selector) | selector._facts()
-    refuse_difference(mine, saved, folder)
-    selector._restore_from(saved)
-    link = link_to(folder, saved)
-    if len(link.sources) > 1:
+    refuse_difference(mine, saved, f"The run {folder.path}")
+    run = OpenRun.of(folder, saved)
+    if len(run.sources) > 1:
         raise RunError(
-            f"The run {folder.path} has taken in {len(link.sources)} sources. Go on "
-            "with featstream.resume, or choose a new folder."
+            f"The run {folder.path} has consumed {len(run.sources)} sources. Continue "
+            "it with featstream.resume, or choose a new folder."
         )
-    for source in link.sources:
+    for source in run.sources:
         source["is_done"] = False  # it is offered again, and compared
-    selector._run = link
-    return link
+    selector._restore_from(saved)
+    selector._run = run
+    return run
 
 
-def link_to(folder: RunFolder, saved: Saved) -> Link:
-    """The link of a selector restored from a run."""
-    facts = saved.description
-    sources = [dict(source) for source in facts["sources"]]
-    return Link(folder, saved.generation, sources, facts["command"])
-
-
-def _is_same(one: RunFolder, other: RunFolder) -> bool:
-    return os.path.realpath(one.path) == os.path.realpath(other.path)
-
-
-def _before(selector: Savable) -> list[dict[str, Any]]:
-    """What is known of the features that came before the run was saved at all."""
+def _sources_before(selector: Savable) -> list[dict[str, Any]]:
+    """Describe what came before the run was saved at all."""
     n_seen, sources = selector.n_seen_, []
-    stream = getattr(selector, "_stream", None)
-    rest = None if stream is None else stream.unfinished
+    rest = getattr(getattr(selector, "_stream", None), "unfinished", None)
     if rest is not None:
         n_seen = rest.begin
         found = describe_source(rest.source, rest.layout)
@@ -292,51 +449,20 @@ def _before(selector: Savable) -> list[dict[str, Any]]:
     return sources
 
 
-def _place(selector: OnlineSelector, link: Link, told: dict[str, Any]) -> None:
-    """Find the place of a source in the run: where it was left, or after the rest."""
-    last = link.unfinished
-    n_seen = selector._stream.n_seen
-    if last is not None:
-        refuse_other_source(last, told)
-        last.update({"data": told["data"]} if "data" in told else {})
-        return
-    link.sources.append({**told, "begin": n_seen, "is_done": False})
+def _provenance(selector: Savable) -> dict[str, Any]:
+    return {
+        "featstream": featstream.__version__,
+        "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        **describe_selector(selector),
+    }
 
 
-def save_state(selector: Savable, link: Link) -> None:
+def _save(selector: Savable, run: OpenRun) -> None:
     """Write the selector's state as the next generation."""
     description = {
         **_provenance(selector),
         **selector._facts(),
-        "sources": link.sources,
-        "command": link.command,
+        "sources": run.sources,
+        "command": run.command,
     }
-    link.generation = link.folder.save(description, selector._arrays())
-
-
-def save_once(selector: Savable, path: str | os.PathLike[str] | None) -> None:
-    """Save a selector outside of any source: after single updates, say."""
-    selector._facts()  # an error if there is nothing to save yet
-    link = selector._run
-    if path is None:
-        if link is None:
-            raise ParameterError("`path` is needed: this selector is in no run yet.")
-        path = link.folder.path
-    folder = RunFolder(path)
-    with folder.locked():
-        if is_run(folder.path) and (link is None or not _is_same(link.folder, folder)):
-            raise RunError(f"{folder.path} holds another run. Choose a new folder.")
-        save_state(selector, _join(selector, link, folder))
-
-
-@contextmanager
-def _patient(recorder: Recorder) -> Iterator[None]:
-    """Let Ctrl-C wait for the end of a block; a second one does not wait."""
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if recorder.is_interrupted:
-            raise KeyboardInterrupt
-        recorder.is_interrupted = True
-
-    with handling_interrupts(note):
-        yield
+    run.generation = run.folder.save(description, selector._arrays())

@@ -1,46 +1,68 @@
-"""What a run says of itself: selector, parameters, target and sources."""
+"""What a run says of a selector, and its state as plain arrays, and back."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, RunError, printable
+from featstream.errors import RunError, printable
 from featstream.measures.resolve import MEASURES, TESTS
 from featstream.measures.target import as_vector
-from featstream.protocols import Block, Source, SparseColumns
-from featstream.runs.arrays import damaged, join_text, split_text, take_array
+from featstream.runs.arrays import (
+    Arrays,
+    Declared,
+    check_arrays,
+    damaged,
+    join_text,
+    split_text,
+)
 from featstream.runs.folder import RunFolder, Saved
-from featstream.sources.layouts import Layout
+from featstream.sources.labels import read_labels, write_labels
 
-__all__ = [
-    "describe_selector",
-    "describe_source",
-    "fingerprint_of_target",
-    "load_parameters",
-    "load_run",
-    "target_arrays",
-    "target_from",
-]
+if TYPE_CHECKING:
+    from featstream.selectors.stream import Stream
+    from featstream.selectors.trace import GroupTrace
 
-_SAMPLE = 16  # columns looked at, at each of three places
-_MEASURES = {
-    kind.__name__: kind for named in (MEASURES, TESTS) for kind in named.values()
+_N_FATES = 5  # with the one for "more than max_features"
+
+_STREAM = {
+    "trace_fate": Declared(np.uint8, ("n_recorded",), stop=_N_FATES),
+    "trace_relevance": Declared(np.float32, ("n_recorded",)),
+    "trace_witness": Declared(np.int32, ("n_recorded",), -1, "n_seen"),
+    "trace_arrivals": Declared(np.int64, ("n_arrivals",), 0, "n_seen"),
+    "names": Declared(np.uint8),
+    "name_ends": Declared(np.int64, ("n_names",)),
+    "name_arrivals": Declared(np.int64, ("n_names",), 0, "n_seen"),
+    "sample_hashes": Declared(np.uint64, ("n_samples",), is_optional=True),
+    "positions": Declared(np.int32, ("n_placed",), 0, "n_placed", is_optional=True),
+}
+_RECORD = ("fate", "relevance", "witness")
+_GROUPS = {
+    "group_labels": Declared(np.uint8),
+    "group_ends": Declared(np.int64, ("n_groups",), 1, "after_last"),
+    "group_fates": Declared(np.uint8, ("n_groups",), stop=4),
+    "group_n_kept": Declared(np.int64, ("n_groups",), 0, "after_last"),
 }
 
 
 def describe_selector(selector: Any) -> dict[str, Any]:
-    """Class and parameters."""
+    """Class and parameters of a selector."""
     return {
         "selector": type(selector).__name__,
         "parameters": {
             name: _plain(value, name)
             for name, value in selector.get_params(deep=False).items()
         },
+    }
+
+
+def _measures() -> dict[str, Any]:
+    """Measures and tests by the name of their class."""
+    return {
+        kind.__name__: kind for known in (MEASURES, TESTS) for kind in known.values()
     }
 
 
@@ -51,7 +73,7 @@ def _plain(value: Any, name: str) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_plain(item, name) for item in value]
-    if _MEASURES.get(type(value).__name__) is type(value):
+    if _measures().get(type(value).__name__) is type(value):
         options = value.get_params(deep=False)
         return {
             "measure": type(value).__name__,
@@ -65,101 +87,43 @@ def _plain(value: Any, name: str) -> Any:
 
 def load_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as `describe_selector` writes them, with measures made again."""
-    loaded = dict(parameters)
+    loaded, known = dict(parameters), _measures()
     for name, value in parameters.items():
         if isinstance(value, dict):
-            kind = _MEASURES.get(str(value.get("measure")))
-            options = value.get("parameters")
-            if kind is None or not isinstance(options, dict):
+            kind = known.get(str(value.get("measure")))
+            if kind is None:
                 raise RunError(
                     f"The run has the measure {printable(value.get('measure'))}, "
-                    f"which is not one of {', '.join(sorted(_MEASURES))}."
+                    f"which is not one of {', '.join(sorted(known))}."
                 )
-            try:
-                loaded[name] = kind(**options)
-            except TypeError as error:
-                raise RunError(f"The run's measure cannot be made: {error}.") from error
+            loaded[name] = kind(**value["parameters"])
     return loaded
 
 
 def load_run(folder: RunFolder) -> Saved:
-    """The newest whole generation of a run, its description checked."""
+    """Read the newest whole generation of a run, and check its description."""
     saved = folder.load()
     facts = saved.description
-    checks = dict(_EVERY_RUN)
-    if saved.generation > 0:
-        checks |= _OF_ROWS if facts.get("arrives") == "rows" else _OF_FEATURES
-    for name, is_good in checks.items():
-        try:
-            is_whole = is_good(facts[name], facts)
-        except (KeyError, TypeError):
-            is_whole = False
-        if not is_whole:
-            raise RunError(f"The run {folder.path} is damaged in its {name}.")
+    try:
+        n_seen, sources, command = (facts[k] for k in ("n_seen", "sources", "command"))
+        is_whole = (
+            isinstance(facts["selector"], str)
+            and isinstance(facts["parameters"], dict)
+            and type(n_seen) is int
+            and 0 <= n_seen < 2**31
+            and all(0 <= source["begin"] <= n_seen for source in sources)
+            and all(type(source["is_done"]) is bool for source in sources)
+            and all(isinstance(word, str) for word in command or [])
+        )
+    except (KeyError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise RunError(f"The run {folder.path} is damaged in its description.")
     return saved
 
 
-def _is_count(value: Any, facts: Any = None) -> bool:
-    return type(value) is int and 0 <= value < 2**31
-
-
-def _is_word(value: Any, facts: Any = None) -> bool:
-    return type(value) is str
-
-
-def _is_command(value: Any, facts: Any) -> bool:
-    return value is None or (type(value) is list and all(map(_is_word, value)))
-
-
-def _are_sources(value: Any, facts: Mapping[str, Any]) -> bool:
-    return type(value) is list and all(
-        type(source) is dict
-        and _is_count(source.get("begin"))
-        and source["begin"] <= facts["n_seen"]
-        and type(source.get("is_done")) is bool
-        for source in value
-    )
-
-
-Check = Callable[[Any, Mapping[str, Any]], bool]
-
-_EVERY_RUN: dict[str, Check] = {
-    "selector": _is_word,
-    "parameters": lambda value, facts: type(value) is dict,
-    "n_seen": _is_count,
-    "sources": _are_sources,
-    "command": _is_command,
-}
-_OF_FEATURES: dict[str, Check] = {
-    "n_samples": _is_count,
-    "y_fingerprint": _is_word,
-    "measure": lambda value, facts: value is None or _is_word(value),
-    "is_sparse": lambda value, facts: value is None or type(value) is bool,
-    "seconds": lambda value, facts: type(value) is float and value >= 0,
-}
-_OF_ROWS: dict[str, Check] = {"n_features": _is_count}
-
-
-def fingerprint_of_target(y: Any) -> str:
-    """Checksum of the labels; whole numbers count the same in any type.
-
-    >>> fingerprint_of_target([1, 0]) == fingerprint_of_target([1.0, 0.0])
-    True
-    """
-    digest = hashlib.sha256()
-    for array in target_arrays(y).values():
-        values = array
-        if values.dtype.kind == "f" and np.all(values == np.floor(values)):
-            values = values.astype(np.int64)
-        if values.dtype.kind in "biu" and values.dtype != np.uint64:
-            values = values.astype(np.int64)
-        digest.update(f"{values.dtype.str}{values.size}".encode())
-        digest.update(np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()
-
-
 def target_arrays(y: Any) -> dict[str, NDArray[Any]]:
-    """Labels as plain arrays: numbers as they are, words end to end."""
+    """Labels as plain arrays: numbers as they are, text end to end."""
     values = as_vector(y)
     if values.dtype.kind in "biu":
         return {"y": values}
@@ -171,61 +135,71 @@ def target_arrays(y: Any) -> dict[str, NDArray[Any]]:
     raise RunError("y has labels that are neither numbers nor text: cannot save them.")
 
 
-def target_from(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+def target_from(arrays: Arrays) -> NDArray[Any]:
     """Labels that `target_arrays` took apart."""
     y = arrays.get("y")
     if y is None or y.ndim != 1:
         raise damaged("it has no target")
     if "y_ends" in arrays:
-        ends = take_array(arrays, "y_ends", np.int64)
-        return np.array(split_text(y, ends), np.str_)
+        return np.array(split_text(y, arrays["y_ends"]), np.str_)
     return y
 
 
-def describe_source(source: Source, layout: Layout | None = None) -> dict[str, Any]:
-    """What tells one data set from another, found without reading it all.
-
-    ``fingerprint`` is the source's own, where it has one; ``sample`` is a checksum
-    of some columns at the beginning, in the middle and at the end, the same
-    however they are stored and cut into blocks. A source that cannot be asked
-    twice has neither. ``groups`` says how its features fall into groups, where they
-    do.
-    """
-    n_features = source.n_features
-    told: dict[str, Any] = {
-        "kind": type(source).__name__,
-        "n_samples": source.n_samples,
-        "n_features": n_features,
-        "fingerprint": getattr(source, "fingerprint", None),
-        "sample": None,
+def stream_arrays(stream: Stream) -> dict[str, NDArray[Any]]:
+    """Target, trace and names of a stream."""
+    trace, named = stream.trace, stream.names.items()
+    text, ends = join_text([name for _, name in named])
+    arrays = {
+        **target_arrays(stream.y),
+        **{f"trace_{name}": trace.records[name] for name in _RECORD},
+        "trace_arrivals": trace.arrivals if trace.level == "kept" else np.empty(0, int),
+        "names": text,
+        "name_ends": ends,
+        "name_arrivals": np.array([arrival for arrival, _ in named], np.int64),
     }
-    if n_features:
-        digest = hashlib.sha256()
-        for start in sorted({0, n_features // 2, max(0, n_features - _SAMPLE)}):
-            n_left = _SAMPLE
-            for block in source.blocks(start):
-                _add_columns(digest, block, n_left)
-                n_left -= block.n_columns
-                if n_left <= 0:
-                    break
-        told["sample"] = digest.hexdigest()
-    if layout is not None:
-        told["groups"] = layout.describe()
-    return told
+    if stream.samples is not None:
+        arrays["sample_hashes"] = stream.samples
+    if stream.names.order.size:
+        arrays["positions"] = stream.names.order.astype(np.int32)
+    return arrays
 
 
-def _add_columns(digest: Any, block: Block, n_most: int) -> None:
-    columns = block.columns
-    for i in range(min(n_most, block.n_columns)):
-        if isinstance(columns, SparseColumns):
-            begin, end = columns.indptr[i], columns.indptr[i + 1]
-            rows, values = columns.rows[begin:end], columns.values[begin:end]
-        else:
-            rows, values = np.arange(block.n_samples, dtype=np.int32), columns[:, i]
-        if values.dtype.kind not in "biuf":
-            raise DataError(f"Column {block.name(i)} is of type {values.dtype}.")
-        numbers = values.astype(np.float64)
-        is_stored = numbers != 0
-        digest.update(rows[is_stored].astype(np.int64).tobytes())
-        digest.update((numbers[is_stored] + 0.0).tobytes())
-        digest.update(block.name(i).encode("utf-8", "surrogatepass"))
+def restore_stream(stream: Stream, n_seen: int, arrays: Arrays) -> None:
+    """Restore what `stream_arrays` returned, into a stream that has just begun."""
+    trace, sizes = stream.trace, {"n_seen": n_seen, "n_samples": len(stream.y)}
+    if trace.level == "kept":
+        sizes["n_recorded"] = sizes["n_arrivals"] = arrays["trace_arrivals"].size
+    else:
+        sizes |= {"n_recorded": n_seen if trace.level else 0, "n_arrivals": 0}
+    found = check_arrays(arrays, _STREAM, **sizes)
+    records = np.empty(sizes["n_recorded"], trace.records.dtype)
+    for name in _RECORD:
+        records[name] = found[f"trace_{name}"]
+    trace.restore(n_seen, records, found["trace_arrivals"])
+    words = split_text(found["names"], found["name_ends"])
+    stream.names.restore(found["name_arrivals"].tolist(), words)
+    stream.samples = found.get("sample_hashes")
+    if "positions" in found:
+        stream.names.order = found["positions"].astype(np.int64)
+
+
+def group_arrays(groups: GroupTrace) -> dict[str, NDArray[Any]]:
+    """Labels, sizes and fates of groups."""
+    text, _ = join_text([write_labels(groups.labels)])
+    return {
+        "group_labels": text,
+        "group_ends": groups.ends,
+        "group_fates": groups.fates,
+        "group_n_kept": groups.n_kept,
+    }
+
+
+def restore_groups(groups: GroupTrace, arrays: Arrays, n_seen: int) -> None:
+    """Restore what `group_arrays` returned."""
+    found = check_arrays(arrays, _GROUPS, after_last=n_seen + 1)
+    text, ends, fates, n_kept = found.values()
+    (words,) = split_text(text, np.array([text.size]))
+    labels = read_labels(words)
+    if len(labels) != ends.size or ends[-1:].sum() != n_seen:
+        raise damaged("its groups do not fit its features")
+    groups.restore(labels, ends, fates, n_kept)

@@ -1,21 +1,16 @@
 """Selectors: what decides about features as they arrive, and what it found."""
 
-from featstream.runs.resuming import resume
-from featstream.selectors.alpha_investing import AlphaInvesting
-from featstream.selectors.grafting import Grafting
-from featstream.selectors.ofs import OFS
-from featstream.selectors.ogfs import OGFS
-from featstream.selectors.osfs.osfs import OSFS, FastOSFS
-from featstream.selectors.result import GroupSelectionResult, SelectionResult
-from featstream.selectors.saola.group_saola import GroupSAOLA
-from featstream.selectors.saola.saola import SAOLA
-from featstream.selectors.trace import GroupTrace, Trace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from featstream.selectors.registry import SELECTORS, register
 
 __all__ = [
     "OFS",
     "OGFS",
     "OSFS",
     "SAOLA",
+    "SELECTORS",
     "AlphaInvesting",
     "FastOSFS",
     "Grafting",
@@ -23,6 +18,50 @@ __all__ = [
     "GroupSelectionResult",
     "GroupTrace",
     "SelectionResult",
+    "StreamSelector",
     "Trace",
+    "Verdict",
+    "register",
     "resume",
 ]
+
+# Imported when they are first used: the command line asks for names alone.
+_HOMES = {
+    "OFS": "selectors.ofs",
+    "OGFS": "selectors.ogfs",
+    "OSFS": "selectors.osfs.osfs",
+    "SAOLA": "selectors.saola.saola",
+    "AlphaInvesting": "selectors.alpha_investing",
+    "FastOSFS": "selectors.osfs.osfs",
+    "Grafting": "selectors.grafting",
+    "GroupSAOLA": "selectors.saola.group_saola",
+    "GroupSelectionResult": "selectors.result",
+    "GroupTrace": "selectors.trace",
+    "SelectionResult": "selectors.result",
+    "StreamSelector": "selectors.base",
+    "Trace": "selectors.trace",
+    "Verdict": "selectors.stream",
+    "resume": "runs.session",
+}
+
+if TYPE_CHECKING:
+    from featstream.runs.session import resume
+    from featstream.selectors.alpha_investing import AlphaInvesting
+    from featstream.selectors.base import StreamSelector
+    from featstream.selectors.grafting import Grafting
+    from featstream.selectors.ofs import OFS
+    from featstream.selectors.ogfs import OGFS
+    from featstream.selectors.osfs.osfs import OSFS, FastOSFS
+    from featstream.selectors.result import GroupSelectionResult, SelectionResult
+    from featstream.selectors.saola.group_saola import GroupSAOLA
+    from featstream.selectors.saola.saola import SAOLA
+    from featstream.selectors.stream import Verdict
+    from featstream.selectors.trace import GroupTrace, Trace
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"featstream.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

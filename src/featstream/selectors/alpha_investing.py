@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,27 +14,25 @@ from featstream.errors import DataError, ParameterError, printable
 from featstream.measures.target import as_labels, as_numbers
 from featstream.protocols import (
     Block,
-    BoundMeasure,
     Fate,
     FloatArray,
-    IntArray,
     SparseColumns,
 )
-from featstream.runs.arrays import damaged, take_array, take_floats
+from featstream.runs.arrays import damaged, take_floats
 from featstream.selectors.alpha_investing_kernels import (
     Account,
     Fit,
     invest_dense,
     invest_sparse,
 )
+from featstream.selectors.base import StreamSelector
 from featstream.selectors.numeric import (
     as_numeric,
     check_number,
     class_indicators,
     dense_column,
 )
-from featstream.selectors.single import StreamSelector
-from featstream.selectors.stream import LastDecision, Stream
+from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
 
 __all__ = ["AlphaInvesting"]
@@ -141,7 +139,7 @@ class AlphaInvesting(StreamSelector):
         self._started()
         return float(self._account.state[0])
 
-    def _bind(self, y: Any) -> BoundMeasure:
+    def _bind(self, y: Any) -> LinearModel | LogisticModel:
         owner = type(self).__name__
         choices: dict[str, tuple[Any, ...]] = {
             "loss": ("linear", "logistic"),
@@ -158,42 +156,28 @@ class AlphaInvesting(StreamSelector):
                 )
         has_constant = self.intercept is True
         if self.loss == "logistic":
-            return cast(BoundMeasure, LogisticModel(_two_classes(y), has_constant))
+            return LogisticModel(_two_classes(y), has_constant)
         responses, n_free = _responses(y, self.target)
-        return cast(BoundMeasure, LinearModel(responses, n_free, has_constant))
+        return LinearModel(responses, n_free, has_constant)
 
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
         wealth = check_number(self.wealth, "wealth", owner)
         payout = check_number(self.payout, "payout", owner, is_zero_allowed=True)
         self._account = Account(np.array([wealth, 0.0]), payout)
-        self._arrivals: IntArray = np.empty(0, np.int64)
-        self._scores: FloatArray = np.empty(0)
-
-    def _kept(self) -> tuple[IntArray, FloatArray]:
-        return self._arrivals, self._scores
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        model = cast(LinearModel, self._stream.measure)
-        return {
-            "arrival": self._arrivals,
-            "score": self._scores,
-            "account": self._account.state,
-            **model.arrays(),
-        }
+        return {"account": self._account.state, **self._stream.measure.arrays()}
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._arrivals = take_array(arrays, "arrival", np.int64)
-        self._scores = take_floats(arrays, "score", self._arrivals.shape)
         account = take_floats(arrays, "account", (2,))
         if not account[0] > 0 or account[1] != self._stream.n_seen:
             raise damaged("its wealth is not what so many features have left")
         self._account.state[:] = account
-        model = cast(LinearModel, self._stream.measure)
-        model.restore(arrays, self._arrivals.size)
+        self._stream.measure.restore(arrays, len(self._stream.kept))
 
-    def _decide(self, block: Block, stream: Stream) -> None:
-        model = cast(LinearModel, stream.measure)
+    def _decide(self, block: Block, stream: Stream) -> Verdict:
+        model = stream.measure
         columns = as_numeric(block, model.n_samples, type(self).__name__)
         statistics = np.zeros(block.n_columns)
         fate = np.zeros(block.n_columns, np.uint8)
@@ -208,13 +192,7 @@ class AlphaInvesting(StreamSelector):
                 fate[found] = Fate.KEPT
                 model.add(dense_column(columns, found))
             done = found + 1
-        scores = statistics / model.n_samples
-        kept = np.flatnonzero(fate == Fate.KEPT)
-        self._arrivals = np.concatenate([self._arrivals, block.start + kept])
-        self._scores = np.concatenate([self._scores, scores[kept]])
-        stream.trace.extend(fate, scores, np.full(block.n_columns, -1))
-        if block.n_columns == 1:
-            stream.last = LastDecision(Fate(int(fate[0])), float(scores[0]))
+        return Verdict(fate, statistics / model.n_samples)
 
     def _invest(
         self, columns: Any, begin: int, fit: Fit, statistics: FloatArray

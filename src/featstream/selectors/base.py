@@ -1,11 +1,11 @@
-"""What every online selector has in common."""
+"""What every selector has in common: streams, decisions, explanations, results."""
 
 from __future__ import annotations
 
 import logging
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -28,7 +28,7 @@ from featstream.errors import (
     NotStartedError,
     printable,
 )
-from featstream.jit import compile_clock
+from featstream.jit import clock, compile_clock
 from featstream.measures.resolve import (
     MEASURES,
     Choice,
@@ -36,22 +36,36 @@ from featstream.measures.resolve import (
     resolve_measure,
 )
 from featstream.measures.target import as_labels, warn_of_many_classes
-from featstream.parallel import single_blas
-from featstream.progress import announce
+from featstream.parallel import (
+    count_threads,
+    prepared_ahead,
+    single_blas,
+    uninterrupted,
+)
+from featstream.progress import Observer, Progress, announce, observed
 from featstream.protocols import (
     Block,
     BoolArray,
-    BoundMeasure,
+    Decision,
     Fate,
     FloatArray,
     IntArray,
     Measure,
+    Source,
 )
-from featstream.runs.folder import Saved
-from featstream.runs.saving import Savable
+from featstream.runs.arrays import Declared, check_arrays
+from featstream.runs.compatibility import fingerprint_of_target
+from featstream.runs.folder import Checkpoint, Saved
+from featstream.runs.session import Savable, as_checkpoint, begun, recording
+from featstream.runs.state import restore_stream, stream_arrays, target_from
 from featstream.selectors.result import SelectionResult
-from featstream.selectors.state import arrays_of, facts_of, restore_state
-from featstream.selectors.stream import Stream
+from featstream.selectors.stream import (
+    Stream,
+    Verdict,
+    block_of_one,
+    in_storage,
+    in_stream,
+)
 from featstream.selectors.trace import Names, Trace
 from featstream.sources import (
     as_source,
@@ -59,9 +73,8 @@ from featstream.sources import (
     open_dataset,
     open_features,
 )
+from featstream.sources.grouping import Layout
 from featstream.sources.values import check_names
-
-__all__ = ["OnlineSelector"]
 
 _LOG = logging.getLogger("featstream")
 
@@ -72,6 +85,12 @@ announce_compilation = partial(
 )
 compile_clock.on_first = announce_compilation
 
+_KEPT = {
+    "arrival": Declared(np.int64, ("n_kept",), 0, "n_seen"),
+    "score": Declared(np.float64, ("n_kept",)),
+}
+_OWN = "kept/"  # begins the names of the arrays that the selector itself saves
+
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
 
@@ -80,12 +99,13 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     """Base of selectors that decide about features as they arrive.
 
     It holds the state of a stream, says what became of each feature, and is a
-    scikit-learn selector. A subclass takes features from a source in `consume`.
+    scikit-learn selector.
     """
 
     measure: str | Measure
     trace: Any
     _scores_are_relevances: ClassVar[bool] = True
+    _uses_blas: ClassVar[bool] = True
     _numeric_target: ClassVar[str] = "FisherZ(target='numeric')"
     """How a quantity is given as the target; empty if it cannot be."""
 
@@ -94,41 +114,82 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         """Check the parameters and set up the state of an empty stream."""
 
     @abstractmethod
-    def _kept(self) -> tuple[IntArray, FloatArray]:
-        """Arrivals and scores of the kept features, in order of arrival."""
-
-    @abstractmethod
     def consume(self, source: Any) -> Self:
         """Decide about every feature of a source."""
 
-    @abstractmethod
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        """What `_restore` needs to go on to the bit: plain arrays by name.
+        """What `_restore` needs to continue to the bit: plain arrays by name.
 
-        Of numbers or booleans, with one or two axes. Target, names, trace and
-        measure are saved by others.
+        They hold numbers or booleans and have one or two axes. Target, names, trace
+        and measure are saved elsewhere, and so are kept features and their scores
+        unless `_kept` is overridden.
         """
+        return {}
 
-    @abstractmethod
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `_state_arrays` gave, after `_begin`.
 
         The stream has its target, names, trace and measure again. The arrays may
-        come from anyone: `RunError` for what cannot be right.
+        come from anyone: raise `RunError` for what cannot be right.
         """
+
+    def _kept(self) -> tuple[IntArray, FloatArray]:
+        """Arrivals and scores of the kept features, in order of arrival."""
+        kept = self._started().kept
+        arrivals = np.fromiter(kept, np.int64, len(kept))
+        return arrivals, np.fromiter(kept.values(), np.float64, len(kept))
 
     def _measure_named(self, name: str, **options: Any) -> Any:
         """The measure that ``"auto"`` chose, by its name."""
         return MEASURES[name](**options)
 
     def _facts(self) -> dict[str, Any]:
-        return facts_of(self)
+        stream = self._started()
+        return {
+            "arrives": "features",
+            "n_samples": len(stream.y),
+            "y_fingerprint": fingerprint_of_target(stream.y),
+            "measure": None if stream.measure is None else stream.measure.name,
+            "choice": None if stream.choice is None else stream.choice._asdict(),
+            "is_sparse": stream.is_sparse,
+            "n_seen": stream.n_seen,
+            "n_kept": int(self._kept()[0].size),
+            "seconds": stream.seconds,
+        }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return arrays_of(self)
+        own = self._state_arrays()
+        if self._keeps_in_stream():
+            own = dict(zip(("arrival", "score"), self._kept(), strict=True)) | own
+        own = {_OWN + name: array for name, array in own.items()}
+        return stream_arrays(self._started()) | own
 
-    def _take_over(self, saved: Saved) -> None:
-        restore_state(self, saved)
+    def _restore_state(self, saved: Saved) -> None:
+        facts, arrays = saved.description, saved.arrays
+        chosen = facts["measure"]
+        self.start(target_from(arrays))
+        stream = self._stream
+        if stream.measure is None and chosen is not None:
+            known = {"name": chosen, "reason": "", "options": {}}
+            stream.choice = Choice(**(facts.get("choice") or known))
+            measure = self._measure_named(chosen, **stream.choice.options)
+            stream.measure = measure.bind(stream.y)
+        stream.is_sparse, stream.seconds = facts["is_sparse"], facts["seconds"]
+        restore_stream(stream, facts["n_seen"], arrays)
+        own = {
+            name.removeprefix(_OWN): array
+            for name, array in arrays.items()
+            if name.startswith(_OWN)
+        }
+        if self._keeps_in_stream():
+            kept = check_arrays(own, _KEPT, n_seen=stream.n_seen)
+            pairs = kept["arrival"].tolist(), kept["score"].tolist()
+            stream.kept = dict(zip(*pairs, strict=True))
+        self._restore(own)
+
+    def _keeps_in_stream(self) -> bool:
+        """Whether the stream holds the kept features, and not the selector itself."""
+        return type(self)._kept is OnlineSelector._kept
 
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
@@ -168,7 +229,8 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         """
         with single_blas:  # a model of the target may be fitted
             stream = Stream(y, Trace(self.trace), self._bind(y))
-        if not self._takes_numeric_target():
+        owners = (self, getattr(self, "measure", None), getattr(self, "test", None))
+        if not any(getattr(owner, "target", "") == "numeric" for owner in owners):
             # A bad target is an error now, not at the first feature.
             warn_of_many_classes(as_labels(y), self._numeric_target)
         self._stream = stream
@@ -176,13 +238,8 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         self._begin(stream)
         return self
 
-    def _takes_numeric_target(self) -> bool:
-        """Whether the target is a quantity, and not a class."""
-        owners = (self, getattr(self, "measure", None), getattr(self, "test", None))
-        return any(getattr(owner, "target", None) == "numeric" for owner in owners)
-
-    def _bind(self, y: Any) -> BoundMeasure | None:
-        """The measure, bound to the target; None if the first features will tell."""
+    def _bind(self, y: Any) -> Any:
+        """The measure, test or model for the target; None if the data must decide."""
         measure = resolve_measure(self.measure)
         return None if measure is None else measure.bind(y)
 
@@ -198,11 +255,9 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         return chain(first, blocks)
 
     def _choose_measure(self, blocks: list[Block], stream: Stream) -> None:
-        choice = self._propose(blocks)
-        stream.measure = self._measure_named(choice.name, **choice.options).bind(
-            stream.y
-        )
-        stream.choice = choice
+        stream.choice = choice = self._propose(blocks)
+        measure = self._measure_named(choice.name, **choice.options)
+        stream.measure = measure.bind(stream.y)
         _LOG.info("'auto' took %r: %s", choice.name, choice.reason)
         if choice.is_guess:
             warnings.warn(
@@ -216,10 +271,47 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         """A measure for a stream that begins with these blocks, and why."""
         return propose_measure(blocks, _LOOK_AHEAD)
 
-    def _forget_names(self, stream: Stream, piece: Block) -> None:
+    def _consume(
+        self,
+        source: Source,
+        steps: Callable[[int], Iterator[Callable[[], object]]],
+        offered: Any,
+        *,
+        progress: bool | Observer,
+        checkpoint: Checkpoint | None,
+        layout: Layout | None = None,
+    ) -> None:
+        """Decide about every feature of a source, from where its run was left.
+
+        ``steps`` is called with the number of features already consumed, and yields
+        one callable per batch that decides about it; ``offered`` is what `consume`
+        was given for the source.
+        """
+        with (
+            observed(progress, type(self).__name__) as observe,
+            recording(self, source, offered, checkpoint, layout) as recorder,
+            single_blas,  # blocks are spread over threads, not products
+        ):
+            stream, position = self._stream, recorder.position
+            n_features = source.n_features
+            if n_features is not None:
+                n_features += stream.n_seen - position
+            began = clock()
+            for decide in steps(position):
+                with uninterrupted():  # what is kept and what is recorded agree
+                    decide()
+                stream.seconds += clock() - began
+                if observe is not None:
+                    n_kept = self._kept()[0].size
+                    observe(Progress(stream.n_seen, n_features, n_kept, stream.seconds))
+                recorder.after_block()
+                began = clock()
+        self._stream.warn_of_identifiers()
+
+    def _forget_names(self, stream: Stream, block: Block) -> None:
         """Names are kept for the features that the trace knows, and no more."""
         kept = set(self._kept()[0].tolist())
-        for arrival in range(piece.start, piece.start + piece.n_columns):
+        for arrival in range(block.start, block.start + block.n_columns):
             if arrival not in kept and not stream.trace.knows(arrival):
                 stream.names.forget(arrival)
 
@@ -408,3 +500,137 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         measure = getattr(self, "measure", getattr(self, "test", None))
         tags.input_tags.allow_nan = getattr(measure, "missing", "") == "category"
         return tags
+
+
+class StreamSelector(OnlineSelector):
+    """Base of selectors to which features arrive one after the other.
+
+    A subclass sets up its state in `_begin`, decides about a block in `_decide`,
+    and gives and takes back its state in `_state_arrays` and `_restore`.
+    """
+
+    @abstractmethod
+    def _decide(self, block: Block, stream: Stream) -> Verdict | None:
+        """Decide about every column of a block."""
+
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict | None]:
+        """Do what can be done for a block ahead of its turn, perhaps in a thread.
+
+        Returns what decides about it when its turn has come.
+        """
+        return partial(self._decide, block, stream)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Select from a whole data set: ``start(y).consume(X)``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Source
+            Samples by features.
+        y : array of shape (n_samples,)
+            The class of each sample; by default what the file of ``X`` holds.
+        """
+        return self._fit(X, y)
+
+    def update(self, values: Any, name: str | None = None) -> Decision:
+        """Decide about one feature.
+
+        Parameters
+        ----------
+        values : array of shape (n_samples,)
+            One value per sample; a sparse column will do.
+        name : str, optional
+            The feature's name; by default made from its arrival.
+        """
+        stream = self._started()
+        stream.leave_unfinished()
+        if self._run is not None:
+            self._run.refuse_unfinished()
+        stream.check_index(values)
+        began = clock()
+        block = block_of_one(values, name, stream.n_seen)
+        if stream.measure is None:
+            self._choose_measure([block], stream)
+        if stream.is_sparse is None:
+            stream.is_sparse = block.is_sparse
+        (block,) = in_storage(block, is_sparse=stream.is_sparse)
+        if self._uses_blas:
+            with single_blas:
+                verdict = self._decide_one(block, stream)
+        else:
+            verdict = self._decide_one(block, stream)
+        stream.seconds += clock() - began
+        stream.warn_of_identifiers()
+        if verdict is None:
+            return stream.last_decision()
+        return stream.decision(verdict)
+
+    def _decide_one(self, block: Block, stream: Stream) -> Verdict | None:
+        decide = self._prepare(block, stream)
+        with uninterrupted():
+            return self._take(block, decide, stream)
+
+    def consume(
+        self,
+        source: Any,
+        *,
+        progress: bool | Observer = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        every: float = 10.0,
+    ) -> Self:
+        """Decide about every feature of a source.
+
+        Parameters
+        ----------
+        source : anything that `as_source` takes
+            Features in order of arrival; further calls continue the stream.
+        progress : bool or callable, default=False
+            Show a live line, or call with a `Progress` after each block.
+        checkpoint : str, path or Checkpoint, optional
+            Folder in which the run is saved, now and then and at Ctrl-C, for
+            `featstream.resume`. If it holds this very run, unfinished, that is
+            continued. Later calls use the same folder.
+        every : float, default=10.0
+            Seconds between checkpoints.
+
+        Notes
+        -----
+        After a Ctrl-C or an error, a call with the same source continues where
+        that stopped, in memory as in a run. After a Ctrl-C nothing else is
+        accepted until `start`.
+        """
+        self._started()
+        saving = as_checkpoint(checkpoint, every, source, self._run)
+        with begun(self, saving):
+            offered, source = source, as_source(source)
+            steps = partial(self._steps, source)
+            self._consume(source, steps, offered, progress=progress, checkpoint=saving)
+        return self
+
+    def _steps(self, source: Source, position: int) -> Iterator[Callable[[], object]]:
+        """The decisions about the features of a source, block by block."""
+        stream, blocks = self._stream, source.blocks(position)
+        if stream.measure is None:
+            blocks = self._look_ahead(blocks, stream)
+        for block, decide in prepared_ahead(
+            in_stream(blocks, stream),
+            lambda block: (block, self._prepare(block, stream)),
+            count_threads(getattr(self, "n_jobs", None)),
+        ):
+            yield partial(self._take, block, decide, stream)
+
+    def _take(
+        self, block: Block, decide: Callable[[], Verdict | None], stream: Stream
+    ) -> Verdict | None:
+        """Decide about the features of a block, and record it."""
+        names = block.names
+        if names is not None:
+            stream.names.refuse_taken(block.start, names)
+        verdict = decide()
+        if verdict is not None:
+            stream.record(block.start, verdict)
+        if names is not None:
+            stream.names.add(block.start, names)
+            if stream.trace.level != "full":
+                self._forget_names(stream, block)
+        return verdict

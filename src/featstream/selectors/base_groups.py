@@ -20,15 +20,14 @@ from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Sour
 from featstream.runs.arrays import damaged
 from featstream.runs.folder import Checkpoint
 from featstream.runs.session import as_checkpoint, begun
+from featstream.runs.state import group_arrays, restore_groups
 from featstream.selectors.base import OnlineSelector
-from featstream.selectors.consuming import take_in
-from featstream.selectors.group_state import group_arrays, restore_groups
 from featstream.selectors.result import GroupSelectionResult
 from featstream.selectors.stream import Stream
 from featstream.selectors.trace import GroupTrace
 from featstream.sources import as_source
+from featstream.sources.grouping import Batch, Layout, batches
 from featstream.sources.groups import lay_out
-from featstream.sources.layouts import Batch, Layout, batches
 from featstream.sources.values import check_names
 
 __all__ = ["GroupSelector"]
@@ -82,11 +81,9 @@ class GroupSelector(OnlineSelector):
         return group_arrays(self._groups) | self._own_arrays()
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        groups = self._groups
-        self._restore_own(restore_groups(groups, arrays, self._stream.trace))
-        found = np.bincount(groups.of(self._kept()[0]), minlength=len(groups))
-        if not np.array_equal(found, groups.n_kept):
-            raise damaged("its groups keep other features")
+        restore_groups(self._groups, arrays, self._stream.n_seen)
+        own = {k: a for k, a in arrays.items() if not k.startswith("group_")}
+        self._restore_own(own)
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Select from a whole data set: ``start(y).consume(X, groups=groups)``.
@@ -147,8 +144,7 @@ class GroupSelector(OnlineSelector):
             layout = self._lay_out(groups, source)
         steps = partial(self._steps, source, layout)
         try:
-            take_in(
-                self,
+            self._consume(
                 source,
                 steps,
                 offered,
@@ -160,7 +156,6 @@ class GroupSelector(OnlineSelector):
             if self._run is None and self._stream.names.order.size > self.n_seen_:
                 del self._stream  # it has positions for features that never came
             raise
-        self._stream.warn_of_identifiers()
         return self
 
     def _steps(

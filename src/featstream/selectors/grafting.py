@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,13 @@ from scipy.special import expit
 from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
-    BoundMeasure,
     Fate,
     FloatArray,
     IntArray,
     SparseColumns,
 )
 from featstream.runs.arrays import damaged, take_array, take_floats
+from featstream.selectors.base import StreamSelector
 from featstream.selectors.grafting_kernels import (
     fit_logistic,
     graft_dense,
@@ -33,8 +33,7 @@ from featstream.selectors.numeric import (
     class_indicators,
     dense_column,
 )
-from featstream.selectors.single import StreamSelector
-from featstream.selectors.stream import LastDecision, Stream
+from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
 
 __all__ = ["Grafting"]
@@ -122,14 +121,14 @@ class Grafting(StreamSelector):
     @property
     def objective_(self) -> float:
         """Loss and penalties of the model."""
-        model = cast(LogisticModels, self._started().measure)
+        model = self._started().measure
         return float(model.objectives.sum())
 
-    def _bind(self, y: Any) -> BoundMeasure:
+    def _bind(self, y: Any) -> LogisticModels:
         owner = type(self).__name__
         l1 = check_number(self.l1, "l1", owner)
         l2 = check_number(self.l2, "l2", owner, is_zero_allowed=True)
-        return cast(BoundMeasure, LogisticModels.start(y, l1, l2))
+        return LogisticModels.start(y, l1, l2)
 
     def _begin(self, stream: Stream) -> None:
         self._price = check_number(
@@ -138,20 +137,18 @@ class Grafting(StreamSelector):
         self._arrivals: IntArray = np.empty(0, np.int64)
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
-        model = cast(LogisticModels, self._started().measure)
-        return self._arrivals, np.abs(model.weights[1:]).max(axis=1)
+        weights = self._started().measure.weights
+        return self._arrivals, np.abs(weights[1:]).max(axis=1)
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        model = cast(LogisticModels, self._stream.measure)
-        return {"arrival": self._arrivals, **model.arrays()}
+        return {"arrival": self._arrivals, **self._stream.measure.arrays()}
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self._arrivals = take_array(arrays, "arrival", np.int64)
-        model = cast(LogisticModels, self._stream.measure)
-        model.restore(arrays, self._arrivals.size)
+        self._stream.measure.restore(arrays, self._arrivals.size)
 
-    def _decide(self, block: Block, stream: Stream) -> None:
-        model = cast(LogisticModels, stream.measure)
+    def _decide(self, block: Block, stream: Stream) -> Verdict:
+        model = stream.measure
         columns = as_numeric(block, model.n_samples, type(self).__name__)
         slopes = np.zeros(block.n_columns)
         fate = np.zeros(block.n_columns, np.uint8)
@@ -167,19 +164,10 @@ class Grafting(StreamSelector):
                 continue
             is_used = model.prune()
             fate[found] = Fate.KEPT if is_used[-1] else Fate.IRRELEVANT
-            gone = self._arrivals[~is_used[:-1]]
-            events += [(int(old), arrival) for old in gone]
+            events += [(old, arrival) for old in self._arrivals[~is_used[:-1]]]
             self._arrivals = np.append(self._arrivals, arrival)[is_used]
-        stream.trace.extend(fate, slopes, np.full(block.n_columns, -1))
-        gone_and_by = np.array(events, np.int64).reshape(-1, 2)
-        displaced = np.full(len(events), Fate.DISPLACED, np.uint8)
-        stream.trace.mark(gone_and_by[:, 0], displaced, gone_and_by[:, 1])
-        if block.n_columns == 1:
-            stream.last = LastDecision(
-                Fate(int(fate[0])),
-                float(slopes[0]),
-                displaced=tuple(gone for gone, _ in events),
-            )
+        gone, gone_by = np.array(events, np.int64).reshape(-1, 2).T
+        return Verdict(fate, slopes, gone=gone, gone_by=gone_by)
 
     def _reason(
         self, arrival: int, fate: Fate, name: str, relevance: str, other: str

@@ -25,7 +25,7 @@ from featstream.runs.arrays import (
     take_floats,
 )
 from featstream.runs.folder import Saved
-from featstream.runs.saving import Savable
+from featstream.runs.session import Savable
 from featstream.runs.state import target_arrays, target_from
 from featstream.selectors.numeric import check_count, check_number
 from featstream.selectors.ofs_kernels import RowModel, RowRule, learn_rows
@@ -324,7 +324,7 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
             arrays["random_normal"] = np.array([normal])
         return arrays
 
-    def _take_over(self, saved: Saved) -> None:
+    def _restore_state(self, saved: Saved) -> None:
         facts, arrays = saved.description, saved.arrays
         self.n_features_in_ = d = facts["n_features"]
         self._start(target_from(arrays))

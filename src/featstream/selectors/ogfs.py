@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from featstream.errors import ParameterError, printable
 from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
-    BoundMeasure,
     Decision,
     Fate,
     FloatArray,
@@ -23,7 +22,7 @@ from featstream.protocols import (
     IntArray,
     Source,
 )
-from featstream.runs.arrays import damaged, take_array, take_floats
+from featstream.runs.arrays import damaged, take_floats
 from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.numeric import (
     are_standardised,
@@ -33,9 +32,9 @@ from featstream.selectors.numeric import (
     class_indicators,
     join_columns,
 )
-from featstream.selectors.stream import Stream, block_of_one
+from featstream.selectors.stream import Stream, Verdict, block_of_one
 from featstream.selectors.trace import TraceLevel
-from featstream.sources.layouts import Batch, Layout, Sized
+from featstream.sources.grouping import Batch, Layout, Sized
 
 __all__ = ["OGFS"]
 
@@ -150,17 +149,15 @@ class OGFS(GroupSelector):
             return Sized(self.group_size)
         return super()._lay_out(groups, source)
 
-    def _bind(self, y: Any) -> BoundMeasure:
+    def _bind(self, y: Any) -> GroupModel:
         labels = as_labels(y)
         indicators = class_indicators(labels)
         target = indicators - indicators.mean(axis=0)
         target /= target.std(axis=0)
         owner = type(self).__name__
         penalty = check_number(self.penalty, "penalty", owner)
-        return cast(
-            BoundMeasure,
-            GroupModel(labels.codes, labels.counts, target, penalty, labels.codes.size),
-        )
+        codes, counts = labels.codes, labels.counts
+        return GroupModel(codes, counts, target, penalty, codes.size)
 
     def _begin(self, stream: Stream) -> None:
         super()._begin(stream)
@@ -173,99 +170,80 @@ class OGFS(GroupSelector):
                 f"`criterion` of {owner} must be 'difference' or 't-test'. "
                 f"Got {printable(self.criterion)}."
             )
-        n = cast(GroupModel, stream.measure).n_samples
-        self._columns = np.empty((n, 0), order="F")
-        self._arrivals: IntArray = np.empty(0, np.int64)
-        self._scores: FloatArray = np.empty(0)
-
-    def _kept(self) -> tuple[IntArray, FloatArray]:
-        return self._arrivals, self._scores
+        self._columns = np.empty((stream.measure.n_samples, 0), order="F")
 
     def _own_arrays(self) -> dict[str, NDArray[Any]]:
-        return {
-            "arrival": self._arrivals,
-            "score": self._scores,
-            "columns": self._columns.T,
-        }
+        return {"columns": self._columns.T}
 
     def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._arrivals = take_array(arrays, "arrival", np.int64)
-        n_kept, n_samples = self._arrivals.size, self._columns.shape[0]
-        self._scores = take_floats(arrays, "score", (n_kept,))
-        columns = take_floats(arrays, "columns", (n_kept, n_samples))
-        if (self._scores < 0).any() or not are_standardised(columns.T):
+        kept, scores = self._kept()
+        columns = take_floats(arrays, "columns", (kept.size, self._columns.shape[0]))
+        if (scores < 0).any() or not are_standardised(columns.T):
             raise damaged("its kept features are not standardised")
         self._columns = np.asfortranarray(columns.T)
 
-    def _decide(self, batch: Batch, stream: Stream) -> Verdict:
+    def _decide(self, batch: Batch, stream: Stream) -> Decided:
         """Decide about groups one by one; what was decided of the last is returned."""
         features = [(b, i) for b in batch.blocks for i in range(b.n_columns)]
         begin = 0
         for label, end in zip(batch.labels, batch.ends.tolist(), strict=True):
             block = replace(join_columns(features[begin:end]), start=stream.n_seen)
-            verdict = self._take(label, block, stream)
+            decided = self._take(label, block, stream)
             begin = end
-        return verdict
+        return decided
 
-    def _take(self, label: Hashable, block: Block, stream: Stream) -> Verdict:
+    def _take(self, label: Hashable, block: Block, stream: Stream) -> Decided:
         """Decide about one group, and keep the names of its features."""
         self._groups.check_new([label])
         if block.names is not None:
             stream.names.refuse_taken(block.start, block.names)
-        fate, scores, gone = self._judge(block, stream)
-        n_kept = int(np.count_nonzero(fate == Fate.KEPT))
-        stream.trace.extend(fate, scores, np.full(block.n_columns, -1))
-        last = block.start + block.n_columns - 1
-        stream.trace.mark(
-            gone, np.full(gone.size, Fate.DISPLACED, np.uint8), np.full(gone.size, last)
-        )
+        verdict = self._judge(block, stream)
+        n_kept = int(np.count_nonzero(verdict.fate == Fate.KEPT))
+        stream.record(block.start, verdict)
         self._groups.extend(
             [label],
             np.array([block.n_columns]),
             Fate.KEPT if n_kept else Fate.IRRELEVANT,
             np.array([n_kept]),
         )
-        emptied = self._groups.lose(gone)
+        emptied = self._groups.lose(verdict.gone)
         if block.names is not None:
             stream.names.add(block.start, block.names)
             if stream.trace.level != "full":
                 self._forget_names(stream, block)
-        return Verdict(block, fate, scores, gone, emptied)
+        return Decided(block, verdict, emptied)
 
-    def _judge(
-        self, block: Block, stream: Stream
-    ) -> tuple[NDArray[np.uint8], FloatArray, IntArray]:
+    def _judge(self, block: Block, stream: Stream) -> Verdict:
         """Fates and scores of the features of a group, and arrivals that leave."""
-        model = cast(GroupModel, stream.measure)
-        values = as_numeric(block, model.n_samples, type(self).__name__)
-        group = _standardise(cast(FloatArray, values))
+        model: GroupModel = stream.measure
+        values: Any = as_numeric(block, model.n_samples, type(self).__name__)
+        group = _standardise(values)
         between, within = model.spread(group)
         scores = between / np.maximum(within, 1e-12)
         taken = self._choose(between, within, scores)
         fate = np.zeros(block.n_columns, np.uint8)
         columns = np.asfortranarray(np.column_stack([self._columns, group[:, taken]]))
         is_used = model.regress(columns)
-        n_old = self._arrivals.size
-        fate[taken[is_used[n_old:]]] = Fate.KEPT
-        gone = self._arrivals[~is_used[:n_old]]
-        arrivals = np.concatenate([self._arrivals, block.start + taken])
-        self._columns, self._arrivals = columns[:, is_used], arrivals[is_used]
-        self._scores = np.concatenate([self._scores, scores[taken]])[is_used]
-        return fate, scores, gone
+        kept, _ = self._kept()
+        fate[taken[is_used[kept.size :]]] = Fate.KEPT
+        gone = kept[~is_used[: kept.size]]
+        self._columns = columns[:, is_used]
+        gone_by = np.full(gone.size, block.start + block.n_columns - 1)
+        return Verdict(fate, scores, gone=gone, gone_by=gone_by)
 
-    def _tell(self, batch: Batch, decided: Verdict, stream: Stream) -> GroupDecision:
-        block = decided.block
+    def _tell(self, batch: Batch, decided: Decided, stream: Stream) -> GroupDecision:
+        block, verdict = decided.block, decided.verdict
         features = tuple(
             Decision(block.name(i), block.start + i, Fate(fate), score)
             for i, (fate, score) in enumerate(
-                zip(decided.fate.tolist(), decided.scores.tolist(), strict=True)
+                zip(verdict.fate.tolist(), verdict.scores.tolist(), strict=True)
             )
         )
         return GroupDecision(
             batch.labels[0],
             Fate(int(self._groups.fates[-1])),
             features,
-            tuple(stream.names[arrival] for arrival in decided.gone.tolist()),
+            tuple(stream.names[arrival] for arrival in verdict.gone.tolist()),
             tuple(decided.emptied),
         )
 
@@ -317,13 +295,11 @@ class OGFS(GroupSelector):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What was decided about a group: by feature, and who left because of it."""
+class Decided:
+    """What was decided about a group, and which groups it emptied."""
 
     block: Block
-    fate: NDArray[np.uint8]
-    scores: FloatArray
-    gone: IntArray
+    verdict: Verdict
     emptied: list[Hashable]
 
 

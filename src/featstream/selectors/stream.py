@@ -1,4 +1,4 @@
-"""The state of a stream of features that every selector keeps."""
+"""The state of a stream of features, and what is decided about its blocks."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataTypeError, FeatstreamWarning, RunError, printable
 from featstream.measures.resolve import Choice
 from featstream.protocols import (
     Block,
-    BoundMeasure,
     Decision,
     Fate,
-    Source,
+    FloatArray,
+    IntArray,
     SparseColumns,
     feature_name,
     sample_names_of,
 )
+from featstream.runs.session import Unfinished
 from featstream.selectors.trace import Names, Trace
 from featstream.sources import IteratorSource
-from featstream.sources.layouts import Layout
 from featstream.sources.samples import (
     SampleHashes,
     hash_samples,
@@ -34,13 +35,35 @@ from featstream.sources.samples import (
     refuse_other_samples,
 )
 
-__all__ = ["LastDecision", "Stream", "block_of_one", "in_storage", "in_stream"]
-
 _DENSE_BYTES = 1 << 24
-_BEFORE = "the data before it"
-
 _FEW_NAMES = 5
 """How many identifiers a warning names."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What was decided about the columns of a block.
+
+    Attributes
+    ----------
+    fate : ndarray of uint8 of shape (n_columns,)
+        One `Fate` per column.
+    scores : ndarray of float of shape (n_columns,)
+        The relevance of each column.
+    witness, overlap : ndarray of shape (n_columns,), optional
+        The arrival that makes a column redundant, or -1; their overlap.
+    gone, gone_by, gone_fate : ndarray, optional
+        Arrivals that are no longer kept, the arrivals that displaced them, and
+        their fates, by default ``Fate.DISPLACED``.
+    """
+
+    fate: NDArray[np.uint8]
+    scores: FloatArray
+    witness: IntArray | None = None
+    overlap: FloatArray | None = None
+    gone: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    gone_by: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    gone_fate: NDArray[np.uint8] | None = None
 
 
 @dataclass(slots=True)
@@ -55,36 +78,24 @@ class LastDecision:
 
 
 @dataclass(slots=True)
-class Unfinished:
-    """A source in the middle of which `consume` stopped, outside of any run.
-
-    ``offered`` is what the caller gave for it, and ``begin`` the number of
-    features seen before it.
-    """
-
-    offered: Any
-    source: Source
-    layout: Layout | None
-    begin: int
-    is_interrupt: bool = False
-
-
-@dataclass(slots=True)
 class Stream:
     """What is known of a stream, apart from what its selector keeps.
 
-    ``measure`` is None until the first features show which one fits, and
-    ``choice`` says why that was chosen; ``is_sparse`` is None until the first block
-    has come, and then decides how all columns are stored. ``samples`` are the names
-    of the samples, from the first source that has names.
+    ``measure`` is the measure, test or model of the selector, bound to the target.
+    It is None until the first features show which one fits, and ``choice`` says why
+    that was chosen; ``is_sparse`` is None until the first block has come, and then
+    decides how all columns are stored. ``samples`` are the names of the samples,
+    from the first source that has names. ``kept`` has the scores of the kept
+    features by arrival, unless the selector holds them itself.
     """
 
     y: Any
     trace: Trace
-    measure: BoundMeasure | None = None
+    measure: Any = None
     choice: Choice | None = None
     is_sparse: bool | None = None
     names: Names = field(default_factory=Names)
+    kept: dict[int, float] = field(default_factory=dict)
     samples: SampleHashes | None = None
     seconds: float = 0.0
     last: LastDecision | None = None
@@ -96,6 +107,56 @@ class Stream:
     def n_seen(self) -> int:
         """Number of features decided about."""
         return self.trace.n_seen
+
+    def record(self, start: int, verdict: Verdict) -> None:
+        """Record what was decided about the features from an arrival on."""
+        fate, witness = verdict.fate, verdict.witness
+        if witness is None:
+            witness = np.full(fate.size, -1)
+        self.trace.extend(fate, verdict.scores, witness)
+        kept = np.flatnonzero(fate == Fate.KEPT)
+        arrivals = (start + kept).tolist()
+        self.kept.update(zip(arrivals, verdict.scores[kept].tolist(), strict=True))
+        if verdict.gone.size:
+            fates = verdict.gone_fate
+            if fates is None:
+                fates = np.full(verdict.gone.size, Fate.DISPLACED, np.uint8)
+            self.trace.mark(verdict.gone, fates, verdict.gone_by)
+            for gone in verdict.gone.tolist():
+                self.kept.pop(gone, None)
+
+    def decision(self, verdict: Verdict) -> Decision:
+        """The decision about the newest feature, which arrived alone."""
+        arrival, fate = self.n_seen - 1, Fate(int(verdict.fate[0]))
+        gone = verdict.gone.tolist()
+        witness, overlap = None, None
+        if fate is Fate.REDUNDANT and verdict.witness is not None:
+            witness = self.names[int(verdict.witness[0])]
+            if verdict.overlap is not None:
+                overlap = float(verdict.overlap[0])
+        return Decision(
+            name=self.names[arrival],
+            arrival=arrival,
+            fate=Fate.DISPLACED if arrival in gone else fate,
+            relevance=float(verdict.scores[0]),
+            witness=witness,
+            overlap=overlap,
+            displaced=tuple(self.names[a] for a in sorted(gone) if a != arrival),
+        )
+
+    def last_decision(self) -> Decision:
+        """The decision about the newest feature, by names."""
+        last, arrival = self.last, self.n_seen - 1
+        assert last is not None
+        return Decision(
+            name=self.names[arrival],
+            arrival=arrival,
+            fate=last.fate,
+            relevance=last.relevance,
+            witness=None if last.witness is None else self.names[last.witness],
+            overlap=last.overlap,
+            displaced=tuple(self.names[gone] for gone in last.displaced),
+        )
 
     def warn_of_identifiers(self) -> None:
         """Name the columns that the measure left out as identifiers, once."""
@@ -147,26 +208,12 @@ class Stream:
         if names is None:
             return
         if self.samples is not None:
-            refuse_other_samples(self.samples, names, what, _BEFORE)
+            refuse_other_samples(self.samples, names, what, "the data before it")
             return
         found, index = hash_samples(names), index_names(self.y)
         if index is not None and is_reordered(hash_samples(index), found):
             refuse_other_samples(hash_samples(index), names, what, "y")
         self.samples = found
-
-    def last_decision(self) -> Decision:
-        """The decision about the newest feature, by names."""
-        last, arrival = self.last, self.n_seen - 1
-        assert last is not None
-        return Decision(
-            name=self.names[arrival],
-            arrival=arrival,
-            fate=last.fate,
-            relevance=last.relevance,
-            witness=None if last.witness is None else self.names[last.witness],
-            overlap=last.overlap,
-            displaced=tuple(self.names[gone] for gone in last.displaced),
-        )
 
 
 def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
@@ -178,7 +225,8 @@ def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
         )
     shown = feature_name(arrival) if name is None else name
     (block,) = IteratorSource([(shown, values)]).blocks()
-    return block if name is not None else replace(block, names=None)
+    names = None if name is None else block.names
+    return Block(block.columns, arrival, names, block.nominal)
 
 
 def in_stream(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
@@ -193,7 +241,7 @@ def in_stream(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
 
 
 def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
-    """The block in the storage of its stream, in pieces if it has to be densified."""
+    """The block in the storage of its stream, in parts if it has to be densified."""
     if block.is_sparse == is_sparse:
         yield block
     elif isinstance(block.columns, SparseColumns):

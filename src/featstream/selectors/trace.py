@@ -212,6 +212,11 @@ class Names:
         self._arrival_of.update(zip(names, arrivals, strict=True))
         self._name_of.update(zip(arrivals, names, strict=True))
 
+    def restore(self, arrivals: Sequence[int], names: Sequence[str]) -> None:
+        """Name features that were recorded before."""
+        self._name_of = dict(zip(arrivals, names, strict=True))
+        self._arrival_of = dict(zip(names, arrivals, strict=True))
+
     def refuse_taken(self, first: int, names: Sequence[str]) -> None:
         """Complain of names that cannot be given to features from ``first`` on."""
         distinct = set(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from featstream.errors import printable
-from featstream.kernels import text as grammar
+from featstream.sources.kernels import parse_svmlight as grammar
 
 __all__ = ["MAX_INDEX", "explain"]
 
@@ -22,7 +22,7 @@ def explain(flaw: int, text: bytes, previous: int = -1) -> str:
     Parameters
     ----------
     flaw : int
-        Kind of the flaw, from `featstream.kernels.text`.
+        Kind of the flaw, from `featstream.sources.kernels.parse_svmlight`.
     text : bytes
         The text from the token on, to the end of the line at least.
     previous : int

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError
-from featstream.kernels import text as grammar
 from featstream.parallel import count_threads
 from featstream.sources._svmlight_flaws import MAX_INDEX, explain
-from featstream.sources.pieces import TextFile
+from featstream.sources.kernels import parse_svmlight as grammar
+from featstream.sources.text_file import TextFile
 
 __all__ = ["PathLike", "Reader", "RowSlice", "ZeroBased", "join_rows"]
 

@@ -1,14 +1,15 @@
-"""AnnData: in an HDF5 file (``.h5ad``), in zarr, or an object in Python.
+"""AnnData (an HDF5 file, ``.h5ad``, or zarr, or an object in Python) and plain zarr.
 
-anndata reads the tables ``obs`` and ``var``. The matrix is never read as a whole: it
+anndata reads the tables ``obs`` and ``var``. A matrix is never read as a whole: it
 stays where it is, and is read some columns at a time.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,9 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from featstream.errors import DataError, printable
-from featstream.sources.chunked import SlabSource
-from featstream.sources.compressed import ColumnsSource, CompressedArrays, RowsSource
+from featstream.errors import DataError, DataTypeError, printable
+from featstream.sources.chunked import (
+    ChunkedArraySource,
+    ColumnsSource,
+    CompressedArrays,
+    RowsSource,
+)
 from featstream.sources.dataset import (
     Dataset,
     PathLike,
@@ -29,19 +34,13 @@ from featstream.sources.dataset import (
     shortened,
 )
 from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.target import is_target_file, read_target
 from featstream.sources.values import Duplicates, check_names
 
-__all__ = [
-    "as_texts",
-    "is_anndata",
-    "is_anndata_object",
-    "open_anndata",
-    "open_h5ad",
-    "read_anndata",
-]
+_NAMES = ("names", "feature_names")
 
 _Source: TypeAlias = (
-    ArraySource | SparseSource | SlabSource | ColumnsSource | RowsSource
+    ArraySource | SparseSource | ChunkedArraySource | ColumnsSource | RowsSource
 )
 
 
@@ -253,12 +252,12 @@ def _dataset(
 
 def _open_matrix(
     node: Any, path: Path, names: list[str], duplicates: Duplicates
-) -> SlabSource | ColumnsSource | RowsSource:
+) -> ChunkedArraySource | ColumnsSource | RowsSource:
     """A source that reads an array, or a group of sparse arrays, of h5py or zarr."""
     if hasattr(node, "shape"):
         described = f"{node.shape} {node.dtype} {names}"
         digest = hashlib.sha256(described.encode("utf-8", "surrogatepass"))
-        return SlabSource(node, path, names, digest.hexdigest(), duplicates)
+        return ChunkedArraySource(node, path, names, digest.hexdigest(), duplicates)
     kind = str(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
     shape = node.attrs.get("shape", node.attrs.get("h5sparse_shape"))
     if kind[:3] not in ("csr", "csc") or shape is None or len(shape) != 2:
@@ -277,6 +276,131 @@ def _open_matrix(
         return ColumnsSource(columns, names, duplicates)
     rows = CompressedArrays(*arrays, n_rows, n_columns, path, axis="column")
     return RowsSource(rows, names, duplicates)
+
+
+def open_zarr(
+    path: PathLike,
+    target: str | None = None,
+    *,
+    layer: str | None = None,
+    optional: Collection[str] = (),
+    duplicates: Duplicates = "error",
+) -> Dataset:
+    """Open an array of zarr; needs zarr (``featstream[science]``).
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder of an array of samples by features, of a group of arrays, or of an
+        AnnData object (see `open_h5ad`, whose parameters these then are).
+    target : str, default=None
+        The array of the group that is the target; by default the one called ``y``,
+        ``target``, ``class`` or ``label``, if there is one. Or the file that holds
+        it, ``FILE`` or ``FILE:COLUMN``; see `read_target`.
+    layer : str, default=None
+        The array of the group that has the features; by default ``X``.
+    optional : collection of str, default=()
+        Further names that a target may have if none is asked for.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two features of one name: refuse them, or call the second
+        one ``name#2``.
+
+    Returns
+    -------
+    Dataset
+        The features, the target if there is one, and the names, if the group has
+        them as ``names`` or ``feature_names``.
+
+    Notes
+    -----
+    Chunks of some columns and all rows are read best. A chunk that is not stored has
+    the array's fill value: so the format has it, and nothing tells it from one that
+    was lost. An array that would be decoded with pickle is refused.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, zarr
+    >>> folder = tempfile.mkdtemp(suffix=".zarr")
+    >>> _ = zarr.create_array(folder, data=np.eye(4), chunks=(4, 2), overwrite=True)
+    >>> open_zarr(folder).source.n_features
+    4
+    """
+    path = existing(path)
+    require("zarr", "science", path)
+    import zarr
+
+    with reading(path):
+        try:
+            root = zarr.open(path, mode="r")
+        except (TypeError, AttributeError, RecursionError) as error:
+            raise DataError(f"its description is damaged: {error}.") from error
+        for array in _arrays(root):
+            _refuse_pickle(array)
+        if hasattr(root, "keys") and is_anndata(root):
+            return read_anndata(root, path, target, layer, optional, duplicates)
+        is_guessed = target is None
+        array, names, target, y = _find_parts(root, target, layer, optional)
+        if hasattr(array, "keys"):
+            raise DataError(f"{printable(array.path)} in it is no array but a group.")
+        if array.dtype.kind not in "biufc":
+            raise DataTypeError(
+                f"its array has dtype {array.dtype}, and not numbers. Give text as "
+                "codes, or in a table."
+            )
+        described = f"{array.shape} {np.dtype(array.dtype)} {array.chunks}"
+        digest = hashlib.sha256(described.encode())
+        source = ChunkedArraySource(array, path, names, digest.hexdigest(), duplicates)
+    if y is None and target is not None:
+        y = read_target(target)
+    return Dataset(source, y, source.names, target, is_guessed and y is not None)
+
+
+def _arrays(root: Any) -> Iterator[Any]:
+    if not hasattr(root, "keys"):
+        yield root
+        return
+    for _, node in root.members(max_depth=None):
+        if not hasattr(node, "keys"):
+            yield node
+
+
+def _refuse_pickle(array: Any) -> None:
+    """Raise if reading an array would run what a file says."""
+    metadata = array.metadata.to_dict()
+    codecs = {name: value for name, value in metadata.items() if name != "attributes"}
+    if "pickle" in json.dumps(codecs, default=str).lower():
+        raise DataError(
+            f"its array {printable(array.path)} is decoded with pickle, which runs "
+            "what a file says. Write it with another codec."
+        )
+
+
+def _find_parts(
+    root: Any, target: str | None, layer: str | None, optional: Collection[str]
+) -> tuple[Any, Any, str | None, Any]:
+    """The array of features, names if there are any, and the target with its name."""
+    if not hasattr(root, "keys"):
+        if layer is not None:
+            raise DataError(f"it is one array, and has no layer {printable(layer)}.")
+        return root, None, target, None
+    kept = sorted(root.keys())
+    wanted = layer or "X"
+    if wanted not in kept:
+        raise DataError(
+            f"it has no array {printable(wanted)}. It holds: "
+            f"{shortened(kept) or 'nothing'}."
+        )
+    if target is None:
+        target = find_target(kept, optional)
+    elif target not in kept and not is_target_file(target):
+        raise DataError(
+            f"it has no array {printable(target)} for a target, and there is no such "
+            f"file. It holds: {shortened(kept)}."
+        )
+    y = as_texts(root[target]) if target in kept else None
+    named = next((name for name in _NAMES if name in kept), None)
+    names = None if named is None else [str(name) for name in as_texts(root[named])]
+    return root[wanted], names, target, y
 
 
 def as_texts(node: Any) -> NDArray[Any]:

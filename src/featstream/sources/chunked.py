@@ -1,43 +1,61 @@
-"""Dense arrays on disk, in chunks: read in slabs of whole columns."""
+"""Arrays in chunks on disk, of HDF5 or zarr: dense, or sparse in compressed form."""
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import tempfile
+import warnings
+import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
-from featstream.errors import printable
-from featstream.protocols import Block
-from featstream.sources._spill import Spill
-from featstream.sources.dataset import reading
-from featstream.sources.memory import ArraySource
+from featstream.errors import DataError, FeatstreamWarning, printable
+from featstream.protocols import Block, Source, SparseColumns
+from featstream.sources._svmlight_rows import RowSlice
+from featstream.sources.dataset import PathLike, reading
+from featstream.sources.kernels.csc_from_rows import find_bad_column
+from featstream.sources.memory import MAX_ENTRIES, ArraySource, SparseSource
+from featstream.sources.rows_to_columns import TempColumns, write_rows
+from featstream.sources.store import open_store
+from featstream.sources.store_writer import Progress
 from featstream.sources.values import (
     Duplicates,
+    canonical_csc,
     check_dimensions,
     check_names,
+    exceeds_float,
+    index_flaw,
     numeric_dtype,
+    pointer_flaw,
 )
 
-__all__ = ["SlabSource"]
+READ_BYTES = 64 << 20
+"""Bytes read at a time, unless one column is longer."""
 
-SLAB_BYTES = 64 << 20
-"""What is read at a time, unless one column is longer."""
+HELD_ENTRIES = 1 << 23
+"""Rows with at most this number of entries are transposed in memory."""
 
-_MAX_READS = 2  # of a chunk, before the columns are made out of rows in one pass
-_RUN_BYTES = 1 << 16  # of a row of an array without chunks, read at once
+_MAX_READS = 2  # of one chunk; beyond that the array is transposed on disk first
+_RUN_BYTES = 1 << 16  # read at once of a row of an array without chunks
+_MAX_LINES = 1 << 16
+_TEMPORARY_MEMORY = 512 << 20
+_SAMPLE = 64  # places at which the columns of entries are sampled
 
 
-class SlabSource:
-    """The columns of an array in an HDF5 file or of zarr.
+class ChunkedArraySource:
+    """The columns of a dense array in an HDF5 file or in zarr.
 
-    A slab is as wide as some chunks, so that each is unpacked once. Chunks that
-    are wider than a slab can be are unpacked twice at most; if that does not do, as
-    for a large array stored by rows, the columns are put into a temporary file of
-    the array's size first.
+    Whole chunks are read, so that each is unpacked once, or twice if it is wider than
+    memory allows. A large array that is stored by rows is transposed first, into a
+    temporary file of its size.
 
     Parameters
     ----------
@@ -46,9 +64,9 @@ class SlabSource:
     path : Path
         The file, for messages.
     names : sequence of str, default=None
-        One name a feature.
+        One name per feature.
     fingerprint : str, default=None
-        Changes with the data, as far as that can be told without reading them.
+        Changes with the data, as far as can be known without reading them.
     duplicates : {"error", "number"}, default="error"
         What to do about two features of one name.
 
@@ -56,10 +74,8 @@ class SlabSource:
     ----------
     n_samples, n_features : int
         The shape.
-    names : list of str or None
-        The names as given.
-    sample_names : list of str or None
-        One name per sample, where they are known.
+    names, sample_names : list of str or None
+        The names of features, as given, and of samples.
     """
 
     sample_names: Sequence[str] | None = None
@@ -80,18 +96,18 @@ class SlabSource:
         )
         self.fingerprint = fingerprint
         self._width, self._is_by_row = self._plan()
-        self._spill: Spill | None = None
+        self._temporary: TempColumns | None = None
 
     def __repr__(self) -> str:
         return (
-            f"SlabSource({self.n_samples:,} samples × {self.n_features:,} features, "
-            f"{self._array.dtype}, {printable(self.path.name)})"
+            f"ChunkedArraySource({self.n_samples:,} samples × {self.n_features:,} "
+            f"features, {self._array.dtype}, {printable(self.path.name)})"
         )
 
     def _plan(self) -> tuple[int, bool]:
-        """Columns in a slab, and whether they are better made out of rows."""
+        """Columns to read at a time, and whether to transpose the array first."""
         itemsize = self._array.dtype.itemsize
-        fitting = max(SLAB_BYTES // (self.n_samples * itemsize), 1)
+        fitting = max(READ_BYTES // (self.n_samples * itemsize), 1)
         chunks = self._array.chunks
         chunk = chunks[1] if chunks else max(_RUN_BYTES // itemsize, 1)
         chunk = min(chunk, max(self.n_features, 1))
@@ -101,9 +117,9 @@ class SlabSource:
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
-        if self._is_by_row and self._spill is None:
+        if self._is_by_row and self._temporary is None:
             with reading(self.path):
-                self._spill = self._transpose()
+                self._temporary = self._transpose()
         for first in range(
             start // self._width * self._width, self.n_features, self._width
         ):
@@ -117,30 +133,236 @@ class SlabSource:
                 yield replace(block, start=begin + block.start, names=names)
 
     def _read(self, begin: int, first: int) -> NDArray[Any]:
-        """Columns from ``begin`` to the end of the slab that has ``first``."""
+        """Columns from ``begin`` to the end of the group that begins at ``first``."""
         stop = min(first + self._width, self.n_features)
-        if self._spill is None:
+        if self._temporary is None:
             with reading(self.path):
                 return np.asarray(self._array[:, begin:stop])
-        pieces = [
-            np.frombuffer(piece, self._array.dtype).reshape(-1, stop - first)
-            for piece in self._spill.read(first // self._width)
+        parts = [
+            np.frombuffer(part, self._array.dtype).reshape(-1, stop - first)
+            for part in self._temporary.read(first // self._width)
         ]
-        return np.concatenate(pieces)[:, begin - first :]
+        return np.concatenate(parts)[:, begin - first :]
 
-    def _transpose(self) -> Spill:
-        """Read the array once, by rows, and put its slabs into a temporary file."""
+    def _transpose(self) -> TempColumns:
+        """Read the array once, by rows, and write groups of columns to a file."""
         bounds = np.arange(0, self.n_features, self._width)
-        spill = Spill(bounds.size)
+        temporary = TempColumns(bounds.size)
         height = self._array.chunks[0] if self._array.chunks else 1
         row_bytes = self.n_features * self._array.dtype.itemsize
-        height *= max(SLAB_BYTES // (row_bytes * height), 1)
+        height *= max(READ_BYTES // (row_bytes * height), 1)
         for top in range(0, self.n_samples, height):
             rows = np.asarray(self._array[top : top + height])
-            pieces = [
+            parts = [
                 np.ascontiguousarray(part).view(np.uint8).ravel()
                 for part in np.split(rows, bounds[1:], axis=1)
             ]
-            ends = np.cumsum([0, *(piece.size for piece in pieces)])
-            spill.append(np.concatenate(pieces), ends)
-        return spill
+            ends = np.cumsum([0, *(part.size for part in parts)])
+            temporary.append(np.concatenate(parts), ends)
+        return temporary
+
+
+class CompressedArrays:
+    """The three arrays of a matrix in compressed form, on disk.
+
+    A line is a column of a matrix by columns (CSC), a row of a matrix by rows (CSR).
+    ``data``, ``indices`` and ``indptr`` are arrays of h5py or zarr. ``n_lines`` lines
+    have ``length`` values each; ``axis`` says what the indices are, for messages.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        indices: Any,
+        indptr: Any,
+        n_lines: int,
+        length: int,
+        path: Path,
+        axis: str = "row",
+    ) -> None:
+        self.path, self.n_lines, self.length, self.axis = path, n_lines, length, axis
+        self._data, self._indices = data, indices
+        if length > np.iinfo(np.int32).max:
+            raise DataError(f"it has {length:,} {axis}s; at most 2**31-1 are read.")
+        for part in (data, indices, indptr):
+            if len(getattr(part, "shape", ())) != 1:
+                raise DataError("its sparse matrix is not made of three vectors.")
+        self.dtype = numeric_dtype(np.dtype(data.dtype), "X")
+        self.n_entries = int(data.shape[0])
+        pointers = np.asarray(indptr[:])
+        flaw = pointer_flaw(pointers, n_lines, self.n_entries)
+        if not flaw and tuple(indices.shape) != (self.n_entries,):
+            flaw = f"{indices.shape[0]:,} indices for {self.n_entries:,} values"
+        if not flaw and pointers[-1] != self.n_entries:
+            flaw = f"its indptr ends at {pointers[-1]:,} of {self.n_entries:,} entries"
+        if flaw:
+            raise DataError(f"its sparse matrix is not valid: {flaw}.")
+        self.indptr: NDArray[np.int64] = pointers.astype(np.int64)
+        digest = hashlib.sha256(f"{n_lines} {length} {self.dtype}".encode())
+        digest.update(self.indptr.tobytes())
+        self.fingerprint = digest.hexdigest()
+
+    def stop(self, begin: int) -> int:
+        """The end of the lines from ``begin`` on that are read together."""
+        most = self.indptr[begin] + MAX_ENTRIES
+        last = int(np.searchsorted(self.indptr, most, "right")) - 1
+        return min(max(last, begin + 1), begin + _MAX_LINES, self.n_lines)
+
+    def read(self, begin: int, stop: int) -> SparseColumns:
+        """Lines ``begin`` to ``stop``, checked, their entries in order."""
+        first, last = self.indptr[[begin, stop]].tolist()
+        indptr = self.indptr[begin : stop + 1] - first
+        with reading(self.path):
+            indices = np.asarray(self._indices[first:last])
+            values = np.asarray(self._data[first:last]).astype(self.dtype, copy=False)
+            if flaw := index_flaw(indices, self.length, self.axis):
+                raise DataError(f"its sparse matrix is not valid: {flaw}.")
+            indices = indices.astype(np.int32, copy=False)
+            if find_bad_column(indptr, indices, self.length) >= 0:
+                # Entries out of order, or several of one place, which then add up.
+                shape = (self.length, stop - begin)
+                part = sparse.csc_array((values, indices, indptr), shape=shape)
+                part = canonical_csc(part, "its sparse matrix")
+                indptr, indices = part.indptr.astype(np.int64), part.indices
+                indices, values = indices.astype(np.int32, copy=False), part.data
+        return SparseColumns(indptr, indices, values, self.length)
+
+    def sample(self) -> NDArray[np.int64]:
+        """Indices of some entries, from all over the file."""
+        starts = np.unique(np.linspace(0, self.n_entries, _SAMPLE, endpoint=False))
+        with reading(self.path):
+            parts = [self._indices[int(i) : int(i) + 4096] for i in starts]
+        return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
+
+
+class _SparseOnDisk(ABC):
+    """A sparse matrix on disk, as `CompressedArrays`, with names of its features."""
+
+    sample_names: Sequence[str] | None = None
+
+    def __init__(
+        self,
+        arrays: CompressedArrays,
+        names: Sequence[str] | None = None,
+        duplicates: Duplicates = "error",
+    ) -> None:
+        self._arrays = arrays
+        self.n_samples, self.n_features = check_dimensions(self._shape())
+        self.names = (
+            None if names is None else check_names(names, self.n_features, duplicates)
+        )
+        self.fingerprint = arrays.fingerprint
+
+    @abstractmethod
+    def _shape(self) -> tuple[int, int]:
+        """Samples and features."""
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.n_samples:,} samples × "
+            f"{self.n_features:,} features, {self._arrays.n_entries:,} stored "
+            f"{self._arrays.dtype}, {printable(self._arrays.path.name)})"
+        )
+
+
+class ColumnsSource(_SparseOnDisk):
+    """The columns of a sparse matrix on disk in CSC form."""
+
+    def _shape(self) -> tuple[int, int]:
+        return self._arrays.length, self._arrays.n_lines
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+        while start < self.n_features:
+            stop = self._arrays.stop(start)
+            names = None if self.names is None else self.names[start:stop]
+            yield Block(self._arrays.read(start, stop), start, names)
+            start = stop
+
+
+class RowsSource(_SparseOnDisk):
+    """The columns of a sparse matrix on disk in CSR form.
+
+    The first call of `blocks` transposes it: in memory up to 8 million entries,
+    otherwise into a temporary column store. `convert` does that once and for all.
+    """
+
+    _columns: Source | None = None
+
+    def _shape(self) -> tuple[int, int]:
+        return self._arrays.n_lines, self._arrays.length
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+        if self._columns is None:
+            is_small = self._arrays.n_entries <= HELD_ENTRIES
+            self._columns = self._in_memory() if is_small else self._on_disk()
+        for block in self._columns.blocks(start):
+            stop = block.start + block.n_columns
+            names = None if self.names is None else self.names[block.start : stop]
+            yield replace(block, names=names)
+
+    def write_columns(
+        self,
+        output: PathLike,
+        y: ArrayLike | None,
+        *,
+        memory: int,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write a column store; the parameters are those of `convert`."""
+        write_rows(
+            output,
+            self._slices(progress),
+            lambda: y,
+            sample=self._arrays.sample(),
+            n_entries=self._arrays.n_entries,
+            memory=memory,
+            n_features=self.n_features,
+            names=self.names,
+            samples=self.sample_names,
+            progress=progress,
+        )
+
+    def _slices(self, progress: Progress | None = None) -> Iterator[RowSlice]:
+        arrays = self._arrays
+        start = 0
+        while start < arrays.n_lines:
+            stop = arrays.stop(start)
+            rows = arrays.read(start, stop)
+            with reading(arrays.path):
+                values = _as_floats(rows.values)
+            lowest, highest = 0, self.n_features - 1
+            labels = np.empty(0)
+            yield RowSlice(rows.indptr, rows.rows, values, labels, lowest, highest)
+            start = stop
+            if progress is not None:
+                progress("reading", start, arrays.n_lines)
+
+    def _in_memory(self) -> Source:
+        rows = self._arrays.read(0, self._arrays.n_lines)
+        stored = (rows.values, rows.rows, rows.indptr)
+        shape = (self.n_samples, self.n_features)
+        return SparseSource(sparse.csr_array(stored, shape=shape))
+
+    def _on_disk(self) -> Source:
+        warnings.warn(
+            f"{self._arrays.path} is stored by rows. Its columns are put into a "
+            "temporary store; to do that once, use `featstream convert`.",
+            FeatstreamWarning,
+            stacklevel=2,
+        )
+        folder = tempfile.mkdtemp(prefix="featstream-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        store = Path(folder) / "columns.cols"
+        self.write_columns(store, None, memory=_TEMPORARY_MEMORY)
+        return open_store(store)
+
+
+def _as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
+    if exceeds_float(values):
+        raise DataError(
+            "its sparse matrix has integers beyond 2**53, which are not exact as "
+            "floating-point numbers."
+        )
+    return values.astype(np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -32,8 +33,6 @@ from featstream.sources.values import (
     group_columns,
     numeric_dtype,
 )
-
-__all__ = ["ArraySource", "IteratorSource", "SparseSource"]
 
 MAX_ENTRIES = 2**20
 """Stored entries in a sparse block at most, unless one column has more."""
@@ -346,3 +345,14 @@ class IteratorSource:
             )
         column, nominal = as_column(array, name)
         return name, column, nominal
+
+
+def release_pages(mapped: mmap.mmap, begin: int, end: int) -> None:
+    """Release the memory of bytes ``begin`` to ``end`` of a mapped file.
+
+    They are read from the disk again when they are needed again.
+    """
+    begin -= begin % mmap.PAGESIZE
+    end -= end % mmap.PAGESIZE
+    if end > begin and hasattr(mapped, "madvise"):
+        mapped.madvise(mmap.MADV_DONTNEED, begin, end - begin)

@@ -1,173 +1,190 @@
-"""Plain ``.npy`` files, written by appending and read by mapping."""
+"""Arrays of numpy and scipy on disk: ``.npy`` and ``.npz``. No pickle is read."""
 
 from __future__ import annotations
 
-import io
-import mmap
-import os
-import zlib
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
 
-from featstream.errors import DataError
+from featstream.errors import DataError, printable
+from featstream.sources.dataset import Dataset, PathLike, existing, reading
+from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.target import is_target_file, read_target
+from featstream.sources.values import (
+    Duplicates,
+    check_dimensions,
+    check_names,
+    check_sparse,
+)
 
-__all__ = ["NPY", "ZIP", "ArrayWriter", "MappedArray", "checksum_of", "load_array"]
-
-NPY, ZIP = b"\x93NUMPY", b"PK"
-"""The first bytes of an array, and of an archive of arrays."""
-
-_HEADER = 128  # bytes; numpy leaves room in it for the length to grow
-_PIECE = 16 << 20
+_SPARSE_PARTS = (
+    *("col", "data", "format", "indices", "indptr", "offsets", "row", "shape"),
+)
 
 
-def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """First bytes of a file: two-dimensional arrays are column-major."""
-    text = io.BytesIO()
-    npy.write_array_header_1_0(
-        text,
-        {
-            "descr": npy.dtype_to_descr(dtype),
-            "fortran_order": len(shape) == 2,
-            "shape": shape,
-        },
+def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
+    """Open an array saved by `numpy.save`, mapped into memory and not read.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A two-dimensional array.
+    target : str or path-like, default=None
+        The file that holds it; see `read_target`.
+
+    Returns
+    -------
+    Dataset
+        The features, and the target if its file was given.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from featstream.sources import open_npy
+    >>> with tempfile.NamedTemporaryFile(suffix=".npy") as file:
+    ...     np.save(file.name, np.eye(3, dtype=np.int8))
+    ...     open_npy(file.name).source
+    ArraySource(3 samples × 3 features, int8)
+    """
+    path = existing(path)
+    with reading(path):
+        source = ArraySource(npy.open_memmap(path, mode="r"))
+    if target is None:
+        return Dataset(source)
+    return Dataset(source, read_target(target), target_name=str(target))
+
+
+def open_npz(
+    path: PathLike, target: str | None = None, *, duplicates: Duplicates = "error"
+) -> Dataset:
+    """Open an archive of arrays saved by `numpy.savez` or `scipy.sparse.save_npz`.
+
+    The features are the array ``X``, or else ``X_train``: dense, or sparse as
+    ``X_data``, ``X_indices``, ``X_indptr``, ``X_shape`` and ``X_format``. An
+    archive of scipy's has the same five without the prefix. Names are in
+    ``names`` or ``feature_names``.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The archive.
+    target : str, default=None
+        The array that is the target; by default ``y``, or ``y_train`` if the
+        features are ``X_train``. Or the file that holds it, ``FILE`` or
+        ``FILE:COLUMN``; see `read_target`.
+    duplicates : {"error", "number"}, default="error"
+        What to do about two features of one name: refuse them, or call the second
+        one ``name#2``.
+
+    Returns
+    -------
+    Dataset
+        The features, the target if there is one, and names if there are any.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from scipy import sparse
+    >>> from featstream.sources import open_npz
+    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+    ...     sparse.save_npz(file.name, sparse.eye_array(3, format="csc"))
+    ...     open_npz(file.name).source
+    SparseSource(3 samples × 3 features, 3 stored float64)
+    """
+    path = existing(path)
+    with reading(path), _load(path) as arrays:
+        prefix = _feature_prefix(arrays)
+        y_name = target or ("y_train" if prefix == "X_train" else "y")
+        y = arrays.get(y_name)
+        if target is not None and y is None and not is_target_file(target):
+            raise DataError(
+                f"it has no array {printable(target)} for a target, and there is no "
+                f"such file. It holds: {', '.join(arrays)}."
+            )
+        name_key = next((k for k in ("names", "feature_names") if k in arrays), None)
+        X = arrays[prefix] if prefix in arrays else _read_sparse(arrays, prefix)
+        names = None
+        if name_key is not None:
+            names = arrays[name_key].tolist()
+            names = check_names(names, check_dimensions(X.shape)[1], duplicates)
+        make = SparseSource if sparse.issparse(X) else ArraySource
+        source: ArraySource | SparseSource = make(X, names)
+    if y is None and target is not None:
+        y = read_target(target)
+    is_guessed = y is not None and target is None
+    return Dataset(source, y, source.names, y_name, is_guessed)
+
+
+def read_archive(path: PathLike) -> dict[str, Any]:
+    """All arrays of an ``.npz``; sparse ones put together from their parts.
+
+    A sparse matrix ``X`` is stored as ``X_data``, ``X_indices``, ``X_indptr``,
+    ``X_shape`` and ``X_format``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+    ...     np.savez(file.name, X=np.eye(2), y=[0, 1])
+    ...     sorted(read_archive(file.name))
+    ['X', 'y']
+    """
+    path = existing(path)
+    with reading(path), _load(path) as arrays:
+        suffix = "_format"
+        whole = [k.removesuffix(suffix) for k in arrays if k.endswith(suffix)]
+        parts = {f"{name}_{part}" for name in whole for part in _SPARSE_PARTS}
+        found = {name: arrays[name] for name in arrays if name not in parts}
+        return found | {name: _read_sparse(arrays, name) for name in whole}
+
+
+def _feature_prefix(arrays: Mapping[str, Any]) -> str:
+    for prefix in ("X", "X_train"):
+        if prefix in arrays or f"{prefix}_format" in arrays:
+            return prefix
+    if "format" in arrays:
+        return ""
+    raise DataError(
+        "it has no features: neither an array X or X_train, nor a sparse matrix "
+        "(X_data, X_indices, X_indptr, X_shape, X_format). It holds: "
+        f"{', '.join(arrays) or 'nothing'}."
     )
-    if len(text.getvalue()) != _HEADER:
-        raise RuntimeError(f"numpy writes a header of {len(text.getvalue())} bytes.")
-    return text.getvalue()
 
 
-class ArrayWriter:
-    """Appends to an array on disk.
-
-    Parameters
-    ----------
-    path : Path
-        The file to make.
-    dtype : dtype
-        Type of the values.
-    n_rows : int, optional
-        If given, the array is two-dimensional and column-major, and grows by
-        columns of this length.
-    """
-
-    def __init__(self, path: Path, dtype: DTypeLike, n_rows: int | None = None) -> None:
-        self.path = path
-        self.dtype = np.dtype(dtype)
-        self.n_rows = n_rows
-        self.size = 0
-        self.checksum = 0
-        self._file = open(path, "xb")  # noqa: SIM115 - closed by close()
-        self._file.write(bytes(_HEADER))
-
-    def append(self, values: NDArray[Any]) -> None:
-        """Write values after those written before."""
-        data = np.ascontiguousarray(values.ravel(order="F"), self.dtype)
-        self.checksum = zlib.crc32(data, self.checksum)
-        self.size += data.size
-        self._file.write(data)
-
-    def close(self) -> None:
-        """Write the header and see to it that all is on the disk."""
-        shape: tuple[int, ...] = (self.size,)
-        if self.n_rows is not None:
-            shape = (self.n_rows, self.size // self.n_rows if self.n_rows else 0)
-        self._file.seek(0)
-        self._file.write(_header(self.dtype, shape))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
-    def abandon(self) -> None:
-        """Close the file as it is; nothing happens if it is closed."""
-        self._file.close()
-
-    def convert(
-        self, dtype: DTypeLike, runs: Iterable[tuple[str, int, int]]
-    ) -> ArrayWriter:
-        """Write the array again as another type, and return its writer.
-
-        ``runs`` has the types in which values were written, and in the last place how
-        many of each.
-        """
-        self._file.close()
-        old = self.path.rename(self.path.with_suffix(".old"))
-        new = ArrayWriter(self.path, dtype, self.n_rows)
-        with open(old, "rb") as file:
-            file.seek(_HEADER)
-            for written, _, n_values in runs:
-                for begin in range(0, n_values, _PIECE // 8):
-                    n = min(_PIECE // 8, n_values - begin)
-                    new.append(np.fromfile(file, written, n))
-        old.unlink()
-        return new
+def _read_sparse(arrays: Mapping[str, Any], prefix: str) -> Any:
+    start = prefix and prefix + "_"
+    kind = arrays[start + "format"].item()
+    kind = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
+    shape = tuple(int(size) for size in arrays[start + "shape"])
+    data = arrays[start + "data"]
+    if kind == "coo":
+        row, col = (arrays[start + key].astype(np.int64) for key in ("row", "col"))
+        X = sparse.coo_array((data, (row, col)), shape)
+        check_sparse(X, "its matrix")
+        return X
+    if kind == "dia":
+        return sparse.dia_array((data, arrays[start + "offsets"]), shape).tocsc()
+    build = {"csc": sparse.csc_array, "csr": sparse.csr_array, "bsr": sparse.bsr_array}
+    if kind not in build:
+        known = ", ".join([*build, "coo", "dia"])
+        raise ValueError(f"its sparse format is {printable(kind)}, not one of {known}")
+    # Small files may hold row numbers of 16 bits, which scipy does not take.
+    indices, indptr = arrays[start + "indices"], arrays[start + "indptr"]
+    if indices.dtype.itemsize < 4 or indices.dtype.kind == "u":
+        is_small = max(shape) <= np.iinfo(np.int32).max
+        indices = indices.astype(np.int32 if is_small else np.int64)
+    X = build[kind]((data, indices, indptr), shape)
+    check_sparse(X, "its matrix")
+    return X
 
 
-class MappedArray:
-    """An array on disk, looked at without being read.
-
-    The header must be as `ArrayWriter` writes it: it is compared, never parsed. The
-    file must be as long as it says.
-
-    Parameters
-    ----------
-    path : Path
-        A ``.npy`` file.
-    dtype : dtype
-        Type that the values must have.
-    shape : tuple of int
-        Shape that the array must have.
-    """
-
-    def __init__(self, path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> None:
-        dtype = np.dtype(dtype)
-        with open(path, "rb") as file:
-            if file.read(_HEADER) != _header(dtype, shape):
-                raise DataError(
-                    f"{path} should hold {dtype} of shape {shape}. The store is "
-                    "damaged; make it again from its source."
-                )
-            n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
-            size = os.fstat(file.fileno()).st_size
-            if size != _HEADER + n_bytes:
-                raise DataError(
-                    f"{path} should be {_HEADER + n_bytes:,} bytes long. It is "
-                    f"{size:,}. The store is damaged; make it again."
-                )
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        flat = np.ndarray(n_bytes // dtype.itemsize, dtype, self._map, _HEADER)
-        self.array: NDArray[Any] = flat.reshape(shape, order="F")
-
-    def forget(self, begin: int, stop: int) -> None:
-        """Give back the memory of values ``begin`` to ``stop``, counted flat.
-
-        They are read from the disk again if they are looked at again.
-        """
-        first = _HEADER + begin * self.array.itemsize
-        last = _HEADER + stop * self.array.itemsize
-        first -= first % mmap.PAGESIZE
-        last -= last % mmap.PAGESIZE
-        if last > first and hasattr(self._map, "madvise"):
-            self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
-
-
-def checksum_of(path: Path) -> int:
-    """Checksum of the values of a file, as `ArrayWriter` computes it."""
-    checksum = 0
-    with open(path, "rb") as file:
-        file.seek(_HEADER)
-        while piece := file.read(_PIECE):
-            checksum = zlib.crc32(piece, checksum)
-    return checksum
-
-
-def load_array(path: Path, magic: bytes, **options: Any) -> Any:
-    """Load with numpy what is certain not to be taken for a pickle."""
-    with path.open("rb") as file:
-        if not file.read(len(magic)).startswith(magic):
-            raise ValueError("its first bytes are not those of such a file")
-    return np.load(path, allow_pickle=False, **options)
+def _load(path: Path) -> Any:
+    """The archive; a file of another kind is never tried as a pickle."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is not an archive of arrays")
+    return np.load(path, allow_pickle=False)

@@ -1,4 +1,4 @@
-"""Genotypes of PLINK: ``.bed`` with its ``.bim`` and ``.fam``.
+"""Genotypes of PLINK: ``.bed`` with its ``.bim`` and ``.fam``; phenotypes.
 
 A ``.bed`` keeps variant after variant, so that its rows are our columns: the file is
 mapped, and some variants at a time are unpacked.
@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,8 @@ from featstream.sources.kernels.genotypes import (
     decode_genotypes,
     fill_with_mode,
 )
-from featstream.sources.phenotypes import Person, family_phenotypes, read_phenotypes
+from featstream.sources.memory import release_pages
+from featstream.sources.target import split_column
 from featstream.sources.values import (
     BLOCK_BYTES,
     Duplicates,
@@ -40,10 +41,10 @@ from featstream.sources.values import (
     check_names,
 )
 
-__all__ = ["PlinkSource", "open_plink"]
-
 Missing = Literal["error", "mode", "category"]
 
+_MISSING = frozenset(["NA", "na", "nan", "NaN", "."])
+_CASE_CONTROL = frozenset(["0", "1", "2"])
 _MAGIC = b"\x6c\x1b"
 _BY_VARIANT, _BY_SAMPLE = 1, 0
 _HEADER = 3
@@ -104,7 +105,7 @@ def open_plink(
     check_choice(missing, "missing", get_args(Missing))
     digest = hashlib.sha256(missing.encode())
     people = [
-        Person(family, person, phenotype)
+        _Person(family, person, phenotype)
         for family, person, _, _, _, phenotype in _read_lines(path, ".fam", digest)
     ]
     names = [
@@ -118,9 +119,9 @@ def open_plink(
         )
     family_file = path.with_suffix(".fam")
     if target is None:
-        y = family_phenotypes(people, family_file)
+        y = _family_phenotypes(people, family_file)
     else:
-        y = read_phenotypes(target, people)
+        y = _read_phenotypes(target, people)
     where = target or f"column 6 of {family_file.name}"
     return Dataset(source, y, source.names, where)
 
@@ -186,7 +187,7 @@ class PlinkSource:
             begin, end = (_HEADER + j * self._stride for j in (first, stop))
             packed = np.frombuffer(self._map, np.uint8, end - begin, begin)
             yield self._block(packed, first, self.names[first:stop], unknown)
-            self._forget(begin, end)
+            release_pages(self._map, begin, end)
         self._warn_of(unknown)
 
     def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
@@ -244,13 +245,6 @@ class PlinkSource:
             "genotype, or missing='category' to count them as a category."
         )
 
-    def _forget(self, begin: int, end: int) -> None:
-        """Give back the memory of what has been passed."""
-        begin -= begin % mmap.PAGESIZE
-        end -= end % mmap.PAGESIZE
-        if end > begin and hasattr(self._map, "madvise"):
-            self._map.madvise(mmap.MADV_DONTNEED, begin, end - begin)
-
 
 def _map_file(path: Path, n_variants: int, stride: int) -> mmap.mmap:
     with open(path, "rb") as file:
@@ -293,3 +287,103 @@ def _read_lines(path: Path, suffix: str, digest: Any) -> Iterator[list[str]]:
                     f"{', '.join(_FIELDS[suffix])}."
                 )
             yield fields
+
+
+class _Person(NamedTuple):
+    """A line of a ``.fam``."""
+
+    family: str
+    identifier: str
+    phenotype: str
+
+    @property
+    def name(self) -> str:
+        """Family and person, as PLINK writes them."""
+        return f"{self.family} {self.identifier}"
+
+
+def _family_phenotypes(people: Sequence[_Person], path: Path) -> NDArray[Any] | None:
+    """The phenotypes in the ``.fam``; None if all of them are missing."""
+    values = [person.phenotype for person in people]
+    distinct = tuple(set(values))
+    if all(_is_missing(value, distinct) for value in distinct) or distinct == ("0",):
+        return None
+    with reading(path):
+        return _as_phenotypes(values)
+
+
+def _read_phenotypes(target: PathLike, people: Sequence[_Person]) -> NDArray[Any]:
+    """The phenotypes of these people in a file: ``FILE`` or ``FILE:COLUMN``."""
+    path, column = split_column(target)
+    with reading(path):
+        lines = [line.split() for line in path.read_text("utf-8").splitlines()]
+        first = lines[0] if lines else []
+        has_header = bool(first) and first[0].lstrip("#").upper() == "FID"
+        place = _place_of(column, first, has_header=has_header)
+        found: dict[tuple[str, str], str] = {}
+        for number, line in enumerate(lines, 1):
+            if (has_header and number == 1) or not line:
+                continue
+            if len(line) != len(first):
+                raise DataError(
+                    f"line {number} has {len(line)} fields, and the first {len(first)}."
+                )
+            key = (line[0], line[1])
+            if key in found:
+                raise DataError(f"line {number} names {' '.join(key)!r} again.")
+            found[key] = line[place]
+        lost = [p.name for p in people if (p.family, p.identifier) not in found]
+        if lost:
+            raise DataError(
+                f"{len(lost):,} of {len(people):,} samples are not in it: "
+                f"{shortened(lost, 5)}. Its lines begin with family and person."
+            )
+        values = [found[person.family, person.identifier] for person in people]
+        return _as_phenotypes(values)
+
+
+def _place_of(column: str | None, first: list[str], *, has_header: bool) -> int:
+    """Which field of a line is the phenotype."""
+    n_fields = len(first)
+    header = first if has_header else []
+    if n_fields < 3:
+        raise DataError(
+            f"it has {n_fields} columns. It needs family, person and phenotype."
+        )
+    if column is None:
+        if n_fields > 3:
+            asked = shortened(header[2:]) if header else f"the columns 3 to {n_fields}"
+            raise DataError(f"which is the phenotype: {asked}? Write FILE:COLUMN.")
+        return 2
+    if column in header[2:]:
+        return header.index(column, 2)
+    if not header and column.isdecimal() and 3 <= int(column) <= n_fields:
+        return int(column) - 1
+    known = shortened(header[2:]) if header else f"3 to {n_fields}, without a header"
+    raise DataError(f"it has no column {printable(column)}. Its columns are: {known}.")
+
+
+def _is_missing(value: str, values: Sequence[str]) -> bool:
+    """Whether a phenotype is missing: 0 is, among cases (2) and controls (1)."""
+    if value == "0":
+        return "2" in values and all(v in _CASE_CONTROL or _is_code(v) for v in values)
+    return _is_code(value)
+
+
+def _is_code(value: str) -> bool:
+    """Whether a value stands for a missing phenotype: -9 in any spelling, or NA."""
+    try:
+        return value in _MISSING or float(value) == -9
+    except ValueError:
+        return False
+
+
+def _as_phenotypes(values: list[str]) -> NDArray[Any]:
+    """Numbers, or else text; NaN or None where the phenotype is missing."""
+    distinct = tuple(set(values))
+    codes = {value for value in distinct if _is_missing(value, distinct)}
+    found = [None if value in codes else value for value in values]
+    try:
+        return np.array([np.nan if v is None else float(v) for v in found])
+    except ValueError:
+        return np.array(found, object if codes else np.str_)

@@ -1,31 +1,67 @@
-"""Making a column store of anything: of rows, out of core."""
+"""Columns from data that are stored by rows, out of core.
+
+Sparse rows (`convert`): the entries of each slice of rows are sorted by range of
+columns and appended to one scratch file per range; then each range, which fits in
+memory, is sorted and written to a column store. Dense rows or text (`TempColumns`):
+one temporary file holds the parts of every row.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
-from collections.abc import Iterator
-from typing import Any
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from featstream.errors import ParameterError
-from featstream.protocols import Source
-from featstream.sources._ranges import Ranges
+from featstream.errors import DataError, ParameterError, explain_full_disk
+from featstream.protocols import Block, Source, SparseColumns
 from featstream.sources._svmlight_rows import PathLike, Reader, RowSlice, ZeroBased
-from featstream.sources.compressed import RowsSource
-from featstream.sources.store import StoreSource, open_store
+from featstream.sources.kernels.csc_from_rows import (
+    count_columns,
+    describe_values,
+    pack_entries,
+    place_entries,
+)
+from featstream.sources.store import ONES, StoreSource, open_store
 from featstream.sources.store_writer import (
+    NO_VALUES,
     Progress,
+    merge_facts,
     new_folder,
+    smallest_dtype,
     write_blocks,
     write_store,
 )
 
-__all__ = ["convert"]
-
 _LEAST_MEMORY = 64 << 20
 _INDEX = re.compile(rb"[ \t]([0-9]{1,10}):")
+_BYTES_PER_ENTRY = 128  # 16 in scratch, 12 sorted; several buckets are in memory
+_BYTES_PER_COLUMN = 64
+_MAX_BUCKETS = 256  # files open at a time
+_KEY = 0xFFFFFFFF
+
+
+@runtime_checkable
+class StoredByRows(Source, Protocol):
+    """A source that is stored by rows and writes its columns to a store itself."""
+
+    def write_columns(
+        self,
+        output: PathLike,
+        y: ArrayLike | None,
+        *,
+        memory: int,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write a column store; the parameters are those of `convert`."""
 
 
 def convert(
@@ -45,19 +81,19 @@ def convert(
     input : str, path or Source
         A svmlight file, plain or compressed; or a source of columns.
     output : str or path
-        Folder to make, by custom ``NAME.cols``. It appears whole or not at all.
+        Folder to make, usually ``NAME.cols``. It appears complete or not at all.
     y : array-like of shape (n_samples,), optional
         The target, for a source; a svmlight file has its own.
     memory : int, default=2 GiB
-        Bytes of memory to stay below, the interpreter's own included. Scratch
-        files next to ``output`` take 16 bytes an entry.
+        Limit in bytes, including the interpreter. Scratch files next to ``output``
+        take 16 bytes per entry.
     n_jobs : int, optional
-        Threads; by default one a core.
+        Number of threads; by default one per core.
     zero_based : bool or "auto", default="auto"
         As for `read_svmlight`.
     progress : callable, optional
-        Called now and then with the stage ("reading" or "writing"), how much is
-        done, and how much there is.
+        Called now and then with the stage ("reading" or "writing"), the amount done
+        and the total.
 
     Returns
     -------
@@ -76,41 +112,261 @@ def convert(
     """
     if memory < _LEAST_MEMORY:
         raise ParameterError(f"`memory` must be at least 64 MiB. Got {memory} bytes.")
-    if isinstance(input, RowsSource):
-        input.write(output, y, memory=memory, progress=progress)
+    if isinstance(input, StoredByRows):
+        input.write_columns(output, y, memory=memory, progress=progress)
         return open_store(output)
     if isinstance(input, Source):
         write_store(output, input, y, progress=progress)
         return open_store(output)
     if y is not None:
         raise ParameterError("`y` goes with a source. A svmlight file has its own.")
-    with (
-        new_folder(output) as folder,
-        Reader(input, n_jobs, zero_based, None) as reader,
-    ):
+    with Reader(input, n_jobs, zero_based, None) as reader:
         text, scale = reader.file.sample()
         sample = np.array(_INDEX.findall(text), np.bytes_).astype(np.int64)
         labels: list[NDArray[Any]] = []
-        with Ranges(folder, sample, int(sample.size * scale), memory) as ranges:
-            ranges.fill(_slices(reader, labels, progress))
-            y = np.concatenate([p for p in labels if p.size] or [np.empty(0)])
-            write_blocks(
-                folder,
-                ranges.blocks(),
-                y,
-                dtype=ranges.dtype,
-                total=ranges.n_features,
-                progress=progress,
-            )
+
+        def slices() -> Iterator[RowSlice]:
+            for stop, rows in reader.slices():
+                labels.append(rows.y)
+                yield rows
+                if progress is not None:
+                    progress("reading", stop, reader.file.size)
+
+        write_rows(
+            output,
+            slices(),
+            lambda: np.concatenate([p for p in labels if p.size] or [np.empty(0)]),
+            sample=sample,
+            n_entries=int(sample.size * scale),
+            memory=memory,
+            progress=progress,
+        )
     return open_store(output)
 
 
-def _slices(
-    reader: Reader, labels: list[NDArray[Any]], progress: Progress | None
-) -> Iterator[RowSlice]:
-    """The rows of a file; its labels are put into the list."""
-    for stop, rows in reader.slices():
-        labels.append(rows.y)
-        yield rows
-        if progress is not None:
-            progress("reading", stop, reader.file.size)
+def write_rows(
+    output: PathLike,
+    slices: Iterable[RowSlice],
+    y: Callable[[], ArrayLike | None],
+    *,
+    sample: NDArray[np.int64],
+    n_entries: int,
+    memory: int,
+    n_features: int | None = None,
+    names: Sequence[str] | None = None,
+    samples: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Write rows to a column store; ``y`` is called when all of them have been read.
+
+    ``sample`` has the columns of some entries, ``n_entries`` about their number.
+    """
+    with (
+        new_folder(output) as folder,
+        ColumnBuckets(folder, sample, n_entries, memory) as buckets,
+    ):
+        buckets.fill(slices, n_features)
+        blocks = buckets.blocks()
+        if names is not None:
+            known = names
+            blocks = (
+                replace(b, names=known[b.start : b.start + b.n_columns]) for b in blocks
+            )
+        write_blocks(
+            folder,
+            blocks,
+            y(),
+            samples=samples,
+            dtype=buckets.dtype,
+            total=buckets.n_features,
+            progress=progress,
+        )
+
+
+class ColumnBuckets:
+    """Entries of rows in scratch files, one per range of columns.
+
+    An entry is a key, ``row << 32 | index + 1``, and the bits of its value. The
+    bounds of the ranges are quantiles of ``sample``, columns of some entries.
+    """
+
+    def __init__(
+        self, folder: Path, sample: NDArray[np.int64], n_entries: int, memory: int
+    ) -> None:
+        self._folder = folder
+        self._max_entries = memory // _BYTES_PER_ENTRY
+        self._max_columns = memory // _BYTES_PER_COLUMN
+        self._n_files = 0
+        n_buckets = min(n_entries // self._max_entries + 1, _MAX_BUCKETS)
+        self._bounds = _quantiles(sample, n_buckets)
+        self._files = [self._new_file() for _ in range(self._bounds.size + 1)]
+        self._facts = NO_VALUES
+        self._first = 1  # smallest key of a column: index + 1, or 0 if zero-based
+        self.n_samples = 0
+        self.n_features = 0
+
+    def _new_file(self) -> IO[bytes]:
+        self._n_files += 1
+        return open(self._folder / f"{self._n_files}.scratch", "xb")
+
+    @property
+    def dtype(self) -> str:
+        """Smallest type that holds every value."""
+        return smallest_dtype(self._facts)
+
+    def fill(self, slices: Iterable[RowSlice], n_features: int | None = None) -> None:
+        """First pass: write entries to scratch, and count columns unless given."""
+        lowest, highest = 0, -1
+        for rows in slices:
+            packed = np.empty((rows.values.size, 2), np.int64)
+            starts = pack_entries(
+                rows.indptr,
+                rows.indices,
+                rows.values,
+                self.n_samples,
+                self._bounds,
+                packed,
+            )
+            for file, begin, end in zip(self._files, starts, starts[1:], strict=False):
+                file.write(packed[begin:end])
+            self._facts = merge_facts(self._facts, describe_values(rows.values))
+            self.n_samples += rows.indptr.size - 1
+            if self.n_samples >= 2**31:
+                raise DataError("There are more than 2**31 - 1 rows.")
+            lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
+        self._first = 1 + lowest
+        self.n_features = highest - lowest + 1 if n_features is None else n_features
+        for file in self._files:
+            file.close()
+
+    def blocks(self) -> Iterator[Block]:
+        """Second pass: sort one bucket after the other, the next one in a thread."""
+        dtype = self.dtype.replace(ONES, "|u1")
+
+        def sort(path: Path, first: int, last: int) -> SparseColumns:
+            packed = np.fromfile(path, np.int64).reshape(-1, 2)
+            path.unlink()
+            indptr = np.zeros(last - first + 1, np.int64)
+            count_columns(packed, first, indptr[1:])
+            np.cumsum(indptr, out=indptr)
+            rows = np.empty(packed.shape[0], np.int32)
+            values = np.empty(packed.shape[0], dtype)
+            place_entries(packed, first, indptr[:-1].copy(), rows, values)
+            return SparseColumns(indptr, rows, values, self.n_samples)
+
+        with ThreadPoolExecutor(1) as pool:
+            start = 0
+            waiting: Future[SparseColumns] | None = None
+            for bucket in self._buckets():
+                ahead = pool.submit(sort, *bucket)
+                if waiting is not None:
+                    columns = waiting.result()
+                    yield Block(columns, start)
+                    start += columns.shape[1]
+                waiting = ahead
+            if waiting is not None:
+                yield Block(waiting.result(), start)
+
+    def _buckets(self) -> Iterator[tuple[Path, int, int]]:
+        """Scratch files, each with its first key and the key after its last."""
+        end = self._first + self.n_features
+        firsts = np.clip(self._bounds + 1, self._first, end).tolist()
+        for file, first, last in zip(
+            self._files, [self._first, *firsts], [*firsts, end], strict=True
+        ):
+            if first < last:
+                yield from self._split(Path(file.name), first, last)
+
+    def _split(
+        self, path: Path, first: int, last: int
+    ) -> Iterator[tuple[Path, int, int]]:
+        """Divide a bucket that is too large for memory."""
+        n_entries = path.stat().st_size // 16
+        n_parts = min(n_entries // (2 * self._max_entries) + 1, _MAX_BUCKETS // 2)
+        step = max(self._max_columns, -(-(last - first) // _MAX_BUCKETS))
+        bounds = np.arange(first, last, step)
+        if n_parts > 1:
+            sample = _sample_keys(path, n_entries)
+            bounds = np.union1d(bounds, _quantiles(sample, 2 * n_parts))
+        if bounds.size == 1:
+            yield path, first, last
+            return
+        parts = [self._new_file() for _ in bounds]
+        with open(path, "rb") as file:
+            while (packed := np.fromfile(file, np.int64, 1 << 20).reshape(-1, 2)).size:
+                part = np.searchsorted(bounds, packed[:, 0] & _KEY, "right") - 1
+                packed = packed[np.argsort(part, kind="stable")]
+                ends = np.cumsum(np.bincount(part, minlength=bounds.size))
+                for out, chunk in zip(parts, np.split(packed, ends[:-1]), strict=True):
+                    out.write(chunk)
+        path.unlink()
+        for out, begin, end in zip(parts, bounds, [*bounds[1:], last], strict=True):
+            out.close()
+            yield Path(out.name), int(begin), int(end)
+
+    def __enter__(self) -> ColumnBuckets:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close and remove the remaining scratch files."""
+        for file in self._files:
+            file.close()
+        for path in self._folder.glob("*.scratch"):
+            path.unlink()
+
+
+def _quantiles(numbers: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
+    """Numbers that divide a sample into parts of about the same size."""
+    if numbers.size == 0:
+        return np.empty(0, np.int64)
+    places = np.linspace(0, numbers.size - 1, n_parts + 1)[1:-1].astype(np.int64)
+    return np.unique(np.sort(numbers)[places])
+
+
+def _sample_keys(path: Path, n_entries: int) -> NDArray[np.int64]:
+    """Columns of entries from all over a scratch file."""
+    begins = np.linspace(0, max(0, n_entries - 1024), 64).astype(np.int64) * 16
+    parts = [np.fromfile(path, np.int64, 2048, offset=begin) for begin in begins]
+    return np.concatenate(parts)[::2] & _KEY
+
+
+class TempColumns:
+    """Groups of columns that grow by rows, in one unnamed temporary file.
+
+    >>> columns = TempColumns(2)
+    >>> columns.append(np.frombuffer(b"abc", np.uint8), np.array([0, 1, 3]))
+    >>> columns.append(np.frombuffer(b"de", np.uint8), np.array([0, 1, 2]))
+    >>> [b"".join(columns.read(part)) for part in range(2)]
+    [b'ad', b'bce']
+    """
+
+    def __init__(self, n_parts: int) -> None:
+        self.n_parts = n_parts
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+        self._size = 0
+        self._bounds: list[NDArray[np.int64]] = []
+
+    def append(self, data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> None:
+        """Add to each part the bytes between two bounds."""
+        advice = (
+            "columns are made out of rows in a temporary file, as large as the data. "
+            "Make room, or name another folder with TMPDIR"
+        )
+        with explain_full_disk(tempfile.gettempdir(), advice):
+            view = memoryview(data)
+            while view:
+                view = view[self._file.write(view) or 0 :]
+        self._bounds.append(self._size + bounds)
+        self._size += data.size
+
+    def read(self, part: int) -> list[bytes]:
+        """The bytes that were added to a part, one item per call of `append`."""
+        descriptor = self._file.fileno()
+        chunks = []
+        for bounds in self._bounds:
+            begin, end = bounds[part : part + 2].tolist()
+            os.lseek(descriptor, begin, os.SEEK_SET)
+            chunks.append(os.read(descriptor, end - begin))
+            if len(chunks[-1]) != end - begin:
+                raise OSError(errno.EIO, "The temporary file has been cut short")
+        return chunks

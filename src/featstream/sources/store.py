@@ -19,21 +19,23 @@ y_ends.npy
 
 from __future__ import annotations
 
+import io
 import json
+import mmap
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
 
 from featstream.errors import DataError, ParameterError, printable
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
-from featstream.sources.npy import MappedArray, checksum_of
-
-__all__ = ["StoreSource", "open_store"]
+from featstream.sources.memory import release_pages
 
 FORMAT = "featstream columns"
 VERSION = 2  # of a store with kinds or uint64; any other is of version 1
@@ -42,6 +44,9 @@ DTYPES = ("|u1", "|i1", "<u2", "<i2", "<i4", "<i8", "<u8", "<f4", "<f8")
 KINDS = ("<f8", "<i8", "<u8")  # what the bits of a column may be, by their number
 
 _TARGETS = (*DTYPES, "|b1")
+HEADER_BYTES = 128  # of an .npy file; numpy leaves room for the length to grow
+CHUNK_BYTES = 16 << 20
+
 _MAX_META = 1 << 20
 _MAX_COLUMNS = 16_384
 _MAX_ENTRIES = 1 << 22
@@ -84,13 +89,8 @@ def open_store(path: str | os.PathLike[str]) -> StoreSource:
 class StoreSource:
     """Columns of a store, as a source.
 
-    Blocks are views of the mapped files. What has been passed is given back to
-    the system, so that memory does not grow with the number of columns.
-
-    Parameters
-    ----------
-    path : str or path
-        Folder of the store.
+    Blocks are views of the mapped files, whose memory is released when the next block
+    is read: it does not grow with the number of columns.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class StoreSource:
         self._kinds: NDArray[np.uint8] | None = None
         if meta.get("kinds"):
             self._kinds = self._map("kinds", "|u1", self.n_features).array
-            if self._kinds.max() >= len(KINDS):
+            if (self._kinds >= len(KINDS)).any():
                 raise self._damaged("kinds.npy", "it names an unknown type")
 
     @property
@@ -172,13 +172,7 @@ class StoreSource:
         return list(Names(self._map(text, "|u1", n_bytes), mapped))
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
-        """Yield the columns from position ``start`` on.
-
-        Raises
-        ------
-        DataError
-            If a block is damaged: rows out of range, out of order.
-        """
+        """Yield the columns from position ``start`` on; damaged ones are an error."""
         if not 0 <= start <= self.n_features:
             raise ParameterError(
                 f"`start` must be in [0, {self.n_features}]. Got {start}."
@@ -198,15 +192,9 @@ class StoreSource:
             start = stop
 
     def verify(self) -> None:
-        """Read every file and compare its checksum.
+        """Compare the checksum of every file, which also finds a changed value.
 
-        Opening a store and walking its blocks finds damage to its structure; only
-        this finds a changed value.
-
-        Raises
-        ------
-        DataError
-            If a file is not as it was written.
+        Opening a store and reading its blocks finds damage to its structure only.
         """
         for name, checksum in self.checksums.items():
             if f"{checksum_of(self.path / Path(name).name):08x}" != checksum:
@@ -313,7 +301,7 @@ class Names(Sequence[str]):
             ) from error
 
     def forget(self, start: int, stop: int) -> None:
-        """Give back the memory of the text of some names."""
+        """Release the memory of some names."""
         begin, end = self._ends.array[[max(start - 1, 0), stop - 1]].tolist()
         if 0 <= begin <= end <= self._text.array.size:
             self._text.forget(begin, end)
@@ -385,3 +373,63 @@ def _check_meta(meta: dict[str, Any]) -> None:
     for field, is_good in checks.items():
         if not is_good:
             raise ValueError(f"{field} is {meta[field]!r}")
+
+
+def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """First bytes of a file: two-dimensional arrays are column-major."""
+    text = io.BytesIO()
+    npy.write_array_header_1_0(
+        text,
+        {
+            "descr": npy.dtype_to_descr(dtype),
+            "fortran_order": len(shape) == 2,
+            "shape": shape,
+        },
+    )
+    if len(text.getvalue()) != HEADER_BYTES:
+        raise RuntimeError(f"numpy writes a header of {len(text.getvalue())} bytes.")
+    return text.getvalue()
+
+
+class MappedArray:
+    """A ``.npy`` file of a store, mapped into memory.
+
+    Its header is compared with the one of this type and shape, never parsed, and the
+    file must have the length that follows.
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> None:
+        dtype = np.dtype(dtype)
+        with open(path, "rb") as file:
+            if file.read(HEADER_BYTES) != npy_header(dtype, shape):
+                raise DataError(
+                    f"{path} should hold {dtype} of shape {shape}. The store is "
+                    "damaged; make it again from its source."
+                )
+            n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
+            size = os.fstat(file.fileno()).st_size
+            if size != HEADER_BYTES + n_bytes:
+                raise DataError(
+                    f"{path} should be {HEADER_BYTES + n_bytes:,} bytes long. It is "
+                    f"{size:,}. The store is damaged; make it again."
+                )
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        flat = np.ndarray(n_bytes // dtype.itemsize, dtype, self._map, HEADER_BYTES)
+        self.array: NDArray[Any] = flat.reshape(shape, order="F")
+
+    def forget(self, begin: int, stop: int) -> None:
+        """Release the memory of values ``begin`` to ``stop``, in order of storage."""
+        size = self.array.itemsize
+        release_pages(
+            self._map, HEADER_BYTES + begin * size, HEADER_BYTES + stop * size
+        )
+
+
+def checksum_of(path: Path) -> int:
+    """Checksum of the values of a file, as the writer computes it."""
+    checksum = 0
+    with open(path, "rb") as file:
+        file.seek(HEADER_BYTES)
+        while chunk := file.read(CHUNK_BYTES):
+            checksum = zlib.crc32(chunk, checksum)
+    return checksum

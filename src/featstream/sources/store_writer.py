@@ -6,16 +6,17 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csc_array
 
 from featstream.errors import (
@@ -32,28 +33,30 @@ from featstream.protocols import (
     sample_names_of,
 )
 from featstream.sources.kernels.csc_from_rows import (
-    Nature,
+    ValueFacts,
     describe_values,
     find_bad_column,
 )
 from featstream.sources.kernels.transpose import by_column
-from featstream.sources.npy import ArrayWriter
-from featstream.sources.store import DTYPES, FORMAT, KINDS, ONES, VERSION
+from featstream.sources.store import (
+    CHUNK_BYTES,
+    DTYPES,
+    FORMAT,
+    HEADER_BYTES,
+    KINDS,
+    ONES,
+    VERSION,
+    npy_header,
+)
 from featstream.sources.values import EXACT_IN_FLOAT
 
-__all__ = [
-    "NOTHING",
-    "Progress",
-    "merge",
-    "new_folder",
-    "smallest_dtype",
-    "write_blocks",
-    "write_store",
-]
-
-Progress = Callable[[str, int, int], object]  # stage, done, of how many
-_DENSE_VALUES = 1 << 20
+Progress = Callable[[str, int, int], object]  # stage, amount done, total
 Compressed = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]
+Runs = list[tuple[str, int, int]]  # type, number of columns, number of values
+
+NO_VALUES = ValueFacts(is_whole=True, is_single=True, lowest=np.inf, highest=-np.inf)
+
+_DENSE_VALUES = 1 << 20  # made at a time of a sparse block, in a dense store
 
 
 def write_store(
@@ -68,45 +71,40 @@ def write_store(
     Parameters
     ----------
     path : str or path
-        Folder to make, by custom ``NAME.cols``. It appears whole or not at all.
+        Folder to make, usually ``NAME.cols``. It appears complete or not at all.
     source : Source
         Where the columns come from.
     y : array-like of shape (n_samples,), optional
         The target: numbers or words.
     progress : callable, optional
-        Called after each block with "writing", the columns written, and how many
-        there are (0 if nobody knows).
+        Called after each block with "writing", the number of columns written and
+        the total.
 
     Raises
     ------
     ParameterError
-        If there is something at ``path`` already.
+        If ``path`` exists.
     """
-    total = source.n_features or 0
+    samples, total = sample_names_of(source), source.n_features or 0
     with new_folder(path) as folder:
         write_blocks(
-            folder,
-            source.blocks(),
-            y,
-            samples=sample_names_of(source),
-            total=total,
-            progress=progress,
+            folder, source.blocks(), y, samples=samples, total=total, progress=progress
         )
 
 
 @contextlib.contextmanager
 def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A folder to fill, next to ``path``, that takes its name if all goes well."""
+    """A folder to fill, next to ``path``, that takes its name on success."""
     path = Path(path)
     if path.exists() or path.is_symlink():
         raise ParameterError(f"{path} exists. Remove it, or choose another name.")
     parent = path.absolute().parent
-    folder = Path(tempfile.mkdtemp(".tmp", f".{path.name}.", parent))
+    folder = parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
+    folder.mkdir()
     advice = "nothing was kept of the store. Make room, or choose another disk"
     try:
         with explain_full_disk(path, advice):
             yield folder
-            folder.chmod(0o777 & ~_umask())
             _sync_folder(folder)
             folder.rename(path)
     except BaseException:
@@ -127,20 +125,22 @@ def write_blocks(
 ) -> None:
     """Fill a folder with a store.
 
-    With ``dtype`` the blocks are trusted: of this type, in order, without zeros.
+    With ``dtype`` the blocks are trusted: of this type, sorted, without zeros.
     """
     blocks = (block for block in blocks if block.n_columns)
     first = next(blocks, None)
     if first is None:
         raise DataError("The source has no columns. There is nothing to store.")
     target = None if y is None else _check_target(y, first.n_samples)
-    with contextlib.ExitStack() as stack:
-        writer = _Writer(folder, first, dtype, stack)
+    writer = _Writer(folder, first, dtype)
+    try:
         for block in chain([first], blocks):
             writer.write(block)
             if progress is not None:
                 progress("writing", writer.n_features, max(total, writer.n_features))
         writer.finish(target, samples)
+    finally:
+        writer.abandon()
 
 
 class _Writer:
@@ -150,33 +150,39 @@ class _Writer:
     float64, int64 or uint64, and again in the smallest type once all are known.
     """
 
-    def __init__(
-        self, folder: Path, first: Block, dtype: str | None, stack: contextlib.ExitStack
-    ) -> None:
+    def __init__(self, folder: Path, first: Block, dtype: str | None) -> None:
         self.n_features = 0
         self._folder = folder
-        self._stack = stack
         self._is_sparse = first.is_sparse
         self._n_samples = first.n_samples
         self._dtype = dtype
-        self._nature = NOTHING
-        self._runs: list[tuple[str, int, int]] = []  # type, columns, values
+        self._facts = NO_VALUES
+        self._runs: Runs = []
         self._is_wide = False  # some integers are not exact as floats
-        self._names: tuple[ArrayWriter, ArrayWriter] | None = None
-        self._nominal: ArrayWriter | None = None
+        self._files: dict[str, ArrayWriter] = {}
         written = dtype.replace(ONES, "|u1") if dtype else "<f8"
         if self._is_sparse:
-            self._indptr = self._open("indptr", "<i8")
-            self._indptr.append(np.zeros(1, np.int64))
-            self._rows = self._open("rows", "<i4")
-            self._values = self._open("values", written)
+            self._file("indptr", "<i8").append(np.zeros(1, np.int64))
+            self._rows = self._file("rows", "<i4")
+            self._values = self._file("values", written)
         else:
-            self._values = self._open("columns", written, self._n_samples)
+            self._values = self._file("columns", written, self._n_samples)
 
-    def _open(self, name: str, dtype: str, n_rows: int | None = None) -> ArrayWriter:
-        writer = ArrayWriter(self._folder / f"{name}.npy", dtype, n_rows)
-        self._stack.callback(writer.abandon)
-        return writer
+    def _file(self, name: str, dtype: str, n_rows: int | None = None) -> ArrayWriter:
+        """The file of this name, created if need be."""
+        if name not in self._files:
+            path = self._folder / f"{name}.npy"
+            self._files[name] = ArrayWriter(path, dtype, n_rows)
+        return self._files[name]
+
+    def _write_words(self, text: str, ends: str, words: Sequence[str]) -> int:
+        """Append words to a pair of files; return the size of the text."""
+        encoded = [word.encode("utf-8") for word in words]
+        lengths = np.array([len(word) for word in encoded], np.int64)
+        file = self._file(text, "|u1")
+        self._file(ends, "<i8").append(file.size + np.cumsum(lengths))
+        file.append(np.frombuffer(b"".join(encoded), np.uint8))
+        return file.size
 
     def write(self, block: Block) -> None:
         """Append a block."""
@@ -203,15 +209,27 @@ class _Writer:
             for begin in range(0, block.n_columns, width):
                 part = block.part(begin, min(begin + width, block.n_columns))
                 self._write_values(_as_dense(part.columns), part.n_columns)
-        self._write_names(block)
-        self._write_nominal(block)
+        if block.names is not None or "names" in self._files:
+            names = [block.name(i) for i in range(block.n_columns)]
+            if "names" not in self._files:
+                names = [feature_name(j) for j in range(self.n_features)] + names
+            self._write_words("names", "name_ends", names)
+        if block.nominal is not None or "nominal" in self._files:
+            file = self._file("nominal", "|b1")
+            file.append(np.zeros(self.n_features - file.size, np.bool_))
+            is_nominal = block.nominal
+            if is_nominal is None:
+                is_nominal = np.zeros(block.n_columns, np.bool_)
+            file.append(is_nominal)
         self.n_features += block.n_columns
 
     def _write_sparse(self, block: Block) -> None:
         indptr, rows, values = _as_sparse(block.columns)
-        if self._dtype is None:
-            indptr, rows, values = _without_zeros(indptr, rows, values)
-        self._indptr.append(indptr[1:] + self._rows.size)
+        is_stored = values != 0
+        if self._dtype is None and not is_stored.all():
+            indptr = np.concatenate([[0], np.cumsum(is_stored)])[indptr]
+            rows, values = rows[is_stored], values[is_stored]
+        self._files["indptr"].append(indptr[1:] + self._rows.size)
         self._rows.append(rows)
         self._write_values(values, block.n_columns)
 
@@ -220,39 +238,19 @@ class _Writer:
             if self._dtype != ONES:
                 self._values.append(values)
             return
-        values = values.ravel(order="F")
         written = _eight_bytes(values)
-        nature = describe_values(values)
-        self._nature = merge(self._nature, nature)
-        if values.dtype.kind in "iu":
-            reach = max(nature.highest, -nature.lowest)
-            self._is_wide |= reach >= EXACT_IN_FLOAT
-        self._values.append(values.astype(written, copy=False).view("<f8"))
+        is_integer = written != "<f8"
+        values = values.ravel(order="F").astype(written, copy=False)
+        facts = describe_values(values)  # compiled for three types at most
+        self._facts = merge_facts(self._facts, facts)
+        if is_integer:
+            self._is_wide |= max(facts.highest, -facts.lowest) >= EXACT_IN_FLOAT
+        self._values.append(values.view("<f8"))
+        n_values = values.size
         if self._runs and self._runs[-1][0] == written:
-            _, more_columns, more = self._runs.pop()
-            self._runs.append((written, n_columns + more_columns, values.size + more))
-        else:
-            self._runs.append((written, n_columns, values.size))
-
-    def _write_names(self, block: Block) -> None:
-        if block.names is None and self._names is None:
-            return
-        names = [block.name(i) for i in range(block.n_columns)]
-        if self._names is None:
-            self._names = self._open("names", "|u1"), self._open("name_ends", "<i8")
-            names = [feature_name(j) for j in range(self.n_features)] + names
-        _append_words(*self._names, names)
-
-    def _write_nominal(self, block: Block) -> None:
-        if block.nominal is None and self._nominal is None:
-            return
-        if self._nominal is None:
-            self._nominal = self._open("nominal", "|b1")
-            self._nominal.append(np.zeros(self.n_features, np.bool_))
-        if block.nominal is None:
-            self._nominal.append(np.zeros(block.n_columns, np.bool_))
-        else:
-            self._nominal.append(block.nominal)
+            _, columns_before, values_before = self._runs.pop()
+            n_columns, n_values = n_columns + columns_before, n_values + values_before
+        self._runs.append((written, n_columns, n_values))
 
     def _choose_dtype(self) -> tuple[str, bool]:
         """The smallest type that holds every value, and whether columns differ in it.
@@ -264,92 +262,73 @@ class _Writer:
             return self._dtype, False
         types = {dtype for dtype, _, _ in self._runs}
         if not self._is_wide:
-            dtype = smallest_dtype(self._nature, is_integer="<f8" not in types)
+            dtype = smallest_dtype(self._facts, is_integer="<f8" not in types)
             return "|u1" if dtype == ONES and not self._is_sparse else dtype, False
         if len(types) == 1:
             return types.pop(), False
-        if "<f8" not in types and self._nature.lowest >= 0:
+        if "<f8" not in types and self._facts.lowest >= 0:
             return "<u8", False
         return "<f8", True
 
     def finish(self, y: NDArray[Any] | None, samples: Sequence[str] | None) -> None:
         """Close all files; then describe them."""
         dtype, is_mixed = self._choose_dtype()
-        types = {written for written, _, _ in self._runs}
-        if types and dtype != ONES and not is_mixed and types != {dtype}:
-            self._values = self._values.convert(dtype, self._runs)
-            self._stack.callback(self._values.abandon)
-        elif types == {dtype}:
-            self._values.dtype = np.dtype(dtype)
-        writers = [self._values]
-        if self._is_sparse:
-            writers += [self._indptr, self._rows]
+        name = self._values.path.stem
         if dtype == ONES:
-            writers.remove(self._values)
+            del self._files[name]
             self._values.abandon()
             self._values.path.unlink()
-        if self._names is not None:
-            writers += self._names
-        if self._nominal is not None:
-            writers.append(self._nominal)
+        elif self._runs and not is_mixed:
+            self._files[name] = self._values.convert(dtype, self._runs)
+        extra: dict[str, Any] = {}
         if is_mixed:
-            kinds = self._open("kinds", "|u1")
+            extra["kinds"] = True
             for written, n_columns, _ in self._runs:
-                kinds.append(np.full(n_columns, KINDS.index(written), np.uint8))
-            writers.append(kinds)
-        n_sample_bytes = None
+                kind = np.full(n_columns, KINDS.index(written), np.uint8)
+                self._file("kinds", "|u1").append(kind)
         if samples is not None:
-            names, ends = self._open("samples", "|u1"), self._open("sample_ends", "<i8")
-            _append_words(names, ends, list(samples))
-            writers += [names, ends]
-            n_sample_bytes = names.size
+            extra["samples"] = self._write_words("samples", "sample_ends", samples)
         target: dict[str, Any] | None = None
-        if y is not None:
-            is_words = y.dtype.kind == "U"
-            labels = self._open("y", "|u1" if is_words else y.dtype.str)
-            writers.append(labels)
-            if is_words:
-                ends = self._open("y_ends", "<i8")
-                writers.append(ends)
-                _append_words(labels, ends, y.tolist())
-                target = {"n_bytes": labels.size}
-            else:
-                labels.append(y)
-                target = {"dtype": y.dtype.str}
-        for writer in writers:
-            writer.close()
+        if y is not None and y.dtype.kind == "U":
+            target = {"n_bytes": self._write_words("y", "y_ends", y.tolist())}
+        elif y is not None:
+            target = {"dtype": y.dtype.str}
+            self._file("y", y.dtype.str).append(y)
+        for file in self._files.values():
+            file.close()
         is_new = is_mixed or "<u8" in (dtype, (target or {}).get("dtype"))
         meta = {
             "format": FORMAT,
-            "version": VERSION if is_new else 1,  # that the first featstream reads
+            "version": VERSION if is_new else 1,  # which the first featstream reads
             "n_samples": self._n_samples,
             "n_features": self.n_features,
             "n_entries": self._rows.size if self._is_sparse else None,
             "dtype": dtype,
-            "names": None if self._names is None else self._names[0].size,
-            "nominal": self._nominal is not None,
+            "names": self._files["names"].size if "names" in self._files else None,
+            "nominal": "nominal" in self._files,
             "y": target,
-            "checksums": {w.path.name: f"{w.checksum:08x}" for w in writers},
+            "checksums": {
+                f.path.name: f"{f.checksum:08x}" for f in self._files.values()
+            },
+            **extra,
         }
-        if is_mixed:
-            meta["kinds"] = True
-        if n_sample_bytes is not None:
-            meta["samples"] = n_sample_bytes
         content = json.dumps(meta, sort_keys=True).encode()
         meta["fingerprint"] = hashlib.sha256(content).hexdigest()
         meta["creator"] = f"featstream {_version()}"
-        with open(self._folder / "meta.json", "x", encoding="utf-8") as file:
-            json.dump(meta, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
+        with open(self._folder / "meta.json", "x", encoding="utf-8") as description:
+            json.dump(meta, description, indent=1)
+            description.flush()
+            os.fsync(description.fileno())
+
+    def abandon(self) -> None:
+        """Close all files as they are."""
+        for file in self._files.values():
+            file.abandon()
 
 
-NOTHING = Nature(is_whole=True, is_single=True, lowest=np.inf, highest=-np.inf)
-
-
-def merge(a: Nature, b: Nature) -> Nature:
-    """Nature of the values of two arrays together."""
-    return Nature(
+def merge_facts(a: ValueFacts, b: ValueFacts) -> ValueFacts:
+    """Facts about the values of two arrays together."""
+    return ValueFacts(
         a.is_whole and b.is_whole,
         a.is_single and b.is_single,
         min(a.lowest, b.lowest),
@@ -357,24 +336,22 @@ def merge(a: Nature, b: Nature) -> Nature:
     )
 
 
-def smallest_dtype(nature: Nature, *, is_integer: bool = False) -> str:
-    """Smallest type that holds values of this nature exactly, or ``ONES``.
+def smallest_dtype(facts: ValueFacts, *, is_integer: bool = False) -> str:
+    """Smallest type that holds such values exactly, or ``ONES``.
 
-    Examples
-    --------
-    >>> smallest_dtype(Nature(True, True, -1, 200))
+    >>> smallest_dtype(ValueFacts(True, True, -1, 200))
     '<i2'
     """
-    if nature.is_whole:
-        if nature.lowest >= 1 and nature.highest <= 1:
+    if facts.is_whole:
+        if facts.lowest >= 1 and facts.highest <= 1:
             return ONES
         for dtype in ("|u1", "|i1", "<u2", "<i2", "<i4"):
             limits = np.iinfo(dtype)
-            if limits.min <= nature.lowest and nature.highest <= limits.max:
+            if limits.min <= facts.lowest and facts.highest <= limits.max:
                 return dtype
         if is_integer:
             return "<i8"
-    return "<f4" if nature.is_single else "<f8"
+    return "<f4" if facts.is_single else "<f8"
 
 
 def _eight_bytes(values: NDArray[Any]) -> str:
@@ -385,12 +362,8 @@ def _eight_bytes(values: NDArray[Any]) -> str:
         )
     if values.dtype.kind == "f":
         return "<f8"
-    return "<u8" if _exceeds_int64(values) else "<i8"
-
-
-def _exceeds_int64(values: NDArray[Any]) -> bool:
-    is_unsigned = values.dtype.kind == "u" and values.dtype.itemsize == 8
-    return is_unsigned and values.size > 0 and int(values.max()) >= 2**63
+    is_large = values.dtype == np.uint64 and values.size and int(values.max()) >= 2**63
+    return "<u8" if is_large else "<i8"
 
 
 def _as_dense(columns: NDArray[Any] | SparseColumns) -> NDArray[Any]:
@@ -401,36 +374,14 @@ def _as_dense(columns: NDArray[Any] | SparseColumns) -> NDArray[Any]:
     return by_column(columns)
 
 
-def _as_sparse(
-    columns: NDArray[Any] | SparseColumns,
-) -> Compressed:
+def _as_sparse(columns: NDArray[Any] | SparseColumns) -> Compressed:
     """Start of each column, from 0, rows and values."""
     if isinstance(columns, SparseColumns):
         first, last = columns.indptr[[0, -1]]
-        indptr = columns.indptr - first
-        rows, values = columns.rows[first:last], columns.values[first:last]
-    else:
-        packed = csc_array(columns)
-        indptr = packed.indptr.astype(np.int64)
-        rows, values = packed.indices.astype(np.int32), packed.data
-    return indptr, rows, values
-
-
-def _without_zeros(
-    indptr: NDArray[np.int64], rows: NDArray[np.int32], values: NDArray[Any]
-) -> Compressed:
-    is_stored = values != 0
-    if not is_stored.all():
-        indptr = np.concatenate([[0], np.cumsum(is_stored)])[indptr]
-        rows, values = rows[is_stored], values[is_stored]
-    return indptr, rows, values
-
-
-def _append_words(text: ArrayWriter, ends: ArrayWriter, words: list[str]) -> None:
-    encoded = [word.encode("utf-8") for word in words]
-    lengths = np.array([len(word) for word in encoded], np.int64)
-    ends.append(text.size + np.cumsum(lengths))
-    text.append(np.frombuffer(b"".join(encoded), np.uint8))
+        here = slice(first, last)
+        return columns.indptr - first, columns.rows[here], columns.values[here]
+    packed = csc_array(columns)
+    return packed.indptr.astype(np.int64), packed.indices.astype(np.int32), packed.data
 
 
 def _check_target(y: ArrayLike, n_samples: int) -> NDArray[Any]:
@@ -469,7 +420,53 @@ def _version() -> str:
         return "unknown"
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+class ArrayWriter:
+    """A ``.npy`` file that grows; by columns of length ``n_rows``, if that is given."""
+
+    def __init__(self, path: Path, dtype: DTypeLike, n_rows: int | None = None) -> None:
+        self.path = path
+        self.dtype = np.dtype(dtype)
+        self.n_rows = n_rows
+        self.size = 0
+        self.checksum = 0
+        self._file = open(path, "xb")  # noqa: SIM115 - closed by close()
+        self._file.write(bytes(HEADER_BYTES))
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Write values after the previous ones."""
+        data = np.ascontiguousarray(values.ravel(order="F"), self.dtype)
+        self.checksum = zlib.crc32(data, self.checksum)
+        self.size += data.size
+        self._file.write(data)
+
+    def close(self) -> None:
+        """Write the header and synchronise the file with the disk."""
+        shape: tuple[int, ...] = (self.size,)
+        if self.n_rows is not None:
+            shape = (self.n_rows, self.size // self.n_rows if self.n_rows else 0)
+        self._file.seek(0)
+        self._file.write(npy_header(self.dtype, shape))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file as it is."""
+        self._file.close()
+
+    def convert(self, dtype: str, runs: Iterable[tuple[str, int, int]]) -> ArrayWriter:
+        """Write the array again as another type; ``runs`` says how it was written."""
+        if {written for written, _, _ in runs} == {dtype}:
+            self.dtype = np.dtype(dtype)
+            return self
+        self._file.close()
+        old = self.path.rename(self.path.with_suffix(".old"))
+        new = ArrayWriter(self.path, dtype, self.n_rows)
+        with open(old, "rb") as file:
+            file.seek(HEADER_BYTES)
+            for written, _, n_values in runs:
+                for begin in range(0, n_values, CHUNK_BYTES // 8):
+                    n = min(CHUNK_BYTES // 8, n_values - begin)
+                    new.append(np.fromfile(file, written, n))
+        old.unlink()
+        return new

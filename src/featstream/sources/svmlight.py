@@ -16,7 +16,7 @@ from featstream.sources._svmlight_rows import (
     ZeroBased,
     join_rows,
 )
-from featstream.sources.pieces import MAX_BYTES
+from featstream.sources.text_file import MAX_BYTES
 
 __all__ = ["RowSlice", "iter_svmlight", "read_svmlight"]
 

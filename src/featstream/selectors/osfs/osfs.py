@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,9 @@ from featstream.kernels.subsets import CUT, N_TESTS, N_UNRELIABLE
 from featstream.measures import ConditionalTest
 from featstream.measures.conditional import BoundTest, Screening
 from featstream.measures.resolve import TESTS, Choice, resolve_test
-from featstream.protocols import Block, BoundMeasure, Fate, FloatArray, IntArray
+from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.runs.arrays import damaged, take_array
+from featstream.selectors.base import StreamSelector
 from featstream.selectors.numeric import check_count
 from featstream.selectors.osfs.state import (
     Separators,
@@ -25,8 +26,7 @@ from featstream.selectors.osfs.state import (
     pack_kept_set,
     unpack_kept_set,
 )
-from featstream.selectors.single import StreamSelector
-from featstream.selectors.stream import LastDecision, Stream
+from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
 
 __all__ = ["OSFS", "FastOSFS"]
@@ -88,9 +88,9 @@ class _ConditionalSelector(StreamSelector):
         members = self._separators.find(self._find(feature, stream))
         return tuple(stream.names[member] for member in members)
 
-    def _bind(self, y: Any) -> BoundMeasure | None:
+    def _bind(self, y: Any) -> BoundTest | None:
         test = resolve_test(self.test, self.alpha, type(self).__name__)
-        return None if test is None else cast(BoundMeasure, test.bind(y))
+        return None if test is None else test.bind(y)
 
     def _propose(self, blocks: list[Block]) -> Choice:
         choice = super()._propose(blocks)
@@ -129,14 +129,13 @@ class _ConditionalSelector(StreamSelector):
             raise damaged("it has counted fewer tests than none")
         self._separators.restore(arrays, stream.trace)
         if stream.measure is not None:
-            test = cast(BoundTest, stream.measure)
-            self._state = unpack_kept_set(arrays, test)
+            self._state = unpack_kept_set(arrays, stream.measure)
 
-    def _decide(self, block: Block, stream: Stream) -> None:
-        self._prepare(block, stream)()
+    def _decide(self, block: Block, stream: Stream) -> Verdict:
+        return self._prepare(block, stream)()
 
-    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
-        test = cast(BoundTest, stream.measure)
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
+        test: BoundTest = stream.measure
         encoded = test.encode(block)
         screening = test.screen(encoded)
         relevant = np.flatnonzero(screening.is_dependent)
@@ -150,29 +149,19 @@ class _ConditionalSelector(StreamSelector):
         relevant: IntArray,
         new: Candidates,
         stream: Stream,
-    ) -> None:
-        effect = screening.effect
+    ) -> Verdict:
         self._tally[N_UNRELIABLE] += np.count_nonzero(~screening.is_reliable)
-        outcome = self._judge(new, cast(BoundTest, stream.measure))
+        outcome = self._judge(new, stream.measure)
         fate = np.zeros(block.n_columns, np.uint8)
         witness = np.full(block.n_columns, -1, np.int64)
         fate[relevant], witness[relevant] = outcome.fate, outcome.sets[:, 0]
-        stream.trace.extend(fate, effect, witness)
         n_gone = int(outcome.n_events[0])
-        gone = outcome.gone[:n_gone]
-        displaced = np.full(n_gone, Fate.DISPLACED, np.uint8)
-        stream.trace.mark(gone, displaced, outcome.gone_by[:n_gone])
+        gone, gone_by = outcome.gone[:n_gone], outcome.gone_by[:n_gone]
         if stream.trace.level == "full":
             is_redundant = outcome.fate == Fate.REDUNDANT
             self._separators.add(new.arrival[is_redundant], outcome.sets[is_redundant])
             self._separators.add(gone, outcome.gone_sets[:n_gone])
-        if block.n_columns == 1:
-            stream.last = LastDecision(
-                Fate(int(fate[0])),
-                float(effect[0]),
-                int(witness[0]) if witness[0] >= 0 else None,
-                displaced=tuple(gone.tolist()),
-            )
+        return Verdict(fate, screening.effect, witness, gone=gone, gone_by=gone_by)
 
     def _judge(self, new: Candidates, test: BoundTest) -> Outcome:
         """Take the candidates through the kernel, with room for all that stay."""

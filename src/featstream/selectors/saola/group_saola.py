@@ -44,7 +44,7 @@ from featstream.selectors.saola.kept import (
 from featstream.selectors.saola.saola import make_rule, storages_in
 from featstream.selectors.stream import Stream, in_storage
 from featstream.selectors.trace import GroupTrace, TraceLevel
-from featstream.sources.layouts import Batch
+from featstream.sources.grouping import Batch
 
 _LIBRARY = {"ties": "keep", "pruning": "interleaved", "overlap": ">="}
 """Options that reading="library" decides, and their defaults."""

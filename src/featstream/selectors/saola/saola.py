@@ -26,6 +26,7 @@ from featstream.protocols import (
     Measure,
     Storage,
 )
+from featstream.selectors.base import StreamSelector
 from featstream.selectors.saola.algorithm1 import Newcomers, Outcome, scan
 from featstream.selectors.saola.kept import (
     Kept,
@@ -46,7 +47,6 @@ from featstream.selectors.saola.shortcuts import (
     take_snapshot,
     update_ceilings,
 )
-from featstream.selectors.single import StreamSelector
 from featstream.selectors.stream import LastDecision, Stream
 from featstream.selectors.trace import TraceLevel
 

@@ -1,4 +1,4 @@
-"""Compressed columns: checking them, and making them out of rows."""
+"""Compressed columns: checking them, and making them from rows."""
 
 from __future__ import annotations
 
@@ -9,17 +9,8 @@ from numpy.typing import NDArray
 
 from featstream.jit import jit
 
-__all__ = [
-    "Nature",
-    "count_columns",
-    "describe_values",
-    "find_bad_column",
-    "pack_entries",
-    "place_entries",
-]
 
-
-class Nature(NamedTuple):
+class ValueFacts(NamedTuple):
     """What kind of numbers some values are; see `describe_values`."""
 
     is_whole: bool
@@ -29,7 +20,7 @@ class Nature(NamedTuple):
 
 
 @jit
-def describe_values(values: NDArray[Any]) -> Nature:
+def describe_values(values: NDArray[Any]) -> ValueFacts:
     """Whether values are whole numbers, or exact in single precision.
 
     The range is that of all values only if ``is_whole``; that of no values is
@@ -49,7 +40,7 @@ def describe_values(values: NDArray[Any]) -> Nature:
             break
         lowest = min(lowest, value)
         highest = max(highest, value)
-    return Nature(is_whole, is_single, lowest, highest)
+    return ValueFacts(is_whole, is_single, lowest, highest)
 
 
 @jit
@@ -84,22 +75,9 @@ def pack_entries(
 ) -> NDArray[np.int64]:
     """Sort the entries of some rows by range of columns; zeros are left out.
 
-    Parameters
-    ----------
-    indptr, indices, values
-        The rows, compressed; indices increase in a row.
-    first_row : int
-        Number of the first row.
-    bounds : array of shape (n_ranges - 1,)
-        First index of every range but the first.
-    packed : array of shape (n_entries, 2)
-        Filled with ``row << 32 | index + 1`` and the bits of the value; in every
-        range the entries keep their order.
-
-    Returns
-    -------
-    starts : array of shape (n_ranges + 1,)
-        Where the entries of each range begin and end in ``packed``.
+    ``bounds`` has the first index of every range but the first. ``packed``, of shape
+    (n_entries, 2), is filled with ``row << 32 | index + 1`` and the bits of the value;
+    entries keep their order within a range. Returns where each range begins and ends.
     """
     n_ranges = bounds.size + 1
     bits = values.view(np.int64)
@@ -143,7 +121,7 @@ def place_entries(
     rows: NDArray[np.int32],
     values: NDArray[Any],
 ) -> None:
-    """Write each entry to the next place of its column; ``place`` moves on."""
+    """Write each entry to the next place of its column, and advance ``place``."""
     numbers = packed.view(np.float64)
     for i in range(packed.shape[0]):
         j = (packed[i, 0] & 0xFFFFFFFF) - first

@@ -6,8 +6,6 @@ from typing import Any
 
 from featstream.jit import jit
 
-__all__ = ["MISSING", "decode_genotypes", "fill_with_mode"]
-
 MISSING = 3
 
 _COPIES = 0b00_01_11_10
@@ -18,16 +16,9 @@ _COPIES = 0b00_01_11_10
 def decode_genotypes(packed: Any, n_samples: int, genotypes: Any, counts: Any) -> None:
     """Unpack the genotypes of some variants.
 
-    Parameters
-    ----------
-    packed : ndarray of uint8 of shape (n_variants, ceil(n_samples / 4))
-        Rows of a ``.bed`` file; the bits beyond the last sample are not looked at.
-    n_samples : int
-        Genotypes of each variant.
-    genotypes : ndarray of int8 of shape (n_variants, n_samples)
-        Filled with 0, 1 or 2 copies of the first allele, 3 if missing.
-    counts : ndarray of int64 of shape (n_variants, 4)
-        Filled with how many there are of each.
+    ``packed`` has the rows of a ``.bed`` file; bits beyond the last sample are
+    ignored. ``genotypes``, of shape (n_variants, n_samples), is filled with 0, 1 or 2
+    copies of the first allele, or 3 if missing; ``counts`` with the number of each.
     """
     n_whole = n_samples // 4
     for j in range(packed.shape[0]):

@@ -51,7 +51,7 @@ def test_an_array_takes_any_of_them(tmp_path):
          "FILE:COLUMN, with one of: 'a', 'b'."),
         ("y.csv:c", "a,b\n1,2\n", DataError, "it has no column 'c' for a target. Its "
          "columns are: 'a', 'b'."),
-        ("y.npy", "junk", DataError, "its first bytes are not those"),
+        ("y.npy", "junk", DataError, "cannot be read as .npy"),
         ("y.txt:c", "1\n", ParameterError, "has no columns. Got the column 'c'."),
         ("y.xls", "1\n", ParameterError, "A target is read from .npy, .txt, .csv, "
          ".tsv, .parquet, .feather, .arrow. Got"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
@@ -19,7 +20,6 @@ from featstream.sources.dataset import (
     shortened,
 )
 from featstream.sources.missing import MISSING, as_na_values, refuse_hidden_missing
-from featstream.sources.npy import NPY, load_array
 from featstream.sources.tables import Table, find_table, read_labels_of
 
 _TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow")
@@ -75,7 +75,8 @@ def read_target(
             return _read_column(table, column, samples)
     with reading(path):
         if suffix == ".npy":
-            return np.asarray(load_array(path, NPY))
+            with open(path, "rb") as file:
+                return np.asarray(npy.read_array(file, allow_pickle=False))
         lines = path.read_text("utf-8").splitlines()
         return _as_labels([line.strip() for line in lines], as_na_values(na_values))
 

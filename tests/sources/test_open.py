@@ -143,7 +143,7 @@ BAD_FILES = {
         ": Feature name 'a' already seen at position 0 (now 1). Names must be unique.",
     ),
     "pickle.npy": (save_object_array, None, "Python objects in dtype"),
-    "cut.npz": (save_truncated, None, "File is not a zip file"),
+    "cut.npz": (save_truncated, None, "it is not an archive"),
     "cut.npy": (save_truncated_array, None, "mmap length is greater than file"),
     "rows.npz": (
         save_bad_rows,
@@ -153,9 +153,9 @@ BAD_FILES = {
     "junk.npz": (
         lambda path: path.write_bytes(b"junk"),
         None,
-        "its first bytes are not",
+        "it is not an archive",
     ),
-    "empty.npz": (lambda path: path.write_bytes(b""), None, "its first bytes are not"),
+    "empty.npz": (lambda path: path.write_bytes(b""), None, "it is not an archive"),
     "junk.parquet": (lambda path: path.write_bytes(b"junk"), None, "Parquet"),
     "empty.csv": (lambda path: path.write_bytes(b""), None, "it is empty"),
     "bad.svm": (lambda path: path.write_text("1 1:x\n"), None, "is not a number"),

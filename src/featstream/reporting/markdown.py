@@ -9,18 +9,16 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from featstream.reporting.figures import plot_critical_difference, plot_scores
+from featstream.reporting.plots import plot_critical_difference, plot_scores
 
 if TYPE_CHECKING:
     from featstream.evaluation import Comparison, ExperimentResult, ScoreTable
-
-__all__ = ["comparison_markdown", "comparison_text", "write_comparison"]
 
 _WIDTH = 88
 
 
 def comparison_tables(result: ExperimentResult) -> Iterator[ScoreTable]:
-    """The tables that a comparison is about, in the order in which they are shown."""
+    """The tables of a comparison, in the order in which they are shown."""
     is_repeated = any(n > 1 for n in result.table().n_splits)
     for classifier in result.classifiers:
         yield result.table("accuracy", classifier)
@@ -38,16 +36,7 @@ def comparison_tables(result: ExperimentResult) -> Iterator[ScoreTable]:
 def comparison_text(result: ExperimentResult) -> str:
     """Tables, statistics and conclusions for a terminal.
 
-    Parameters
-    ----------
-    result : ExperimentResult
-        What was found.
-
-    Returns
-    -------
-    str
-        Lines of text. The figures that are not in the tables here are in the files
-        that `write_comparison` writes.
+    Balanced accuracy and memory are only in the files of `write_comparison`.
     """
     hidden = ("balanced_accuracy", "memory")
     parts = [
@@ -68,18 +57,7 @@ def comparison_text(result: ExperimentResult) -> str:
 
 
 def comparison_markdown(result: ExperimentResult) -> str:
-    """Tables, statistics, conclusions and provenance as Markdown.
-
-    Parameters
-    ----------
-    result : ExperimentResult
-        What was found.
-
-    Returns
-    -------
-    str
-        A document.
-    """
+    """Tables, statistics, conclusions and provenance as a Markdown document."""
     about = result.about
     settings, origin = about["settings"], about["provenance"]
     parts = ["# Comparison of selectors", _datasets_markdown(about["datasets"])]
@@ -105,20 +83,9 @@ def comparison_markdown(result: ExperimentResult) -> str:
 def write_comparison(
     result: ExperimentResult, folder: str | os.PathLike[str]
 ) -> list[Path]:
-    """Write ``results.csv``, ``tables.md`` and, where possible, more.
+    """Write ``results.csv`` and ``tables.md``, and return the paths.
 
-    Parameters
-    ----------
-    result : ExperimentResult
-        What was found.
-    folder : str or path
-        Where to.
-
-    Returns
-    -------
-    list of Path
-        What was written: also ``results.parquet`` if pyarrow is installed, and
-        figures if matplotlib is.
+    With pyarrow also ``results.parquet``; with matplotlib also figures.
     """
     folder = Path(folder)
     written = [folder / "results.csv", folder / "tables.md"]
@@ -134,7 +101,7 @@ def write_comparison(
 
 def _write_figures(result: ExperimentResult, folder: Path) -> Iterator[Path]:
     for kind in ("accuracy", "critical-difference"):
-        for path in folder.glob(f"{kind}-*.png"):  # of an earlier run, of other things
+        for path in folder.glob(f"{kind}-*.png"):  # of an earlier run
             path.unlink()
     for classifier in result.classifiers:
         name = "".join(c if c.isalnum() or c in "-_" else "-" for c in classifier)
@@ -177,11 +144,11 @@ def _statistics_lines(comparison: Comparison) -> list[str]:
         lines.append(f"Nemenyi: critical difference {cd:.3f}")
     if len(comparison.selectors) > 1:
         first = comparison.selectors[0]
-        duels = ", ".join(
+        wins = ", ".join(
             f"{rival} {comparison.win_tie_lose[first, rival]}"
             for rival in comparison.selectors[1:]
         )
-        lines.append(f"{first} wins/ties/loses against: {duels}")
+        lines.append(f"{first} wins/ties/loses against: {wins}")
     return [*lines, comparison.conclusion]
 
 
@@ -206,7 +173,7 @@ def _stability_lines(result: ExperimentResult) -> list[str]:
 
 
 def _notes(result: ExperimentResult) -> list[str]:
-    """Everything that is said below the tables, once."""
+    """The notes below all tables, each once."""
     table = result.table()
     notes = [f"{name}: {rule}" for name, rule in table.rules.items()]
     reasons: dict[str, None] = {}
@@ -221,7 +188,7 @@ def _notes(result: ExperimentResult) -> list[str]:
     if n_empty:
         n_rows = len(result.rows())
         notes.append(
-            f"{n_empty} of {n_rows} scores are of an empty selection, judged as the "
+            f"{n_empty} of {n_rows} scores are of an empty selection, scored as the "
             "majority class."
         )
     return [*notes, *reasons]

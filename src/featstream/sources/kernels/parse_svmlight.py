@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import inner_jit, jit
-from featstream.kernels.decimal import (
+from featstream.sources.kernels.parse_decimal import (
     BAD,
     EXACT_MANTISSA,
     EXACT_POWERS,

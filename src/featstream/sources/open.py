@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from featstream.errors import ParameterError, printable
-from featstream.sources.annotated import open_h5ad
-from featstream.sources.arrays import open_npy, open_npz
+from featstream.sources.annotated import open_h5ad, open_zarr
 from featstream.sources.dataset import (
     FOLDERS,
     Dataset,
@@ -16,13 +15,13 @@ from featstream.sources.dataset import (
     existing,
     format_suffix,
 )
-from featstream.sources.feature_tables import open_feature_table
 from featstream.sources.memory import SparseSource
+from featstream.sources.npy import open_npy, open_npz
+from featstream.sources.parquet import open_feature_table
 from featstream.sources.plink import open_plink
 from featstream.sources.store import open_store
 from featstream.sources.svmlight import read_svmlight
 from featstream.sources.tables import open_table
-from featstream.sources.zarr_arrays import open_zarr
 
 
 def open_dataset(

@@ -3,7 +3,7 @@ import pytest
 
 from featstream.errors import DataError
 from featstream.evaluation import critical_difference
-from featstream.reporting.figures import indistinguishable, plot_critical_difference
+from featstream.reporting.plots import indistinguishable, plot_critical_difference
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
