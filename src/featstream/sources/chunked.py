@@ -28,6 +28,7 @@ from featstream.sources.store import open_store
 from featstream.sources.store_writer import Progress
 from featstream.sources.values import (
     Duplicates,
+    as_sparse_columns,
     canonical_csc,
     check_dimensions,
     check_names,
@@ -222,9 +223,7 @@ class CompressedArrays:
                 # Entries out of order, or several of one place, which then add up.
                 shape = (self.length, stop - begin)
                 part = sparse.csc_array((values, indices, indptr), shape=shape)
-                part = canonical_csc(part, "its sparse matrix")
-                indptr, indices = part.indptr.astype(np.int64), part.indices
-                indices, values = indices.astype(np.int32, copy=False), part.data
+                return as_sparse_columns(canonical_csc(part, "its sparse matrix"))
         return SparseColumns(indptr, indices, values, self.length)
 
     def sample(self) -> NDArray[np.int64]:

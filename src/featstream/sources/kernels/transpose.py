@@ -89,19 +89,6 @@ def copy_chunk(x: Any, out: Any) -> None:
             out[j, i] = x[i, j]
 
 
-@jit
-def gather_columns(
-    starts: Any, lengths: Any, rows: Any, values: Any, out_rows: Any, out_values: Any
-) -> None:
-    """Copy sparse columns, which lie anywhere, one after the other."""
-    place = 0
-    for k in range(starts.size):
-        for e in range(starts[k], starts[k] + lengths[k]):
-            out_rows[place] = rows[e]
-            out_values[place] = values[e]
-            place += 1
-
-
 def prefetch(array, position):
     """Bring the cache line of ``array[position]`` into the caches; nothing is read.
 
