@@ -34,8 +34,7 @@ def _open_zstd(file: IO[bytes]) -> Any:
         return import_module("compression.zstd").ZstdFile(file)
     if find_spec("pyarrow") is None:
         raise MissingExtraError(
-            "Reading .zst needs Python 3.14 or pyarrow. Install it: "
-            "pip install featstream[frames]"
+            "Reading .zst needs Python 3.14 or pyarrow. Install it: pip install pyarrow"
         )
     import pyarrow
 
