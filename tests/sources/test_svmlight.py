@@ -14,7 +14,7 @@ from sklearn.datasets import load_svmlight_file
 
 import reference_svmlight as reference
 from featstream.errors import DataError, ParameterError
-from featstream.sources import _svmlight_rows, text_file
+from featstream.sources import svmlight, text_file
 from featstream.sources.svmlight import iter_svmlight, read_svmlight
 
 quick = settings(
@@ -33,8 +33,8 @@ def write(tmp_path):
 
 
 @pytest.fixture
-def tiny_pieces(monkeypatch):
-    monkeypatch.setattr(_svmlight_rows, "PIECE", 16)
+def tiny_chunks(monkeypatch):
+    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 16)
 
 
 def dense(path, **options):
@@ -58,7 +58,7 @@ def real_valued_text(n_rows, n_features, digits, seed):
 def test_the_matrix_is_that_of_scikit_learn_to_the_bit(
     write, monkeypatch, digits, n_jobs
 ):
-    monkeypatch.setattr(_svmlight_rows, "PIECE", 5000)
+    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 5000)
     path = write(real_valued_text(100, 1000, digits, seed=digits))
     X, y = read_svmlight(path, n_jobs=n_jobs)
     expected, labels = load_svmlight_file(str(path))
@@ -166,7 +166,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("bad", REFUSED)
 @pytest.mark.parametrize("before", [2, 40])
-def test_a_bad_line_is_named_with_its_reason(write, tiny_pieces, bad, before):
+def test_a_bad_line_is_named_with_its_reason(write, tiny_chunks, bad, before):
     path = write("# head\n" * (before - 1) + bad + "\n1 5:x\n")
     with pytest.raises(DataError) as caught:
         read_svmlight(path)
@@ -175,7 +175,7 @@ def test_a_bad_line_is_named_with_its_reason(write, tiny_pieces, bad, before):
     assert REFUSED[bad].replace(r"\\", "\\") in message.replace(r"\\", "\\")
 
 
-def test_numbers_and_words_do_not_mix(write, tiny_pieces):
+def test_numbers_and_words_do_not_mix(write, tiny_chunks):
     path = write("\n1 1:1\n# x\n2 1:1\nspam 1:1\n")
     with pytest.raises(
         DataError, match=r"line 5: label 'spam' after labels of another"
@@ -200,7 +200,7 @@ PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
 @pytest.mark.parametrize("kind", PACKERS)
 def test_compressed_text_is_read_alike(write, monkeypatch, kind):
-    monkeypatch.setattr(_svmlight_rows, "PIECE", 1000)
+    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 1000)
     text = real_valued_text(60, 200, 7, seed=1).encode().rstrip()
     X, y = read_svmlight(write(text))
     Z, z = read_svmlight(write(PACKERS[kind](text), "packed"))
@@ -217,13 +217,13 @@ def test_damaged_archives_are_refused(write, kind, cut):
         read_svmlight(write(broken))
 
 
-def test_a_bomb_is_refused_while_it_unfolds(write, monkeypatch):
+def test_a_bomb_is_refused_while_it_decompresses(write, monkeypatch):
     monkeypatch.setattr(text_file, "_ALWAYS_ALLOWED", 1000)
     path = write(gzip.compress(b"1 1:1\n" * 1_000_000))
-    with pytest.raises(DataError, match="unfolds to more than"):
+    with pytest.raises(DataError, match="decompresses to more than"):
         read_svmlight(path)
     small = write(gzip.compress(b"1 1:1\n" * 10), "small")
-    with pytest.raises(DataError, match="unfolds to more than 59 bytes"):
+    with pytest.raises(DataError, match="decompresses to more than 59 bytes"):
         read_svmlight(small, max_bytes=59)
 
 
@@ -242,7 +242,7 @@ def test_parameters_are_checked(write):
 
 
 def test_slices_add_up_to_the_whole(write, monkeypatch):
-    monkeypatch.setattr(_svmlight_rows, "PIECE", 3000)
+    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 3000)
     path = write(real_valued_text(100, 50, 5, seed=2))
     seen = []
     progress = []
@@ -295,7 +295,7 @@ def check_against_twin(path, data, zero_based="auto"):
 
 @quick
 @given(TEXTS, st.sampled_from([True, False, "auto"]))
-def test_the_reader_agrees_with_its_twin(write, tiny_pieces, data, zero_based):
+def test_the_reader_agrees_with_its_twin(write, tiny_chunks, data, zero_based):
     check_against_twin(write(data), data, zero_based)
 
 
