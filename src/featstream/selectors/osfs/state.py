@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.kernels.bits import unpack
 from featstream.kernels.contingency import CodedColumns
 from featstream.kernels.osfs import KeptSet
 from featstream.kernels.partial import Correlations
 from featstream.kernels.planes import pack_plane
 from featstream.measures.conditional import BoundTest
+from featstream.measures.storages.bitplanes import unpack
 from featstream.protocols import Fate, IntArray
 from featstream.runs.arrays import damaged, take_array, take_floats
 from featstream.selectors.trace import Trace
