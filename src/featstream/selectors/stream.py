@@ -67,17 +67,6 @@ class Verdict:
 
 
 @dataclass(slots=True)
-class LastDecision:
-    """The decision about the newest feature, by arrivals."""
-
-    fate: Fate
-    relevance: float
-    witness: int | None = None
-    overlap: float | None = None
-    displaced: tuple[int, ...] = ()
-
-
-@dataclass(slots=True)
 class Stream:
     """What is known of a stream, apart from what its selector keeps.
 
@@ -86,7 +75,8 @@ class Stream:
     that was chosen; ``is_sparse`` is None until the first block has come, and then
     decides how all columns are stored. ``samples`` are the names of the samples,
     from the first source that has names. ``kept`` has the scores of the kept
-    features by arrival, unless the selector holds them itself.
+    features by arrival; it is empty unless the stream ``keeps`` them, because the
+    selector does not hold them itself.
     """
 
     y: Any
@@ -95,10 +85,10 @@ class Stream:
     choice: Choice | None = None
     is_sparse: bool | None = None
     names: Names = field(default_factory=Names)
+    keeps: bool = True
     kept: dict[int, float] = field(default_factory=dict)
     samples: SampleHashes | None = None
     seconds: float = 0.0
-    last: LastDecision | None = None
     has_warned: bool = False
     index: Any = None  # of the last pandas series that was compared
     unfinished: Unfinished | None = None
@@ -114,9 +104,10 @@ class Stream:
         if witness is None:
             witness = np.full(fate.size, -1)
         self.trace.extend(fate, verdict.scores, witness)
-        kept = np.flatnonzero(fate == Fate.KEPT)
-        arrivals = (start + kept).tolist()
-        self.kept.update(zip(arrivals, verdict.scores[kept].tolist(), strict=True))
+        if self.keeps:
+            kept = np.flatnonzero(fate == Fate.KEPT)
+            arrivals = (start + kept).tolist()
+            self.kept.update(zip(arrivals, verdict.scores[kept].tolist(), strict=True))
         if verdict.gone.size:
             fates = verdict.gone_fate
             if fates is None:
@@ -142,20 +133,6 @@ class Stream:
             witness=witness,
             overlap=overlap,
             displaced=tuple(self.names[a] for a in sorted(gone) if a != arrival),
-        )
-
-    def last_decision(self) -> Decision:
-        """The decision about the newest feature, by names."""
-        last, arrival = self.last, self.n_seen - 1
-        assert last is not None
-        return Decision(
-            name=self.names[arrival],
-            arrival=arrival,
-            fate=last.fate,
-            relevance=last.relevance,
-            witness=None if last.witness is None else self.names[last.witness],
-            overlap=last.overlap,
-            displaced=tuple(self.names[gone] for gone in last.displaced),
         )
 
     def warn_of_identifiers(self) -> None:

@@ -47,7 +47,7 @@ from featstream.selectors.saola.shortcuts import (
     take_snapshot,
     update_ceilings,
 )
-from featstream.selectors.stream import LastDecision, Stream
+from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
 
 
@@ -129,6 +129,7 @@ class SAOLA(StreamSelector):
     'gene_17' is kept: its relevance is 0.39671.
     """
 
+    _uses_blas = False
     _tuning = Tuning()  # tests and benchmarks compare with the plain scan
 
     def __init__(
@@ -173,13 +174,12 @@ class SAOLA(StreamSelector):
         if self._state is not None:
             self._snapshot = take_snapshot(self._state, tuning)
 
-    def _decide(self, block: Block, stream: Stream) -> None:
-        self._prepare(block, stream)()
+    def _decide(self, block: Block, stream: Stream) -> Verdict:
+        return self._prepare(block, stream)()
 
-    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
         """Steps 5 to 8 for all features of a block; what decides about the rest."""
-        measure = stream.measure
-        assert measure is not None
+        measure: BoundMeasure = stream.measure
         encoded = measure.encode(block)
         scores = measure.relevance(encoded)
         relevant = np.flatnonzero(measure.is_relevant(scores))
@@ -188,7 +188,7 @@ class SAOLA(StreamSelector):
             columns, column = measure.columns(encoded, relevant)
             found = find_ceilings(columns, column, self._snapshot, self._tuning)
             chosen = columns, column, found
-        return partial(self._decide_about, block, scores, relevant, chosen, stream)
+        return partial(self._decide_about, block, scores, relevant, chosen)
 
     def _decide_about(
         self,
@@ -196,8 +196,7 @@ class SAOLA(StreamSelector):
         scores: FloatArray,
         relevant: IntArray,
         chosen: tuple[Any, IntArray, Ceilings] | None,
-        stream: Stream,
-    ) -> None:
+    ) -> Verdict:
         """Steps 9 to 20 for the relevant features of a block, in order."""
         n_kept = 0 if self._state is None else int(self._state.size[0])
         outcome = _new_outcome(relevant.size, n_kept)
@@ -209,15 +208,10 @@ class SAOLA(StreamSelector):
             witness = np.full(block.n_columns, -1, np.int64)
             fate[relevant] = outcome.fate
             witness[relevant] = outcome.witness
-        stream.trace.extend(fate, scores, witness)
-        n_events = int(outcome.n_events[0])
-        if n_events:
-            events = slice(0, n_events)
-            stream.trace.mark(
-                outcome.gone[events], outcome.gone_fate[events], outcome.gone_by[events]
-            )
-        if block.n_columns == 1:
-            stream.last = _last_decision(scores, relevant, outcome, block.start)
+        left = slice(0, int(outcome.n_events[0]))
+        gone, gone_by = outcome.gone[left], outcome.gone_by[left]
+        gone_fate, overlap = outcome.gone_fate[left], outcome.overlap
+        return Verdict(fate, scores, witness, overlap, gone, gone_by, gone_fate)
 
     def _walk(
         self,
@@ -330,23 +324,4 @@ def _part(outcome: Outcome, newcomers: slice) -> Outcome:
         fate=outcome.fate[newcomers],
         witness=outcome.witness[newcomers],
         overlap=outcome.overlap[newcomers],
-    )
-
-
-def _last_decision(
-    scores: FloatArray, relevant: IntArray, outcome: Outcome, arrival: int
-) -> LastDecision:
-    if not relevant.size:
-        return LastDecision(Fate.IRRELEVANT, float(scores[0]))
-    gone = outcome.gone[: int(outcome.n_events[0])]
-    fate = Fate(int(outcome.fate[0]))
-    if arrival in gone:
-        fate = Fate.DISPLACED
-    is_redundant = fate is Fate.REDUNDANT
-    return LastDecision(
-        fate,
-        float(scores[0]),
-        int(outcome.witness[0]) if is_redundant else None,
-        float(outcome.overlap[0]) if is_redundant else None,
-        tuple(int(g) for g in sorted(gone) if g != arrival),
     )
