@@ -208,7 +208,7 @@ def _all_candidates(new, i, score, kept, rule):  # type: ignore[no-untyped-def]
     return -1
 
 
-def _end_walk(new, kept, witness):  # type: ignore[no-untyped-def]
+def _end_walk(new, kept):  # type: ignore[no-untyped-def]
     pass
 
 
@@ -255,9 +255,15 @@ class Storage:
     load_newcomer, unload_newcomer : callable, optional
         ``load_newcomer(new, i, scratch)``: prepare the scratch buffers for a newcomer
         before it is compared with many; and clear them.
-    list_candidates, end_walk, enter_index, leave_index, clear_index : callable
-        An index of kept columns that cannot matter to a newcomer; by default none.
-        `featstream.measures.storages.dispatch` describes them.
+    list_candidates : callable, optional
+        ``list_candidates(new, i, score, kept, rule)``: fill ``kept.index.shortlist``
+        with the slots of the kept columns that can matter to a newcomer, in order of
+        arrival, and return their number; or -1, if all can matter.
+    end_walk : callable, optional
+        ``end_walk(new, kept)``: clear what `list_candidates` gathered.
+    enter_index, leave_index, clear_index : callable, optional
+        ``enter_index(columns, index, slot, score)``, ``leave_index(columns, index,
+        slot)`` and ``clear_index(columns, kept)``: keep the index of kept columns.
     demand : callable
         ``demand(columns, which)``: what each chosen column takes of the two pools;
         shape (2, n).

@@ -19,7 +19,6 @@ from featstream.measures.checks import (
     refuse_text,
     to_kernel_dtype,
 )
-from featstream.measures.scratch import ScratchPool
 from featstream.measures.storages import dense_values, sparse_values
 from featstream.measures.storages.dense_values import (
     DENSE_VALUES,
@@ -34,6 +33,7 @@ from featstream.measures.storages.sparse_values import (
     screen_sparse,
 )
 from featstream.measures.target import as_labels, as_numbers
+from featstream.parallel import ScratchPool
 from featstream.protocols import (
     Block,
     BoolArray,

@@ -18,20 +18,19 @@ from featstream.measures.checks import (
     keep_apart,
     to_kernel_dtype,
 )
-from featstream.measures.scratch import ScratchPool
 from featstream.measures.storages import dense_codes, sparse_codes
 from featstream.measures.storages.binning import MDL, QUANTILE, UNIFORM
-from featstream.measures.storages.bitplanes import pack
 from featstream.measures.storages.dense_codes import DENSE_CODES, DenseCodes
 from featstream.measures.storages.entropy import (
-    MAX_PLANES,
     CodedTarget,
+    class_planes,
     code_scratch,
     fixed_point_nlogn,
     sum_nlogn,
 )
 from featstream.measures.storages.sparse_codes import SPARSE_CODES, SparseCodes
 from featstream.measures.target import Labels, as_labels
+from featstream.parallel import ScratchPool
 from featstream.protocols import (
     Block,
     BoolArray,
@@ -241,10 +240,7 @@ class BoundInformation:
         bit = int(self._nlogn[2]) // 2
         self._bits_norm = n * bit
         own = int(sum_nlogn(self._nlogn, labels.counts))
-        planes, _ = pack(
-            labels.codes[None, :].astype(np.uint8),
-            np.array([n_classes if n_classes <= MAX_PLANES + 1 else 1]),
-        )
+        planes = class_planes(labels.codes, n_classes)
         norm = int(self._nlogn[n]) - own if self._uses_entropy_norm else self._bits_norm
         self._target = CodedTarget(labels.codes, labels.counts, planes, own, norm)
         self._binning = (binning, n_bins, self._nlogn, 1.0 / bit)

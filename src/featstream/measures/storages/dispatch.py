@@ -1,9 +1,8 @@
 """What Algorithms 1 and 2 ask about two columns, whatever their storage.
 
 The walk is written once. How two columns overlap, and where a kept one is copied
-to, follows from the type of the columns: each function here calls the one that
-their storage registered, at compile time where kernels are compiled. Who of two
-columns wins depends on their scores alone.
+to, follows from the type of the columns. Who of two columns wins depends on their
+scores alone.
 """
 
 from __future__ import annotations
@@ -102,107 +101,28 @@ def for_storage(kernel: Any, columns: Any) -> Any:
     return kernel if storage_of(columns).is_compiled else plain(kernel)
 
 
-def overlap(new, i, kept, slot, is_listed, scratch):
-    """Score of column ``i``, which is loaded, with a kept one.
+def _by_storage(name: str) -> Any:
+    """A function of columns that calls the one of their storage.
 
-    With ``is_listed``, from what `list_candidates` has gathered.
+    `Storage` says what each does. Kernels that call it are compiled with that of
+    the storage in its place.
     """
-    return storage_of(new).overlap(new, i, kept, slot, is_listed, scratch)
+    chosen = lambda *given: getattr(_STORAGES[type(given[0])], name)(*given)  # noqa: E731
+
+    @overload(chosen, jit_options=INNER, strict=False)
+    def choose(*types):
+        return getattr(_STORAGES[types[0].instance_class], name)
+
+    return chosen
 
 
-@overload(overlap, jit_options=INNER)
-def _(new, i, kept, slot, is_listed, scratch):
-    return _STORAGES[new.instance_class].overlap
-
-
-def load_newcomer(new, i, scratch):
-    """Spread column ``i`` over the scratch buffers, before it is compared."""
-    storage_of(new).load_newcomer(new, i, scratch)
-
-
-@overload(load_newcomer, jit_options=INNER)
-def _(new, i, scratch):
-    return _STORAGES[new.instance_class].load_newcomer
-
-
-def unload_newcomer(new, i, scratch):
-    """Clear the buffers that `load_newcomer` used."""
-    storage_of(new).unload_newcomer(new, i, scratch)
-
-
-@overload(unload_newcomer, jit_options=INNER)
-def _(new, i, scratch):
-    return _STORAGES[new.instance_class].unload_newcomer
-
-
-def has_room(new, i, kept):
-    """Whether the pools of the kept features can take column ``i``."""
-    return storage_of(new).has_room(new, i, kept)
-
-
-@overload(has_room, jit_options=INNER)
-def _(new, i, kept):
-    return _STORAGES[new.instance_class].has_room
-
-
-def copy_column(new, i, kept, slot, used):
-    """Copy column ``i`` into the pools of ``kept``, as its column ``slot``."""
-    storage_of(new).copy_column(new, i, kept, slot, used)
-
-
-@overload(copy_column, jit_options=INNER)
-def _(new, i, kept, slot, used):
-    return _STORAGES[new.instance_class].copy_column
-
-
-def list_candidates(new, i, score, kept, rule):
-    """List the kept columns that can matter to a newcomer, in order of arrival.
-
-    Returns the length of ``kept.index.shortlist``, or -1 if all can matter.
-    """
-    return storage_of(new).list_candidates(new, i, score, kept, rule)
-
-
-@overload(list_candidates, jit_options=INNER)
-def _(new, i, score, kept, rule):
-    return _STORAGES[new.instance_class].list_candidates
-
-
-def end_walk(new, kept, witness):
-    """Clear the list, and learn from where the walk ended."""
-    storage_of(new).end_walk(new, kept, witness)
-
-
-@overload(end_walk, jit_options=INNER)
-def _(new, kept, witness):
-    return _STORAGES[new.instance_class].end_walk
-
-
-def enter_index(columns, index, slot, score):
-    """Enter a kept column into the index."""
-    storage_of(columns).enter_index(columns, index, slot, score)
-
-
-@overload(enter_index, jit_options=INNER)
-def _(columns, index, slot, score):
-    return _STORAGES[columns.instance_class].enter_index
-
-
-def leave_index(columns, index, slot):
-    """Take a kept column out of the index."""
-    storage_of(columns).leave_index(columns, index, slot)
-
-
-@overload(leave_index, jit_options=INNER)
-def _(columns, index, slot):
-    return _STORAGES[columns.instance_class].leave_index
-
-
-def clear_index(columns, kept):
-    """Take all columns out of the index."""
-    storage_of(columns).clear_index(columns, kept)
-
-
-@overload(clear_index, jit_options=INNER)
-def _(columns, kept):
-    return _STORAGES[columns.instance_class].clear_index
+overlap = _by_storage("overlap")
+load_newcomer = _by_storage("load_newcomer")
+unload_newcomer = _by_storage("unload_newcomer")
+has_room = _by_storage("has_room")
+copy_column = _by_storage("copy_column")
+list_candidates = _by_storage("list_candidates")
+end_walk = _by_storage("end_walk")
+enter_index = _by_storage("enter_index")
+leave_index = _by_storage("leave_index")
+clear_index = _by_storage("clear_index")

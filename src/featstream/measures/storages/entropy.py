@@ -10,9 +10,10 @@ A discrete column carries ``own``, the sum of ``k log2 k`` over its categories, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featstream.jit import inner, lean
 
@@ -80,6 +81,15 @@ def fixed_point_nlogn(n_rows: int) -> np.ndarray:
     largest = max(float(table[-1]), 1.0)
     shift = 51 - int(np.ceil(np.log2(largest)))
     return np.rint(np.ldexp(table, shift)).astype(np.int64)
+
+
+def class_planes(codes: NDArray[Any], n_classes: int) -> NDArray[np.uint64]:
+    """One bit plane per class but the first; none if there are many classes."""
+    wanted = np.arange(1, n_classes if n_classes <= MAX_PLANES + 1 else 1)
+    bits = np.zeros((wanted.size, (codes.size + 63) // 64 * 8), np.uint8)
+    packed = np.packbits(codes == wanted[:, None], axis=1, bitorder="little")
+    bits[:, : packed.shape[1]] = packed
+    return bits.view(np.uint64)
 
 
 @lean

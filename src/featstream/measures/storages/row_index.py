@@ -237,21 +237,6 @@ def index_pays(index, rows, n_entries, n_slots):
 
 
 @inner
-def update_mean_walk(index, live, n_live, witness):
-    """Learn from where a walk ended, whichever way it went."""
-    low, high = 0, n_live
-    if witness >= 0:
-        while low < high:
-            middle = (low + high) // 2
-            if live[middle] < witness:
-                low = middle + 1
-            else:
-                high = middle
-        n_live = low + 1
-    index.mean_walk[0] += (n_live - index.mean_walk[0]) / 64.0
-
-
-@inner
 def touch_rows(index, rows, values):
     """Gather what a newcomer shares with kept columns, and list those it touches."""
     n_touched = 0
@@ -273,14 +258,13 @@ def touch_rows(index, rows, values):
 
 
 @inner
-def end_indexed_walk(index, live, n_live, witness):
-    """Clear what `touch_rows` gathered, and learn from where the walk ended."""
+def forget_touched(index):
+    """Clear what `touch_rows` gathered."""
     for t in range(index.n_touched[0]):
         index.common[index.touched[t]] = 0
         if index.product.size:
             index.product[index.touched[t]] = 0.0
     index.n_touched[0] = 0
-    update_mean_walk(index, live, n_live, witness)
 
 
 @inner

@@ -32,8 +32,8 @@ from featstream.measures.storages.entropy import (
 from featstream.measures.storages.row_index import (
     add_rows,
     empty_index,
-    end_indexed_walk,
     forget_all,
+    forget_touched,
     index_pays,
     is_full,
     join_signature,
@@ -44,6 +44,7 @@ from featstream.measures.storages.row_index import (
 )
 from featstream.protocols import (
     BoolArray,
+    FloatArray,
     SavedField,
     SparseColumns,
     Storage,
@@ -72,18 +73,23 @@ class SparseCodes(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """Whether a column stores a single value other than zero, and so on."""
+    """Whether a column stores a single value other than zero, and so on.
+
+    ``low`` and ``high`` is the range of its values, zero included.
+    """
 
     is_plain: BoolArray
     is_whole: BoolArray
     is_missing: BoolArray
     is_infinite: BoolArray
+    low: FloatArray
+    high: FloatArray
 
 
 def summarise(stored: SparseColumns) -> Summary:
     """What has to be known of sparse columns before they are encoded."""
     m = stored.indptr.size - 1
-    summary = Summary(*np.empty((4, m), dtype=np.bool_))
+    summary = Summary(*np.empty((4, m), dtype=np.bool_), *np.empty((2, m)))
     summarise_stored(stored.indptr, stored.values, summary)
     return summary
 
@@ -110,7 +116,14 @@ def encode(
         arity, length = np.empty((2, m), np.int64)
         entries = stored.indptr, stored.rows, stored.values
         found = rows, codes, counts, arity, length
-        n_entries, n_counts = _code(entries, summary, target, binning, found)
+        most = 4 * target.classes.size + 1024
+        size = summary.high - summary.low + 1
+        is_counted = summary.is_whole & ~summary.is_missing & (size <= most)
+        if is_counted.all():  # needs no binning, which takes long to compile
+            code_of = np.zeros(int(size.max()), np.int32)
+            n_entries, n_counts = _code_counts(entries, summary, code_of, found)
+        else:
+            n_entries, n_counts = _code(entries, summary, target, binning, found)
         rows, codes, counts = rows[:n_entries], codes[:n_entries], counts[:n_counts]
     return SparseCodes(
         nlogn=nlogn,
@@ -132,6 +145,7 @@ def summarise_stored(indptr, values, summary):
     for j in range(indptr.size - 1):
         start, stop = indptr[j], indptr[j + 1]
         plain, whole, missing, infinite = True, True, False, False
+        low, high = 0.0, 0.0
         for e in range(start, stop):
             value = np.float64(values[e])
             plain = plain and value != 0.0 and value == values[start]
@@ -141,9 +155,47 @@ def summarise_stored(indptr, values, summary):
                 infinite = True
             else:
                 whole = whole and value == np.floor(value)
+                low, high = min(low, value), max(high, value)
         summary.is_plain[j] = plain and whole
         summary.is_whole[j] = whole
         summary.is_missing[j], summary.is_infinite[j] = missing, infinite
+        summary.low[j], summary.high[j] = low, high
+
+
+@jit
+def _code_counts(entries, summary, code_of, found):
+    """The same as `_code` for whole numbers in a short range.
+
+    ``code_of`` is all zero, and long enough for the range of any column.
+    """
+    indptr, rows, values = entries
+    out_rows, out_codes, out_counts, arity, length = found
+    n_entries, n_counts = 0, 0
+    for j in range(indptr.size - 1):
+        start, stop, low = indptr[j], indptr[j + 1], np.int64(summary.low[j])
+        for e in range(start, stop):
+            code_of[np.int64(values[e]) - low] = 1
+        code_of[-low] = 0
+        n_codes = 0
+        for v in range(np.int64(summary.high[j]) - low + 1):
+            if code_of[v]:
+                n_codes += 1
+                code_of[v] = n_codes
+                out_counts[n_counts + n_codes - 1] = 0
+        first = n_entries
+        for e in range(start, stop):
+            code = code_of[np.int64(values[e]) - low]
+            if code:
+                out_rows[n_entries] = rows[e]
+                out_codes[n_entries] = code
+                out_counts[n_counts + code - 1] += 1
+                n_entries += 1
+        for e in range(start, stop):
+            code_of[np.int64(values[e]) - low] = 0
+        length[j] = n_entries - first
+        arity[j] = n_codes + 1
+        n_counts += n_codes
+    return n_entries, n_counts
 
 
 @jit
@@ -320,7 +372,7 @@ def _has_room(new, i, kept):
     return (
         kept.used[0] + new.length[i] <= kept.columns.rows.size
         and kept.used[1] + new.arity[i] - 1 <= kept.columns.counts.size
-        and not is_full(kept.index)
+        and not (kept.index.head.size and is_full(kept.index))
     )
 
 
@@ -430,8 +482,9 @@ def _list_candidates(new, i, score, kept, rule):
     return n_listed
 
 
-def _end_walk(new, kept, witness):
-    end_indexed_walk(kept.index, kept.live, kept.size[0], witness)
+def _end_walk(new, kept):
+    if kept.index.n_touched[0]:
+        forget_touched(kept.index)
 
 
 def _enter_index(columns, index, slot, score):

@@ -13,8 +13,8 @@ from featstream.measures.storages.moments import median_of_three, score_column
 from featstream.measures.storages.row_index import (
     add_rows,
     empty_index,
-    end_indexed_walk,
     forget_all,
+    forget_touched,
     index_pays,
     sort_short,
     touch_rows,
@@ -213,8 +213,9 @@ def _list_candidates(new, i, score, kept, rule):
     return n_listed
 
 
-def _end_walk(new, kept, witness):
-    end_indexed_walk(kept.index, kept.live, kept.size[0], witness)
+def _end_walk(new, kept):
+    if kept.index.n_touched[0]:
+        forget_touched(kept.index)
 
 
 def _enter_index(columns, index, slot, score):

@@ -14,13 +14,17 @@ import numpy as np
 from featstream.jit import inner, lean
 from featstream.measures.storages.dispatch import (
     EARLIER,
+    NEITHER,
+    bound_of,
     end_walk,
+    list_candidates,
     load_newcomer,
+    overlap,
+    reaches,
     unload_newcomer,
     who_wins,
 )
 from featstream.selectors.saola.kept import add_column, can_take, remove_column
-from featstream.selectors.saola.shortcuts import find_candidates, overlaps_enough
 
 KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = 1, 2, 3, 4
 
@@ -67,22 +71,73 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
     to know it), and how many slots the newcomer displaced before the walk ended;
     they are in ``displaced``.
     """
-    score, witness, overlap, n_displaced = newcomers.score[k], -1, np.nan, 0
+    score, witness, value, n_displaced = newcomers.score[k], -1, np.nan, 0
     n_steps, is_listed = find_candidates(newcomers, k, kept, rule)
     for step in range(n_steps):  # Step 9: for each kept feature Y
         slot = kept.index.shortlist[step] if is_listed else kept.live[step]
-        is_enough, overlap = overlaps_enough(
+        winner = who_wins(kept.score[slot], score, rule)
+        if winner == NEITHER:
+            continue
+        is_enough, value = overlaps_enough(
             newcomers, k, kept, slot, is_listed, rule, scratch
         )
-        if not is_enough:
-            continue
-        if who_wins(kept.score[slot], score, rule) == EARLIER:
+        if is_enough and winner == EARLIER:
             witness = slot  # Step 11: the newcomer is redundant
             break
-        displaced[n_displaced] = slot  # Step 16: Y gives way
-        n_displaced += 1
-    end_walk(newcomers.columns, kept, witness)
-    return witness, overlap, n_displaced
+        if is_enough:
+            displaced[n_displaced] = slot  # Step 16: Y gives way
+            n_displaced += 1
+    end_walk(newcomers.columns, kept)
+    _note_length(kept.index.mean_walk, kept.live, kept.size[0], witness)
+    return witness, value, n_displaced
+
+
+@inner
+def find_candidates(newcomers, k, kept, rule):
+    """How many kept features to visit, and whether they are on the short list.
+
+    Exact, and only saves time: who is not on the list cannot be a witness of the
+    newcomer, nor be displaced by it.
+    """
+    n_listed = list_candidates(
+        newcomers.columns, newcomers.column[k], newcomers.score[k], kept, rule
+    )
+    return (kept.size[0], False) if n_listed < 0 else (n_listed, True)
+
+
+@inner
+def overlaps_enough(newcomers, k, kept, slot, is_listed, rule, scratch):
+    """Whether one of two features makes the other redundant, and their overlap.
+
+    The overlap is NaN where its bounds were enough to know. Exact: that only saves
+    time.
+    """
+    score, kept_score = newcomers.score[k], kept.score[slot]
+    column = kept.ceiling_column[slot]
+    if column < newcomers.ceiling.shape[1]:
+        ceiling, bound = newcomers.ceiling[k, column], bound_of(score, kept_score, rule)
+        if ceiling < bound:
+            return False, np.nan
+        if ceiling - newcomers.slack > bound:
+            return True, np.nan
+    i = newcomers.column[k]
+    value = overlap(newcomers.columns, i, kept, slot, is_listed, scratch)
+    return reaches(value, score, kept_score, rule), value
+
+
+@inner
+def _note_length(mean_walk, live, n_live, witness):
+    """Update the mean length of walks, by which an index is built or not."""
+    low, high = 0, n_live
+    if witness >= 0:
+        while low < high:
+            middle = (low + high) // 2
+            if live[middle] < witness:
+                low = middle + 1
+            else:
+                high = middle
+        high = low + 1
+    mean_walk[0] += (high - mean_walk[0]) / 64.0
 
 
 @lean
@@ -99,7 +154,7 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
         if not can_take(columns, i, kept):
             return k
         load_newcomer(columns, i, scratch)
-        slot, overlap, n_displaced = walk(newcomers, k, kept, rule, scratch, displaced)
+        slot, value, n_displaced = walk(newcomers, k, kept, rule, scratch, displaced)
         unload_newcomer(columns, i, scratch)
         if slot < 0 or not rule.is_deferred:
             for d in range(n_displaced):  # Step 17
@@ -108,13 +163,13 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
         if slot >= 0:  # Step 12
             outcome.fate[k] = REDUNDANT
             outcome.witness[k] = kept.arrival[slot]
-            outcome.overlap[k] = overlap
+            outcome.overlap[k] = value
             continue
         slot = add_column(columns, i, newcomers.score[k], arrival, kept)  # Step 20
         kept.ceiling_column[slot] = newcomers.ceiling.shape[1]
         outcome.fate[k] = KEPT
         if kept.size[0] > rule.limit:  # beyond the paper: the most relevant ones
-            least = _least_relevant(kept)
+            least = _least_relevant(kept.score, kept.live, kept.size[0])
             remove_column(kept, least)
             _record(outcome, kept.arrival[least], arrival, OVER_LIMIT)
     return newcomers.column.size
@@ -130,10 +185,10 @@ def _record(outcome, arrival, by, fate):
 
 
 @inner
-def _least_relevant(kept):
+def _least_relevant(score, live, n_live):
     """Slot of the least relevant kept feature; of equals, the latest."""
-    least = kept.live[0]
-    for p in range(1, kept.size[0]):
-        if kept.score[kept.live[p]] <= kept.score[least]:
-            least = kept.live[p]
+    least = live[0]
+    for position in range(1, n_live):
+        if score[live[position]] <= score[least]:
+            least = live[position]
     return least

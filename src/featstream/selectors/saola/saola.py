@@ -171,7 +171,7 @@ class SAOLA(StreamSelector):
         storages = storages_in(stream.measure, stream.is_sparse)
         n_samples = len(stream.y)
         self._state = unpack_kept(arrays, n_samples, storages, stream.measure, tuning)
-        if self._state is not None:
+        if self._state is not None and storages[0].units is not None:
             self._snapshot = take_snapshot(self._state, tuning)
 
     def _decide(self, block: Block, stream: Stream) -> Verdict:
@@ -186,7 +186,9 @@ class SAOLA(StreamSelector):
         chosen = None
         if relevant.size:
             columns, column = measure.columns(encoded, relevant)
-            found = find_ceilings(columns, column, self._snapshot, self._tuning)
+            found = None
+            if storage_of(columns).units is not None:
+                found = find_ceilings(columns, column, self._snapshot, self._tuning)
             chosen = columns, column, found
         return partial(self._decide_about, block, scores, relevant, chosen)
 
@@ -195,7 +197,7 @@ class SAOLA(StreamSelector):
         block: Block,
         scores: FloatArray,
         relevant: IntArray,
-        chosen: tuple[Any, IntArray, Ceilings] | None,
+        chosen: tuple[Any, IntArray, Ceilings | None] | None,
     ) -> Verdict:
         """Steps 9 to 20 for the relevant features of a block, in order."""
         n_kept = 0 if self._state is None else int(self._state.size[0])
@@ -215,7 +217,7 @@ class SAOLA(StreamSelector):
 
     def _walk(
         self,
-        chosen: tuple[Any, IntArray, Ceilings],
+        chosen: tuple[Any, IntArray, Ceilings | None],
         scores: FloatArray,
         arrivals: IntArray,
         outcome: Outcome,
@@ -228,6 +230,11 @@ class SAOLA(StreamSelector):
             self._state = start_kept(columns, self._tuning)
         else:
             self._state = fit_index(self._state, self._tuning)
+        if found is None:
+            ceiling = np.empty((column.size, 0), np.float32)
+            newcomers = Newcomers(columns, column, scores, arrivals, ceiling, 0.0)
+            self._scan(newcomers, outcome)
+            return
         n_done = 0
         while n_done < column.size:
             here = slice(n_done, n_done + self._batch)

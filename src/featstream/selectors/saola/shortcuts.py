@@ -1,11 +1,9 @@
-"""What saves time in the walk, and changes no decision.
+"""Ceilings: upper bounds on overlaps, many at once, before any is computed.
 
-*Candidates*: an index of sparse columns lists the kept ones that can matter to a
-newcomer, which is usually none. *Ceilings*: upper bounds on overlaps, many at once,
-from a matrix product in single precision. A bound may be loose but never wrong:
-what it rules out could not have decided anything, and what it does not is computed
-as ever. So the selection does not depend on it, nor on the order in which a matrix
-product adds its terms.
+They come from a matrix product in single precision, save time, and change no
+decision. A bound may be loose but never wrong: what it rules out could not have
+decided anything, and what it does not is computed as ever. So the selection does not
+depend on it, nor on the order in which a matrix product adds its terms.
 
 Ceilings for the kept features of a moment ago can be computed in another thread,
 while the features before are still being decided: who was kept then and is kept now
@@ -19,16 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import inner
-from featstream.measures.storages.dispatch import (
-    NEITHER,
-    bound_of,
-    list_candidates,
-    overlap,
-    reaches,
-    storage_of,
-    who_wins,
-)
+from featstream.measures.storages.dispatch import storage_of
 from featstream.protocols import IntArray
 from featstream.selectors.saola.kept import Kept, Tuning
 
@@ -38,44 +27,6 @@ _MANY = 256
 _MANY_DEAD = 1.1
 _WIDTH = 16
 """A matrix product is a fifth faster if its sizes are multiples of this."""
-
-NO_CEILINGS = np.empty((0, 0), np.float32)
-
-
-@inner
-def find_candidates(newcomers, k, kept, rule):
-    """How many kept features to visit, and whether they are on the short list.
-
-    Exact, and only saves time: who is not on the list cannot be a witness of the
-    newcomer, nor be displaced by it.
-    """
-    n_listed = list_candidates(
-        newcomers.columns, newcomers.column[k], newcomers.score[k], kept, rule
-    )
-    return (kept.size[0], False) if n_listed < 0 else (n_listed, True)
-
-
-@inner
-def overlaps_enough(newcomers, k, kept, slot, is_listed, rule, scratch):
-    """Whether one of two features makes the other redundant, and their overlap.
-
-    The overlap is NaN where its bounds were enough to know. Exact: that only saves
-    time.
-    """
-    score, kept_score = newcomers.score[k], kept.score[slot]
-    if who_wins(kept_score, score, rule) == NEITHER:
-        return False, np.nan
-    column = kept.ceiling_column[slot]
-    if column < newcomers.ceiling.shape[1]:
-        ceiling, bound = newcomers.ceiling[k, column], bound_of(score, kept_score, rule)
-        if ceiling < bound:
-            return False, np.nan
-        if ceiling - newcomers.slack > bound:
-            return True, np.nan
-    value = overlap(
-        newcomers.columns, newcomers.column[k], kept, slot, is_listed, scratch
-    )
-    return reaches(value, score, kept_score, rule), value
 
 
 class Snapshot(NamedTuple):
@@ -117,7 +68,7 @@ def take_snapshot(kept: Kept, tuning: Tuning) -> Snapshot | None:
     A slot that is filled is never filled again, so the views stay what they are.
     """
     n_live, n_slots = (int(size) for size in kept.size)
-    if storage_of(kept.columns).units is None or n_live < tuning.ceilings_from:
+    if n_live < tuning.ceilings_from:
         return None
     if n_slots > _MANY and n_slots < _MANY_DEAD * n_live:
         return Snapshot(kept.arrival[:n_slots], kept.columns.unit[:n_slots])
@@ -166,8 +117,6 @@ def next_batch(batch: int, n_added: int, kept: Kept, tuning: Tuning) -> int:
     Few while many of them are kept, as at the start of a stream: there are no
     bounds for those that came in since.
     """
-    if storage_of(kept.columns).units is None:
-        return _WHOLE_BLOCK
     if n_added > tuning.ceilings_from + kept.size[0] // 8:
         return FIRST_BATCH
     return min(2 * batch, _WHOLE_BLOCK)
