@@ -11,14 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import FeatstreamWarning, check_count, printable
-from featstream.kernels.osfs import Candidates, KeptSet, Outcome, take
-from featstream.kernels.subsets import CUT, N_TESTS, N_UNRELIABLE
 from featstream.measures import ConditionalTest
-from featstream.measures.conditional import BoundTest, Screening
+from featstream.measures.independence import BoundTest, Screening
 from featstream.measures.resolve import TESTS, Choice, resolve_test
 from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.runs.arrays import damaged, take_array
 from featstream.selectors.base import StreamSelector
+from featstream.selectors.osfs.search import (
+    CUT,
+    N_TESTS,
+    N_UNRELIABLE,
+    Candidates,
+    KeptSet,
+    Outcome,
+    judge_candidates,
+)
 from featstream.selectors.osfs.state import (
     Separators,
     grow_kept_set,
@@ -135,7 +142,9 @@ class _ConditionalSelector(StreamSelector):
         encoded = test.encode(block)
         screening = test.screen(encoded)
         relevant = np.flatnonzero(screening.is_dependent)
-        new = test.candidates(encoded, relevant, screening.effect, block.start)
+        columns, positions, arity, links = test.newcomers(encoded, relevant)
+        scores, arrivals = screening.effect[relevant], block.start + relevant
+        new = Candidates(columns, positions, scores, arrivals, arity, links)
         return partial(self._decide_about, block, screening, relevant, new, stream)
 
     def _decide_about(
@@ -175,7 +184,7 @@ class _ConditionalSelector(StreamSelector):
         )
         rule, work, done = test.rule(self._limit), test.work(self._limit), 0
         while done < n_new:
-            done = take(
+            done = judge_candidates(
                 new,
                 done,
                 kept,

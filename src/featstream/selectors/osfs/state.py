@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.kernels.contingency import CodedColumns
-from featstream.kernels.osfs import KeptSet
-from featstream.kernels.partial import Correlations
-from featstream.kernels.planes import pack_plane
-from featstream.measures.conditional import BoundTest
+from featstream.measures.independence import BoundTest
+from featstream.measures.independence_correlations import Correlations
+from featstream.measures.independence_tables import CodedColumns, pack_plane
 from featstream.measures.storages.bitplanes import unpack
 from featstream.protocols import Fate, IntArray
 from featstream.runs.arrays import damaged, take_array, take_floats
+from featstream.selectors.osfs.search import KeptSet
 from featstream.selectors.trace import Trace
 
 __all__ = ["Separators", "grow_kept_set", "pack_kept_set", "unpack_kept_set"]
@@ -82,13 +81,26 @@ class Separators:
 def grow_kept_set(kept: KeptSet | None, test: BoundTest) -> KeptSet:
     """A copy with twice as many slots, or an empty set with a few."""
     if kept is None:
-        return test.allocate(_FEW)
-    larger = test.allocate(2 * kept.arrival.size)
+        return _empty_kept_set(test, _FEW)
+    larger = _empty_kept_set(test, 2 * kept.arrival.size)
     for old, new in zip(
         (*kept.pool, *kept[1:]), (*larger.pool, *larger[1:]), strict=True
     ):
         new[tuple(map(slice, old.shape))] = old
     return larger
+
+
+def _empty_kept_set(test: BoundTest, capacity: int) -> KeptSet:
+    pool, values = test.allocate(capacity)
+    return KeptSet(
+        pool=pool,
+        score=np.zeros(capacity),
+        arrival=np.zeros(capacity, np.int64),
+        values=values,
+        total=np.zeros(capacity),
+        norm=np.zeros(capacity),
+        size=np.zeros(1, np.int64),
+    )
 
 
 def pack_kept_set(kept: KeptSet | None) -> dict[str, NDArray[Any]]:
@@ -118,7 +130,7 @@ def unpack_kept_set(arrays: Arrays, test: BoundTest) -> KeptSet | None:
         return None
     arrival = take_array(arrays, "arrival", np.int64)
     size = arrival.size
-    kept = test.allocate(max(_FEW, 2 * size))
+    kept = _empty_kept_set(test, max(_FEW, 2 * size))
     kept.arrival[:size] = arrival
     kept.score[:size] = take_floats(arrays, "score", (size,))
     kept.size[0] = size
