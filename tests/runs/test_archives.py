@@ -46,7 +46,7 @@ def test_an_archive_can_be_made(tmp_path):
 
 @each_version
 def test_runs_are_resumed(folder, data, tmp_path):
-    """To what a run of today finds in the same data; and they go on."""
+    """To what a run of today finds in the same data; and they continue."""
     runs = sorted((folder / "runs").iterdir())
     assert len(runs) >= 13
     for run in runs:
