@@ -79,12 +79,6 @@ def join_columns(features: list[tuple[Block, int]]) -> Block:
     return Block(np.array(columns).T, 0, names, nominal if nominal.any() else None)
 
 
-def are_standardised(columns: FloatArray) -> bool:
-    """Whether columns have mean 0 and variance 1, rounding at its worst allowed."""
-    means, scales = columns.mean(axis=0), columns.std(axis=0)
-    return bool((np.abs(means) < _ABOUT).all() and (np.abs(scales - 1) < _ABOUT).all())
-
-
 def class_indicators(labels: Labels) -> FloatArray:
     """One column for two classes, otherwise one for each, whatever their names.
 
