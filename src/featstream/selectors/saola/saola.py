@@ -20,14 +20,13 @@ from featstream.measures.storages.dispatch import (
 from featstream.protocols import (
     Block,
     BoundMeasure,
-    Fate,
     FloatArray,
     IntArray,
     Measure,
     Storage,
 )
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.saola.algorithm1 import Newcomers, Outcome, scan
+from featstream.selectors.saola.algorithm1 import KEPT, Newcomers, Outcome, scan
 from featstream.selectors.saola.kept import (
     Kept,
     Tuning,
@@ -47,7 +46,7 @@ from featstream.selectors.saola.shortcuts import (
     take_snapshot,
     update_ceilings,
 )
-from featstream.selectors.stream import LastDecision, Stream
+from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
 
 
@@ -129,6 +128,7 @@ class SAOLA(StreamSelector):
     'gene_17' is kept: its relevance is 0.39671.
     """
 
+    _uses_blas = False  # not for single features
     _tuning = Tuning()  # tests and benchmarks compare with the plain scan
 
     def __init__(
@@ -173,53 +173,54 @@ class SAOLA(StreamSelector):
         if self._state is not None and storages[0].units is not None:
             self._snapshot = take_snapshot(self._state, tuning)
 
-    def _decide(self, block: Block, stream: Stream) -> None:
-        self._prepare(block, stream)()
+    def _decide(self, block: Block, stream: Stream) -> Verdict:
+        return self._prepare(block, stream)()
 
-    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
         """Steps 5 to 8 for all features of a block; what decides about the rest."""
         measure = stream.measure
-        assert measure is not None
         encoded = measure.encode(block)
         scores = measure.relevance(encoded)
         relevant = np.flatnonzero(measure.is_relevant(scores))
         chosen = None
         if relevant.size:
             columns, column = measure.columns(encoded, relevant)
-            found = None
-            if storage_of(columns).units is not None:
-                found = find_ceilings(columns, column, self._snapshot, self._tuning)
+            found, tuning = None, self._tuning
+            if storage_of(columns).units and relevant.size >= tuning.ceilings_from:
+                found = find_ceilings(columns, column, self._snapshot, tuning)
             chosen = columns, column, found
-        return partial(self._decide_about, block, scores, relevant, chosen, stream)
+        return partial(self._decide_about, block.start, scores, relevant, chosen)
 
     def _decide_about(
         self,
-        block: Block,
+        start: int,
         scores: FloatArray,
         relevant: IntArray,
         chosen: tuple[Any, IntArray, Ceilings | None] | None,
-        stream: Stream,
-    ) -> None:
+    ) -> Verdict:
         """Steps 9 to 20 for the relevant features of a block, in order."""
         n_kept = 0 if self._state is None else int(self._state.size[0])
         outcome = _new_outcome(relevant.size, n_kept)
         if chosen is not None:
-            self._walk(chosen, scores[relevant], block.start + relevant, outcome)
-        fate, witness = outcome.fate, outcome.witness
-        if relevant.size < block.n_columns:
-            fate = np.zeros(block.n_columns, np.uint8)
-            witness = np.full(block.n_columns, -1, np.int64)
+            self._walk(chosen, scores[relevant], start + relevant, outcome)
+        fate, witness, overlap = outcome.fate, outcome.witness, outcome.overlap
+        if relevant.size < scores.size:
+            fate = np.zeros(scores.size, np.uint8)
+            witness = np.full(scores.size, -1)
+            overlap = np.full(scores.size, np.nan)
             fate[relevant] = outcome.fate
             witness[relevant] = outcome.witness
-        stream.trace.extend(fate, scores, witness)
-        n_events = int(outcome.n_events[0])
-        if n_events:
-            events = slice(0, n_events)
-            stream.trace.mark(
-                outcome.gone[events], outcome.gone_fate[events], outcome.gone_by[events]
-            )
-        if block.n_columns == 1:
-            stream.last = _last_decision(scores, relevant, outcome, block.start)
+            overlap[relevant] = outcome.overlap
+        n_gone = int(outcome.n_events[0])
+        return Verdict(
+            fate,
+            scores,
+            witness,
+            overlap,
+            outcome.gone[:n_gone],
+            outcome.gone_by[:n_gone],
+            outcome.gone_fate[:n_gone],
+        )
 
     def _walk(
         self,
@@ -240,6 +241,7 @@ class SAOLA(StreamSelector):
             ceiling = np.empty((column.size, 0), np.float32)
             newcomers = Newcomers(columns, column, scores, arrivals, ceiling, 0.0)
             self._scan(newcomers, outcome)
+            self._snapshot = None
             return
         n_done = 0
         while n_done < column.size:
@@ -256,10 +258,10 @@ class SAOLA(StreamSelector):
                 ceilings.slack,
             )
             self._scan(newcomers, _part(outcome, here))
-            n_added = int(np.count_nonzero(outcome.fate[here] == Fate.KEPT))
+            n_added = int(np.count_nonzero(outcome.fate[here] == KEPT))
             n_done += self._batch
             self._batch = next_batch(self._batch, n_added, self._state, self._tuning)
-        if outcome.n_events[0] or Fate.KEPT in outcome.fate:
+        if outcome.n_events[0] or (outcome.fate == KEPT).any():
             self._snapshot = take_snapshot(self._state, self._tuning)
 
     def _scan(self, newcomers: Newcomers, outcome: Outcome) -> None:
@@ -324,9 +326,9 @@ def _new_outcome(n_newcomers: int, n_kept: int) -> Outcome:
         fate=np.zeros(n_newcomers, np.uint8),
         witness=np.full(n_newcomers, -1, np.int64),
         overlap=np.full(n_newcomers, np.nan),
-        gone=np.zeros(n_events, np.int64),
-        gone_by=np.zeros(n_events, np.int64),
-        gone_fate=np.zeros(n_events, np.uint8),
+        gone=np.empty(n_events, np.int64),
+        gone_by=np.empty(n_events, np.int64),
+        gone_fate=np.empty(n_events, np.uint8),
         n_events=np.zeros(1, np.int64),
     )
 
@@ -337,23 +339,4 @@ def _part(outcome: Outcome, newcomers: slice) -> Outcome:
         fate=outcome.fate[newcomers],
         witness=outcome.witness[newcomers],
         overlap=outcome.overlap[newcomers],
-    )
-
-
-def _last_decision(
-    scores: FloatArray, relevant: IntArray, outcome: Outcome, arrival: int
-) -> LastDecision:
-    if not relevant.size:
-        return LastDecision(Fate.IRRELEVANT, float(scores[0]))
-    gone = outcome.gone[: int(outcome.n_events[0])]
-    fate = Fate(int(outcome.fate[0]))
-    if arrival in gone:
-        fate = Fate.DISPLACED
-    is_redundant = fate is Fate.REDUNDANT
-    return LastDecision(
-        fate,
-        float(scores[0]),
-        int(outcome.witness[0]) if is_redundant else None,
-        float(outcome.overlap[0]) if is_redundant else None,
-        tuple(int(g) for g in sorted(gone) if g != arrival),
     )
