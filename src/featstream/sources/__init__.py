@@ -28,14 +28,18 @@ from featstream.sources.open import (
     is_svmlight,
     open_dataset,
     open_features,
-    open_svmlight,
 )
 from featstream.sources.parquet import FeatureTableSource, open_feature_table
 from featstream.sources.plink import PlinkSource, open_plink
 from featstream.sources.rows_to_columns import convert
 from featstream.sources.store import StoreSource, open_store
 from featstream.sources.store_writer import write_store
-from featstream.sources.svmlight import RowSlice, iter_svmlight, read_svmlight
+from featstream.sources.svmlight import (
+    RowSlice,
+    iter_svmlight,
+    open_svmlight,
+    read_svmlight,
+)
 from featstream.sources.tables import TableSource, open_table
 from featstream.sources.target import read_target
 from featstream.sources.values import as_array, check_has_features
