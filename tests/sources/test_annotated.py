@@ -169,13 +169,13 @@ def test_entries_out_of_order_are_put_in_order(path, kind, index_type, monkeypat
         file["X/indices"] = np.array(indices, index_type)
         file["X"].attrs["encoding-type"] = f"{kind}_matrix"
         file["X"].attrs["shape"] = [4, 3]
-    is_turned = kind == "csr"
-    with pytest.warns() if is_turned else contextlib.nullcontext():
+    is_transposed = kind == "csr"
+    with pytest.warns() if is_transposed else contextlib.nullcontext():
         found = as_array(open_h5ad(path).source)
     np.testing.assert_array_equal(found, expected)
 
 
-def test_rows_are_turned_once_and_the_store_is_removed(path, monkeypatch):
+def test_rows_are_transposed_once_and_the_store_is_removed(path, monkeypatch):
     monkeypatch.setattr(chunked, "HELD_ENTRIES", 0)
     source = open_h5ad(path).source
     assert isinstance(source, RowsSource)

@@ -159,7 +159,7 @@ def test_names_of_samples_come_back(tmp_path):
     assert open_store(tmp_path / "y.cols").sample_names is None
 
 
-def test_a_sparse_block_after_a_dense_one_is_made_dense_by_and_by(tmp_path):
+def test_a_sparse_block_after_a_dense_one_is_made_dense_in_parts(tmp_path):
     """At once, this one would take 320 MB, and several times that on the way."""
     script = """
 import resource, sys
@@ -360,10 +360,10 @@ def test_a_changed_value_is_found_by_verifying(folder):
         open_store(folder).verify()
 
 
-def test_lies_of_the_description_are_noticed(folder):
+def test_a_wrong_description_is_noticed(folder):
     path = folder / "meta.json"
     meta = json.loads(path.read_text())
-    lies = {
+    wrong = {
         "format": ["other", 3],
         "version": [3, "x"],
         "n_samples": [10, -1, 2**31, 2.5, None],
@@ -377,7 +377,7 @@ def test_lies_of_the_description_are_noticed(folder):
         "checksums": [None],
         "fingerprint": [1],
     }
-    for field, values in lies.items():
+    for field, values in wrong.items():
         for value in values:
             path.write_text(json.dumps(meta | {field: value}))
             if (field, value) == ("dtype", "ones"):

@@ -33,11 +33,9 @@ X = np.random.default_rng(0).normal(size=(24, 90)).astype(np.float32)
 @pytest.mark.parametrize(
     "chunks", [(24, 1), (24, 7), (5, 30), (24, 90), (1, 90), (24, 50), (100, 200)]
 )
-@pytest.mark.parametrize("slab_columns", [1, 4, 8, 30, 1000])
-def test_any_chunks_give_the_columns(
-    tmp_path, monkeypatch, version, chunks, slab_columns
-):
-    monkeypatch.setattr(chunked, "READ_BYTES", slab_columns * 24 * 4)
+@pytest.mark.parametrize("n_columns", [1, 4, 8, 30, 1000])
+def test_any_chunks_give_the_columns(tmp_path, monkeypatch, version, chunks, n_columns):
+    monkeypatch.setattr(chunked, "READ_BYTES", n_columns * 24 * 4)
     source = open_zarr(write_zarr(tmp_path / "d.zarr", X, chunks, version)).source
     for start in (0, 1, 29, 89, 90):
         if start < 90:
@@ -64,17 +62,17 @@ class Counted:
 
 
 @pytest.mark.parametrize(
-    ("chunks", "slab_columns", "times"),
+    ("chunks", "n_columns", "times"),
     [
-        ((24, 10), 35, 1),  # three chunks a slab
+        ((24, 10), 35, 1),  # three chunks at a time
         ((24, 45), 30, 2),  # a chunk in two chunked
         ((6, 90), 90, 1),
         ((6, 90), 30, 1),  # by rows: through a temporary file
         ((1, 90), 1, 1),
     ],
 )
-def test_chunks_are_unpacked_seldom(tmp_path, monkeypatch, chunks, slab_columns, times):
-    monkeypatch.setattr(chunked, "READ_BYTES", slab_columns * 24 * 4)
+def test_chunks_are_unpacked_seldom(tmp_path, monkeypatch, chunks, n_columns, times):
+    monkeypatch.setattr(chunked, "READ_BYTES", n_columns * 24 * 4)
     counted = Counted(X, chunks)
     source = ChunkedArraySource(counted, tmp_path)
     np.testing.assert_array_equal(as_array(source), X)
@@ -139,10 +137,10 @@ class Mark:
 def test_nothing_is_unpickled(tmp_path, place):
     """A codec that unpickles would run what the file says."""
     path = write_zarr(tmp_path / "d.zarr", np.zeros((4, 4)), (4, 4), 2)
-    told = json.loads((path / ".zarray").read_text())
+    metadata = json.loads((path / ".zarray").read_text())
     codec = {"id": "pickle", "protocol": 5}
-    told[place] = codec if place == "compressor" else [codec]
-    (path / ".zarray").write_text(json.dumps(told))
+    metadata[place] = codec if place == "compressor" else [codec]
+    (path / ".zarray").write_text(json.dumps(metadata))
     (path / "0.0").write_bytes(pickle.dumps(Mark()))
     with pytest.raises(DataError, match="pickle"):
         as_array(open_zarr(path).source)
@@ -167,8 +165,8 @@ def write_text(name, text):
 
 def described(**changes):
     def write(path):
-        told = json.loads((path / "zarr.json").read_text())
-        (path / "zarr.json").write_text(json.dumps({**told, **changes}))
+        metadata = json.loads((path / "zarr.json").read_text())
+        (path / "zarr.json").write_text(json.dumps({**metadata, **changes}))
 
     return write
 
@@ -190,7 +188,7 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("about", BAD_FILES)
-def test_bad_files_are_told(tmp_path, about):
+def test_bad_files_are_metadata(tmp_path, about):
     path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
     BAD_FILES[about](path)
     with pytest.raises(DataError) as caught:
@@ -223,7 +221,7 @@ def test_text_is_refused(tmp_path):
         open_zarr(tmp_path / "d.zarr")
 
 
-def test_what_is_not_there_is_told_with_what_is(tmp_path):
+def test_what_is_not_there_is_metadata_with_what_is(tmp_path):
     group = zarr.open_group(tmp_path / "d.zarr", mode="w")
     create(group, "Z", X)
     with pytest.raises(DataError, match=r"it has no array 'X'. It holds: 'Z'\."):

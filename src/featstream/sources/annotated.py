@@ -309,7 +309,7 @@ def open_zarr(
     Notes
     -----
     Chunks of some columns and all rows are read best. By the format, a chunk that is
-    not stored has the array's fill value: a lost one cannot be told from it. An array
+    not stored has the array's fill value, so that a lost one goes unnoticed. An array
     that would be decoded with pickle is refused.
 
     Examples
@@ -372,22 +372,22 @@ def _find_parts(
         if layer is not None:
             raise DataError(f"it is one array, and has no layer {printable(layer)}.")
         return root, None, target, None
-    kept = sorted(root.keys())
+    present = sorted(root.keys())
     wanted = layer or "X"
-    if wanted not in kept:
+    if wanted not in present:
         raise DataError(
             f"it has no array {printable(wanted)}. It holds: "
-            f"{shortened(kept) or 'nothing'}."
+            f"{shortened(present) or 'nothing'}."
         )
     if target is None:
-        target = find_target(kept, optional)
-    elif target not in kept and not is_target_file(target):
+        target = find_target(present, optional)
+    elif target not in present and not is_target_file(target):
         raise DataError(
             f"it has no array {printable(target)} for a target, and there is no such "
-            f"file. It holds: {shortened(kept)}."
+            f"file. It holds: {shortened(present)}."
         )
-    y = _read_vector(root[target]) if target in kept else None
-    named = next((name for name in _NAMES if name in kept), None)
+    y = _read_vector(root[target]) if target in present else None
+    named = next((name for name in _NAMES if name in present), None)
     names = None if named is None else [str(name) for name in _read_vector(root[named])]
     return root[wanted], names, target, y
 

@@ -346,8 +346,8 @@ class RowsSource(_SparseOnDisk):
 
     def _on_disk(self) -> Source:
         warnings.warn(
-            f"{self._arrays.path} is stored by rows. Its columns are put into a "
-            "temporary store; to do that once, use `featstream convert`.",
+            f"{self._arrays.path} is stored by rows. It is transposed into a "
+            "temporary column store; `featstream convert` does that once and for all.",
             FeatstreamWarning,
             stacklevel=2,
         )

@@ -1,4 +1,4 @@
-"""Sources over what is already in memory, or mapped into it."""
+"""Sources over arrays, sparse matrices and iterators in memory."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ CACHE_LINE = 64
 class ArraySource:
     """The columns of a two-dimensional array.
 
-    Column-major arrays are passed on as views. Others are copied a block at a
-    time, never as a whole. A block owns its memory or shares the array's, so it
-    stays valid for as long as it is held.
+    Blocks of a column-major array are views; other arrays are copied block by block.
 
     Parameters
     ----------
@@ -57,7 +55,7 @@ class ArraySource:
     names : iterable of str, default=None
         One name per feature.
     block_bytes : int, default=2**23
-        Size of a block. The default serves arrays in memory well.
+        Size of a block.
 
     Attributes
     ----------
@@ -146,12 +144,12 @@ class SparseSource:
     Parameters
     ----------
     X : sparse matrix or array of shape (n_samples, n_features)
-        In any format of scipy.sparse. CSC is passed on as views; other formats
-        are converted to CSC once. Explicit zeros stay stored.
+        In any format of scipy.sparse; blocks of CSC are views, other formats are
+        converted to CSC once. Explicit zeros stay stored.
     names : iterable of str, default=None
         One name per feature.
     block_columns : int, default=2**16
-        Columns in a block at most.
+        Largest number of columns in a block.
 
     Attributes
     ----------
@@ -287,7 +285,7 @@ class IteratorSource:
             raise DataError(
                 f"This {type(self._features).__name__} has already given "
                 f"{self._n_read} features and cannot go back to position {start}. "
-                "Give a list, or make the iterator anew."
+                "Give a list, or create the iterator again."
             )
         rest = islice(self._features, start - self._n_read, None)
         self._n_read = start
