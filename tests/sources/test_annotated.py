@@ -295,9 +295,7 @@ def test_what_is_absent_is_answered_with_what_is_there(path):
 
 def test_anndata_is_asked_for(path, monkeypatch):
     monkeypatch.setattr("featstream.sources.dataset.find_spec", lambda name: None)
-    with pytest.raises(
-        MissingExtraError, match=r"needs anndata .*science"
-    ):
+    with pytest.raises(MissingExtraError, match=r"needs anndata .*science"):
         open_dataset(path)
 
 
