@@ -64,11 +64,8 @@ def open_h5ad(
     layer : str, default=None
         The layer to read; by default ``X``. ``"raw"`` is ``raw.X``, unless a layer
         has that name.
-    optional : collection of str, default=()
-        Further names that a target may have if none is asked for.
-    duplicates : {"error", "number"}, default="error"
-        What to do about two variables of one name: refuse them, or call the second
-        one ``name#2``.
+    optional, duplicates
+        As for `open_features` and `open_dataset`.
 
     Returns
     -------
@@ -294,11 +291,8 @@ def open_zarr(
         it, ``FILE`` or ``FILE:COLUMN``; see `read_target`.
     layer : str, default=None
         The array of the group that has the features; by default ``X``.
-    optional : collection of str, default=()
-        Further names that a target may have if none is asked for.
-    duplicates : {"error", "number"}, default="error"
-        What to do about two features of one name: refuse them, or call the second
-        one ``name#2``.
+    optional, duplicates
+        As for `open_features` and `open_dataset`.
 
     Returns
     -------
