@@ -15,7 +15,6 @@ from block_sources import Blocks, as_array, as_columns
 from featstream import SAOLA
 from featstream.errors import DataError, DataTypeError, ParameterError
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources import store
 from featstream.sources.store import open_store
 from featstream.sources.store_writer import write_store
 
@@ -199,12 +198,11 @@ def test_dense_and_sparse_blocks_mix_into_what_came_first(tmp_path):
     np.testing.assert_array_equal(as_array(sparse), np.hstack([X, X]))
 
 
-def test_blocks_are_bounded_and_can_begin_anywhere(tmp_path, monkeypatch):
+def test_blocks_are_bounded_and_can_begin_anywhere(tmp_path):
     X = random_array((30, 40), density=0.3, rng=np.random.default_rng(0))
     read = stored(tmp_path, as_columns(X))
     for max_columns, max_entries in [(7, 10**6), (1000, 20), (1000, 1), (1, 1)]:
-        monkeypatch.setattr(store, "_MAX_COLUMNS", max_columns)
-        monkeypatch.setattr(store, "_MAX_ENTRIES", max_entries)
+        read.block_columns, read.block_entries = max_columns, max_entries
         for block in read.blocks():
             assert block.n_columns <= max_columns
             assert block.columns.rows.size <= max_entries or block.n_columns == 1

@@ -20,7 +20,6 @@ from featstream.errors import (
 from featstream.sources import (
     ChunkedArraySource,
     annotated,
-    chunked,
     open_dataset,
     open_zarr,
 )
@@ -34,9 +33,10 @@ X = np.random.default_rng(0).normal(size=(24, 90)).astype(np.float32)
     "chunks", [(24, 1), (24, 7), (5, 30), (24, 90), (1, 90), (24, 50), (100, 200)]
 )
 @pytest.mark.parametrize("n_columns", [1, 4, 8, 30, 1000])
-def test_any_chunks_give_the_columns(tmp_path, monkeypatch, version, chunks, n_columns):
-    monkeypatch.setattr(chunked, "READ_BYTES", n_columns * 24 * 4)
-    source = open_zarr(write_zarr(tmp_path / "d.zarr", X, chunks, version)).source
+def test_any_chunks_give_the_columns(tmp_path, version, chunks, n_columns):
+    path = write_zarr(tmp_path / "d.zarr", X, chunks, version)
+    array, read_bytes = zarr.open(path, mode="r"), n_columns * 24 * 4
+    source = ChunkedArraySource(array, path, read_bytes=read_bytes)
     for start in (0, 1, 29, 89, 90):
         if start < 90:
             np.testing.assert_array_equal(as_array(source, start), X[:, start:])
@@ -71,10 +71,9 @@ class Counted:
         ((1, 90), 1, 1),
     ],
 )
-def test_chunks_are_unpacked_seldom(tmp_path, monkeypatch, chunks, n_columns, times):
-    monkeypatch.setattr(chunked, "READ_BYTES", n_columns * 24 * 4)
+def test_chunks_are_unpacked_seldom(tmp_path, chunks, n_columns, times):
     counted = Counted(X, chunks)
-    source = ChunkedArraySource(counted, tmp_path)
+    source = ChunkedArraySource(counted, tmp_path, read_bytes=n_columns * 24 * 4)
     np.testing.assert_array_equal(as_array(source), X)
     n_chunks = -(-24 // chunks[0]) * -(-90 // chunks[1])
     assert counted.n_unpacked <= times * n_chunks

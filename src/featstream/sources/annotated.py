@@ -320,7 +320,7 @@ def open_zarr(
 
     with reading(path):
         try:
-            root = zarr.open(path, mode="r")
+            root: Any = zarr.open(path, mode="r")
         except (TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"its description is damaged: {error}.") from error
         is_group = hasattr(root, "keys")

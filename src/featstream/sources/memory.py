@@ -148,8 +148,8 @@ class SparseSource:
         converted to CSC once. Explicit zeros stay stored.
     names : iterable of str, default=None
         One name per feature.
-    block_columns : int, default=2**16
-        Largest number of columns in a block.
+    block_columns, block_entries : int, default=2**16, 2**20
+        Largest number of columns, and of stored entries, in a block.
 
     Attributes
     ----------
@@ -175,6 +175,7 @@ class SparseSource:
         names: Iterable[str] | None = None,
         *,
         block_columns: int = MAX_COLUMNS,
+        block_entries: int = MAX_ENTRIES,
     ) -> None:
         self._csc = canonical_csc(X)
         self.n_samples, self.n_features = self._csc.shape
@@ -183,7 +184,7 @@ class SparseSource:
                 f"X has {self.n_samples:,} rows; a sparse source holds at most 2**31-1."
             )
         self.names = None if names is None else check_names(names, self.n_features)
-        self.block_columns = block_columns
+        self.block_columns, self.block_entries = block_columns, block_entries
 
     def __repr__(self) -> str:
         return (
@@ -197,7 +198,9 @@ class SparseSource:
         while start < self.n_features:
             pointers = indptr[start : start + self.block_columns + 1].astype(np.int64)
             entries = int(pointers[0])
-            fitting = np.searchsorted(pointers, entries + MAX_ENTRIES, "right") - 1
+            fitting = (
+                np.searchsorted(pointers, entries + self.block_entries, "right") - 1
+            )
             pointers = pointers[: max(int(fitting), 1) + 1]
             stop = start + pointers.size - 1
             if rows.dtype == np.int32:
@@ -219,7 +222,9 @@ class SparseSource:
         entries = np.cumsum(np.diff(self._csc.indptr)[positions], dtype=np.int64)
         while start < positions.size:
             before = entries[start - 1] if start else 0
-            fitting = int(np.searchsorted(entries, before + MAX_ENTRIES, "right"))
+            fitting = int(
+                np.searchsorted(entries, before + self.block_entries, "right")
+            )
             stop = min(max(fitting, start + 1), start + self.block_columns)
             chosen = positions[start:stop]
             columns = as_sparse_columns(self._csc[:, chosen])
