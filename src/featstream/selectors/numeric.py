@@ -18,7 +18,6 @@ from featstream.measures.target import Labels
 from featstream.protocols import Block, BoolArray, FloatArray, SparseColumns
 
 __all__ = [
-    "are_standardised",
     "as_numeric",
     "check_count",
     "check_number",
@@ -87,12 +86,6 @@ def join_columns(features: list[tuple[Block, int]]) -> Block:
     names = None if first.names is None else [b.name(i) for b, i in features]
     nominal = np.array([b.nominal is not None and b.nominal[i] for b, i in features])
     return Block(np.array(columns).T, 0, names, nominal if nominal.any() else None)
-
-
-def are_standardised(columns: FloatArray) -> bool:
-    """Whether columns have mean 0 and variance 1, rounding at its worst allowed."""
-    means, scales = columns.mean(axis=0), columns.std(axis=0)
-    return bool((np.abs(means) < _ABOUT).all() and (np.abs(scales - 1) < _ABOUT).all())
 
 
 def class_indicators(labels: Labels) -> FloatArray:
