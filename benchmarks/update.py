@@ -17,15 +17,13 @@ from featstream import SAOLA
 def started(measure, n_samples, n_kept, rng):
     """A selector with that many kept features, and newcomers that are not kept."""
     y = np.arange(n_samples) % 2
-    noise = rng.normal(size=(n_samples, 4 * n_kept))
+    noise = rng.normal(size=(n_samples, n_kept))
     noise -= noise.mean(axis=0)
-    basis, _ = np.linalg.qr(np.column_stack([y - y.mean(), noise[:, :n_kept]]))
-    kept = basis[:, 1:] + (0.9 / np.sqrt(n_kept)) * basis[:, :1]
-    newcomers = rng.normal(size=(n_samples, 400)) + 0.3 * y[:, None]
-    newcomers[:, ::2] = kept[:, rng.integers(0, n_kept, 200)]
-    newcomers[:, ::2] += 0.02 * rng.normal(size=(n_samples, 200))
-    if measure == "su":
-        kept, newcomers = ((10 * part).astype(np.int64) for part in (kept, newcomers))
+    basis, _ = np.linalg.qr(np.column_stack([y - y.mean(), noise]))
+    kept = basis[:, 1:] + 0.2 * basis[:, :1]  # relevance 0.196, overlap 0.038
+    # Copies of the latest kept ones: they walk along almost all.
+    newcomers = kept[:, rng.integers(n_kept - 5, n_kept, 400)]
+    newcomers = newcomers + 0.2 * rng.normal(size=newcomers.shape) / np.sqrt(n_samples)
     selector = SAOLA(measure=measure).start(y)
     for column in kept.T:
         selector.update(column)

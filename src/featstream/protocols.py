@@ -115,6 +115,17 @@ class Block:
         """Whether the columns are stored sparsely."""
         return isinstance(self.columns, SparseColumns)
 
+    def to_dense(self) -> NDArray[Any]:
+        """The values as an array of shape (n_samples, n_columns)."""
+        stored = self.columns
+        if not isinstance(stored, SparseColumns):
+            return stored
+        first, last = int(stored.indptr[0]), int(stored.indptr[-1])
+        dense = np.zeros(stored.shape, stored.values.dtype, order="F")
+        of_entry = np.repeat(np.arange(self.n_columns), np.diff(stored.indptr))
+        dense[stored.rows[first:last], of_entry] = stored.values[first:last]
+        return read_only(dense)
+
     def name(self, i: int) -> str:
         """Name of column ``i``, made from its position where it has none."""
         if self.names is None:

@@ -468,7 +468,7 @@ def as_the_library_sees(case, run):
     params = run["params"]
     if run["algorithm"].endswith("_mi"):
         X, y = np.floor(X), np.floor(y)
-        measure = SymmetricalUncertainty(threshold=params["delta"])
+        measure = SymmetricalUncertainty(threshold=params["delta"], binning=None)
     else:
         measure = FisherZ(alpha=params["alpha"], target="numeric")
     order = perm if params["order"] == "perm" else np.arange(X.shape[1])

@@ -10,10 +10,17 @@ from featstream.measures.independence import (
     TestResult,
 )
 from featstream.measures.information import MutualInformation, SymmetricalUncertainty
-from featstream.measures.resolve import MEASURES, choose_measure, resolve_measure
+from featstream.measures.resolve import (
+    MEASURES,
+    choose_measure,
+    register_measure,
+    resolve_measure,
+)
+from featstream.measures.storages.pair_columns import PAIR_COLUMNS, PairColumns
 
 __all__ = [
     "MEASURES",
+    "PAIR_COLUMNS",
     "TARGET",
     "ChiSquareTest",
     "ConditionalTest",
@@ -21,8 +28,10 @@ __all__ = [
     "FisherZTest",
     "GTest",
     "MutualInformation",
+    "PairColumns",
     "SymmetricalUncertainty",
     "TestResult",
     "choose_measure",
+    "register_measure",
     "resolve_measure",
 ]

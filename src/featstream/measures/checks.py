@@ -14,6 +14,7 @@ from featstream.protocols import Block, BoolArray, SparseColumns
 FEW_VALUES = 10
 """A column of at most this many distinct values is discrete whatever the rows."""
 
+_KERNEL_DTYPES = frozenset(np.dtype(t).str for t in ("u1", "i8", "f4", "f8"))
 _EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float64 of its own."""
 
@@ -104,7 +105,7 @@ def to_kernel_dtype(values: NDArray[Any], *, are_labels: bool = False) -> NDArra
     Of labels only their being different matters, and that zero stays zero.
     """
     dtype = values.dtype
-    if dtype in (np.uint8, np.int64, np.float32, np.float64):
+    if dtype.str in _KERNEL_DTYPES:
         return values
     if dtype == np.bool_ or (are_labels and dtype == np.int8):
         return values.view(np.uint8)

@@ -39,6 +39,11 @@ _DENSE_BYTES = 1 << 24
 _FEW_NAMES = 5
 """How many identifiers a warning names."""
 
+_KEPT = int(Fate.KEPT)  # arrays compare faster with a plain number
+
+_PLAIN = ("|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f4", "<f8")
+"""Types of values that kernels take as they are."""
+
 
 @dataclass(slots=True)
 class Verdict:
@@ -105,7 +110,7 @@ class Stream:
             witness = np.full(fate.size, -1)
         self.trace.extend(fate, verdict.scores, witness)
         if self.keeps:
-            kept = np.flatnonzero(fate == Fate.KEPT)
+            kept = np.flatnonzero(fate == _KEPT)
             arrivals = (start + kept).tolist()
             self.kept.update(zip(arrivals, verdict.scores[kept].tolist(), strict=True))
         if verdict.gone.size:
@@ -175,7 +180,7 @@ class Stream:
 
     def check_index(self, values: Any) -> None:
         """The same for the values of one feature, if they are a pandas series."""
-        if not nw.dependencies.is_pandas_series(values):
+        if type(values) is np.ndarray or not nw.dependencies.is_pandas_series(values):
             return
         if self.index is None or not values.index.equals(self.index):
             self._check_names(index_names(values), "This feature")
@@ -193,6 +198,17 @@ class Stream:
         self.samples = found
 
 
+def _is_plain_column(values: Any) -> bool:
+    """Whether values are a column as it is, without any conversion."""
+    return (
+        type(values) is np.ndarray
+        and values.ndim == 1
+        and values.size > 0
+        and values.dtype.str in _PLAIN
+        and values.flags.c_contiguous
+    )
+
+
 def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
     """A feature that arrives alone, as a block."""
     if name is not None and not isinstance(name, str):
@@ -200,6 +216,8 @@ def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
             f"A feature name must be a string. Got {printable(name)} of type "
             f"{type(name).__name__}."
         )
+    if _is_plain_column(values):
+        return Block(values[:, None], arrival, None if name is None else [name])
     shown = feature_name(arrival) if name is None else name
     (block,) = IteratorSource([(shown, values)]).blocks()
     names = None if name is None else block.names

@@ -20,14 +20,13 @@ from featstream.measures.storages.dispatch import (
 from featstream.protocols import (
     Block,
     BoundMeasure,
-    Fate,
     FloatArray,
     IntArray,
     Measure,
     Storage,
 )
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.saola.algorithm1 import Newcomers, Outcome, scan
+from featstream.selectors.saola.algorithm1 import KEPT, Newcomers, Outcome, scan
 from featstream.selectors.saola.kept import (
     Kept,
     Tuning,
@@ -129,7 +128,7 @@ class SAOLA(StreamSelector):
     'gene_17' is kept: its relevance is 0.39671.
     """
 
-    _uses_blas = False
+    _uses_blas = False  # not for single features
     _tuning = Tuning()  # tests and benchmarks compare with the plain scan
 
     def __init__(
@@ -179,22 +178,22 @@ class SAOLA(StreamSelector):
 
     def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
         """Steps 5 to 8 for all features of a block; what decides about the rest."""
-        measure: BoundMeasure = stream.measure
+        measure = stream.measure
         encoded = measure.encode(block)
         scores = measure.relevance(encoded)
         relevant = np.flatnonzero(measure.is_relevant(scores))
         chosen = None
         if relevant.size:
             columns, column = measure.columns(encoded, relevant)
-            found = None
-            if storage_of(columns).units is not None:
-                found = find_ceilings(columns, column, self._snapshot, self._tuning)
+            found, tuning = None, self._tuning
+            if storage_of(columns).units and relevant.size >= tuning.ceilings_from:
+                found = find_ceilings(columns, column, self._snapshot, tuning)
             chosen = columns, column, found
-        return partial(self._decide_about, block, scores, relevant, chosen)
+        return partial(self._decide_about, block.start, scores, relevant, chosen)
 
     def _decide_about(
         self,
-        block: Block,
+        start: int,
         scores: FloatArray,
         relevant: IntArray,
         chosen: tuple[Any, IntArray, Ceilings | None] | None,
@@ -203,17 +202,25 @@ class SAOLA(StreamSelector):
         n_kept = 0 if self._state is None else int(self._state.size[0])
         outcome = _new_outcome(relevant.size, n_kept)
         if chosen is not None:
-            self._walk(chosen, scores[relevant], block.start + relevant, outcome)
-        fate, witness = outcome.fate, outcome.witness
-        if relevant.size < block.n_columns:
-            fate = np.zeros(block.n_columns, np.uint8)
-            witness = np.full(block.n_columns, -1, np.int64)
+            self._walk(chosen, scores[relevant], start + relevant, outcome)
+        fate, witness, overlap = outcome.fate, outcome.witness, outcome.overlap
+        if relevant.size < scores.size:
+            fate = np.zeros(scores.size, np.uint8)
+            witness = np.full(scores.size, -1)
+            overlap = np.full(scores.size, np.nan)
             fate[relevant] = outcome.fate
             witness[relevant] = outcome.witness
-        left = slice(0, int(outcome.n_events[0]))
-        gone, gone_by = outcome.gone[left], outcome.gone_by[left]
-        gone_fate, overlap = outcome.gone_fate[left], outcome.overlap
-        return Verdict(fate, scores, witness, overlap, gone, gone_by, gone_fate)
+            overlap[relevant] = outcome.overlap
+        n_gone = int(outcome.n_events[0])
+        return Verdict(
+            fate,
+            scores,
+            witness,
+            overlap,
+            outcome.gone[:n_gone],
+            outcome.gone_by[:n_gone],
+            outcome.gone_fate[:n_gone],
+        )
 
     def _walk(
         self,
@@ -234,6 +241,7 @@ class SAOLA(StreamSelector):
             ceiling = np.empty((column.size, 0), np.float32)
             newcomers = Newcomers(columns, column, scores, arrivals, ceiling, 0.0)
             self._scan(newcomers, outcome)
+            self._snapshot = None
             return
         n_done = 0
         while n_done < column.size:
@@ -250,10 +258,10 @@ class SAOLA(StreamSelector):
                 ceilings.slack,
             )
             self._scan(newcomers, _part(outcome, here))
-            n_added = int(np.count_nonzero(outcome.fate[here] == Fate.KEPT))
+            n_added = int(np.count_nonzero(outcome.fate[here] == KEPT))
             n_done += self._batch
             self._batch = next_batch(self._batch, n_added, self._state, self._tuning)
-        if outcome.n_events[0] or Fate.KEPT in outcome.fate:
+        if outcome.n_events[0] or (outcome.fate == KEPT).any():
             self._snapshot = take_snapshot(self._state, self._tuning)
 
     def _scan(self, newcomers: Newcomers, outcome: Outcome) -> None:
@@ -318,9 +326,9 @@ def _new_outcome(n_newcomers: int, n_kept: int) -> Outcome:
         fate=np.zeros(n_newcomers, np.uint8),
         witness=np.full(n_newcomers, -1, np.int64),
         overlap=np.full(n_newcomers, np.nan),
-        gone=np.zeros(n_events, np.int64),
-        gone_by=np.zeros(n_events, np.int64),
-        gone_fate=np.zeros(n_events, np.uint8),
+        gone=np.empty(n_events, np.int64),
+        gone_by=np.empty(n_events, np.int64),
+        gone_fate=np.empty(n_events, np.uint8),
         n_events=np.zeros(1, np.int64),
     )
 
