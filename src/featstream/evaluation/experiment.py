@@ -323,6 +323,7 @@ class Run:
             "n_samples": len(shape.y),
             "n_features": shape.n_features,
             "n_classes": int(np.unique(shape.y).size),
+            "target": rows.target,
             "fingerprint": fingerprint,
             "protocol": repr(protocol),
             "n_splits": protocol.n_splits,
