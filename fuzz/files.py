@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 from featstream.errors import DataError, MissingFileError
-from featstream.sources import open_plink, wide_csv
+from featstream.sources import csv as csv_reader
+from featstream.sources import open_plink
 from featstream.sources.missing import MISSING
 from featstream.sources.tables import find_table
 
@@ -95,7 +96,7 @@ class Csv:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "d.csv"
-        wide_csv.HELD_BYTES = 0
+        csv_reader.HELD_BYTES = 0
 
     def seeds(self) -> Iterator[bytes]:
         yield b"\x01a,b,c\n1,2.5,x\n3,,y\n"
@@ -109,7 +110,7 @@ class Csv:
     def run(self, content: bytes) -> str:
         width, text = (content[:1] + b"\0")[0], content[1:]
         self._path.write_bytes(text)
-        wide_csv.STRIP_BYTES = 1 + width
+        csv_reader.STRIP_BYTES = 1 + width
         whole = self._whole(text)
         try:
             table = find_table(self._path, separator=",")

@@ -1,4 +1,4 @@
-"""The svmlight grammar, slow and obvious: the twin of `featstream.kernels.text`.
+"""The svmlight grammar, slow and obvious: the twin of the kernels in `parse_svmlight`.
 
     file    = line*
     line    = blank* [label [blank+ qid] (blank+ entry)*] blank* [comment] end

@@ -27,7 +27,6 @@ from featstream import (
     FisherZ,
     Grafting,
     GroupSAOLA,
-    MutualInformation,
     SymmetricalUncertainty,
 )
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
@@ -195,19 +194,20 @@ SELECTORS = [
         without={"check_row_order_changes_nothing": SUMS},
     ),
 ]
-WITHOUT_STREAM = {"ofs": ROWS, "saola-max": "SAOLA with an option that is drawn above"}
+WITHOUT_STREAM = {"ofs": ROWS}
 
 ESTIMATORS = [
     SAOLA(),
-    SAOLA(measure="su"),
-    SAOLA(measure="fisher-z"),
+    SAOLA(
+        measure=SymmetricalUncertainty(binning="mdl", missing="category"),
+        bound="max",
+        ties="drop",
+        pruning="deferred",
+        max_features=2,
+        trace=None,
+    ),
     SAOLA(measure=FisherZ(alpha=0.05, target="numeric")),
-    SAOLA(measure=SymmetricalUncertainty(binning="mdl")),
-    SAOLA(measure=MutualInformation(missing="category")),
-    SAOLA(bound="max", ties="drop", pruning="deferred", overlap=">", max_features=2),
-    SAOLA(trace=None),
     GroupSAOLA(),
-    GroupSAOLA(reading="library"),
     OSFS(),
     FastOSFS(),
     AlphaInvesting(),

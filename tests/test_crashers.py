@@ -9,7 +9,7 @@ import pytest
 from fuzz.mutation import mutate
 from fuzz.targets import TARGETS
 
-from featstream.sources import wide_csv
+from featstream.sources import csv as csv_reader
 
 FOLDER = Path(__file__).parent / "data" / "crashers"
 CRASHERS = sorted(FOLDER.iterdir())
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.jit_only
 def limits():
     """What a target changes is put back."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wide_csv, "HELD_BYTES", wide_csv.HELD_BYTES)
-        patch.setattr(wide_csv, "STRIP_BYTES", wide_csv.STRIP_BYTES)
+        patch.setattr(csv_reader, "HELD_BYTES", csv_reader.HELD_BYTES)
+        patch.setattr(csv_reader, "STRIP_BYTES", csv_reader.STRIP_BYTES)
         yield
 
 

@@ -344,7 +344,7 @@ def test_info_describes_the_file(data, capsys):
         (["--measure", "fisherz"], "Did you mean 'fisher-z'?"),
         (["--measure", "su", "--alpha", "0.1"], "--alpha has no meaning for the"),
         (["--measure", "fisher-z", "--delta", "0.1"], "--delta has no meaning for"),
-        (["--alpha", "0.1"], "--alpha, --delta and --identifiers belong to a measure."),
+        (["--alpha", "0.1"], "Use it with --measure fisher-z."),
         (
             ["--measure", "fisher-z", "--alpha", "5"],
             "For a 5% level write --alpha 0.05.",

@@ -10,8 +10,8 @@ import pytest
 
 import featstream
 from featstream.cli import main
-from featstream.cli.options import SELECTORS, selector_class
 from featstream.datasets import make_stream
+from featstream.selectors import SELECTORS
 
 OPTIONS = {
     "saola": {"bound": "max", "max_features": 3},
@@ -52,7 +52,7 @@ def test_a_selector_is_chosen_by_name_with_its_own_options(
     assert main(command) == 0
     found = json.loads(capsys.readouterr().out)
     groups = {"groups": np.arange(40) // 4} if name == "group-saola" else {}
-    cls = selector_class(name)
+    cls = SELECTORS[name]
     fitted = cls(**options).fit(stream.X, stream.y, **groups)
     selected = {f["index"]: f["relevance"] for f in found["selected"]}
     expected = zip(fitted.selected_.tolist(), fitted.scores_, strict=True)
@@ -74,7 +74,7 @@ def test_help_shows_the_options_of_a_selector(name, capsys):
     with pytest.raises(SystemExit):
         main(["select", "--selector", name, "--help"])
     out = capsys.readouterr().out
-    for option in inspect.signature(selector_class(name)).parameters:
+    for option in inspect.signature(SELECTORS[name]).parameters:
         if option != "trace":
             option = {"n_jobs": "jobs"}.get(option, option).replace("_", "-")
             assert f"--{option}" in out

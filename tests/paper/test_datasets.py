@@ -190,7 +190,7 @@ def test_url_by_day(tmp_path):
 def test_a_sample_of_a_large_file_is_of_the_right_size_and_without_order(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("featstream.sources._svmlight_rows.PIECE", 1 << 14)  # many
+    monkeypatch.setattr("featstream.sources.svmlight.CHUNK_BYTES", 1 << 14)  # many
     text = "".join(f"{i % 2} {i + 1}:1\n" for i in range(20_000))
     (tmp_path / "all").write_text(text)
     ((X, y),) = sample_of_svmlight(1_000)([tmp_path / "all"], 20_000)

@@ -19,9 +19,9 @@ from featstream.sources import (
     ArraySource,
     open_store,
     open_table,
-    wide_csv,
     write_store,
 )
+from featstream.sources import csv as csv_reader
 
 PAGE = 4096
 N_PAGES = 40
@@ -112,7 +112,7 @@ def test_no_room_for_a_temporary_file_is_told(disk, tmp_path, monkeypatch):
     lines = [",".join(f"g{j}" for j in range(500))]
     lines += [",".join(str(i * j) for j in range(500)) for i in range(200)]
     path.write_text("\n".join(lines))
-    monkeypatch.setattr(wide_csv, "HELD_BYTES", 0)
+    monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
     monkeypatch.setattr("tempfile.tempdir", str(disk))
     with pytest.raises(OSError, match="Make room, or name another folder with TMPDIR"):
         open_table(path)

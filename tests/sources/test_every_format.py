@@ -21,7 +21,8 @@ from featstream.cli import main
 from featstream.datasets import make_stream
 from featstream.errors import RunError
 from featstream.runs.folder import Checkpoint
-from featstream.sources import chunked, open_dataset, open_store, wide_csv
+from featstream.sources import chunked, open_dataset, open_store
+from featstream.sources import csv as csv_reader
 
 STREAM = make_stream(n_samples=61, n_features=150, seed=3)
 X, Y = np.clip(STREAM.X, 0, 2).astype(np.int8), STREAM.y
@@ -112,8 +113,8 @@ every_format = pytest.mark.parametrize("kind", FORMATS)
 def is_spilled(request, monkeypatch):
     """Every limit of what is held in memory may be tiny."""
     if request.param:
-        monkeypatch.setattr(wide_csv, "HELD_BYTES", 0)
-        monkeypatch.setattr(wide_csv, "STRIP_BYTES", 1000)
+        monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
+        monkeypatch.setattr(csv_reader, "STRIP_BYTES", 1000)
         monkeypatch.setattr(chunked, "READ_BYTES", 7 * 61)
         monkeypatch.setattr("featstream.sources.chunked.HELD_ENTRIES", 0)
         monkeypatch.setattr("featstream.sources.chunked.MAX_ENTRIES", 100)

@@ -42,7 +42,7 @@ def test_another_reader_agrees(tmp_path):
 
 def test_a_missing_genotype_is_an_error_that_names_it(tmp_path):
     source = open_plink(write_plink(tmp_path / "d.bed", G, Y)).source
-    message = "variant 'x3' has 2 missing .* sample 'fam s0'.*missing='category'"
+    message = "variant 'x3' has 2 missing .* sample 'fam s0'.*missing='mode'"
     with pytest.raises(DataError, match=message):
         list(source.blocks())
 

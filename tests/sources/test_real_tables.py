@@ -24,8 +24,8 @@ from featstream.sources import (
     open_dataset,
     open_features,
     read_target,
-    wide_csv,
 )
+from featstream.sources import csv as csv_reader
 from gather import gather
 
 MARKS = ["?", ".", "-", "missing", "N.A.", "unknown", "none", " ?", "Missing"]
@@ -35,8 +35,8 @@ MARKS = ["?", ".", "-", "missing", "N.A.", "unknown", "none", " ?", "Missing"]
 def is_cut(request, monkeypatch):
     """Text is held, or cut into strips of one column each."""
     if request.param:
-        monkeypatch.setattr(wide_csv, "HELD_BYTES", 0)
-        monkeypatch.setattr(wide_csv, "STRIP_BYTES", 1)
+        monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
+        monkeypatch.setattr(csv_reader, "STRIP_BYTES", 1)
     return request.param
 
 

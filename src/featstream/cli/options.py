@@ -132,11 +132,6 @@ def run_checkpoint(
     return Checkpoint(folder, data=found, command=["featstream", *command])
 
 
-def selector_class(name: str) -> Any:
-    """The class of a selector by its name at the command line."""
-    return SELECTORS[name]
-
-
 def add_selector_flags(command: argparse.ArgumentParser) -> None:
     """Add ``--selector``, and the options of the selector that is named.
 
@@ -163,7 +158,7 @@ def add_selector_flags(command: argparse.ArgumentParser) -> None:
             "featstream select --selector saola --help"
         )
         return
-    cls = selector_class(name)
+    cls = SELECTORS[name]
     group = command.add_argument_group(f"options of {name}")
     hints = get_type_hints(cls.__init__)
     for parameter in signature(cls).parameters.values():
@@ -211,7 +206,7 @@ def _described(cls: Any, name: str) -> str:
 
 def selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters of the selector that were given by its own flags."""
-    known = signature(selector_class(arguments.selector)).parameters
+    known = signature(SELECTORS[arguments.selector]).parameters
     given = {
         name: getattr(arguments, name)
         for name in known

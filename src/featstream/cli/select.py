@@ -21,10 +21,10 @@ from featstream.cli.options import (
     open_groups,
     refuse_input,
     run_checkpoint,
-    selector_class,
     selector_parameters,
 )
 from featstream.errors import DataError, ParameterError, printable
+from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
     from featstream.runs.folder import Checkpoint
@@ -134,7 +134,7 @@ def _select(arguments: argparse.Namespace) -> int:
 
 def _make_selector(arguments: argparse.Namespace) -> Any:
     """The selector that the flags describe."""
-    name, cls = arguments.selector, selector_class(arguments.selector)
+    name, cls = arguments.selector, SELECTORS[arguments.selector]
     parameters, known = selector_parameters(arguments), signature(cls).parameters
     foreign = {}
     if "n_jobs" in known:
@@ -213,56 +213,35 @@ def _open(arguments: argparse.Namespace) -> Dataset:
 
 def _measure(arguments: argparse.Namespace) -> Any:
     """The measure that the flags describe."""
-    from featstream.measures import FisherZ, SymmetricalUncertainty, resolve_measure
+    from featstream.measures.resolve import MEASURES, resolve_measure
 
-    name, alpha, delta = arguments.measure, arguments.alpha, arguments.delta
-    measure: Any = resolve_measure(name)
-    is_numeric = arguments.target_type == "numeric"
-    as_category = _is_missing_for_measure(arguments)
-    if measure is None and is_numeric:
-        measure = FisherZ()
-    elif measure is None and as_category:
-        measure = SymmetricalUncertainty()
-    if measure is None:
-        if (alpha, delta, arguments.identifiers) != (None, None, None):
+    is_numeric = arguments.target_type == "numeric" or None
+    flags = {
+        "--alpha": ("alpha", arguments.alpha),
+        "--delta": ("threshold", arguments.delta),
+        "--identifiers": ("identifiers", arguments.identifiers),
+        "--target-type numeric": ("target", is_numeric and "numeric"),
+        "--missing category": (
+            "missing",
+            "category" if _is_missing_for_measure(arguments) else None,
+        ),
+    }
+    given = {flag: pair for flag, pair in flags.items() if pair[1] is not None}
+    name = arguments.measure
+    if name == "auto" and "--target-type numeric" in given:
+        name = "fisher-z"
+    elif name == "auto" and "--missing category" in given:
+        name = "su"
+    measure = resolve_measure(name)
+    for flag, (parameter, value) in given.items():
+        if measure is None or not hasattr(measure, parameter):
+            fitting = [n for n, m in MEASURES.items() if hasattr(m(), parameter)]
             raise ParameterError(
-                "--alpha, --delta and --identifiers belong to a measure. Add --measure "
-                "fisher-z (for --alpha) or --measure su (for the others)."
+                f"{flag} has no meaning for the measure {name}. Use it with --measure "
+                f"{' or '.join(fitting)}."
             )
-        return "auto"
-    is_fisher = isinstance(measure, FisherZ)
-    if name == "auto":
-        name = "fisher-z" if is_fisher else "su"
-    if (delta if is_fisher else alpha) is not None:
-        wrong, right = ("--delta", "--alpha") if is_fisher else ("--alpha", "--delta")
-        raise ParameterError(
-            f"{wrong} has no meaning for the measure {name}; use {right}."
-        )
-    if is_numeric and not is_fisher:
-        raise ParameterError(
-            f"--target-type numeric has no meaning for the measure {name}; use "
-            "--measure fisher-z."
-        )
-    if as_category and is_fisher:
-        raise ParameterError(
-            "--missing category has no meaning for the measure fisher-z; use "
-            "--measure su."
-        )
-    if arguments.identifiers is not None:
-        if is_fisher:
-            raise ParameterError(
-                "--identifiers has no meaning for the measure fisher-z; use --measure "
-                "su."
-            )
-        measure.identifiers = arguments.identifiers
-    if is_numeric:
-        measure.target = "numeric"
-    if as_category:
-        measure.missing = "category"
-    given = alpha if is_fisher else delta
-    if given is not None:
-        setattr(measure, "alpha" if is_fisher else "threshold", given)
-    return measure
+        setattr(measure, parameter, value)
+    return measure or name
 
 
 def _is_missing_for_measure(arguments: argparse.Namespace) -> bool:
@@ -346,6 +325,8 @@ def _write(
     path: Path, result: SelectionResult, about: dict[str, Any], may_overwrite: bool
 ) -> None:
     """Write the selection in one step, in the format of the suffix."""
+    from featstream.runs.folder import replace_file
+
     text = result.as_csv()
     if path.suffix.lower() == ".tsv":
         table = io.StringIO(newline="")
@@ -355,13 +336,7 @@ def _write(
     elif path.suffix.lower() == ".json":
         text = json.dumps(result.to_dict() | {"target": about}, indent=2) + "\n"
     _refuse_existing(path, may_overwrite)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, "x", newline="", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    replace_file(path, lambda file: file.write(text.encode()))
 
 
 def about_target(

@@ -266,8 +266,8 @@ class ExperimentResult:
             import pyarrow.parquet as pq
         except ImportError:
             raise MissingExtraError(
-                "Writing parquet needs pyarrow. Install it: pip install "
-                "featstream[frames], or use to_csv."
+                "Writing parquet needs pyarrow. Install it: pip install pyarrow, or "
+                "use to_csv."
             ) from None
         about = {"featstream": json.dumps(self.about)}
         table = pa.table(self._columns()).replace_schema_metadata(about)

@@ -23,7 +23,7 @@ from featstream.groups import read_groups
 from featstream.measures.target import as_labels, as_vector
 from featstream.protocols import SparseColumns, feature_name
 from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
-from featstream.sources.layouts import label_of
+from featstream.sources.grouping import label_of
 from featstream.sources.npy import read_archive
 
 

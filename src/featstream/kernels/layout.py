@@ -1,4 +1,4 @@
-"""Columns copied to where they are wanted: from rows, or from here and there."""
+"""Copy the columns of a row-major block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ __all__ = [
     "by_column",
     "copy_columns",
     "copy_panel",
-    "gather_columns",
     "has_whole_rows",
     "is_by_row",
 ]
@@ -40,8 +39,8 @@ def by_column(columns: NDArray[Any]) -> NDArray[Any]:
     """
     if columns.flags.f_contiguous:
         return columns
-    if not has_whole_rows(columns):
-        return np.asfortranarray(columns)
+    if columns.itemsize == 8 or not has_whole_rows(columns):
+        return np.asfortranarray(columns)  # as fast as the kernel for 8 bytes
     # Bits are moved, so one kernel for each size serves every dtype.
     bits = np.dtype(f"u{columns.itemsize}")
     out = np.empty(columns.shape[::-1], columns.dtype)
@@ -103,26 +102,3 @@ def copy_panel(x: Any, out: Any) -> None:
     for i in range(tiled_n, n):
         for j in range(p):
             out[j, i] = x[i, j]
-
-
-@jit
-def gather_columns(
-    starts: Any, lengths: Any, rows: Any, values: Any, out_rows: Any, out_values: Any
-) -> None:
-    """Copy sparse columns, which lie anywhere, one after the other.
-
-    Parameters
-    ----------
-    starts, lengths : ndarray of int
-        Where each column begins, and how many entries it has.
-    rows, values : ndarray
-        The entries of all columns. Read only.
-    out_rows, out_values : ndarray
-        Written to.
-    """
-    place = 0
-    for k in range(starts.size):
-        for e in range(starts[k], starts[k] + lengths[k]):
-            out_rows[place] = rows[e]
-            out_values[place] = values[e]
-            place += 1

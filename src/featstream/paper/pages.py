@@ -362,7 +362,7 @@ def _write_figure(
     title = f"{exhibit.heading}. {exhibit.title}"
     obstacle = data.obstacle
     if obstacle is None and find_spec("matplotlib") is None:
-        obstacle = "needs matplotlib: pip install featstream[report]"
+        obstacle = "needs matplotlib: pip install matplotlib"
     path = folder / f"{exhibit.name}.png"
     path.unlink(missing_ok=True)  # of an earlier run with more to show
     if obstacle is not None:

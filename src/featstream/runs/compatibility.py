@@ -11,7 +11,7 @@ from featstream.errors import DataError, RunError, printable
 from featstream.protocols import Block, Source, SparseColumns
 from featstream.runs.folder import Saved
 from featstream.runs.state import target_arrays
-from featstream.sources.layouts import Layout
+from featstream.sources.grouping import Layout
 
 _SAMPLE = 16  # columns that are read, at each of three places
 

@@ -28,7 +28,7 @@ from featstream.runs.compatibility import (
 from featstream.runs.folder import Checkpoint, RunFolder, Saved, is_run
 from featstream.runs.state import describe_selector, load_parameters, load_run
 from featstream.selectors.registry import SELECTORS
-from featstream.sources.layouts import Layout
+from featstream.sources.grouping import Layout
 
 if TYPE_CHECKING:
     from featstream.selectors.base import OnlineSelector

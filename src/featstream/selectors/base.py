@@ -73,7 +73,7 @@ from featstream.sources import (
     open_dataset,
     open_features,
 )
-from featstream.sources.layouts import Layout
+from featstream.sources.grouping import Layout
 from featstream.sources.values import check_names
 
 _LOG = logging.getLogger("featstream")

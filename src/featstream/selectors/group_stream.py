@@ -27,7 +27,7 @@ from featstream.parallel import prepared_ahead
 from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray
 from featstream.selectors.stream import Stream, in_storage
 from featstream.selectors.trace import GroupTrace
-from featstream.sources.layouts import Batch
+from featstream.sources.grouping import Batch
 
 __all__ = ["GroupStream", "ScoredBatch", "decisions", "displacements", "score_ahead"]
 

@@ -34,7 +34,7 @@ from featstream.selectors.numeric import (
 )
 from featstream.selectors.stream import Stream, Verdict, block_of_one
 from featstream.selectors.trace import TraceLevel
-from featstream.sources.layouts import Batch, Layout, Sized
+from featstream.sources.grouping import Batch, Layout, Sized
 
 __all__ = ["OGFS"]
 

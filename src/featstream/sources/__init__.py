@@ -21,23 +21,27 @@ from featstream.sources.annotated import (
 from featstream.sources.chain import ChainedSource, SampleSubset, open_folder
 from featstream.sources.chunked import ChunkedArraySource, ColumnsSource, RowsSource
 from featstream.sources.dataset import Dataset
-from featstream.sources.feature_tables import FeatureTableSource, open_feature_table
-from featstream.sources.files import (
-    is_svmlight,
-    open_dataset,
-    open_features,
-    open_svmlight,
-)
 from featstream.sources.frames import FrameSource, is_frame
 from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
 from featstream.sources.npy import open_npy, open_npz, read_archive
+from featstream.sources.open import (
+    is_svmlight,
+    open_dataset,
+    open_features,
+)
+from featstream.sources.parquet import FeatureTableSource, open_feature_table
 from featstream.sources.plink import PlinkSource, open_plink
 from featstream.sources.rows_to_columns import convert
 from featstream.sources.store import StoreSource, open_store
 from featstream.sources.store_writer import write_store
-from featstream.sources.svmlight import RowSlice, iter_svmlight, read_svmlight
+from featstream.sources.svmlight import (
+    RowSlice,
+    iter_svmlight,
+    open_svmlight,
+    read_svmlight,
+)
 from featstream.sources.tables import TableSource, open_table
-from featstream.sources.targets import read_target
+from featstream.sources.target import read_target
 from featstream.sources.values import as_array, check_has_features
 
 SlabSource = ChunkedArraySource  # its first name

@@ -34,7 +34,7 @@ from featstream.sources.dataset import (
     shortened,
 )
 from featstream.sources.memory import ArraySource, SparseSource
-from featstream.sources.targets import is_target_file, read_target
+from featstream.sources.target import is_target_file, read_target
 from featstream.sources.values import Duplicates, check_names
 
 _NAMES = ("names", "feature_names")

@@ -22,10 +22,10 @@ from featstream.protocols import (
     sample_names_of,
 )
 from featstream.sources.dataset import Dataset, PathLike
-from featstream.sources.files import open_one, takes_target_file
-from featstream.sources.layouts import is_absent
+from featstream.sources.grouping import is_absent
+from featstream.sources.open import open_one, takes_target_file
 from featstream.sources.samples import hash_samples, refuse_other_samples
-from featstream.sources.targets import is_target_file
+from featstream.sources.target import is_target_file
 
 
 class ChainedSource:

@@ -19,15 +19,16 @@ from scipy import sparse
 
 from featstream.errors import DataError, FeatstreamWarning, printable
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources._svmlight_rows import RowSlice
 from featstream.sources.dataset import PathLike, reading
 from featstream.sources.kernels.csc_from_rows import find_bad_column
 from featstream.sources.memory import MAX_ENTRIES, ArraySource, SparseSource
 from featstream.sources.rows_to_columns import TempColumns, write_rows
 from featstream.sources.store import open_store
 from featstream.sources.store_writer import Progress
+from featstream.sources.svmlight import RowSlice
 from featstream.sources.values import (
     Duplicates,
+    as_sparse_columns,
     canonical_csc,
     check_dimensions,
     check_names,
@@ -222,9 +223,7 @@ class CompressedArrays:
                 # Entries out of order, or several of one place, which then add up.
                 shape = (self.length, stop - begin)
                 part = sparse.csc_array((values, indices, indptr), shape=shape)
-                part = canonical_csc(part, "its sparse matrix")
-                indptr, indices = part.indptr.astype(np.int64), part.indices
-                indices, values = indices.astype(np.int32, copy=False), part.data
+                return as_sparse_columns(canonical_csc(part, "its sparse matrix"))
         return SparseColumns(indptr, indices, values, self.length)
 
     def sample(self) -> NDArray[np.int64]:

@@ -153,8 +153,8 @@ def require(package: str, extra: str, path: PathLike) -> None:
     """Raise if a package that reads a file is not installed."""
     if find_spec(package) is None:
         raise MissingExtraError(
-            f"Reading {path} needs {package}. Install it: "
-            f"pip install featstream[{extra}]"
+            f"Reading {path} needs {package} (extra {extra!r}). Install it: pip "
+            f"install {package}"
         )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, DataTypeError
 from featstream.protocols import IndexedSource, Source, feature_name
-from featstream.sources.layouts import (
+from featstream.sources.grouping import (
     Layout,
     Mapped,
     Planned,

@@ -15,7 +15,6 @@ from scipy import sparse
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.kernels.layout import (
     by_column,
-    gather_columns,
     has_whole_rows,
     is_by_row,
 )
@@ -26,6 +25,7 @@ from featstream.sources.values import (
     NamedColumn,
     as_array,
     as_column,
+    as_sparse_columns,
     block_width,
     canonical_csc,
     check_dimensions,
@@ -55,7 +55,7 @@ class ArraySource:
         as float64. Arrays of strings or objects are coded column by column:
         numbers as numbers, text as nominal codes.
     names : iterable of str, default=None
-        One name a feature.
+        One name per feature.
     block_bytes : int, default=2**23
         Size of a block. The default serves arrays in memory well.
 
@@ -149,7 +149,7 @@ class SparseSource:
         In any format of scipy.sparse. CSC is passed on as views; other formats
         are converted to CSC once. Explicit zeros stay stored.
     names : iterable of str, default=None
-        One name a feature.
+        One name per feature.
     block_columns : int, default=2**16
         Columns in a block at most.
 
@@ -218,31 +218,16 @@ class SparseSource:
 
     def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
         """Yield the columns at these positions, in this order, from ``start`` on."""
-        lengths = np.diff(self._csc.indptr)[positions]
-        entries = np.cumsum(lengths, dtype=np.int64)
+        entries = np.cumsum(np.diff(self._csc.indptr)[positions], dtype=np.int64)
         while start < positions.size:
             before = entries[start - 1] if start else 0
             fitting = int(np.searchsorted(entries, before + MAX_ENTRIES, "right"))
             stop = min(max(fitting, start + 1), start + self.block_columns)
             chosen = positions[start:stop]
-            pointers = np.append(0, entries[start:stop] - before)
-            columns = self._gather(chosen, lengths[start:stop], pointers)
+            columns = as_sparse_columns(self._csc[:, chosen])
             names = None if self.names is None else [self.names[i] for i in chosen]
             yield Block(columns, start, names)
             start = stop
-
-    def _gather(
-        self, chosen: IntArray, lengths: IntArray, pointers: IntArray
-    ) -> SparseColumns:
-        values = self._csc.data
-        bits = np.dtype(f"u{values.itemsize}")  # as for dense columns
-        rows = np.empty(pointers[-1], np.int32)
-        out = np.empty(pointers[-1], values.dtype)
-        starts = self._csc.indptr[chosen]
-        gather_columns(
-            starts, lengths, self._csc.indices, values.view(bits), rows, out.view(bits)
-        )
-        return SparseColumns(pointers, rows, out, self.n_samples)
 
 
 class IteratorSource:
@@ -251,7 +236,7 @@ class IteratorSource:
     Parameters
     ----------
     features : iterable of (str, array-like)
-        Each array-like is one-dimensional with one value a sample (an array, a
+        Each array-like is one-dimensional with one value per sample (an array, a
         list, a series), or a sparse matrix of one column. Text becomes codes.
         Names are not checked to be different: that would take memory for each.
     block_bytes : int, default=2**23
@@ -265,8 +250,7 @@ class IteratorSource:
     Notes
     -----
     A list can be read again from the start. An iterator can be read once: a later
-    call of ``blocks(start)`` goes on from where the last one stopped and cannot go
-    back.
+    call of ``blocks(start)`` continues where the last one stopped and cannot go back.
 
     Examples
     --------
@@ -340,7 +324,7 @@ class IteratorSource:
         array = as_array(values, what)
         if array.ndim != 1:
             raise DataError(
-                f"{what} has shape {array.shape}. Give one value a sample, in one "
+                f"{what} has shape {array.shape}. Give one value per sample, in one "
                 "dimension."
             )
         column, nominal = as_column(array, name)

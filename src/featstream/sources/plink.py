@@ -1,7 +1,7 @@
 """Genotypes of PLINK: ``.bed`` with its ``.bim`` and ``.fam``; phenotypes.
 
-A ``.bed`` keeps variant after variant, so that its rows are our columns: the file is
-mapped, and some variants at a time are unpacked.
+A ``.bed`` is stored by variant, so that its rows are our columns: the file is mapped,
+and unpacked some variants at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from featstream.sources.kernels.genotypes import (
     fill_with_mode,
 )
 from featstream.sources.memory import release_pages
-from featstream.sources.targets import split_column
+from featstream.sources.target import split_column
 from featstream.sources.values import (
     BLOCK_BYTES,
     Duplicates,
@@ -77,8 +77,8 @@ def open_plink(
     missing : {"error", "mode", "category"}, default="error"
         What to do about missing genotypes: refuse the first variant that has one;
         take the variant's commonest genotype for it; or make "missing" a fourth
-        category, 3, of a variant that is then nominal and no number any more. A
-        variant without any genotype is constant either way; a warning names it.
+        category, 3, of a variant that is then nominal. A variant without any
+        genotype is constant either way; a warning names it.
     duplicates : {"error", "number"}, default="error"
         What to do about two variants of one identifier: refuse them, or call the
         second one ``rs7#2``.
@@ -133,25 +133,14 @@ class PlinkSource:
     ----------
     path : Path
         The file.
-    samples : sequence of str
-        The names of the samples.
-    names : sequence of str
-        One name per variant.
-    missing : {"error", "mode", "category"}, default="error"
+    samples, names : sequence of str
+        The names of the samples and of the variants.
+    missing, duplicates
         See `open_plink`.
     fingerprint : str, default=None
         Changes with the samples and the variants.
     block_bytes : int, default=2**23
         Size of a block.
-    duplicates : {"error", "number"}, default="error"
-        See `open_plink`.
-
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape.
-    names, sample_names : list of str
-        The names as given.
     """
 
     def __init__(
@@ -180,59 +169,58 @@ class PlinkSource:
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the variants from position ``start`` on."""
-        width = block_width(self.n_samples, 1, self.block_bytes)
-        unknown: list[str] = []
-        for first in range(start, self.n_features, width):
-            stop = min(first + width, self.n_features)
-            begin, end = (_HEADER + j * self._stride for j in (first, stop))
-            packed = np.frombuffer(self._map, np.uint8, end - begin, begin)
-            yield self._block(packed, first, self.names[first:stop], unknown)
-            release_pages(self._map, begin, end)
-        self._warn_of(unknown)
+        return self._unpack(None, start)
 
     def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
         """Yield the variants at these positions, in this order, from ``start`` on."""
+        return self._unpack(positions, start)
+
+    def _unpack(self, positions: IntArray | None, start: int) -> Iterator[Block]:
         width = block_width(self.n_samples, 1, self.block_bytes)
         size = self.n_features * self._stride
-        rows = np.frombuffer(self._map, np.uint8, size, _HEADER)
+        packed = np.frombuffer(self._map, np.uint8, size, _HEADER)
+        packed = packed.reshape(self.n_features, self._stride)
         unknown: list[str] = []
-        for first in range(start, positions.size, width):
-            chosen = positions[first : first + width]
-            packed = rows.reshape(-1, self._stride)[chosen]
-            names = [self.names[j] for j in chosen]
-            yield self._block(packed, first, names, unknown)
-        self._warn_of(unknown)
-
-    def _block(
-        self, packed: NDArray[Any], start: int, names: list[str], unknown: list[str]
-    ) -> Block:
-        """Unpack some variants; those without any genotype are added to ``unknown``."""
-        packed = packed.reshape(-1, self._stride)
-        genotypes = np.empty((len(names), self.n_samples), np.int8)
-        counts = np.zeros((len(names), 4), np.int64)
-        decode_genotypes(packed, self.n_samples, genotypes, counts)
-        is_incomplete = counts[:, MISSING] > 0
-        nominal = None
-        if is_incomplete.any():
-            if self.missing == "error":
-                self._refuse(int(is_incomplete.argmax()), names, genotypes)
-            elif self.missing == "mode":
-                fill_with_mode(genotypes, counts)
+        stop = self.n_features if positions is None else positions.size
+        for first in range(start, stop, width):
+            last = min(first + width, stop)
+            if positions is None:
+                names = self.names[first:last]
+                yield self._block(packed[first:last], first, names, unknown)
+                begin, end = (_HEADER + j * self._stride for j in (first, last))
+                release_pages(self._map, begin, end)
             else:
-                nominal = is_incomplete
-            is_unknown = counts[:, MISSING] == self.n_samples
-            unknown.extend(names[j] for j in np.flatnonzero(is_unknown))
-        return Block(genotypes.T, start, names, nominal)
-
-    def _warn_of(self, unknown: list[str]) -> None:
+                names = [self.names[j] for j in positions[first:last]]
+                chosen = packed[positions[first:last]]
+                yield self._block(chosen, first, names, unknown)
         if unknown:
             warnings.warn(
                 f"{self.path}: {len(unknown):,} of {self.n_features:,} variants have "
                 f"no genotype in any sample: {shortened(unknown, 5)}. They count as "
                 "constants, which are irrelevant. Leave them out with plink --geno.",
                 FeatstreamWarning,
-                stacklevel=3,
+                stacklevel=2,
             )
+
+    def _block(
+        self, packed: NDArray[Any], start: int, names: list[str], unknown: list[str]
+    ) -> Block:
+        """Unpack some variants; those without any genotype are added to ``unknown``."""
+        genotypes = np.empty((len(names), self.n_samples), np.int8)
+        counts = np.zeros((len(names), 4), np.int64)
+        decode_genotypes(packed, self.n_samples, genotypes, counts)
+        n_missing = counts[:, MISSING]
+        nominal = None
+        if n_missing.any():
+            if self.missing == "error":
+                self._refuse(int((n_missing > 0).argmax()), names, genotypes)
+            elif self.missing == "mode":
+                fill_with_mode(genotypes, counts)
+            else:
+                nominal = n_missing > 0
+            is_unknown = n_missing == self.n_samples
+            unknown.extend(names[j] for j in np.flatnonzero(is_unknown))
+        return Block(genotypes.T, start, names, nominal)
 
     def _refuse(self, j: int, names: list[str], genotypes: NDArray[Any]) -> None:
         is_missing = genotypes[j] == MISSING
@@ -241,8 +229,8 @@ class PlinkSource:
         raise DataError(
             f"{self.path}: variant {printable(names[j])} has {n_missing:,} missing "
             f"genotype{'s' * (n_missing > 1)}, the first that of sample "
-            f"{printable(sample)}. Pass missing='mode' to take its commonest "
-            "genotype, or missing='category' to count them as a category."
+            f"{printable(sample)}. Pass missing='mode' (--missing mode) to take its "
+            "commonest genotype, or 'category' to count them as a category."
         )
 
 
@@ -270,7 +258,7 @@ def _map_file(path: Path, n_variants: int, stride: int) -> mmap.mmap:
 
 
 def _read_lines(path: Path, suffix: str, digest: Any) -> Iterator[list[str]]:
-    """The fields of each line of a ``.bim`` or ``.fam``; the digest takes them in."""
+    """The fields of each line of a ``.bim`` or ``.fam``, which are hashed as well."""
     other = path.with_suffix(suffix)
     if not other.is_file():
         raise MissingFileError(

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from featstream.errors import DataError, ParameterError, explain_full_disk
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources._svmlight_rows import PathLike, Reader, RowSlice, ZeroBased
+from featstream.sources.dataset import PathLike
 from featstream.sources.kernels.csc_from_rows import (
     count_columns,
     describe_values,
@@ -40,6 +40,7 @@ from featstream.sources.store_writer import (
     write_blocks,
     write_store,
 )
+from featstream.sources.svmlight import Reader, RowSlice, ZeroBased
 
 _LEAST_MEMORY = 64 << 20
 _INDEX = re.compile(rb"[ \t]([0-9]{1,10}):")

@@ -1,24 +1,75 @@
-"""Rows of svmlight (libsvm) text: ``label [qid:n] index:value ... [# comment]``."""
+"""svmlight (libsvm) text: ``label [qid:n] index:value ... [# comment]``.
+
+The text is cut into chunks of whole lines, which threads parse into rows; the rows
+are put together in the order of the file, and the first flaw is explained.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from featstream.errors import DataError
-from featstream.sources._svmlight_rows import (
-    PathLike,
-    Reader,
-    RowSlice,
-    ZeroBased,
-    join_rows,
-)
-from featstream.sources.pieces import MAX_BYTES
+from featstream.errors import DataError, ParameterError, printable
+from featstream.parallel import count_threads
+from featstream.sources.dataset import Dataset, PathLike, existing
+from featstream.sources.kernels import parse_svmlight as grammar
+from featstream.sources.memory import SparseSource
+from featstream.sources.text_file import MAX_BYTES, TextFile
 
-__all__ = ["RowSlice", "iter_svmlight", "read_svmlight"]
+ZeroBased: TypeAlias = bool | Literal["auto"]
+
+CHUNK_BYTES = 8 << 20
+"""Text parsed at a time."""
+
+MAX_INDEX = 2**31 - 1
+
+_NUMBER = re.compile(rb"[0-9.eE+-]+")
+_TOKEN = re.compile(rb"[^ \t\r\n#]*")
+_NOT_FINITE = {"nan", "inf", "infinity"}
+_NOTATION = "Write plain decimals such as 12, -0.5 or 1e-3"
+
+
+def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
+    r"""Open a text file in the format of svmlight and libsvm.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Plain, or compressed with gzip, xz or bzip2.
+    target : None
+        Each line begins with the target, so there is nothing to choose.
+
+    Returns
+    -------
+    Dataset
+        Sparse features, and the target.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from featstream.sources import open_svmlight
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".svm") as file:
+    ...     print("1 1:0.5 3:2\n-1 2:1", file=file, flush=True)
+    ...     open_svmlight(file.name)
+    Dataset(source=SparseSource(2 samples × 3 features, 3 stored float64),
+            y=array([ 1., -1.]), names=None)
+    """
+    path = existing(path)
+    if target is not None:
+        raise ParameterError(
+            f"An svmlight file holds its own target. Got target={target!r} for {path}."
+        )
+    X, y = read_svmlight(path)
+    return Dataset(SparseSource(X), y)
 
 
 def read_svmlight(
@@ -36,14 +87,14 @@ def read_svmlight(
     path : str or path
         Plain text, or text compressed with gzip, bzip2 or xz.
     n_jobs : int, optional
-        Threads; by default one a core. The result does not depend on it.
+        Threads; by default one per core. The result does not depend on it.
     n_features : int, optional
         Number of columns; by default as many as the greatest index asks for.
     zero_based : bool or "auto", default="auto"
         Whether the first column has the index 0. "auto" takes the file as
         zero-based if the index 0 occurs in it.
     max_bytes : int, default=4 GiB
-        Most text that a compressed file may unfold to.
+        Most text that a compressed file may decompress to.
 
     Returns
     -------
@@ -113,8 +164,8 @@ def iter_svmlight(
     path, n_jobs, zero_based
         As for `read_svmlight`.
     max_bytes : int, optional
-        Most text that a compressed file may unfold to; by default 200 times the
-        size of the file, since the text is never held.
+        Most text that a compressed file may decompress to; by default 200 times
+        the size of the file, since the text is never held.
     progress : callable, optional
         Called after each slice with the bytes read and the bytes in all.
 
@@ -138,3 +189,310 @@ def iter_svmlight(
             yield rows
             if progress is not None:
                 progress(stop, reader.file.size)
+
+
+@dataclass(frozen=True, slots=True)
+class RowSlice:
+    """Consecutive rows of a file, in compressed (CSR) form.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64 of shape (n_rows + 1,)
+        Where each row begins and ends.
+    indices : ndarray of int32
+        Column of each entry. Unless the file was said to be zero-based, one less
+        than written: -1 for the index 0.
+    values : ndarray of float64
+        Value of each entry.
+    y : ndarray of shape (n_rows,)
+        Labels: float64, or str if they are words.
+    lowest, highest : int
+        Least and greatest of ``indices``; 2**31 - 1 and -1 if there are none.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64]
+    y: NDArray[Any]
+    lowest: int
+    highest: int
+
+
+class _ParsedChunk(NamedTuple):
+    """The rows of a chunk; lines are counted from its first, 0."""
+
+    rows: RowSlice
+    n_lines: int
+    kind: int
+    first_row: tuple[int, bytes]  # its line and label, if there is one
+    failure: tuple[int, str] | None  # line and reason
+
+
+class Reader:
+    """Parses the chunks of a file, several at a time, all by the same rules."""
+
+    def __init__(
+        self,
+        path: PathLike,
+        n_jobs: int | None,
+        zero_based: ZeroBased,
+        limit: int | None,
+    ) -> None:
+        if zero_based not in (True, False, "auto"):
+            raise ParameterError(
+                f"`zero_based` must be True, False or 'auto'. Got {zero_based!r}."
+            )
+        self.base = int(zero_based is False)
+        self.shift = int(zero_based is not True)
+        self.n_threads = count_threads(-1 if n_jobs is None else n_jobs)
+        self.file = TextFile(path, CHUNK_BYTES, limit)
+        self.pool = ThreadPoolExecutor(self.n_threads)
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pool.shutdown(cancel_futures=True)
+        self.file.close()
+
+    def slices(self) -> Iterator[tuple[int, RowSlice]]:
+        """Parse chunk after chunk, a few ahead, each into arrays of its own."""
+        stops: deque[int] = deque()
+        for rows in self._checked(self._parse_ahead(stops)):
+            stop = stops.popleft()
+            self.file.forget(stop)
+            yield stop, rows
+
+    def _parse_ahead(self, stops: deque[int]) -> Iterator[_ParsedChunk]:
+        waiting: deque[Future[_ParsedChunk]] = deque()
+        for lines in self.file.line_chunks():
+            stops.append(lines.stop)
+            waiting.append(self.pool.submit(self._count_and_parse, lines.text))
+            if len(waiting) > self.n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def whole(self) -> RowSlice:
+        """Count first, then parse all chunks into one set of arrays."""
+        texts = [lines.text for lines in self.file.line_chunks()]
+        counts = np.array(list(self.pool.map(grammar.count_marks, texts)), np.int64)
+        ends = counts.reshape(-1, 2).cumsum(axis=0)
+        n_lines, n_colons = ends[-1] if texts else (0, 0)
+        room = _make_room(n_lines, n_colons)
+        rooms = (
+            _part_of(room, slice(line - k, line), slice(entry - n, entry))
+            for (line, entry), (k, n) in zip(ends, counts, strict=True)
+        )
+        rows = list(self._checked(self.pool.map(self._parse, texts, rooms)))
+        return join_rows(rows, room)
+
+    def _checked(self, parsed: Iterable[_ParsedChunk]) -> Iterator[RowSlice]:
+        """Raise the first failure in the order of the file."""
+        kind = grammar.UNKNOWN
+        n_lines = 1
+        for chunk in parsed:
+            failure = chunk.failure
+            if kind != grammar.UNKNOWN != chunk.kind != kind:
+                line, label = chunk.first_row
+                failure = line, explain(grammar.MIXED, label)
+            if failure is not None:
+                line, reason = failure
+                raise DataError(f"{self.file.name}, line {n_lines + line}: {reason}.")
+            kind = kind or chunk.kind
+            n_lines += chunk.n_lines
+            yield chunk.rows
+
+    def _count_and_parse(self, text: NDArray[np.uint8]) -> _ParsedChunk:
+        return self._parse(text, _make_room(*grammar.count_marks(text)))
+
+    def _parse(self, text: NDArray[np.uint8], room: grammar.Rows) -> _ParsedChunk:
+        words = np.ndarray((text.size - 7,), np.uint64, text, strides=(1,))
+        with np.errstate(over="ignore"):  # as compiled, also without numba
+            parsed = grammar.parse_rows(text, words, self.base, self.shift, room)
+        flaws = []
+        if parsed.flaw != grammar.FINE:
+            flaws.append((parsed.position, parsed.flaw))
+        if parsed.n_long:
+            flaws += _read_long_numbers(text, room, parsed)
+        y: NDArray[Any] = room.labels[: parsed.n_rows]
+        if parsed.kind == grammar.WORDS:
+            y, bad = _read_words(text, room.label_spans[: parsed.n_rows])
+            flaws += bad
+        failure = None
+        if flaws:
+            position, flaw = min(flaws)
+            n_before, _ = grammar.count_marks(text[:position])
+            rest = text[position : position + 4096].tobytes()
+            failure = n_before, explain(flaw, rest, parsed.previous)
+        first_row = 0, b""
+        if parsed.kind != grammar.UNKNOWN:
+            begin, end = room.label_spans[0]
+            n_before, _ = grammar.count_marks(text[:begin])
+            first_row = n_before, text[begin:end].tobytes()
+        rows = RowSlice(
+            np.concatenate([[0], room.ends[: parsed.n_rows]]),
+            room.indices[: parsed.n_entries],
+            room.values[: parsed.n_entries],
+            y,
+            parsed.lowest,
+            parsed.highest,
+        )
+        return _ParsedChunk(rows, room.labels.size, parsed.kind, first_row, failure)
+
+
+def _make_room(n_lines: int, n_colons: int) -> grammar.Rows:
+    values = np.empty(n_colons)
+    return grammar.Rows(
+        np.empty(n_lines),
+        np.empty((n_lines, 2), np.int64),
+        np.empty(n_lines, np.int64),
+        np.empty(n_colons, np.int32),
+        values,
+        values.view(np.int64),
+    )
+
+
+def _part_of(room: grammar.Rows, lines: slice, entries: slice) -> grammar.Rows:
+    return grammar.Rows(
+        room.labels[lines],
+        room.label_spans[lines],
+        room.ends[lines],
+        room.indices[entries],
+        room.values[entries],
+        room.bits[entries],
+    )
+
+
+def _read_long_numbers(
+    text: NDArray[np.uint8], room: grammar.Rows, parsed: grammar.Parsed
+) -> list[tuple[int, int]]:
+    """Let Python read the numbers of very many digits; where one is too large."""
+    flaws = []
+
+    def read(begin: int) -> float:
+        match = _NUMBER.match(memoryview(text), begin)
+        assert match is not None
+        value = float(match[0])
+        if math.isinf(value):
+            flaws.append((begin, grammar.OVERFLOW))
+        return value
+
+    for i in np.flatnonzero(np.isnan(room.values[: parsed.n_entries])):
+        room.values[i] = read(int(room.bits[i] & grammar.POSITION))
+    if parsed.kind == grammar.NUMBERS:
+        for i in np.flatnonzero(np.isnan(room.labels[: parsed.n_rows])):
+            room.labels[i] = read(int(room.label_spans[i, 0]))
+    return flaws
+
+
+def _read_words(
+    text: NDArray[np.uint8], spans: NDArray[np.int64]
+) -> tuple[NDArray[np.str_], list[tuple[int, int]]]:
+    """Labels as text; where one is not UTF-8."""
+    words = []
+    for begin, end in spans.tolist():
+        try:
+            words.append(text[begin:end].tobytes().decode())
+        except UnicodeDecodeError:
+            return np.array(words, np.str_), [(begin, grammar.LABEL)]
+    return np.array(words, np.str_), []
+
+
+def join_rows(parts: Sequence[RowSlice], room: grammar.Rows | None) -> RowSlice:
+    """Slices as one; without copying if they fill the room that they share."""
+    if not parts:
+        _, _, indptr, indices, values, _ = _make_room(1, 0)
+        return RowSlice(indptr * 0, indices, values, np.empty(0), MAX_INDEX, -1)
+    n_entries = sum(part.values.size for part in parts)
+    if room is not None and room.values.size == n_entries:
+        indices, values = room.indices, room.values
+    else:
+        indices = np.concatenate([part.indices for part in parts])
+        values = np.concatenate([part.values for part in parts])
+    starts = [np.zeros(1, np.int64)]
+    n_before = 0
+    for part in parts:
+        starts.append(part.indptr[1:] + n_before)
+        n_before += part.values.size
+    return RowSlice(
+        np.concatenate(starts),
+        indices,
+        values,
+        np.concatenate([part.y for part in parts if part.y.size] or [parts[0].y]),
+        min(part.lowest for part in parts),
+        max(part.highest for part in parts),
+    )
+
+
+def explain(flaw: int, text: bytes, previous: int = -1) -> str:
+    """Reason why the token at the beginning of ``text`` is refused.
+
+    ``text`` goes to the end of the line at least; ``previous`` is the index before
+    the token, if the flaw is one of order.
+
+    >>> explain(grammar.ENTRY, b"-3:1 4:1")
+    'index -3 is negative. Indices are whole numbers from 0 or 1 up'
+    """
+    match = _TOKEN.match(text)
+    token = match[0].decode("utf-8", "backslashreplace") if match else ""
+    if flaw == grammar.ENDING and text[:1] == b"\r":
+        return "there is a carriage return inside the line. End lines with a newline"
+    if flaw == grammar.ENDING or "\0" in token:
+        return "there is a NUL byte. This is not plain text; UTF-16 perhaps, or binary"
+    if flaw in (grammar.LABEL, grammar.MIXED):
+        return _explain_label(flaw, token)
+    if flaw == grammar.OVERFLOW:
+        return f"{printable(token)} is too large for a float"
+    if flaw == grammar.QID or token.startswith("qid:"):
+        return (
+            f"{printable(token)} is out of place or no whole number. Write qid:12 "
+            "once, right after the label"
+        )
+    return _explain_entry(flaw, token, previous)
+
+
+def _explain_label(flaw: int, token: str) -> str:
+    shown = printable(token)
+    if flaw == grammar.MIXED:
+        return (
+            f"label {shown} after labels of another kind. Labels are all numbers or "
+            "all words"
+        )
+    if ":" in token:
+        return f"{shown} where the label should be. Every row begins with its label"
+    if "," in token:
+        return f"several labels, {shown}. There must be one label per row"
+    if token.lower().lstrip("+-") in _NOT_FINITE:
+        return f"label {shown} is not finite. Leave out rows without a label"
+    if len(token) > 255:
+        return f"label {shown} is longer than 255 bytes"
+    return (
+        f"label {shown} is neither a number nor a word. {_NOTATION}; words begin with "
+        "a letter"
+    )
+
+
+def _explain_entry(flaw: int, token: str, previous: int) -> str:
+    index, colon, value = token.partition(":")
+    if not colon:
+        return f"{printable(token)} has no colon. Entries are written index:value"
+    if re.fullmatch(r"-\d+", index):
+        return (
+            f"index {index[:20]} is negative. Indices are whole numbers from 0 or 1 up"
+        )
+    if not re.fullmatch(r"[0-9]+", index):
+        return f"index {printable(index)} is not a whole number"
+    if len(index) > 10 or int(index) > MAX_INDEX:
+        return f"index {index[:20]} is above {MAX_INDEX}"
+    if flaw == grammar.ORDER and previous > 0:
+        again = "occurs twice" if int(index) == previous else f"after {previous}"
+        return f"index {index} {again}; indices must increase"
+    if flaw == grammar.ORDER:
+        return f"index {index} in a one-based file. Pass zero_based=True or 'auto'"
+    if value.lower().lstrip("+-") in _NOT_FINITE:
+        return (
+            f"value {printable(value)} of index {index} is not finite. Leave the entry "
+            "out, or write a number for it"
+        )
+    return f"value {printable(value)} of index {index} is not a number. {_NOTATION}"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, DataTypeError, FeatstreamWarning, printable
 from featstream.protocols import Block, IntArray
+from featstream.sources.csv import CsvTable
 from featstream.sources.dataset import (
     Dataset,
     PathLike,
@@ -38,7 +39,6 @@ from featstream.sources.values import (
     check_dimensions,
     check_names,
 )
-from featstream.sources.wide_csv import CsvTable
 
 
 def open_table(

@@ -1,7 +1,8 @@
-"""One column of any kind becomes numbers; columns become blocks.
+"""Any column becomes numbers; columns become blocks.
 
-What every source shares: which dtypes can be used, how text becomes codes, and
-how columns of different dtypes are put together without losing a distinction.
+What every source shares: which dtypes can be used, how text becomes codes, which
+names and sparse matrices are valid, and how columns of different dtypes are combined
+without making different values equal.
 """
 
 from __future__ import annotations
@@ -25,34 +26,14 @@ from featstream.errors import (
 from featstream.protocols import Block, Source, SparseColumns, feature_name
 from featstream.sources.missing import refuse_hidden_missing
 
-__all__ = [
-    "BLOCK_BYTES",
-    "Duplicates",
-    "as_array",
-    "as_column",
-    "as_column_of_objects",
-    "block_width",
-    "canonical_csc",
-    "check_dimensions",
-    "check_has_features",
-    "check_names",
-    "check_sparse",
-    "code_categories",
-    "exceeds_float",
-    "group_columns",
-    "index_flaw",
-    "numeric_dtype",
-    "pointer_flaw",
-]
-
 BLOCK_BYTES = 2**23
 """Size of a dense block: about what one core's second-level cache holds."""
 
 MAX_COLUMNS = 2**16
-"""Columns in a block at most, however short they are."""
+"""Largest number of columns in a block."""
 
 EXACT_IN_FLOAT = 2**53
-"""Up to here every integer is a float64 of its own."""
+"""Integers up to here are exact as float64."""
 
 Duplicates: TypeAlias = Literal["error", "number"]
 """What to do about two features of one name."""
@@ -93,8 +74,8 @@ def numeric_dtype(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
 def as_array(values: Any, what: str) -> NDArray[Any]:
     """An array of the same values; of objects where numpy would change them.
 
-    Of a list, numpy makes text of numbers beside text, and floats of integers that
-    no integer dtype holds.
+    For a list, numpy converts numbers beside text to text, and integers that no
+    integer dtype holds to floats.
 
     >>> as_array([[1, "a"], [2, "b"]], "X").dtype
     dtype('O')
@@ -113,25 +94,11 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
 
 
 def as_column(values: NDArray[Any], name: str) -> tuple[NDArray[Any], bool]:
-    """Numbers for the values of one feature, and whether they are codes.
+    """Numbers for the values of one feature, and whether they are nominal codes.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples,)
-        Of any dtype. Not written to, and not copied unless it must be.
-    name : str
-        The feature, for messages.
+    Booleans, integers and floats stay what they are; missing numbers are NaN. Text is
+    coded in sorted order, missing text as -1. ``values`` is copied only if it must be.
 
-    Returns
-    -------
-    column : ndarray of shape (n_samples,)
-        Booleans, integers, float32 or float64. Missing numbers are NaN.
-    nominal : bool
-        Whether the numbers are codes of categories. Text is coded in sorted
-        order, a missing text as -1.
-
-    Examples
-    --------
     >>> as_column(np.array(["b", "a", None], object), "grade")
     (array([ 1,  0, -1], dtype=int32), True)
     """
@@ -269,13 +236,9 @@ def check_names(
 
 
 def check_dimensions(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Number of samples and of features, in scikit-learn's words if there are none.
+    """Number of samples and of features, which may be 0: a stream may be empty.
 
-    No features are no error here: a stream may be empty, a fit may not
-    (`check_has_features`).
-
-    >>> check_dimensions((3, 0))
-    (3, 0)
+    The messages are those of scikit-learn.
     """
     if len(shape) > 2:
         raise DataError(
@@ -296,15 +259,7 @@ def check_dimensions(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def check_has_features(source: Source) -> None:
-    """Raise scikit-learn's message if a source is known to have no features.
-
-    >>> from featstream.sources import ArraySource
-    >>> check_has_features(ArraySource(np.empty((4, 0))))
-    Traceback (most recent call last):
-        ...
-    featstream.errors.DataError: Found array with 0 feature(s) (shape=(4, 0)) while a
-    minimum of 1 is required.
-    """
+    """Raise scikit-learn's message if a source is known to have no features."""
     if source.n_features == 0:
         raise DataError(
             f"Found array with 0 feature(s) (shape=({source.n_samples}, 0)) while a "
@@ -313,19 +268,14 @@ def check_has_features(source: Source) -> None:
 
 
 def block_width(n_samples: int, itemsize: int, block_bytes: int, least: int = 1) -> int:
-    """Columns that fit into ``block_bytes``, but not fewer than ``least``.
-
-    >>> block_width(n_samples=1000, itemsize=4, block_bytes=2**21)
-    524
-    """
+    """Number of columns that fit into ``block_bytes``, but at least ``least``."""
     return min(max(block_bytes // (n_samples * itemsize), least), MAX_COLUMNS)
 
 
 def canonical_csc(X: Any, what: str = "X") -> Any:
     """Any sparse matrix as CSC with rows increasing strictly in every column.
 
-    The arrays of ``X`` are shared where they serve as they are, and copied, never
-    changed, where they do not.
+    The arrays of ``X`` are shared or copied, never changed.
 
     >>> canonical_csc(sparse.csr_array([[0, 2], [1, 0]])).indices
     array([1, 0], dtype=int32)
@@ -346,6 +296,12 @@ def canonical_csc(X: Any, what: str = "X") -> Any:
         csc = csc.copy()
         csc.sum_duplicates()
     return csc if csc.dtype == dtype else csc.astype(dtype)
+
+
+def as_sparse_columns(csc: Any) -> SparseColumns:
+    """The columns of a canonical CSC matrix, in the types that the kernels read."""
+    rows = csc.indices.astype(np.int32, copy=False)
+    return SparseColumns(csc.indptr.astype(np.int64), rows, csc.data, csc.shape[0])
 
 
 def check_sparse(X: Any, what: str = "X") -> None:
@@ -408,7 +364,7 @@ def pointer_flaw(indptr: Any, n_lines: int, n_entries: int) -> str:
 def group_columns(
     columns: Iterable[NamedColumn], start: int = 0, *, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[Block]:
-    """Put columns together into blocks.
+    """Combine columns into blocks.
 
     A block ends when it is full, between dense and sparse columns, and where a
     common dtype would make different integers equal (beyond 2**53, as floats).
@@ -463,13 +419,8 @@ def _stack(held: list[NamedColumn], dtype: np.dtype[Any], start: int) -> Block:
     nominal = np.array([is_nominal for _, _, is_nominal in held])
     columns: Any
     if sparse.issparse(held[0][1]):
-        csc = sparse.hstack([values for _, values, _ in held], "csc", dtype)
-        columns = SparseColumns(
-            csc.indptr.astype(np.int64),
-            csc.indices.astype(np.int32, copy=False),
-            csc.data,
-            csc.shape[0],
-        )
+        stacked = sparse.hstack([values for _, values, _ in held], "csc", dtype)
+        columns = as_sparse_columns(stacked)
     else:
         columns = np.empty((held[0][1].shape[0], len(held)), dtype, order="F")
         for i, (_, values, _) in enumerate(held):

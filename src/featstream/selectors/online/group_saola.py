@@ -29,7 +29,7 @@ from featstream.selectors.kept import pack_kept, unpack_kept
 from featstream.selectors.online.saola import make_rule
 from featstream.selectors.stream import Stream
 from featstream.selectors.trace import TraceLevel
-from featstream.sources.layouts import Batch
+from featstream.sources.grouping import Batch
 
 __all__ = ["GroupSAOLA"]
 

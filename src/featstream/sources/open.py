@@ -15,12 +15,11 @@ from featstream.sources.dataset import (
     existing,
     format_suffix,
 )
-from featstream.sources.feature_tables import open_feature_table
-from featstream.sources.memory import SparseSource
 from featstream.sources.npy import open_npy, open_npz
+from featstream.sources.parquet import open_feature_table
 from featstream.sources.plink import open_plink
 from featstream.sources.store import open_store
-from featstream.sources.svmlight import read_svmlight
+from featstream.sources.svmlight import open_svmlight
 from featstream.sources.tables import open_table
 
 
@@ -195,40 +194,6 @@ def open_one(
     if optional is not None and kind.may_look:
         return kind.open(path, None, optional=optional, **given)
     return kind.open(path, target, **given)
-
-
-def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
-    r"""Open a text file in the format of svmlight and libsvm.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Plain, or compressed with gzip, xz or bzip2.
-    target : None
-        Each line begins with the target, so there is nothing to choose.
-
-    Returns
-    -------
-    Dataset
-        Sparse features, and the target.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from featstream.sources import open_svmlight
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".svm") as file:
-    ...     print("1 1:0.5 3:2\n-1 2:1", file=file, flush=True)
-    ...     open_svmlight(file.name)
-    Dataset(source=SparseSource(2 samples × 3 features, 3 stored float64),
-            y=array([ 1., -1.]), names=None)
-    """
-    path = existing(path)
-    if target is not None:
-        raise ParameterError(
-            f"An svmlight file holds its own target. Got target={target!r} for {path}."
-        )
-    X, y = read_svmlight(path)
-    return Dataset(SparseSource(X), y)
 
 
 def open_cols(path: PathLike, target: str | None = None) -> Dataset:

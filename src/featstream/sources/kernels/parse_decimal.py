@@ -20,8 +20,6 @@ import numpy as np
 
 from featstream.jit import inner_jit, jit
 
-__all__ = ["BAD", "GOOD", "LONG", "round_decimal", "scan_number"]
-
 GOOD, LONG, BAD = 0, 1, 2
 
 MAX_DIGITS = 18  # 10**18 - 1 fits an int64
@@ -68,6 +66,7 @@ _HALF = _U(0xFFFFFFFF)
 
 @inner_jit
 def is_digit(byte):
+    """Whether a byte is an ASCII digit."""
     return (byte >= 48) & (byte <= 57)
 
 

@@ -1,4 +1,4 @@
-"""A text file as pieces that end with a line: mapped, or unpacked while reading."""
+"""A text file as chunks of whole lines: mapped, or decompressed while reading."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, MissingExtraError, printable
 
-__all__ = ["MAX_BYTES", "Piece", "TextFile"]
-
 MAX_BYTES = 4 << 30
 _MAX_RATIO = 200  # no honest text shrinks further
-_ALWAYS_ALLOWED = 64 << 20  # small enough to unpack, whatever the ratio
+_ALWAYS_ALLOWED = 64 << 20  # small enough to decompress, whatever the ratio
 _MAX_LINE = 1 << 30  # of a compressed file, whose lines are held in memory
 _N_SAMPLES, _SAMPLE = 32, 64 << 10
-_LEAST = 16  # shorter pieces are padded, so that the kernels see one kind of array
+_LEAST = 16  # shorter chunks are padded, so that the kernels see one kind of array
 
 
 def _open_zstd(file: IO[bytes]) -> Any:
@@ -34,8 +32,7 @@ def _open_zstd(file: IO[bytes]) -> Any:
         return import_module("compression.zstd").ZstdFile(file)
     if find_spec("pyarrow") is None:
         raise MissingExtraError(
-            "Reading .zst needs Python 3.14 or pyarrow. Install it: "
-            "pip install featstream[frames]"
+            "Reading .zst needs Python 3.14 or pyarrow. Install it: pip install pyarrow"
         )
     import pyarrow
 
@@ -51,7 +48,7 @@ _OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Piece(NamedTuple):
+class Lines(NamedTuple):
     """Some whole lines of text, the last one ended by a newline."""
 
     text: NDArray[np.uint8]
@@ -59,23 +56,17 @@ class Piece(NamedTuple):
 
 
 class TextFile:
-    """A text file, plain or compressed with gzip, bzip2 or xz.
+    """A text file, plain or compressed; its first bytes tell how, not its name.
 
-    Parameters
-    ----------
-    path : str or path
-        The file; its first bytes tell how it is compressed, not its name.
-    piece : int
-        Size of a piece in bytes; a longer line makes a larger piece.
-    max_bytes : int or None
-        Most text that a compressed file may unfold to.
+    ``chunk_bytes`` is the size of a chunk, unless a line is longer; ``max_bytes`` the
+    most text that a compressed file may decompress to.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], piece: int, max_bytes: int | None
+        self, path: str | os.PathLike[str], chunk_bytes: int, max_bytes: int | None
     ) -> None:
         self.name = printable(os.fspath(path), limit=4096)[1:-1]
-        self._piece = piece
+        self._chunk_bytes = chunk_bytes
         self._file: IO[bytes] = open(path, "rb")  # noqa: SIM115 - closed by close()
         self.size = os.fstat(self._file.fileno()).st_size
         head = self._file.peek(16)[:16]
@@ -91,19 +82,19 @@ class TextFile:
         self._forgotten = 0
 
     def close(self) -> None:
-        """Close the file; pieces handed out stay readable."""
-        self._map = None  # unmapped with the last piece that looks into it
+        """Close the file; chunks handed out stay readable."""
+        self._map = None  # unmapped with the last chunk that looks into it
         self._file.close()
 
     @property
     def is_compressed(self) -> bool:
-        """Whether pieces are unpacked rather than mapped."""
+        """Whether chunks are decompressed rather than mapped."""
         return self._opener is not None
 
-    def pieces(self) -> Iterator[Piece]:
-        """Yield the text, piece by piece."""
+    def line_chunks(self) -> Iterator[Lines]:
+        """Yield the text in chunks of whole lines."""
         if self.is_compressed:
-            yield from self._unpacked()
+            yield from self._decompressed()
         elif self._map is not None:
             yield from self._mapped(self._map)
 
@@ -113,10 +104,10 @@ class TextFile:
         A compressed file gives its beginning.
         """
         if self.is_compressed:
-            piece = next(self.pieces(), None)
-            if piece is None:
+            lines = next(self.line_chunks(), None)
+            if lines is None:
                 return b"", 1.0
-            return piece.text.tobytes(), self.size / max(1, piece.stop)
+            return lines.text.tobytes(), self.size / max(1, lines.stop)
         if self._map is None:
             return b"", 1.0
         starts = range(0, self.size, max(1, self.size // _N_SAMPLES, _SAMPLE))
@@ -132,24 +123,24 @@ class TextFile:
                 self._map.madvise(mmap.MADV_DONTNEED, self._forgotten, length)
             self._forgotten = stop
 
-    def _mapped(self, mapped: mmap.mmap) -> Iterator[Piece]:
+    def _mapped(self, mapped: mmap.mmap) -> Iterator[Lines]:
         text = np.frombuffer(mapped, np.uint8)
         begin = 3 if mapped[:3] == _BYTE_ORDER_MARK else 0
         while begin < text.size:
-            last = min(begin + self._piece, text.size) - 1
+            last = min(begin + self._chunk_bytes, text.size) - 1
             stop = mapped.find(b"\n", last) + 1
             if stop == 0:  # what is left has no newline at its end
                 stop = mapped.rfind(b"\n", begin) + 1
                 if stop > begin:
-                    yield Piece(_padded(text[begin:stop]), stop)
+                    yield Lines(_padded(text[begin:stop]), stop)
                     begin = stop
-                yield Piece(_padded(np.append(text[begin:], np.uint8(10))), text.size)
+                yield Lines(_padded(np.append(text[begin:], np.uint8(10))), text.size)
                 return
-            yield Piece(_padded(text[begin:stop]), stop)
+            yield Lines(_padded(text[begin:stop]), stop)
             begin = stop
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the text, unpacked, in chunks that may end anywhere."""
+        """Yield the text, decompressed, in chunks that may end anywhere."""
         total = 0
         for chunk in self._chunks():
             if total == 0:
@@ -157,36 +148,36 @@ class TextFile:
             total += len(chunk)
             if self.is_compressed and total > self._max_bytes:
                 raise DataError(
-                    f"{self.name} unfolds to more than {self._max_bytes:,} bytes. If "
-                    "you trust it, unpack it first, or raise max_bytes."
+                    f"{self.name} decompresses to more than {self._max_bytes:,} "
+                    "bytes. If you trust it, decompress it first, or raise max_bytes."
                 )
             yield chunk
 
-    def _unpacked(self) -> Iterator[Piece]:
+    def _decompressed(self) -> Iterator[Lines]:
         rest = b""
         for chunk in self.chunks():
             cut = chunk.rfind(b"\n") + 1
             if cut:
                 text = np.frombuffer(rest + chunk[:cut], np.uint8)
                 rest = chunk[cut:]
-                yield Piece(_padded(text), self._file.tell())
+                yield Lines(_padded(text), self._file.tell())
             else:
                 rest += chunk
             if len(rest) > _MAX_LINE:
                 raise DataError(f"{self.name} has a line of more than 1 GiB.")
         if rest:
             text = np.frombuffer(rest + b"\n", np.uint8)
-            yield Piece(_padded(text), self._file.tell())
+            yield Lines(_padded(text), self._file.tell())
 
     def _chunks(self) -> Iterator[bytes]:
         self._file.seek(0)
         if self._opener is None:
-            while chunk := self._file.read(self._piece):
+            while chunk := self._file.read(self._chunk_bytes):
                 yield chunk
             return
         try:
             with self._opener(self._file) as stream:
-                while chunk := stream.read(self._piece):
+                while chunk := stream.read(self._chunk_bytes):
                     yield chunk
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
             if isinstance(error, OSError) and error.errno is not None:
@@ -197,7 +188,7 @@ class TextFile:
 
 
 def _padded(text: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Put blanks before a very short piece; a line may begin with blanks."""
+    """Put blanks before a very short chunk; a line may begin with blanks."""
     if text.size < _LEAST:
         blanks = np.full(_LEAST - text.size, 32, np.uint8)
         text = np.concatenate([blanks, text])

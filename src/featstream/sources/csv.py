@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featstream.errors import DataError, FeatstreamWarning, ParameterError
-from featstream.kernels import strips
 from featstream.sources.dataset import format_suffix
+from featstream.sources.kernels import split_csv
 from featstream.sources.missing import MISSING
-from featstream.sources.pieces import TextFile
 from featstream.sources.rows_to_columns import TempColumns
+from featstream.sources.text_file import TextFile
 
 HELD_BYTES = 64 << 20
 """Text up to this size is held in memory, if its columns are not too many."""
@@ -118,21 +118,21 @@ class CsvTable:
         spill = TempColumns(-(-n_fields // self._width))
         carried = np.zeros(4, np.int64)
         for chunk in chain(chunks, [b"\n"]):  # the last line may lack its end
-            if chunk == b"\n" and carried[strips.STATE] == strips.QUOTED:
+            if chunk == b"\n" and carried[split_csv.STATE] == split_csv.QUOTED:
                 raise DataError(
-                    f"row {carried[strips.ROWS]} has a quote that is never closed."
+                    f"row {carried[split_csv.ROWS]} has a quote that is never closed."
                 )
             text = np.frombuffer(chunk, np.uint8)
             n_ends = int(np.count_nonzero((text == 10) | (text == 13)))
             most = min(text.size, (n_ends + 1) * spill.n_parts) + 2
             room = np.empty((most, 4), np.int64)
-            n = strips.find_segments(
+            n = split_csv.find_segments(
                 text, separator, n_fields, self._width, carried, room
             )
-            if carried[strips.MISCOUNTED]:
-                found = _counted(int(carried[strips.MISCOUNTED]), n_fields)
+            if carried[split_csv.MISCOUNTED]:
+                found = _counted(int(carried[split_csv.MISCOUNTED]), n_fields)
                 raise DataError(
-                    f"row {carried[strips.ROWS]} has {found} but the header "
+                    f"row {carried[split_csv.ROWS]} has {found} but the header "
                     f"{n_fields:,}."
                 )
             segments = room[:n]
@@ -140,9 +140,9 @@ class CsvTable:
             np.add.at(sizes, segments[:, 2], segments[:, 1] - segments[:, 0])
             bounds = np.concatenate([[0], np.cumsum(sizes)])
             out = np.empty(bounds[-1], np.uint8)
-            strips.copy_segments(text, segments, bounds[:-1].copy(), out)
+            split_csv.copy_segments(text, segments, bounds[:-1].copy(), out)
             spill.append(out, bounds)
-        return spill, int(carried[strips.ROWS])
+        return spill, int(carried[split_csv.ROWS])
 
 
 def _find_dialect(
@@ -240,10 +240,12 @@ def _header(chunks: Iterable[bytes], dialect: Dialect) -> list[str]:
     carried = np.zeros(4, np.int64)
     segments = np.empty((2, 4), np.int64)
     # With room for any number of fields, the first row has too few, and it stops.
-    strips.find_segments(text, separator, _MAX_FIELDS, _MAX_FIELDS, carried, segments)
+    split_csv.find_segments(
+        text, separator, _MAX_FIELDS, _MAX_FIELDS, carried, segments
+    )
     if not text.tobytes().strip():
         raise DataError("it is empty.")
-    if not carried[strips.MISCOUNTED]:
+    if not carried[split_csv.MISCOUNTED]:
         raise DataError(f"its first {text.size:,} bytes hold no end of a line.")
     begin, end = segments[0, :2]
     line = text[begin:end].tobytes().decode()

@@ -15,7 +15,7 @@ from featstream.protocols import Block
 from featstream.sources.dataset import Dataset, PathLike, existing, reading, require
 from featstream.sources.memory import ArraySource
 from featstream.sources.tables import footer_digest, index_columns
-from featstream.sources.targets import read_target
+from featstream.sources.target import read_target
 from featstream.sources.values import (
     BLOCK_BYTES,
     as_column_of_objects,

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featstream.kernels import strips
+from featstream.sources.kernels import split_csv
 
 FIELD = re.compile(rb'(?:"(?:[^"]|"")*"(?!")[^,\r\n]*|(?!")[^,\r\n]*)([,\r\n])')
 
@@ -41,15 +41,15 @@ def cut(text, n_fields, width, cuts=()):
         n_ends = int(np.isin(piece, [10, 13]).sum())
         room = min(piece.size, (n_ends + 1) * n_strips) + 2
         segments = np.empty((room, 4), np.int64)
-        n = strips.find_segments(piece, ord(","), n_fields, width, carried, segments)
-        if carried[strips.MISCOUNTED]:
+        n = split_csv.find_segments(piece, ord(","), n_fields, width, carried, segments)
+        if carried[split_csv.MISCOUNTED]:
             break
         segments = segments[:n]
         sizes = np.zeros(n_strips, np.int64)
         np.add.at(sizes, segments[:, 2], segments[:, 1] - segments[:, 0])
         bounds = np.concatenate([[0], np.cumsum(sizes)])
         out = np.empty(bounds[-1], np.uint8)
-        strips.copy_segments(piece, segments, bounds[:-1].copy(), out)
+        split_csv.copy_segments(piece, segments, bounds[:-1].copy(), out)
         for k in range(n_strips):
             found[k] += out[bounds[k] : bounds[k + 1]].tobytes()
     return found, carried
@@ -68,14 +68,14 @@ def test_any_text_is_cut_as_it_is_read(parts, n_fields, width, data):
     found, carried = cut(text, n_fields, width, cuts)
     rows = rows_of(text)
     if rows is None:
-        is_open = carried[strips.STATE] in (strips.QUOTED, strips.QUOTE)
-        assert is_open or carried[strips.MISCOUNTED]
+        is_open = carried[split_csv.STATE] in (split_csv.QUOTED, split_csv.QUOTE)
+        assert is_open or carried[split_csv.MISCOUNTED]
         return
     odd = [k for k, row in enumerate(rows) if len(row) != n_fields]
     if odd:
         n_found = min(len(rows[odd[0]]), n_fields + 1)
-        assert carried[strips.MISCOUNTED] == n_found
-        assert carried[strips.ROWS] == odd[0]
+        assert carried[split_csv.MISCOUNTED] == n_found
+        assert carried[split_csv.ROWS] == odd[0]
         return
     assert carried.tolist()[1:] == [0, len(rows), 0]
     for k in range(len(found)):
@@ -91,4 +91,4 @@ def test_text_may_be_cut_anywhere():
     for place in range(len(text) + 1):
         found, carried = cut(text, 3, 2, [place])
         assert found == expected
-        assert carried[strips.ROWS] == 4
+        assert carried[split_csv.ROWS] == 4

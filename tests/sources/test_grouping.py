@@ -18,8 +18,8 @@ from featstream.sources import (
     SparseSource,
     as_source,
 )
+from featstream.sources.grouping import Sized, batches
 from featstream.sources.groups import lay_out
-from featstream.sources.layouts import Sized, batches
 
 
 def dense(block):

@@ -11,7 +11,7 @@
     comment = "#" any*                       any byte but NUL
     blank   = space | tab        end = newline, or carriage return and newline
 
-A piece of text always ends in a newline. No token contains one, so that every
+A chunk of text always ends in a newline. No token contains one, so that every
 loop over the bytes of a token stops there and none needs to ask for the end. The
 room for the rows was counted in the text; that it is kept to is checked all the
 same, in case someone writes to the file meanwhile.
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import inner_jit, jit
-from featstream.kernels.decimal import (
+from featstream.sources.kernels.parse_decimal import (
     BAD,
     EXACT_MANTISSA,
     EXACT_POWERS,
@@ -38,25 +38,6 @@ from featstream.kernels.decimal import (
     round_decimal,
     scan_number,
 )
-
-__all__ = [
-    "ENDING",
-    "ENTRY",
-    "FINE",
-    "LABEL",
-    "MIXED",
-    "NUMBERS",
-    "ORDER",
-    "OVERFLOW",
-    "POSITION",
-    "QID",
-    "UNKNOWN",
-    "WORDS",
-    "Parsed",
-    "Rows",
-    "count_marks",
-    "parse_rows",
-]
 
 # What is wrong with the token at which parsing stopped.
 FINE, LABEL, MIXED, QID, ENTRY, ORDER, OVERFLOW, ENDING = range(8)
@@ -73,7 +54,7 @@ POSITION = (1 << 51) - 1  # the part of it that is free to hold a position
 
 
 class Rows(NamedTuple):
-    """Where the rows of a piece of text go."""
+    """Where the rows of a chunk of text go."""
 
     labels: NDArray[np.float64]  # NaN for a word, and for a number left to the caller
     label_spans: NDArray[np.int64]  # begin and end of each label in the text
@@ -99,7 +80,7 @@ class Parsed(NamedTuple):
 
 @jit
 def count_marks(text: NDArray[np.uint8]) -> tuple[int, int]:
-    """Newlines and colons in a piece of text."""
+    """Newlines and colons in a chunk of text."""
     newlines = 0
     colons = 0
     whole = text.size - text.size % 128
@@ -275,25 +256,11 @@ def parse_rows(
     shift: int,
     rows: Rows,
 ) -> Parsed:
-    """Parse a piece of text that ends in a newline.
+    """Parse a chunk of text that ends in a newline: all rows, or those before a flaw.
 
-    Parameters
-    ----------
-    text : array of uint8
-        The piece.
-    words : array of uint64
-        Every run of eight bytes of ``text``, overlapping.
-    base : int
-        Least index allowed: 0 or 1.
-    shift : int
-        What to take from every index.
-    rows : Rows
-        Room for a row a newline and an entry a colon.
-
-    Returns
-    -------
-    parsed : Parsed
-        All rows, or those before the flaw.
+    ``words`` has every eight consecutive bytes of ``text``, overlapping. ``base`` is
+    the least index allowed, 0 or 1; ``shift`` is subtracted from every index.
+    ``rows`` has room for one row per newline and one entry per colon.
     """
     labels, label_spans, ends, indices, values, bits = rows
     i = begin = row = entry = n_long = 0

@@ -11,8 +11,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from featstream.kernels.decimal import BAD, GOOD, LONG, round_decimal, scan_number
-from featstream.kernels.text import count_marks
+from featstream.sources.kernels.parse_decimal import (
+    BAD,
+    GOOD,
+    LONG,
+    round_decimal,
+    scan_number,
+)
+from featstream.sources.kernels.parse_svmlight import count_marks
 
 unhurried = settings(deadline=None)  # the first call compiles
 

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featstream.errors import DataError
-from featstream.sources import wide_csv
+from featstream.sources import csv as csv_reader
+from featstream.sources.csv import CsvTable
 from featstream.sources.missing import MISSING
 from featstream.sources.tables import TableSource, open_table
-from featstream.sources.wide_csv import CsvTable
 from gather import gather
 
 PLAIN = ["1", "-2", "3.5", "", "NA", "x", "true", " 7", "1e400", "é", "2024-01-01"]
@@ -28,8 +28,8 @@ CELLS = st.sampled_from([*PLAIN, *QUOTED])
 
 def by_strips(path, strip_bytes=1):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wide_csv, "HELD_BYTES", 0)
-        patch.setattr(wide_csv, "STRIP_BYTES", strip_bytes)
+        patch.setattr(csv_reader, "HELD_BYTES", 0)
+        patch.setattr(csv_reader, "STRIP_BYTES", strip_bytes)
         return CsvTable(path)
 
 
@@ -92,7 +92,7 @@ def test_blocks_begin_anywhere(tmp_path, start):
 def test_few_columns_are_parsed_at_a_time(tmp_path, monkeypatch):
     """However short they are: each takes the parser ten kilobytes."""
     X, _ = write_wide(tmp_path / "d.csv")
-    monkeypatch.setattr(wide_csv, "MAX_COLUMNS", 8)
+    monkeypatch.setattr(csv_reader, "MAX_COLUMNS", 8)
     table = CsvTable(tmp_path / "d.csv")
     assert (table._width, table._spill.n_parts) == (8, 7)
     np.testing.assert_array_equal(gather(TableSource(table))[0], X)
@@ -102,9 +102,9 @@ def test_each_strip_is_parsed_once(tmp_path, monkeypatch):
     write_wide(tmp_path / "d.csv")
     table = by_strips(tmp_path / "d.csv", strip_bytes=400)
     parsed = []
-    real = wide_csv._parse
+    real = csv_reader._parse
     monkeypatch.setattr(
-        wide_csv, "_parse", lambda *a, **k: parsed.append(1) or real(*a, **k)
+        csv_reader, "_parse", lambda *a, **k: parsed.append(1) or real(*a, **k)
     )
     for _ in TableSource(table, block_bytes=3 * 8 * 30).blocks():
         pass
@@ -125,8 +125,8 @@ def test_compressed_text(tmp_path, monkeypatch, suffix, pack):
     path = tmp_path / f"d.csv.{suffix}"
     path.write_bytes(pack((tmp_path / "d.csv").read_bytes()))
     for held in (0, 1 << 20):
-        monkeypatch.setattr(wide_csv, "HELD_BYTES", held)
-        monkeypatch.setattr(wide_csv, "STRIP_BYTES", 200)
+        monkeypatch.setattr(csv_reader, "HELD_BYTES", held)
+        monkeypatch.setattr(csv_reader, "STRIP_BYTES", 200)
         np.testing.assert_array_equal(
             gather(open_table(path, "g49").source)[0], X[:, :-1]
         )
@@ -172,8 +172,8 @@ def test_the_fingerprint_is_of_the_text(tmp_path):
     ],
 )
 def test_bad_text_is_told(tmp_path, monkeypatch, text, reason):
-    monkeypatch.setattr(wide_csv, "HELD_BYTES", 0)
-    monkeypatch.setattr(wide_csv, "STRIP_BYTES", 1)
+    monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
+    monkeypatch.setattr(csv_reader, "STRIP_BYTES", 1)
     path = tmp_path / "d.csv"
     path.write_text(text)
     with pytest.raises(DataError) as caught:
