@@ -65,7 +65,9 @@ class BestOf:
         if not values:
             raise ParameterError("`values` of BestOf is empty. Give at least one.")
         if self.judged_on not in ("training", "test"):
-            raise unknown_name("place to judge", self.judged_on, ("training", "test"))
+            raise unknown_name(
+                "value of judged_on", self.judged_on, ("training", "test")
+            )
         object.__setattr__(self, "selector", selector)
         object.__setattr__(self, "values", values)
 

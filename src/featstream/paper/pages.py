@@ -130,7 +130,7 @@ def _statistics(comparison: TableComparison) -> Iterator[str]:
             ]
             for c in claims
         ]
-        head = ["methods", "judge", "data sets", "ranks, ours", "paper's, there"]
+        head = ["methods", "classifier", "data sets", "ranks, ours", "paper's, there"]
         head += ["printed, all", "Friedman p, ours", "ours", "the paper", "CD"]
         yield (
             "**Average ranks** (high is good, as in the paper) on the data sets where "
@@ -148,7 +148,7 @@ def _statistics(comparison: TableComparison) -> Iterator[str]:
             ]
             for w in wins
         ]
-        head = ["", "judge", "ours", "paper's, there", "printed, all"]
+        head = ["", "classifier", "ours", "paper's, there", "printed, all"]
         yield (
             "**Win / tie / lose** by a margin of 0.01, which is what the paper's "
             "counts are:\n\n" + as_markdown_table(head, rows)
@@ -379,8 +379,8 @@ def _write_figure(
 def headline(findings: Findings) -> str:
     """SAOLA on published parts, as a Markdown table; "" without such data sets."""
     head = ["data set", "selected", "paper"]
-    for judge in CLASSIFIERS:
-        head += [judge, "paper"]
+    for classifier in CLASSIFIERS:
+        head += [classifier, "paper"]
     rows = []
     for name, about in findings.about.items():
         is_run = ("split", name) in findings.results
@@ -389,7 +389,10 @@ def headline(findings: Findings) -> str:
         row = [name]
         for column in (
             PaperColumn("n_features", "SAOLA"),
-            *(PaperColumn("accuracy", "SAOLA", judge) for judge in CLASSIFIERS),
+            *(
+                PaperColumn("accuracy", "SAOLA", classifier)
+                for classifier in CLASSIFIERS
+            ),
         ):
             ours = findings.value(
                 "split", name, "SAOLA", column.metric, column.classifier
