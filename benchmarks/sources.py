@@ -175,7 +175,8 @@ def measure(name):
     print(
         f"| {name} | {n_features:,} | {size / MIB:,.0f} | {facts['size'] / MIB:,.0f} | "
         f"{facts['open']:.1f} | {facts['walk']:.1f} | "
-        f"{facts['n'] / facts['walk']:,.0f} | {facts['middle']:.2f} | {facts['peak'] - facts['before']:,.0f} |",
+        f"{facts['n'] / facts['walk']:,.0f} | {facts['middle']:.2f} | "
+        f"{facts['peak'] - facts['before']:,.0f} |",
         flush=True,
     )
 
