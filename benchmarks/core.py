@@ -23,12 +23,13 @@ from benchmarks.timing import (
     table,
 )
 from featstream import SAOLA, FisherZ, SymmetricalUncertainty
+from featstream.selectors.saola.kept import Tuning
 
 
 class PlainScan(SAOLA):
     """Every newcomer against every kept feature: no inverted index."""
 
-    _uses_index = False
+    _tuning = Tuning(index_from=np.inf)
 
 
 def dense_continuous():

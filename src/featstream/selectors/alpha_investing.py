@@ -18,7 +18,7 @@ from featstream.protocols import (
     FloatArray,
     SparseColumns,
 )
-from featstream.runs.arrays import damaged, take_floats
+from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.alpha_investing_kernels import (
     Account,
     Fit,
@@ -41,7 +41,6 @@ _NOTHING = 1e-20
 """Share of the first error that is rounding: there is nothing left to explain."""
 
 _COLLINEAR = 1e-10
-_ROUNDING = 1e-6
 
 
 class AlphaInvesting(StreamSelector):
@@ -170,11 +169,9 @@ class AlphaInvesting(StreamSelector):
         return {"account": self._account.state, **self._stream.measure.arrays()}
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        account = take_floats(arrays, "account", (2,))
-        if not account[0] > 0 or account[1] != self._stream.n_seen:
-            raise damaged("its wealth is not what so many features have left")
-        self._account.state[:] = account
-        self._stream.measure.restore(arrays, len(self._stream.kept))
+        table = {"account": Declared(np.float64, (2,))}
+        self._account.state[:] = check_arrays(arrays, table)["account"]
+        self._stream.measure.restore(arrays)
 
     def _decide(self, block: Block, stream: Stream) -> Verdict:
         model = stream.measure
@@ -241,21 +238,13 @@ class LinearModel:
         """The model, for `restore`."""
         return {"basis": self.basis, "residuals": self.residuals}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
-        """Take over a model of so many features, unless it cannot be right."""
-        n, n_most = self.n_samples, n_added + self.has_constant
-        basis = take_floats(arrays, "basis", (n, None))
-        residuals = take_floats(arrays, "residuals", self.residuals.shape)
-        products = basis.T @ basis
-        left = self.residuals - basis @ (basis.T @ self.residuals)
-        largest = float(np.abs(self.residuals).max())
-        if (
-            basis.shape[1] > n_most
-            or not np.allclose(products, np.eye(basis.shape[1]), 0, _ROUNDING)
-            or not np.allclose(residuals, left, 0, _ROUNDING * largest)
-        ):
-            raise damaged("its regression does not fit its target")
-        self.basis, self.residuals = basis, residuals
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Restore a model that `arrays` returned."""
+        table = {
+            "basis": Declared(np.float64, (self.n_samples, None)),
+            "residuals": Declared(np.float64, self.residuals.shape),
+        }
+        self.basis, self.residuals = check_arrays(arrays, table).values()
         self._refit()
 
     def _refit(self) -> None:
@@ -301,18 +290,13 @@ class LogisticModel:
         """The model, for `restore`."""
         return {"design": self.design, "weights": self.weights}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
-        """Take over a model of so many features, unless it cannot be right."""
-        n_most = n_added + self.has_constant
-        design = take_floats(arrays, "design", (self.n_samples, None))
-        weights = take_floats(arrays, "weights", (design.shape[1],))
-        if (
-            design.shape[1] > n_most
-            or (np.abs(design).max(axis=0) != 1.0).any()
-            or (self.has_constant and not (design[:, :1] == 1.0).all())
-        ):
-            raise damaged("its regression does not fit its features")
-        self.design, self.weights = design, weights
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Restore a model that `arrays` returned."""
+        table = {
+            "design": Declared(np.float64, (self.n_samples, "n_columns")),
+            "weights": Declared(np.float64, ("n_columns",)),
+        }
+        self.design, self.weights = check_arrays(arrays, table).values()
         self._linearise()
 
     def _refit(self) -> None:

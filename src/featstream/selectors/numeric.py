@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataTypeError, ParameterError, printable
-from featstream.kernels.layout import by_column
 from featstream.measures.checks import (
     check_length,
     complain_of_values,
@@ -16,9 +15,9 @@ from featstream.measures.checks import (
 )
 from featstream.measures.target import Labels
 from featstream.protocols import Block, BoolArray, FloatArray, SparseColumns
+from featstream.sources.kernels.transpose import by_column
 
 __all__ = [
-    "are_standardised",
     "as_numeric",
     "check_count",
     "check_number",
@@ -87,12 +86,6 @@ def join_columns(features: list[tuple[Block, int]]) -> Block:
     names = None if first.names is None else [b.name(i) for b, i in features]
     nominal = np.array([b.nominal is not None and b.nominal[i] for b, i in features])
     return Block(np.array(columns).T, 0, names, nominal if nominal.any() else None)
-
-
-def are_standardised(columns: FloatArray) -> bool:
-    """Whether columns have mean 0 and variance 1, rounding at its worst allowed."""
-    means, scales = columns.mean(axis=0), columns.std(axis=0)
-    return bool((np.abs(means) < _ABOUT).all() and (np.abs(scales - 1) < _ABOUT).all())
 
 
 def class_indicators(labels: Labels) -> FloatArray:

@@ -22,10 +22,9 @@ from featstream.protocols import (
     IntArray,
     Source,
 )
-from featstream.runs.arrays import damaged, take_floats
+from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.numeric import (
-    are_standardised,
     as_numeric,
     check_count,
     check_number,
@@ -176,11 +175,9 @@ class OGFS(GroupSelector):
         return {"columns": self._columns.T}
 
     def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        kept, scores = self._kept()
-        columns = take_floats(arrays, "columns", (kept.size, self._columns.shape[0]))
-        if (scores < 0).any() or not are_standardised(columns.T):
-            raise damaged("its kept features are not standardised")
-        self._columns = np.asfortranarray(columns.T)
+        shape = (self._kept()[0].size, self._columns.shape[0])
+        found = check_arrays(arrays, {"columns": Declared(np.float64, shape)})
+        self._columns = np.asfortranarray(found["columns"].T)
 
     def _decide(self, batch: Batch, stream: Stream) -> Decided:
         """Decide about groups one by one; what was decided of the last is returned."""

@@ -70,6 +70,8 @@ class ChunkedArraySource:
         Changes with the data, as far as can be known without reading them.
     duplicates : {"error", "number"}, default="error"
         What to do about two features of one name.
+    read_bytes : int, default=2**26
+        Bytes read at a time, unless one column is longer.
 
     Attributes
     ----------
@@ -88,8 +90,11 @@ class ChunkedArraySource:
         names: Sequence[str] | None = None,
         fingerprint: str | None = None,
         duplicates: Duplicates = "error",
+        *,
+        read_bytes: int | None = None,
     ) -> None:
         self._array, self.path = array, path
+        self.read_bytes = READ_BYTES if read_bytes is None else read_bytes
         self.n_samples, self.n_features = check_dimensions(tuple(array.shape))
         self._dtype = numeric_dtype(np.dtype(array.dtype), "X")
         self.names = (
@@ -108,7 +113,7 @@ class ChunkedArraySource:
     def _plan(self) -> tuple[int, bool]:
         """Columns to read at a time, and whether to transpose the array first."""
         itemsize = self._array.dtype.itemsize
-        fitting = max(READ_BYTES // (self.n_samples * itemsize), 1)
+        fitting = max(self.read_bytes // (self.n_samples * itemsize), 1)
         chunks = self._array.chunks
         chunk = chunks[1] if chunks else max(_RUN_BYTES // itemsize, 1)
         chunk = min(chunk, max(self.n_features, 1))
@@ -151,7 +156,7 @@ class ChunkedArraySource:
         temporary = TempColumns(bounds.size)
         height = self._array.chunks[0] if self._array.chunks else 1
         row_bytes = self.n_features * self._array.dtype.itemsize
-        height *= max(READ_BYTES // (row_bytes * height), 1)
+        height *= max(self.read_bytes // (row_bytes * height), 1)
         for top in range(0, self.n_samples, height):
             rows = np.asarray(self._array[top : top + height])
             parts = [
@@ -346,8 +351,8 @@ class RowsSource(_SparseOnDisk):
 
     def _on_disk(self) -> Source:
         warnings.warn(
-            f"{self._arrays.path} is stored by rows. Its columns are put into a "
-            "temporary store; to do that once, use `featstream convert`.",
+            f"{self._arrays.path} is stored by rows. It is transposed into a "
+            "temporary column store; `featstream convert` does that once and for all.",
             FeatstreamWarning,
             stacklevel=2,
         )

@@ -48,8 +48,6 @@ HEADER_BYTES = 128  # of an .npy file; numpy leaves room for the length to grow
 CHUNK_BYTES = 16 << 20
 
 _MAX_META = 1 << 20
-_MAX_COLUMNS = 16_384
-_MAX_ENTRIES = 1 << 22
 _MAX_VALUES = 1 << 24  # of a dense block, unless one column is longer
 
 
@@ -108,8 +106,15 @@ class StoreSource:
         Changes with any value, name or label.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        block_columns: int = 2**14,
+        block_entries: int = 2**22,
+    ) -> None:
         self.path = Path(path)
+        self.block_columns, self.block_entries = block_columns, block_entries
         meta = _read_meta(self.path)
         self.n_samples: int = meta["n_samples"]
         self.n_features: int = meta["n_features"]
@@ -201,7 +206,7 @@ class StoreSource:
                 raise self._damaged(name, "checksum mismatch")
 
     def _dense_block(self, start: int) -> tuple[NDArray[Any], int]:
-        n = max(1, min(_MAX_COLUMNS, _MAX_VALUES // max(1, self.n_samples)))
+        n = max(1, min(self.block_columns, _MAX_VALUES // max(1, self.n_samples)))
         stop, dtype = self._same_kind(start, min(start + n, self.n_features))
         return self._columns.array[:, start:stop].view(dtype), stop
 
@@ -214,8 +219,8 @@ class StoreSource:
         return start + n, KINDS[kinds[0]]
 
     def _sparse_block(self, start: int) -> tuple[SparseColumns, int]:
-        indptr = self._indptr.array[start : start + _MAX_COLUMNS + 1]
-        n = int(np.searchsorted(indptr, indptr[0] + _MAX_ENTRIES, "right")) - 1
+        indptr = self._indptr.array[start : start + self.block_columns + 1]
+        n = int(np.searchsorted(indptr, indptr[0] + self.block_entries, "right")) - 1
         n = min(max(n, 1), indptr.size - 1)
         stop, dtype = self._same_kind(start, start + n)
         indptr = indptr[: stop - start + 1]

@@ -17,7 +17,7 @@ from featstream.measures import ConditionalTest
 from featstream.measures.conditional import BoundTest, Screening
 from featstream.measures.resolve import TESTS, Choice, resolve_test
 from featstream.protocols import Block, Fate, FloatArray, IntArray
-from featstream.runs.arrays import damaged, take_array
+from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base import StreamSelector
 from featstream.selectors.numeric import check_count
 from featstream.selectors.osfs.state import (
@@ -124,12 +124,11 @@ class _ConditionalSelector(StreamSelector):
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         stream = self._stream
-        self._tally = take_array(arrays, "tally", np.int64, (4,))
-        if (self._tally < 0).any():
-            raise damaged("it has counted fewer tests than none")
-        self._separators.restore(arrays, stream.trace)
+        table = {"tally": Declared(np.int64, (4,), 0)}
+        self._tally = check_arrays(arrays, table)["tally"]
+        self._separators.restore(arrays, stream.n_seen)
         if stream.measure is not None:
-            self._state = unpack_kept_set(arrays, stream.measure)
+            self._state = unpack_kept_set(arrays, stream.measure, stream.n_seen)
 
     def _decide(self, block: Block, stream: Stream) -> Verdict:
         return self._prepare(block, stream)()
