@@ -438,7 +438,7 @@ def test_provenance_says_with_what(tmp_path):
     assert about["settings"]["seed"] == 7
     assert set(about["provenance"]["versions"]) >= {"featstream", "numpy", "python"}
     selector = about["settings"]["selectors"]["s"]
-    assert selector["class"].startswith("featstream.selectors.online.saola.SAOLA")
+    assert selector["class"].startswith("featstream.selectors.saola.saola.SAOLA")
     assert selector["parameters"]["measure"] == "su"
     assert about["datasets"]["data"]["n_features"] == 60
     assert result.about["settings"] == about["settings"]

@@ -6,10 +6,11 @@ import numpy as np
 from numba.extending import overload
 
 from featstream.jit import inner_jit, jit
-from featstream.kernels.bits import unpack
 from featstream.kernels.contingency import chi_square
 from featstream.kernels.planes import pack_plane
-from featstream.kernels.tables import DenseTables, SparseTables
+from featstream.measures.storages.bitplanes import unpack
+from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.sparse_codes import SparseCodes
 
 __all__ = ["count_categories", "score_chi_square", "spell"]
 
@@ -30,7 +31,7 @@ def _spell_sparse(columns, i, codes):
         codes[columns.rows[e]] = columns.codes[e]
 
 
-_SPELL = {DenseTables: _spell_dense, SparseTables: _spell_sparse}
+_SPELL = {DenseCodes: _spell_dense, SparseCodes: _spell_sparse}
 
 
 def spell_raw(columns, i, codes):
@@ -64,7 +65,7 @@ def _plane_of_sparse(columns, i, plane):
     return columns.length[i]
 
 
-_PLANE_OF = {DenseTables: _plane_of_dense, SparseTables: _plane_of_sparse}
+_PLANE_OF = {DenseCodes: _plane_of_dense, SparseCodes: _plane_of_sparse}
 
 
 def plane_of(columns, i, plane):
@@ -126,7 +127,7 @@ def _sizes_in_sparse(columns, i, n, sizes):
         sizes[c + 1] = columns.counts[columns.count_offset[i] + c]
 
 
-_SIZES = {DenseTables: _sizes_in_dense, SparseTables: _sizes_in_sparse}
+_SIZES = {DenseCodes: _sizes_in_dense, SparseCodes: _sizes_in_sparse}
 
 
 def sizes_of(columns, i, n, sizes):
@@ -168,7 +169,7 @@ def _classes_in_sparse(columns, i, target, cells):
         cells[c] -= 1
 
 
-_CLASSES = {DenseTables: _classes_in_dense, SparseTables: _classes_in_sparse}
+_CLASSES = {DenseCodes: _classes_in_dense, SparseCodes: _classes_in_sparse}
 
 
 def count_classes(columns, i, target, cells):

@@ -13,8 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from featstream.jit import inner, lean
-from featstream.kernels.bits import unpack
-from featstream.kernels.index import sort_short
 from featstream.kernels.planes import (
     MAX_MEMBERS,
     count_cells,
@@ -22,6 +20,8 @@ from featstream.kernels.planes import (
     pair_planes,
     split_planes,
 )
+from featstream.measures.storages.bitplanes import unpack
+from featstream.measures.storages.row_index import sort_short
 
 __all__ = [
     "DEPENDENT",

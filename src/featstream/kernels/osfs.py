@@ -14,10 +14,12 @@ from numba.extending import overload
 from featstream.jit import inner_jit, jit
 from featstream.kernels.coding import spell
 from featstream.kernels.contingency import CodedColumns
-from featstream.kernels.moments import DenseMoments, SparseMoments
 from featstream.kernels.partial import Correlations
 from featstream.kernels.subsets import CUT, LEFT, separate
-from featstream.kernels.tables import DenseTables, SparseTables
+from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.dense_values import DenseValues
+from featstream.measures.storages.sparse_codes import SparseCodes
+from featstream.measures.storages.sparse_values import SparseValues
 
 __all__ = [
     "Candidates",
@@ -117,14 +119,14 @@ def _keep_tables(columns, i, values):
 
 @inner_jit
 def _keep_dense_moments(columns, i, values):
-    row, pivot = columns.values[i], columns.pivot[i]
+    row = columns.values[i]
     for r in range(values.size):
-        values[r] = np.float64(row[r]) - pivot
+        values[r] = row[r]
 
 
 @inner_jit
 def _keep_sparse_moments(columns, i, values):
-    values[:] = columns.base[i]
+    values[:] = columns.background[i]
     for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
         values[columns.rows[e]] = columns.values[e]
 
@@ -143,7 +145,7 @@ def _place_dense_moments(columns, new, k, kept, slot):
 @inner_jit
 def _place_sparse_moments(columns, new, k, kept, slot):
     i = new.column[k]
-    total, norm, base = columns.total[i], columns.norm[i], columns.base[i]
+    total, norm, base = columns.total[i], columns.norm[i], columns.background[i]
     for j in range(slot):
         values, product = kept.values[j], base * kept.total[j]
         for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
@@ -161,16 +163,16 @@ def _finish_moments(new, k, kept, slot, total, norm):
 
 
 _PLACE = {
-    DenseTables: _place_tables,
-    SparseTables: _place_tables,
-    DenseMoments: _place_dense_moments,
-    SparseMoments: _place_sparse_moments,
+    DenseCodes: _place_tables,
+    SparseCodes: _place_tables,
+    DenseValues: _place_dense_moments,
+    SparseValues: _place_sparse_moments,
 }
 _KEEP = {
-    DenseTables: _keep_tables,
-    SparseTables: _keep_tables,
-    DenseMoments: _keep_dense_moments,
-    SparseMoments: _keep_sparse_moments,
+    DenseCodes: _keep_tables,
+    SparseCodes: _keep_tables,
+    DenseValues: _keep_dense_moments,
+    SparseValues: _keep_sparse_moments,
 }
 
 

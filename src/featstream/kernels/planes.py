@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from featstream.jit import inner, lean
-from featstream.kernels.bits import count_common
+from featstream.measures.storages.bitplanes import count_common
 
 __all__ = [
     "MAX_MEMBERS",

@@ -5,10 +5,17 @@ from featstream.measures.contingency import ChiSquareTest, GTest
 from featstream.measures.fisher import FisherZ
 from featstream.measures.information import MutualInformation, SymmetricalUncertainty
 from featstream.measures.partial import FisherZTest
-from featstream.measures.resolve import MEASURES, choose_measure, resolve_measure
+from featstream.measures.resolve import (
+    MEASURES,
+    choose_measure,
+    register_measure,
+    resolve_measure,
+)
+from featstream.measures.storages.pair_columns import PAIR_COLUMNS, PairColumns
 
 __all__ = [
     "MEASURES",
+    "PAIR_COLUMNS",
     "TARGET",
     "ChiSquareTest",
     "ConditionalTest",
@@ -16,8 +23,10 @@ __all__ = [
     "FisherZTest",
     "GTest",
     "MutualInformation",
+    "PairColumns",
     "SymmetricalUncertainty",
     "TestResult",
     "choose_measure",
+    "register_measure",
     "resolve_measure",
 ]

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import chdtrc, chdtri
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.kernels.bits import unpack
 from featstream.kernels.coding import count_categories, score_chi_square, spell
 from featstream.kernels.contingency import (
     CodedColumns,
@@ -22,12 +21,6 @@ from featstream.kernels.contingency import (
 )
 from featstream.kernels.osfs import Candidates, KeptSet
 from featstream.kernels.planes import n_words, pack_plane
-from featstream.kernels.relevance import TableTarget
-from featstream.kernels.tables import (
-    DenseTables,
-    SparseTables,
-    fixed_point_nlogn,
-)
 from featstream.measures.conditional import (
     TARGET,
     BoundTest,
@@ -38,6 +31,10 @@ from featstream.measures.conditional import (
     check_unreliable,
 )
 from featstream.measures.information import BoundInformation, MutualInformation
+from featstream.measures.storages.bitplanes import unpack
+from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.entropy import CodedTarget, fixed_point_nlogn
+from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.target import Labels, as_labels
 from featstream.protocols import Block, FloatArray, IntArray, SparseColumns
 
@@ -208,7 +205,7 @@ class ChiSquareTest(_TableTest):
 class EncodedTables(NamedTuple):
     """A checked block, with the arity of each column."""
 
-    tables: DenseTables | SparseTables
+    tables: DenseCodes | SparseCodes
     arity: IntArray
 
 
@@ -236,7 +233,7 @@ class BoundTableTest(BoundTest):
         nlogn = fixed_point_nlogn(n)
         n_classes = labels.classes.size
         arity = _largest_label(labels) if uses_largest else n_classes
-        self._target = TableTarget(
+        self._target = CodedTarget(
             labels.codes, labels.counts, np.zeros((0, 0), np.uint64), 0, 0
         )
         self._rule = TableRule(

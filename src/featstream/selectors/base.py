@@ -510,10 +510,10 @@ class StreamSelector(OnlineSelector):
     """
 
     @abstractmethod
-    def _decide(self, block: Block, stream: Stream) -> Verdict | None:
+    def _decide(self, block: Block, stream: Stream) -> Verdict:
         """Decide about every column of a block."""
 
-    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict | None]:
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
         """Do what can be done for a block ahead of its turn, perhaps in a thread.
 
         Returns what decides about it when its turn has come.
@@ -561,11 +561,9 @@ class StreamSelector(OnlineSelector):
             verdict = self._decide_one(block, stream)
         stream.seconds += clock() - began
         stream.warn_of_identifiers()
-        if verdict is None:
-            return stream.last_decision()
         return stream.decision(verdict)
 
-    def _decide_one(self, block: Block, stream: Stream) -> Verdict | None:
+    def _decide_one(self, block: Block, stream: Stream) -> Verdict:
         decide = self._prepare(block, stream)
         with uninterrupted():
             return self._take(block, decide, stream)
@@ -620,15 +618,14 @@ class StreamSelector(OnlineSelector):
             yield partial(self._take, block, decide, stream)
 
     def _take(
-        self, block: Block, decide: Callable[[], Verdict | None], stream: Stream
-    ) -> Verdict | None:
+        self, block: Block, decide: Callable[[], Verdict], stream: Stream
+    ) -> Verdict:
         """Decide about the features of a block, and record it."""
         names = block.names
         if names is not None:
             stream.names.refuse_taken(block.start, names)
         verdict = decide()
-        if verdict is not None:
-            stream.record(block.start, verdict)
+        stream.record(block.start, verdict)
         if names is not None:
             stream.names.add(block.start, names)
             if stream.trace.level != "full":

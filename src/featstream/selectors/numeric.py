@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataTypeError, ParameterError, printable
-from featstream.kernels.layout import by_column
 from featstream.measures.checks import (
     check_length,
     complain_of_values,
@@ -16,6 +15,7 @@ from featstream.measures.checks import (
 )
 from featstream.measures.target import Labels
 from featstream.protocols import Block, BoolArray, FloatArray, SparseColumns
+from featstream.sources.kernels.transpose import by_column
 
 __all__ = [
     "as_numeric",

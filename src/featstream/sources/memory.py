@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
-from featstream.kernels.layout import (
+from featstream.protocols import Block, IntArray, SparseColumns, feature_name
+from featstream.sources.kernels.transpose import (
     by_column,
     has_whole_rows,
     is_by_row,
 )
-from featstream.protocols import Block, IntArray, SparseColumns, feature_name
 from featstream.sources.values import (
     BLOCK_BYTES,
     MAX_COLUMNS,

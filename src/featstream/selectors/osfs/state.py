@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.kernels.bits import unpack
 from featstream.kernels.contingency import CodedColumns
 from featstream.kernels.osfs import KeptSet
 from featstream.kernels.planes import pack_plane
 from featstream.measures.conditional import BoundTest
+from featstream.measures.storages.bitplanes import unpack
 from featstream.protocols import IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
 

@@ -1,4 +1,4 @@
-"""Bit planes: a few-valued column as one bit a row for each value but the first."""
+"""Bit planes: one bit per row for each value of a column but the first."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from featstream.jit import INNER, jit, lean
-from featstream.protocols import IntArray
-
-__all__ = ["count_common", "pack", "unpack"]
+from featstream.protocols import IntArray, read_only
 
 _IS_LITTLE = sys.byteorder == "little"
 
@@ -37,7 +35,7 @@ def _ones_compiled(word):
 
 
 def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntArray]:
-    """Bit planes of columns of codes, one row a column, and the size of each plane.
+    """Bit planes of columns of codes, one row per column, and the size of each plane.
 
     The planes of a column, for its codes 1, 2, …, follow one another.
 
@@ -51,7 +49,9 @@ def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntA
     bits = np.zeros((int(last[-1]) if last.size else 0, (n + 63) // 64 * 8), np.uint8)
     if codes.dtype == np.uint8 and n_planes.max(initial=0) == 1 and _IS_LITTLE:
         sizes = np.empty(bits.shape[0], np.int64)
-        _pack_binary(codes, np.flatnonzero(n_planes), bits.view(np.uint64), sizes)
+        _pack_binary(
+            read_only(codes), np.flatnonzero(n_planes), bits.view(np.uint64), sizes
+        )
         return bits.view(np.uint64), sizes
     for code in range(1, int(arity.max(initial=1))):
         having = np.flatnonzero(n_planes >= code)

@@ -12,8 +12,6 @@ import numpy as np
 
 from featstream.jit import inner_jit, jit
 
-__all__ = ["MDL", "QUANTILE", "UNIFORM", "cut_column", "distinct_values"]
-
 QUANTILE, UNIFORM, MDL = 0, 1, 2
 
 
@@ -116,7 +114,7 @@ def _class_entropy(counts, nlogn, unit):
 
 @inner_jit
 def _cut_by_description_length(values, table, nlogn, unit):
-    """Fayyad and Irani (1993): cut where the class is told in fewer bits."""
+    """Fayyad and Irani (1993): cut where the class is described in fewer bits."""
     n_values = values.size
     is_cut = np.zeros(n_values, np.bool_)
     pending = [(0, n_values)]
@@ -159,3 +157,15 @@ def cut_column(values, table, method, n_bins, nlogn, unit):
     if method == UNIFORM:
         return _cut_uniformly(values, n_bins)
     return _cut_quantiles(values, table.sum(axis=1), n_bins)
+
+
+@inner_jit
+def cut_or_list(present, classes, n_zeros, zero_classes, target, binning, is_whole):
+    """Cut points of a column: bins if it is continuous, else every value but one."""
+    values, table = distinct_values(
+        present, classes, n_zeros, zero_classes, target.counts.size
+    )
+    method, n_bins, nlogn, unit = binning
+    if is_whole or method < 0:
+        return values[:-1]
+    return cut_column(values, table, method, n_bins, nlogn, unit)

@@ -18,18 +18,24 @@ from typing import NamedTuple
 import numpy as np
 
 from featstream.jit import inner, lean
-from featstream.kernels.rule import reaches
-from featstream.kernels.scan import Kept, Newcomers, can_take, leave, walk
-from featstream.kernels.shortlist import empty, register
-from featstream.kernels.storage import copy_column, lift, overlap, settle
-
-__all__ = [
-    "Arriving",
-    "GroupOutcome",
-    "Workspace",
-    "as_newcomers",
-    "scan_groups",
-]
+from featstream.measures.storages.dispatch import (
+    EARLIER,
+    LATER,
+    Rule,
+    load_newcomer,
+    overlap,
+    reaches,
+    unload_newcomer,
+    who_wins,
+)
+from featstream.selectors.saola.algorithm1 import Newcomers, walk
+from featstream.selectors.saola.kept import (
+    Kept,
+    add_column,
+    can_take,
+    remove_all,
+    remove_column,
+)
 
 KEPT, REDUNDANT = 1, 2
 
@@ -62,7 +68,7 @@ class GroupOutcome(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Working memory for as many slots as either set has; ``is_gone`` is all false."""
+    """Buffers for as many slots as either set has; ``is_gone`` is all false."""
 
     displaced: np.ndarray
     is_gone: np.ndarray
@@ -92,35 +98,22 @@ def _displace(outcome, arrival, by):
 
 
 @inner
-def _put(newcomers, k, kept):
-    """Add a newcomer to the end of the kept ones."""
-    slot = kept.size[1]
-    copy_column(newcomers.columns, newcomers.column[k], kept.columns, slot, kept.used)
-    kept.score[slot] = newcomers.score[k]
-    kept.arrival[slot] = newcomers.arrival[k]
-    register(kept.columns, kept.lookup, slot, newcomers.score[k])
-    kept.live[kept.size[0]] = slot
-    kept.size[0] += 1
-    kept.size[1] += 1
-
-
-@inner
 def _join(newcomers, k, left, rule, scratch, work, outcome):
     """Steps 11 to 18: a feature along those of its group before it."""
     columns, i, arrival = newcomers.columns, newcomers.column[k], newcomers.arrival[k]
-    settle(columns, i, scratch)
+    load_newcomer(columns, i, scratch)
     slot, value, n_displaced = walk(newcomers, k, left, rule, scratch, work.displaced)
     if slot < 0 or not rule.is_deferred:
         for d in range(n_displaced):  # Step 16
             gone = work.displaced[d]
-            shared = overlap(columns, i, left.columns, gone, scratch)
+            shared = overlap(columns, i, left, gone, False, scratch)
             _drop(outcome, left.arrival[gone], arrival, shared)
-            leave(left, gone)
-    lift(columns, i, scratch)
+            remove_column(left, gone)
+    unload_newcomer(columns, i, scratch)
     if slot >= 0:  # Step 11
         _drop(outcome, arrival, left.arrival[slot], value)
     else:
-        _put(newcomers, k, left)
+        add_column(columns, i, newcomers.score[k], arrival, left)
 
 
 @inner
@@ -129,68 +122,70 @@ def _compare(arriving, kept, rule, scratch, work, outcome):
     newcomers, left = arriving.newcomers, arriving.left
     for position in range(left.size[0]):
         k = left.live[position]
-        settle(newcomers.columns, k, scratch)
+        load_newcomer(newcomers.columns, k, scratch)
         slot, value, n_displaced = walk(
             newcomers, k, kept, rule, scratch, work.displaced
         )
-        lift(newcomers.columns, k, scratch)
+        unload_newcomer(newcomers.columns, k, scratch)
         if slot < 0 or not rule.is_deferred:
             for d in range(n_displaced):  # Step 22
                 gone = work.displaced[d]
                 _displace(outcome, kept.arrival[gone], left.arrival[k])
-                leave(kept, gone)
+                remove_column(kept, gone)
         if slot >= 0:  # Step 26
             _drop(outcome, left.arrival[k], kept.arrival[slot], value)
 
 
 @inner
-def _compare_frozen(arriving, kept, ends, rule, scratch, work, outcome):
+def _compare_as_library(arriving, kept, ends, rule, scratch, work, outcome):
     """The same with both lists as they were at the start: the library's reading.
 
-    A feature that has been removed still removes others; but a newcomer goes on to
-    the next kept group where it meets its witness. Of equally relevant features
+    A feature that has been removed still removes others; but a newcomer continues
+    with the next kept group where it meets its witness. Of equally relevant features
     the older one goes.
     """
+    max_bound, excess = rule.uses_max_bound, rule.needs_excess
+    rule = Rule(max_bound, excess, np.int64(LATER), rule.is_deferred, rule.limit)
     newcomers, left = arriving.newcomers, arriving.left
     for b in range(left.size[0]):
         k = left.live[b]
         score, arrival = left.score[k], left.arrival[k]
         group, skipped = 0, -1
-        settle(newcomers.columns, k, scratch)
+        load_newcomer(newcomers.columns, k, scratch)
         for position in range(kept.size[0]):
             slot = kept.live[position]
             while ends[group] <= kept.arrival[slot]:
                 group += 1
             if group == skipped:
                 continue
-            value = overlap(newcomers.columns, k, kept.columns, slot, scratch)
+            value = overlap(newcomers.columns, k, kept, slot, False, scratch)
             if not reaches(value, score, kept.score[slot], rule):
                 continue
-            if kept.score[slot] > score:
+            if who_wins(kept.score[slot], score, rule) == EARLIER:
                 skipped = group
                 if outcome.fate[arrival - outcome.first] != REDUNDANT:
                     _drop(outcome, arrival, kept.arrival[slot], value)
             elif not work.is_gone[slot]:
                 work.is_gone[slot] = True
                 _displace(outcome, kept.arrival[slot], arrival)
-        lift(newcomers.columns, k, scratch)
+        unload_newcomer(newcomers.columns, k, scratch)
     for position in range(kept.size[0] - 1, -1, -1):
         slot = kept.live[position]
         if work.is_gone[slot]:
             work.is_gone[slot] = False
-            leave(kept, slot)
+            remove_column(kept, slot)
 
 
 @inner
-def _close(arriving, kept, ends, rule, is_frozen, scratch, work, outcome):
+def _close(arriving, kept, ends, rule, follows_library, scratch, work, outcome):
     """Steps 20 to 38: compare the arriving group with the kept ones, and add it.
 
     Returns whether that is done; it is not if ``kept`` has to grow first.
     """
     left = arriving.left
     if outcome.n_added[0] < 0:
-        if is_frozen:
-            _compare_frozen(arriving, kept, ends, rule, scratch, work, outcome)
+        if follows_library:
+            _compare_as_library(arriving, kept, ends, rule, scratch, work, outcome)
         else:
             _compare(arriving, kept, rule, scratch, work, outcome)
         outcome.n_added[0] = 0
@@ -200,10 +195,10 @@ def _close(arriving, kept, ends, rule, is_frozen, scratch, work, outcome):
         if outcome.fate[feature] != REDUNDANT:
             if not can_take(arriving.newcomers.columns, k, kept):
                 return False
-            _put(arriving.newcomers, k, kept)
+            add_column(left.columns, k, left.score[k], left.arrival[k], kept)
             outcome.fate[feature] = KEPT
         outcome.n_added[0] += 1
-    empty(left)
+    remove_all(left)
     outcome.n_added[0] = -1
     return True
 
@@ -217,7 +212,7 @@ def scan_groups(
     kept,
     ends,
     rule,
-    is_frozen,
+    follows_library,
     scratch,
     work,
     outcome,
@@ -229,14 +224,14 @@ def scan_groups(
     ``ends`` holds the arrival after the last of each group, in order.
     ``arriving`` has room for any one of the groups.
 
-    Returns the number of newcomers dealt with: all of them, or fewer if ``kept``
+    Returns the number of newcomers decided: all of them, or fewer if ``kept``
     has to grow before a group can be closed.
     """
     for k in range(begin, newcomers.column.size):
         if outcome.n_added[0] < 0:
             _join(newcomers, k, arriving.left, rule, scratch, work, outcome)
         if group[k + 1] != group[k] and not _close(
-            arriving, kept, ends, rule, is_frozen, scratch, work, outcome
+            arriving, kept, ends, rule, follows_library, scratch, work, outcome
         ):
             return k
     return newcomers.column.size

@@ -10,26 +10,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import ParameterError, printable
-from featstream.kernels.ceilings import (
+from featstream.measures.storages.dispatch import (
+    EARLIER,
+    NEITHER,
+    Rule,
+    for_storage,
+    storage_of,
+)
+from featstream.protocols import (
+    Block,
+    BoundMeasure,
+    FloatArray,
+    IntArray,
+    Measure,
+    Storage,
+)
+from featstream.selectors.base import StreamSelector
+from featstream.selectors.saola.algorithm1 import KEPT, Newcomers, Outcome, scan
+from featstream.selectors.saola.kept import (
+    Kept,
+    Tuning,
+    arrivals_and_scores,
+    fit_index,
+    make_room,
+    pack_kept,
+    start_kept,
+    unpack_kept,
+)
+from featstream.selectors.saola.shortcuts import (
     FIRST_BATCH,
     Ceilings,
     Snapshot,
-    ceilings,
+    find_ceilings,
     next_batch,
-    slack_of,
     take_snapshot,
-    up_to_date,
+    update_ceilings,
 )
-from featstream.kernels.pools import fit_index, make_room, start_kept
-from featstream.kernels.rule import Rule
-from featstream.kernels.scan import Kept, Newcomers, Outcome, scan
-from featstream.protocols import Block, Fate, FloatArray, IntArray, Measure
-from featstream.selectors.base import StreamSelector
-from featstream.selectors.kept import pack_kept, unpack_kept
-from featstream.selectors.stream import LastDecision, Stream
+from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
-
-__all__ = ["SAOLA"]
 
 
 class SAOLA(StreamSelector):
@@ -110,7 +128,8 @@ class SAOLA(StreamSelector):
     'gene_17' is kept: its relevance is 0.39671.
     """
 
-    _uses_index = True  # tests and benchmarks compare with the plain scan
+    _uses_blas = False  # not for single features
+    _tuning = Tuning()  # tests and benchmarks compare with the plain scan
 
     def __init__(
         self,
@@ -136,100 +155,136 @@ class SAOLA(StreamSelector):
     def _begin(self, stream: Stream) -> None:
         self._rule = make_rule(self)
         self._state: Kept | None = None
+        self._scratch: Any = None
         self._snapshot: Snapshot | None = None  # read by the threads that prepare
         self._batch = FIRST_BATCH
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
-        if self._state is None:
-            return np.empty(0, np.int64), np.empty(0)
-        live = self._state.live[: self._state.size[0]]
-        return self._state.arrival[live], self._state.score[live]
+        return arrivals_and_scores(self._state)
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return pack_kept(self._state)
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._state = unpack_kept(arrays, self._stream, may_index=self._uses_index)
-        if self._state is not None:
-            self._snapshot = take_snapshot(self._state)
+        stream, tuning = self._stream, self._tuning
+        storages = storages_in(stream.measure, stream.is_sparse)
+        n_samples = len(stream.y)
+        self._state = unpack_kept(arrays, n_samples, storages, stream.measure, tuning)
+        if self._state is not None and storages[0].units is not None:
+            self._snapshot = take_snapshot(self._state, tuning)
 
-    def _decide(self, block: Block, stream: Stream) -> None:
-        self._prepare(block, stream)()
+    def _decide(self, block: Block, stream: Stream) -> Verdict:
+        return self._prepare(block, stream)()
 
-    def _prepare(self, block: Block, stream: Stream) -> Callable[[], None]:
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
+        """Steps 5 to 8 for all features of a block; what decides about the rest."""
         measure = stream.measure
-        assert measure is not None
         encoded = measure.encode(block)
         scores = measure.relevance(encoded)
         relevant = np.flatnonzero(measure.is_relevant(scores))
         chosen = None
         if relevant.size:
             columns, column = measure.columns(encoded, relevant)
-            chosen = columns, column, ceilings(columns, column, self._snapshot)
-        return partial(self._decide_about, block, scores, relevant, chosen, stream)
+            found, tuning = None, self._tuning
+            if storage_of(columns).units and relevant.size >= tuning.ceilings_from:
+                found = find_ceilings(columns, column, self._snapshot, tuning)
+            chosen = columns, column, found
+        return partial(self._decide_about, block.start, scores, relevant, chosen)
 
     def _decide_about(
         self,
-        block: Block,
+        start: int,
         scores: FloatArray,
         relevant: IntArray,
-        chosen: tuple[Any, IntArray, Ceilings] | None,
-        stream: Stream,
-    ) -> None:
-        fate = np.zeros(block.n_columns, np.uint8)
-        witness = np.full(block.n_columns, -1, np.int64)
+        chosen: tuple[Any, IntArray, Ceilings | None] | None,
+    ) -> Verdict:
+        """Steps 9 to 20 for the relevant features of a block, in order."""
         n_kept = 0 if self._state is None else int(self._state.size[0])
         outcome = _new_outcome(relevant.size, n_kept)
         if chosen is not None:
-            columns, column, found = chosen
-            if self._state is None:
-                self._state = start_kept(columns)
-            elif self._uses_index:
-                self._state = fit_index(self._state)
-            arrivals, n_done = block.start + relevant, 0
-            while n_done < relevant.size:
-                here = slice(n_done, n_done + self._batch)
-                newcomers = Newcomers(
-                    columns,
-                    column[here],
-                    scores[relevant[here]],
-                    arrivals[here],
-                    up_to_date(found.part(here), columns, column[here], self._state),
-                    slack_of(columns),
-                )
-                self._scan(newcomers, stream, outcome.part(here))
-                n_done += self._batch
-                n_added = int(np.count_nonzero(outcome.fate[here] == Fate.KEPT))
-                self._batch = next_batch(self._batch, n_added, self._state)
-            if outcome.n_events[0] or Fate.KEPT in outcome.fate:
-                self._snapshot = take_snapshot(self._state)
+            self._walk(chosen, scores[relevant], start + relevant, outcome)
+        fate, witness, overlap = outcome.fate, outcome.witness, outcome.overlap
+        if relevant.size < scores.size:
+            fate = np.zeros(scores.size, np.uint8)
+            witness = np.full(scores.size, -1)
+            overlap = np.full(scores.size, np.nan)
             fate[relevant] = outcome.fate
             witness[relevant] = outcome.witness
-        stream.trace.extend(fate, scores, witness)
-        events = slice(0, int(outcome.n_events[0]))
-        stream.trace.mark(
-            outcome.gone[events], outcome.gone_fate[events], outcome.gone_by[events]
+            overlap[relevant] = outcome.overlap
+        n_gone = int(outcome.n_events[0])
+        return Verdict(
+            fate,
+            scores,
+            witness,
+            overlap,
+            outcome.gone[:n_gone],
+            outcome.gone_by[:n_gone],
+            outcome.gone_fate[:n_gone],
         )
-        if block.n_columns == 1:
-            stream.last = _last_decision(scores, relevant, outcome, block.start)
 
-    def _scan(self, newcomers: Newcomers, stream: Stream, outcome: Outcome) -> None:
-        assert stream.measure is not None
+    def _walk(
+        self,
+        chosen: tuple[Any, IntArray, Ceilings | None],
+        scores: FloatArray,
+        arrivals: IntArray,
+        outcome: Outcome,
+    ) -> None:
+        """Take newcomers through Algorithm 1, in batches where ceilings pay."""
+        columns, column, found = chosen
+        if self._scratch is None:
+            self._scratch = storage_of(columns).scratch(len(self._stream.y))
+        if self._state is None:
+            self._state = start_kept(columns, self._tuning)
+        else:
+            self._state = fit_index(self._state, self._tuning)
+        if found is None:
+            ceiling = np.empty((column.size, 0), np.float32)
+            newcomers = Newcomers(columns, column, scores, arrivals, ceiling, 0.0)
+            self._scan(newcomers, outcome)
+            self._snapshot = None
+            return
+        n_done = 0
+        while n_done < column.size:
+            here = slice(n_done, n_done + self._batch)
+            ceilings = update_ceilings(
+                found.part(here), columns, column[here], self._state, self._tuning
+            )
+            newcomers = Newcomers(
+                columns,
+                column[here],
+                scores[here],
+                arrivals[here],
+                ceilings.bound,
+                ceilings.slack,
+            )
+            self._scan(newcomers, _part(outcome, here))
+            n_added = int(np.count_nonzero(outcome.fate[here] == KEPT))
+            n_done += self._batch
+            self._batch = next_batch(self._batch, n_added, self._state, self._tuning)
+        if outcome.n_events[0] or (outcome.fate == KEPT).any():
+            self._snapshot = take_snapshot(self._state, self._tuning)
+
+    def _scan(self, newcomers: Newcomers, outcome: Outcome) -> None:
         kept, done, column = self._state, 0, newcomers.column
         assert kept is not None
-        with stream.measure.scratch(is_sparse=bool(stream.is_sparse)) as scratch:
-            while True:
-                free = np.empty(kept.live.size, np.int64)
-                done = scan(newcomers, done, kept, self._rule, scratch, free, outcome)
-                if done == column.size:
-                    break
-                kept = make_room(
-                    kept,
-                    newcomers.columns,
-                    int(column[done]),
-                    may_index=self._uses_index,
-                )
+        run = for_storage(scan, newcomers.columns)
+        while True:
+            free = np.empty(kept.live.size, np.int64)
+            done = run(newcomers, done, kept, self._rule, self._scratch, free, outcome)
+            if done == column.size:
+                break
+            kept = make_room(kept, newcomers.columns, int(column[done]), self._tuning)
         self._state = kept
+
+
+def storages_in(
+    measure: BoundMeasure | None, is_sparse: bool | None
+) -> tuple[Storage, ...]:
+    """The storages that a stream can have: its first block decides."""
+    storages = () if measure is None else measure.storages
+    if len(storages) < 2:
+        return storages
+    return tuple(storage for storage in storages if storage.is_sparse == is_sparse)
 
 
 def make_rule(selector: Any) -> Rule:
@@ -259,7 +314,7 @@ def make_rule(selector: Any) -> Rule:
     return Rule(
         uses_max_bound=selector.bound == "max",
         needs_excess=selector.overlap == ">",
-        drops_ties=selector.ties == "drop",
+        tie_winner=EARLIER if selector.ties == "drop" else NEITHER,
         is_deferred=selector.pruning == "deferred",
         limit=np.iinfo(np.int64).max if limit is None else int(limit),
     )
@@ -271,27 +326,17 @@ def _new_outcome(n_newcomers: int, n_kept: int) -> Outcome:
         fate=np.zeros(n_newcomers, np.uint8),
         witness=np.full(n_newcomers, -1, np.int64),
         overlap=np.full(n_newcomers, np.nan),
-        gone=np.zeros(n_events, np.int64),
-        gone_by=np.zeros(n_events, np.int64),
-        gone_fate=np.zeros(n_events, np.uint8),
+        gone=np.empty(n_events, np.int64),
+        gone_by=np.empty(n_events, np.int64),
+        gone_fate=np.empty(n_events, np.uint8),
         n_events=np.zeros(1, np.int64),
     )
 
 
-def _last_decision(
-    scores: FloatArray, relevant: IntArray, outcome: Outcome, arrival: int
-) -> LastDecision:
-    if not relevant.size:
-        return LastDecision(Fate.IRRELEVANT, float(scores[0]))
-    gone = outcome.gone[: int(outcome.n_events[0])]
-    fate = Fate(int(outcome.fate[0]))
-    if arrival in gone:
-        fate = Fate.DISPLACED
-    is_redundant = fate is Fate.REDUNDANT
-    return LastDecision(
-        fate,
-        float(scores[0]),
-        int(outcome.witness[0]) if is_redundant else None,
-        float(outcome.overlap[0]) if is_redundant else None,
-        tuple(int(g) for g in sorted(gone) if g != arrival),
+def _part(outcome: Outcome, newcomers: slice) -> Outcome:
+    """The same for some of the newcomers."""
+    return outcome._replace(
+        fate=outcome.fate[newcomers],
+        witness=outcome.witness[newcomers],
+        overlap=outcome.overlap[newcomers],
     )
