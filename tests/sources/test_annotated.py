@@ -327,10 +327,8 @@ def test_what_is_not_there_is_told_with_what_is(path):
 
 
 def test_anndata_is_asked_for(path, monkeypatch):
-    monkeypatch.setattr("featstream.sources.dataset.find_spec", lambda name: None)
-    with pytest.raises(
-        MissingExtraError, match=r"needs anndata.*featstream\[science\]"
-    ):
+    monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"needs anndata \(extra 'science'\)"):
         open_dataset(path)
 
 

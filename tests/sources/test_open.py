@@ -229,7 +229,7 @@ def test_svmlight_takes_no_target(tmp_path):
 
 
 def test_a_table_needs_pyarrow(tmp_path, monkeypatch):
-    monkeypatch.setattr("featstream.sources.dataset.find_spec", lambda name: None)
+    monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
     (tmp_path / "d.csv").write_text("a,y\n1,2\n")
     with pytest.raises(ImportError, match=r"pip install pyarrow"):
         open_dataset(tmp_path / "d.csv")

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featstream.errors import DataError, FeatstreamWarning, ParameterError
-from featstream.sources.dataset import format_suffix
 from featstream.sources.kernels import split_csv
 from featstream.sources.missing import MISSING
+from featstream.sources.open import format_suffix
 from featstream.sources.rows_to_columns import TempColumns
 from featstream.sources.text_file import TextFile
 

@@ -13,6 +13,7 @@ import numpy as np
 from featstream.errors import DataError, printable
 from featstream.protocols import Block, IntArray, feature_name
 from featstream.sources.labels import write_labels
+from featstream.sources.missing import is_missing
 
 __all__ = [
     "Batch",
@@ -22,7 +23,6 @@ __all__ = [
     "Singles",
     "Sized",
     "batches",
-    "is_absent",
     "label_of",
 ]
 
@@ -236,14 +236,9 @@ def label_of(name: str, group_of: Mapping[str, Hashable]) -> Hashable:
             f"`groups` maps {printable(name)} to {printable(label)}. Groups must not "
             "overlap: map each feature to one label."
         )
-    if is_absent(label):
+    if is_missing(label):
         raise DataError(
             f"Feature {printable(name)} is in no group. Every feature needs one: map "
             "it to a label, of its own if need be."
         )
     return label
-
-
-def is_absent(label: Any) -> bool:
-    """None, NaN and the missing values of data frames."""
-    return label is None or label != label or str(label) in ("<NA>", "NaT")

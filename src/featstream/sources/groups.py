@@ -15,9 +15,9 @@ from featstream.sources.grouping import (
     Mapped,
     Planned,
     Singles,
-    is_absent,
     label_of,
 )
+from featstream.sources.missing import is_missing
 
 __all__ = ["lay_out"]
 
@@ -118,7 +118,7 @@ def _from_labels(labels: NDArray[Any] | list[Hashable]) -> Planned:
         coded = np.empty(len(labels), np.int64)
         listed = labels.tolist() if isinstance(labels, np.ndarray) else labels
         for i, label in enumerate(listed):
-            if is_absent(label):
+            if is_missing(label):
                 raise DataError(
                     f"Feature {i} is in no group: its label is {label}. Every feature "
                     "needs one, of its own if need be."

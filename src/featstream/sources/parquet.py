@@ -1,20 +1,24 @@
-"""Tables with one row a feature: genes by samples, say."""
+"""Parquet and Arrow IPC: one row per sample, or one row per feature (genes, say)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, DataTypeError, printable
+from featstream.errors import DataError, DataTypeError, ParameterError, printable
 from featstream.protocols import Block
-from featstream.sources.dataset import Dataset, PathLike, existing, reading, require
 from featstream.sources.memory import ArraySource
-from featstream.sources.tables import footer_digest, index_columns
+from featstream.sources.missing import is_number
+from featstream.sources.open import Dataset, PathLike, existing, reading, require
+from featstream.sources.tables import as_sample_names, open_table
 from featstream.sources.target import read_target
 from featstream.sources.values import (
     BLOCK_BYTES,
@@ -25,11 +29,190 @@ from featstream.sources.values import (
     group_columns,
 )
 
-__all__ = ["FeatureTableSource", "open_feature_table"]
-
 _BUFFERED_BYTES = 16 << 20  # by the reader, in all columns together
 _LEAST_ROWS = 256  # at a time: each costs the reader some work a column
 _MOST_BYTES = 64 << 20
+
+
+def open_parquet(
+    path: PathLike,
+    target: str | None = None,
+    *,
+    orient: str = "samples",
+    optional: Collection[str] | None = None,
+    na_values: str | Iterable[str] | None = None,
+) -> Dataset:
+    """Open a parquet file, with one row per sample or per feature (``orient``)."""
+    if orient not in ("samples", "features"):
+        raise ParameterError(
+            f"`orient` must be 'samples' or 'features', what a row is. Got {orient!r}."
+        )
+    if orient == "samples":
+        return open_table(path, target, optional=optional, na_values=na_values)
+    if na_values is not None:
+        raise ParameterError(
+            "`na_values` is for tables with one row per sample, not orient='features'. "
+            f"Got {na_values!r} for {path}. Write nulls in the file."
+        )
+    return open_feature_table(path, target)
+
+
+class ParquetTable:
+    """The columns of a parquet file.
+
+    The footer is held in memory: about 1.4 KB for each column and row group.
+    """
+
+    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
+        from pyarrow.parquet import ParquetFile
+
+        self.path = path
+        self._na_values = na_values
+        self._file: Any = ParquetFile(path, pre_buffer=True)
+        schema = self._file.schema_arrow
+        self._index = index_columns(schema)
+        _refuse_nested(schema)
+        self.names = [name for name in schema.names if name not in self._index]
+        self.n_rows: int = self._file.metadata.num_rows
+        self.fingerprint = footer_digest(path)
+
+    @property
+    def samples(self) -> list[str] | None:
+        """The index of pandas, if it is one column."""
+        if len(self._index) != 1:
+            return None
+        return as_sample_names(self._read([*self._index]).column(0).to_pylist())
+
+    def read(self, positions: Sequence[int]) -> Any:
+        """Some columns, in this order."""
+        return mark_missing(
+            self._read([self.names[i] for i in positions]), self._na_values
+        )
+
+    def _read(self, names: list[str]) -> Any:
+        with reading(self.path):  # by name, a.1 comes along with a
+            return self._file.read(columns=names).select(names)
+
+
+class IpcTable:
+    """The columns of an Arrow IPC file (Feather version 2), or of an IPC stream."""
+
+    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
+        self.path = path
+        self._na_values = na_values
+        with self._open() as file:
+            schema = file.schema
+            self._index = index_columns(schema)
+            _refuse_nested(schema)
+            names = schema.names
+            self._places = [
+                i for i, name in enumerate(names) if name not in self._index
+            ]
+            self.names = [names[i] for i in self._places]
+        self.n_rows: int = self._read([0]).num_rows if names else 0
+
+    @property
+    def samples(self) -> list[str] | None:
+        """The index of pandas, if it is one column."""
+        if len(self._index) != 1:
+            return None
+        with self._open() as file:
+            place = file.schema.get_field_index(*self._index)
+        return as_sample_names(self._read([place]).column(0).to_pylist())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Checksum of the file."""
+        with open(self.path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def read(self, positions: Sequence[int]) -> Any:
+        """Some columns, in this order."""
+        with reading(self.path):
+            table = self._read([self._places[i] for i in positions])
+        return mark_missing(table, self._na_values)
+
+    def _open(self, **options: Any) -> Any:
+        from pyarrow import ArrowInvalid, ipc, memory_map
+
+        chosen = ipc.IpcReadOptions(**options)
+        try:
+            return ipc.open_file(memory_map(str(self.path)), options=chosen)
+        except ArrowInvalid:
+            return ipc.open_stream(memory_map(str(self.path)), options=chosen)
+
+    def _read(self, places: list[int]) -> Any:
+        with self._open(included_fields=sorted(places)) as file:
+            table = file.read_all()
+        return table.select(np.argsort(np.argsort(places)).tolist())
+
+
+def mark_missing(table: Any, na_values: Sequence[str]) -> Any:
+    """Values that mean a missing one as nulls; text that is then numbers as such."""
+    if not na_values:
+        return table
+    import pyarrow
+    from pyarrow import compute
+
+    numbers = [float(value) for value in na_values if is_number(value)]
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        kind = field.type
+        if pyarrow.types.is_dictionary(kind):
+            column = column.cast(kind.value_type)
+            kind = kind.value_type
+        if str(kind) in ("string", "large_string", "string_view"):
+            kind = pyarrow.large_string()
+            column = column.cast(kind)
+            wanted = pyarrow.array(na_values, kind)
+        elif pyarrow.types.is_integer(kind):
+            limits = np.iinfo(kind.to_pandas_dtype())
+            whole = [int(value) for value in numbers if value.is_integer()]
+            fitting = [v for v in whole if limits.min <= v <= limits.max]
+            wanted = pyarrow.array(fitting, kind)
+        elif pyarrow.types.is_floating(kind):
+            wanted = pyarrow.array(numbers, pyarrow.float64()).cast(kind)
+        else:
+            continue
+        is_missing = compute.is_in(column, value_set=wanted)
+        if not compute.any(is_missing).as_py():
+            continue
+        column = compute.if_else(is_missing, pyarrow.scalar(None, kind), column)
+        if not pyarrow.types.is_primitive(kind):
+            with suppress(pyarrow.ArrowInvalid):
+                column = column.cast(pyarrow.float64())
+        table = table.set_column(i, field.name, column)
+    return table
+
+
+def index_columns(schema: Any) -> set[str]:
+    """Columns in which pandas keeps the index of its frame."""
+    described = schema.pandas_metadata or {}
+    columns = described.get("index_columns", ())
+    return {column for column in columns if isinstance(column, str)}
+
+
+def _refuse_nested(schema: Any) -> None:
+    import pyarrow
+
+    for field in schema:
+        if pyarrow.types.is_nested(field.type):
+            hint = "Give each of its fields as a feature of its own."
+            if pyarrow.types.is_list(field.type):
+                hint = "If each row is a feature, and not a sample: orient='features'."
+            raise DataTypeError(
+                f"Feature {printable(field.name)} has dtype {field.type}, which is "
+                f"neither numbers nor text. {hint}"
+            )
+
+
+def footer_digest(path: Path) -> str:
+    """Checksum of a parquet footer, which says where all is and how large."""
+    with open(path, "rb") as file:
+        file.seek(-8, 2)
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(-8 - length, 2)
+        return hashlib.sha256(file.read(length)).hexdigest()
 
 
 def open_feature_table(path: PathLike, target: str | None = None) -> Dataset:
