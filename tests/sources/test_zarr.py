@@ -249,5 +249,5 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path):
 def test_zarr_is_asked_for(tmp_path, monkeypatch):
     path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
     monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"needs zarr.*featstream\[science\]"):
+    with pytest.raises(MissingExtraError, match=r"needs zarr \(extra 'science'\)"):
         open_dataset(path)
