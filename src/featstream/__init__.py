@@ -54,8 +54,8 @@ _HOMES = {
     "Task": "evaluation",
     "Trace": "selectors",
     "as_source": "sources",
-    "random_groups": "groups",
-    "read_groups": "groups",
+    "random_groups": "sources.grouping",
+    "read_groups": "sources.grouping",
     "resume": "selectors",
 }
 
