@@ -284,8 +284,8 @@ def _as_labels(groups: Any) -> NDArray[Any]:
         labels[:] = groups
     if labels.ndim != 1:
         raise DataError(
-            f"`groups` has the shape {labels.shape}. Give one label per feature, in one "
-            "dimension, or a list of index lists."
+            f"`groups` has the shape {labels.shape}. Give one label per feature, in "
+            "one dimension, or a list of index lists."
         )
     return labels
 

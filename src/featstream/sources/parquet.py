@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -30,7 +31,7 @@ from featstream.sources.values import (
 )
 
 _BUFFERED_BYTES = 16 << 20  # by the reader, in all columns together
-_LEAST_ROWS = 256  # at a time: each costs the reader some work a column
+_LEAST_ROWS = 256  # at a time: each batch costs the reader some work per column
 _MOST_BYTES = 64 << 20
 
 
@@ -57,24 +58,16 @@ def open_parquet(
     return open_feature_table(path, target)
 
 
-class ParquetTable:
-    """The columns of a parquet file.
+class _ArrowTable(ABC):
+    """Named columns in a file of pyarrow's, without the index of pandas."""
 
-    The footer is held in memory: about 1.4 KB for each column and row group.
-    """
+    n_rows: int
 
-    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
-        from pyarrow.parquet import ParquetFile
-
-        self.path = path
-        self._na_values = na_values
-        self._file: Any = ParquetFile(path, pre_buffer=True)
-        schema = self._file.schema_arrow
-        self._index = index_columns(schema)
+    def __init__(self, path: Path, schema: Any, na_values: Sequence[str]) -> None:
         _refuse_nested(schema)
+        self.path, self._na_values = path, na_values
+        self._index = index_columns(schema)
         self.names = [name for name in schema.names if name not in self._index]
-        self.n_rows: int = self._file.metadata.num_rows
-        self.fingerprint = footer_digest(path)
 
     @property
     def samples(self) -> list[str] | None:
@@ -85,52 +78,49 @@ class ParquetTable:
 
     def read(self, positions: Sequence[int]) -> Any:
         """Some columns, in this order."""
-        return mark_missing(
-            self._read([self.names[i] for i in positions]), self._na_values
-        )
+        names = [self.names[i] for i in positions]
+        with reading(self.path):
+            return mark_missing(self._read(names).select(names), self._na_values)
+
+    @abstractmethod
+    def _read(self, names: list[str]) -> Any:
+        """These columns, in any order."""
+
+
+class ParquetTable(_ArrowTable):
+    """The columns of a parquet file.
+
+    The footer is held in memory: about 1.4 KB for each column and row group.
+    """
+
+    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
+        from pyarrow.parquet import ParquetFile
+
+        self._file: Any = ParquetFile(path, pre_buffer=True)
+        super().__init__(path, self._file.schema_arrow, na_values)
+        self.n_rows = self._file.metadata.num_rows
+        self.fingerprint = footer_digest(path)
 
     def _read(self, names: list[str]) -> Any:
-        with reading(self.path):  # by name, a.1 comes along with a
-            return self._file.read(columns=names).select(names)
+        return self._file.read(columns=names)  # a.1 comes along with a
 
 
-class IpcTable:
+class IpcTable(_ArrowTable):
     """The columns of an Arrow IPC file (Feather version 2), or of an IPC stream."""
 
     def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
         self.path = path
-        self._na_values = na_values
         with self._open() as file:
-            schema = file.schema
-            self._index = index_columns(schema)
-            _refuse_nested(schema)
-            names = schema.names
-            self._places = [
-                i for i, name in enumerate(names) if name not in self._index
-            ]
-            self.names = [names[i] for i in self._places]
-        self.n_rows: int = self._read([0]).num_rows if names else 0
-
-    @property
-    def samples(self) -> list[str] | None:
-        """The index of pandas, if it is one column."""
-        if len(self._index) != 1:
-            return None
-        with self._open() as file:
-            place = file.schema.get_field_index(*self._index)
-        return as_sample_names(self._read([place]).column(0).to_pylist())
+            self._schema = file.schema
+        super().__init__(path, self._schema, na_values)
+        with self._open(included_fields=[0]) as file:
+            self.n_rows = file.read_all().num_rows
 
     @cached_property
     def fingerprint(self) -> str:
         """Checksum of the file."""
         with open(self.path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-
-    def read(self, positions: Sequence[int]) -> Any:
-        """Some columns, in this order."""
-        with reading(self.path):
-            table = self._read([self._places[i] for i in positions])
-        return mark_missing(table, self._na_values)
 
     def _open(self, **options: Any) -> Any:
         from pyarrow import ArrowInvalid, ipc, memory_map
@@ -141,14 +131,14 @@ class IpcTable:
         except ArrowInvalid:
             return ipc.open_stream(memory_map(str(self.path)), options=chosen)
 
-    def _read(self, places: list[int]) -> Any:
-        with self._open(included_fields=sorted(places)) as file:
-            table = file.read_all()
-        return table.select(np.argsort(np.argsort(places)).tolist())
+    def _read(self, names: list[str]) -> Any:
+        fields = sorted(self._schema.get_field_index(name) for name in names)
+        with self._open(included_fields=fields) as file:
+            return file.read_all()
 
 
 def mark_missing(table: Any, na_values: Sequence[str]) -> Any:
-    """Values that mean a missing one as nulls; text that is then numbers as such."""
+    """Make nulls of ``na_values``, and numbers of text that has only numbers then."""
     if not na_values:
         return table
     import pyarrow
@@ -216,13 +206,13 @@ def footer_digest(path: Path) -> str:
 
 
 def open_feature_table(path: PathLike, target: str | None = None) -> Dataset:
-    """Open a parquet file with one row a feature; needs pyarrow.
+    """Open a parquet file with one row per feature; needs pyarrow.
 
     Parameters
     ----------
     path : str or path-like
         The names of the features are in the first column that is text. Their values
-        are in the one column of lists, or else in all the other columns, one a
+        are in the one column of lists, or else in all the other columns, one per
         sample, whose names are then the names of the samples.
     target : str, default=None
         The file that holds it, ``FILE`` or ``FILE:COLUMN``; see `read_target`.
@@ -268,7 +258,7 @@ class FeatureTableSource:
     n_samples, n_features : int
         The shape.
     names : sequence of str
-        One name a feature.
+        One name per feature.
     samples, sample_names : list of str or None
         One name per sample, where they have any.
     fingerprint : str
@@ -347,7 +337,7 @@ class FeatureTableSource:
             position += batch.num_rows
 
     def _columns(self, batch: Any) -> list[Any]:
-        """The columns with values: one a sample, or one of lists."""
+        """The columns with values: one per sample, or one of lists."""
         return [batch.column(name) for name in self._roles.values]
 
     def _matrix(self, batch: Any, names: Sequence[str]) -> NDArray[Any] | None:
@@ -375,7 +365,7 @@ class FeatureTableSource:
 
     def _length_of_first(self) -> int:
         if not self.n_features:
-            raise DataError("it has no rows, so that nothing tells how many samples.")
+            raise DataError("it has no rows, so that the number of samples is unknown.")
         _, batch = next(self._batches(0, 1))
         first = self._columns(batch)[0][0].as_py()
         if first is None:
@@ -400,7 +390,7 @@ def _find_roles(schema: Any) -> _Roles:
     if not any(is_text):
         raise DataError(
             "none of its columns is text, to name the features. Give them names, or "
-            "open it with one row a sample: orient='samples'."
+            "open it with one row per sample: orient='samples'."
         )
     name = is_text.index(True)
     others = [i for i in range(len(fields)) if i != name]
@@ -411,7 +401,7 @@ def _find_roles(schema: Any) -> _Roles:
         samples = [fields[i].name for i in values]
     if len(lists) > 1 or not values:
         raise DataError(
-            f"the values should be in one column of lists, or in one column a sample. "
+            f"the values should be in one column of lists, or in one column per sample. "
             f"Besides the names in {printable(fields[name].name)} it has "
             f"{len(lists)} columns of lists."
         )
@@ -421,7 +411,7 @@ def _find_roles(schema: Any) -> _Roles:
         odd = next(i for i in values if is_text[i])
         raise DataTypeError(
             f"the column {printable(fields[odd].name)} is text, and others are "
-            "numbers. All but the first text column are values, one column a sample: "
+            "numbers. All but the first text column are values, one per sample: "
             "leave it out of the file."
         )
     return _Roles(fields[name].name, [fields[i].name for i in values], samples)
@@ -480,7 +470,7 @@ def _check_lengths(lists: Any, names: Sequence[str], n_samples: int) -> None:
 
 
 class Names(Sequence[str]):
-    """Strings as pyarrow holds them, made Python's one at a time."""
+    """Strings of pyarrow, converted when they are asked for."""
 
     def __init__(self, texts: Any) -> None:
         self._texts = texts.cast("large_string")
