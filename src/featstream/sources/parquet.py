@@ -401,7 +401,7 @@ def _find_roles(schema: Any) -> _Roles:
         samples = [fields[i].name for i in values]
     if len(lists) > 1 or not values:
         raise DataError(
-            f"the values should be in one column of lists, or in one column per sample. "
+            "the values should be in one column of lists, or in one column per sample. "
             f"Besides the names in {printable(fields[name].name)} it has "
             f"{len(lists)} columns of lists."
         )
