@@ -1,9 +1,9 @@
 """Tables as text: separated by commas, semicolons, tabs or bars.
 
-A parser that is asked for some columns walks all of the text; asked for all of them,
-a thousand at a time, it walks it a thousandfold. So text that is too large to be
-held is cut in one pass into strips of columns. Each strip is text of the same kind,
-and is read as the whole would be.
+A parser that is asked for some columns reads all of the text, so that reading a wide
+table a thousand columns at a time would read it many times. Text that is too large
+to be held is cut in one pass into blocks of columns. Each block is text of the same
+kind, and is parsed as the whole would be.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ HELD_BYTES = 64 << 20
 MAX_COLUMNS = 1024
 """Columns parsed at a time: each takes pyarrow ten kilobytes."""
 
-STRIP_BYTES = 16 << 20
-"""About the size of the text of a strip, unless one column has more."""
+TEXT_BLOCK_BYTES = 16 << 20
+"""About the size of the text of a block, unless one column has more."""
 
 _CHUNK = 16 << 20
-_UNFOLDS = 8  # times, as a guess, a compressed file
-_MAX_STRIPS = 4096
+_EXPANSION = 8  # times, as a guess, a compressed file
+_MAX_BLOCKS = 4096
 _MAX_FIELDS = 1 << 40
 _SAMPLE = 1 << 16  # bytes from which the separator is found
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -57,17 +57,7 @@ class Dialect(NamedTuple):
 
 
 class CsvTable:
-    """The columns of a text file, plain or compressed.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    separator : str, default=None
-        What stands between two values; by default found in the first lines.
-    na_values : sequence of str, default=()
-        Further spellings of a missing value.
-    """
+    """The columns of a text file, plain or compressed; see `open_table`."""
 
     samples = None
 
@@ -85,14 +75,14 @@ class CsvTable:
             self.names = _header([*head, b"\n"] if is_all else head, self._dialect)
             if is_all and len(self.names) <= MAX_COLUMNS:
                 self._table = _parse(b"".join(head), self._dialect)
-                self._strip, self._width, self._spill = 0, 0, None
+                self._held, self._width, self._spill = 0, 0, None
                 self.n_rows: int = self._table.num_rows
             else:
-                size = file.size * (_UNFOLDS if file.is_compressed else 1)
+                size = file.size * (_EXPANSION if file.is_compressed else 1)
                 self._width = _width(len(self.names), size)
                 self._spill, n_rows = self._cut(chain(head, chunks))
                 self.n_rows = n_rows - 1
-                self._strip = -1  # the one that is held
+                self._held = -1  # the one that is held
         self.fingerprint = digest.hexdigest()
 
     def read(self, positions: Sequence[int]) -> Any:
@@ -101,18 +91,19 @@ class CsvTable:
 
         if self._spill is None:
             return self._table.select(positions)
-        columns = []
-        for position in positions:
-            strip, place = divmod(position, self._width)
-            if strip != self._strip:
-                text = b"".join(self._spill.read(strip))
-                self._table = _parse(text, self._dialect, is_strip=True)
-                self._strip = strip
-            columns.append(self._table.column(place))
-        return pyarrow.table(columns, names=[self.names[i] for i in positions])
+        columns = {}
+        for position in sorted(positions):  # each block is parsed once
+            block, place = divmod(position, self._width)
+            if block != self._held:
+                text = b"".join(self._spill.read(block))
+                self._table = _parse(text, self._dialect, is_block=True)
+                self._held = block
+            columns[position] = self._table.column(place)
+        names = [self.names[i] for i in positions]
+        return pyarrow.table([columns[i] for i in positions], names=names)
 
     def _cut(self, chunks: Iterable[bytes]) -> tuple[TempColumns, int]:
-        """Cut the text into strips; how many rows there are, with the header."""
+        """Cut the text into blocks; also the number of rows, with the header."""
         n_fields = len(self.names)
         separator = ord(self._dialect.separator)
         spill = TempColumns(-(-n_fields // self._width))
@@ -256,14 +247,14 @@ def _header(chunks: Iterable[bytes], dialect: Dialect) -> list[str]:
 
 
 def _width(n_fields: int, size: int) -> int:
-    """Columns in a strip."""
-    width = n_fields * STRIP_BYTES // max(size, 1)
-    width = max(width, -(-n_fields // _MAX_STRIPS), 1)
+    """Columns in a block."""
+    width = n_fields * TEXT_BLOCK_BYTES // max(size, 1)
+    width = max(width, -(-n_fields // _MAX_BLOCKS), 1)
     return int(min(width, MAX_COLUMNS, n_fields))
 
 
-def _parse(text: bytes, dialect: Dialect, *, is_strip: bool = False) -> Any:
-    """Text as a table; an empty line of a strip is a missing value."""
+def _parse(text: bytes, dialect: Dialect, *, is_block: bool = False) -> Any:
+    """Text as a table; an empty line of a block is a missing value."""
     import pyarrow
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
@@ -278,7 +269,7 @@ def _parse(text: bytes, dialect: Dialect, *, is_strip: bool = False) -> Any:
             ParseOptions(
                 delimiter=dialect.separator,
                 newlines_in_values=True,
-                ignore_empty_lines=not is_strip,
+                ignore_empty_lines=not is_block,
             ),
             ConvertOptions(
                 null_values=dialect.null_values,

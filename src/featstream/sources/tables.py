@@ -75,7 +75,7 @@ def open_table(
     Notes
     -----
     The columns are read some at a time. A text file of more than 64 MiB is first cut
-    into strips of columns, in a temporary file of its own size.
+    into blocks of columns, in a temporary file of its own size.
 
     Examples
     --------
