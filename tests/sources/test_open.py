@@ -7,8 +7,11 @@ import polars as pl
 import pytest
 from scipy import sparse
 
+from featstream import SAOLA
+from featstream.cli import main
 from featstream.errors import DataError, FeatstreamError, ParameterError
 from featstream.sources import as_source, open_dataset
+from featstream.sources.open import FORMATS, Format
 from gather import gather
 
 X = np.array([[0, 1, 2], [3, 0, 5]])
@@ -220,6 +223,31 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
         ".feather, .arrow, .zarr, .h5ad, .bed, .svm, .svmlight, .libsvm, .txt; text "
         "also as .gz, .xz, .bz2 or .zst."
     )
+
+
+STARS = """
+import numpy as np
+from featstream.sources import ArraySource, Dataset
+
+def open_stars(path, target=None, *, mark="*"):
+    rows = [[len(cell) * (cell[:1] == mark) for cell in line.split()]
+            for line in open(path)]
+    return Dataset(ArraySource(np.array(rows)[:, 1:]), np.array(rows)[:, 0])
+"""
+
+
+def test_a_new_format_is_a_module_and_a_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "stars.py").write_text(STARS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(FORMATS, ".stars", Format("stars:open_stars", ("mark",)))
+    (tmp_path / "data").mkdir()
+    path = tmp_path / "data" / "d.stars"
+    path.write_text("* * **\n** ** *\n* * *\n** ** *\n")
+    assert open_dataset(path).y.tolist() == [1, 2, 1, 2]
+    assert open_dataset(tmp_path / "data").source.n_features == 2
+    assert SAOLA(measure="su").fit(path).selected_.tolist() == [0]
+    assert main(["select", str(path), "--measure", "su", "-q"]) == 0
+    assert "1 of 2 features selected" in capsys.readouterr().out
 
 
 def test_svmlight_takes_no_target(tmp_path):

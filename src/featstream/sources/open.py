@@ -45,7 +45,7 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 class Format(NamedTuple):
     """How files of a kind are opened."""
 
-    opener: str  # "module:function" of this package
+    opener: str  # "module:function"; with a dot in front, of this package
     options: tuple[str, ...] = ()
     finds_target: bool = False  # whether the function takes ``optional``
     takes_target_file: bool = False  # whether ``target`` may be a file of its own
@@ -53,35 +53,35 @@ class Format(NamedTuple):
     def open(self, *args: Any, **options: Any) -> Dataset:
         """Call the function; its module is imported when it is needed."""
         module, function = self.opener.split(":")
-        found = getattr(import_module(f"featstream.sources.{module}"), function)
+        found = getattr(import_module(module, __package__), function)
         dataset: Dataset = found(*args, **options)
         return dataset
 
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
 
-_TEXT = Format("tables:open_table", ("separator", "na_values"), finds_target=True)
-_ARROW = Format("tables:open_table", ("na_values",), finds_target=True)
+_TEXT = Format(".tables:open_table", ("separator", "na_values"), finds_target=True)
+_ARROW = Format(".tables:open_table", ("na_values",), finds_target=True)
 
 FORMATS = {
-    ".cols": Format("store:open_cols"),
-    ".npy": Format("npy:open_npy", takes_target_file=True),
-    ".npz": Format("npy:open_npz", ("duplicates",), takes_target_file=True),
+    ".cols": Format(".store:open_cols"),
+    ".npy": Format(".npy:open_npy", takes_target_file=True),
+    ".npz": Format(".npy:open_npz", ("duplicates",), takes_target_file=True),
     ".csv": _TEXT,
     ".tsv": _TEXT,
     ".parquet": Format(
-        "parquet:open_parquet", ("orient", "na_values"), True, takes_target_file=True
+        ".parquet:open_parquet", ("orient", "na_values"), True, takes_target_file=True
     ),
     ".feather": _ARROW,
     ".arrow": _ARROW,
     ".zarr": Format(
-        "annotated:open_zarr", ("layer", "duplicates"), True, takes_target_file=True
+        ".annotated:open_zarr", ("layer", "duplicates"), True, takes_target_file=True
     ),
-    ".h5ad": Format("annotated:open_h5ad", ("layer", "duplicates"), finds_target=True),
+    ".h5ad": Format(".annotated:open_h5ad", ("layer", "duplicates"), finds_target=True),
     ".bed": Format(
-        "plink:open_plink", ("missing", "duplicates"), takes_target_file=True
+        ".plink:open_plink", ("missing", "duplicates"), takes_target_file=True
     ),
-    **dict.fromkeys(SVMLIGHT, Format("svmlight:open_svmlight")),
+    **dict.fromkeys(SVMLIGHT, Format(".svmlight:open_svmlight")),
 }
 
 FOLDERS = (".cols", ".zarr")
