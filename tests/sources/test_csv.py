@@ -22,8 +22,16 @@ from featstream.sources.tables import TableSource, open_table
 from gather import gather
 
 PLAIN = ["1", "-2", "3.5", "", "NA", "x", "true", " 7", "1e400", "é", "2024-01-01"]
+NUMBERS = [
+    *("-0", "007", "5.", ".5", "+5", "-1e5", "2E-3", "0x1F", "--1", "1.5.2", "1_000"),
+    *("1e", "4.9e-324", "1.7976931348623157e308", "0.1234567890123456789012345", "-.5"),
+]
+LARGE = ["9223372036854775807", "-9223372036854775808", "123456789012345678", "1.5"]
 QUOTED = ['"a,b"', '"say ""no"""', '"two\nlines"', '5"', '"open"shut']
-CELLS = st.sampled_from([*PLAIN, *QUOTED])
+CELLS = st.sampled_from([*PLAIN, *QUOTED, *NUMBERS])
+COLUMNS = st.sampled_from(
+    [["1", "-2", "30"], ["1.5", "-2", "1e-7"], ["", "7"], NUMBERS, LARGE]
+)
 
 
 def in_blocks(path, block_bytes=1):
@@ -71,6 +79,30 @@ def test_blocks_are_read_as_the_whole_is(
     assert backwards.column_names == whole.column_names[::-1]
 
 
+@settings(max_examples=100)
+@given(
+    st.lists(
+        COLUMNS.flatmap(
+            lambda cells: st.lists(st.sampled_from(cells), min_size=4, max_size=4)
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_columns_of_numbers_are_read_as_the_whole_is(tmp_path_factory, columns):
+    """To the bit, with the same types, whoever parses them."""
+    rows = [f"n{j}" for j in range(len(columns))], *zip(*columns, strict=True)
+    text = "\n".join(",".join(row) for row in rows if row != ("",)) + "\n"
+    path = tmp_path_factory.mktemp("csv") / "d.csv"
+    path.write_text(text)
+    found, whole = (
+        t.read(range(len(columns))) for t in (in_blocks(path), CsvTable(path))
+    )
+    assert found.schema == whole.schema
+    for one, other in zip(found.columns, whole.columns, strict=True):
+        assert repr(one.to_pylist()) == repr(other.to_pylist())
+
+
 def write_wide(path, n_rows=30, n_columns=50):
     X = np.random.default_rng(0).integers(-9, 9, (n_rows, n_columns))
     names = [f"g{j}" for j in range(n_columns)]
@@ -102,9 +134,9 @@ def test_each_block_is_parsed_once(tmp_path, monkeypatch):
     write_wide(tmp_path / "d.csv")
     table = in_blocks(tmp_path / "d.csv", block_bytes=400)
     parsed = []
-    real = csv_reader._parse
+    real = csv_reader._parse_block
     monkeypatch.setattr(
-        csv_reader, "_parse", lambda *a, **k: parsed.append(1) or real(*a, **k)
+        csv_reader, "_parse_block", lambda *a, **k: parsed.append(1) or real(*a, **k)
     )
     for _ in TableSource(table, block_bytes=3 * 8 * 30).blocks():
         pass

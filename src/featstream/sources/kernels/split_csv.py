@@ -1,10 +1,14 @@
-"""Separated text cut into blocks: some columns of all rows each."""
+"""Separated text cut into blocks, some columns of all rows each, and their numbers."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from featstream.jit import jit
+import numpy as np
+
+from featstream.jit import inner_jit, jit
+from featstream.sources.kernels.parse_decimal import GOOD, is_digit, scan_number
 
 STATE, FIELD, ROWS, MISCOUNTED = 0, 1, 2, 3
 """What is carried from one chunk of text to the next: the state, fields passed in the
@@ -15,7 +19,10 @@ BEGIN, AFTER_CR, START, PLAIN, QUOTED, QUOTE = 0, 1, 2, 3, 4, 5
 """Before the first byte of a row; the same after a carriage return, whose line feed
 may follow; before a field; in a plain one; in a quoted one; after a quote in it."""
 
-_QUOTE, _LF, _CR = 34, 10, 13
+NUMBER, FRACTION, MISSING, OTHER = 1, 2, 4, 8
+"""What the fields of a column are; a column may have several of these."""
+
+_QUOTE, _LF, _CR, _MINUS = 34, 10, 13, 45
 
 
 @jit
@@ -117,3 +124,62 @@ def copy_segments(text: Any, segments: Any, place: Any, out: Any) -> None:
         out[at : place[block]] = text[begin:end]
         if is_end:
             out[place[block] - 1] = _LF
+
+
+@inner_jit
+def _scan_integer(text, i):
+    """The number of at most 18 digits at ``i``, and the position after them."""
+    begin = i
+    number = np.int64(0)
+    while is_digit(text[i]) and i - begin < 18:
+        number = number * 10 + (np.int64(text[i]) - 48)
+        i += 1
+    return number, i
+
+
+@jit
+def parse_numbers(
+    text: Any, i: int, separator: int, whole: Any, real: Any, kinds: Any
+) -> bool:
+    """Read the numbers of a block from position ``i`` on; False if a field is quoted.
+
+    ``whole`` and ``real`` are of shape (n_rows, n_columns): every number is put into
+    both, if it can be. ``kinds`` has flags for each column; one with ``OTHER`` has
+    fields that are not plain numbers, and is not to be used.
+    """
+    n_rows, n_columns = whole.shape
+    for row in range(n_rows):
+        for column in range(n_columns):
+            end_mark = separator if column < n_columns - 1 else _LF
+            if text[i] == _QUOTE:
+                return False
+            if text[i] == end_mark:
+                kinds[column] |= MISSING
+                real[row, column] = math.nan
+                whole[row, column] = 0
+                i += 1
+                continue
+            is_negative = text[i] == _MINUS
+            first = i + is_negative
+            number, end = _scan_integer(text, first)
+            kind = NUMBER
+            value = 0.0
+            if end == first or is_digit(text[end]):
+                kind = OTHER
+            elif text[end] == end_mark:
+                whole[row, column] = -number if is_negative else number
+                value = float(number)
+            else:
+                value, end, status = scan_number(text, first)
+                is_plain = status == GOOD and is_digit(text[end - 1])
+                if is_plain and text[end] == end_mark and not math.isinf(value):
+                    kind = NUMBER | FRACTION
+                else:
+                    kind = OTHER
+            if kind == OTHER:
+                while text[end] != end_mark:
+                    end += 1
+            real[row, column] = -value if is_negative else value
+            kinds[column] |= kind
+            i = end + 1
+    return True
