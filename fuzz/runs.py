@@ -39,7 +39,7 @@ KINDS = {
     "OFS": (OFS(3), {}),
     "OFS-partial": (OFS(3, information="partial", random_state=0), {}),
 }
-"""Every kind of state, with what `consume` is told."""
+"""Every kind of state, with the options of `consume`."""
 
 PAIRWISE = ("SAOLA-su", "SAOLA-fisher-z", "groups", "scattered")
 """Kinds that keep columns as they are stored."""
@@ -89,11 +89,11 @@ def reseal(folder, arrays=None, facts=None):
         file = io.BytesIO()
         write_arrays(file, arrays)
         path.write_bytes(file.getvalue())
-    told = json.loads((folder / "run.json").read_bytes())
-    told.pop("sha256")
-    told |= facts or {}
-    told["files"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()}
-    (folder / "run.json").write_bytes(seal(told))
+    content = json.loads((folder / "run.json").read_bytes())
+    content.pop("sha256")
+    content |= facts or {}
+    content["files"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()}
+    (folder / "run.json").write_bytes(seal(content))
     (folder / "previous.json").unlink(missing_ok=True)
 
 

@@ -19,7 +19,7 @@ class Stop(Exception):
 
 
 def stop_at(n):
-    """What `consume` shows its progress to: it stops after so many features."""
+    """An observer of `consume` that stops it after ``n`` features."""
 
     def observe(progress):
         if progress.n_seen >= n:
@@ -29,7 +29,7 @@ def stop_at(n):
 
 
 def narrow(X, n_columns=20):
-    """A source in blocks of so many columns."""
+    """A source in blocks of ``n_columns`` columns."""
     columns = np.asfortranarray(X)
     width = n_columns * columns.itemsize * columns.shape[0]
     return ArraySource(columns, block_bytes=width)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from featstream.kernels.layout import has_whole_rows
 from featstream.protocols import Block, SparseColumns
+from featstream.sources.kernels.transpose import has_whole_rows
 
 
 def gather(source, start=0):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from featstream import as_source
 from featstream.jit import lean
-from featstream.kernels.bits import unpack
-from featstream.kernels.storage import lift, overlap, settle
-from featstream.kernels.tables import SparseTables
+from featstream.measures.storages.bitplanes import unpack
+from featstream.measures.storages.dispatch import (
+    load_newcomer,
+    overlap,
+    storage_of,
+    unload_newcomer,
+)
+from featstream.measures.storages.row_index import empty_index
+from featstream.measures.storages.sparse_codes import SparseCodes
 
 
 def relevances(measure, X, y):
@@ -29,22 +37,33 @@ def overlaps(measure, X, y):
     bound.relevance(encoded)
     columns, position = bound.columns(encoded, np.arange(block.n_columns))
     found = np.empty((block.n_columns, block.n_columns))
-    with (
-        bound.scratch(is_sparse=block.is_sparse) as scratch,
-        np.errstate(divide="ignore", invalid="ignore"),
-    ):
+    with np.errstate(divide="ignore", invalid="ignore"):
         for a, i in enumerate(position):
             for b, j in enumerate(position):
-                found[a, b] = compare(columns, i, j, scratch)
+                found[a, b] = overlap_of(columns, i, j, bound.n_samples)
     return found
 
 
-@lean
-def compare(columns, i, j, scratch):
+class Kept(NamedTuple):
+    """As much of a kept set as a comparison needs."""
+
+    columns: Any
+    index: Any
+
+
+def overlap_of(columns, i, j, n_samples):
     """Score of two columns of a storage."""
-    settle(columns, i, scratch)
-    score = overlap(columns, i, columns, j, scratch)
-    lift(columns, i, scratch)
+    scratch = storage_of(columns).scratch(n_samples)
+    index = empty_index(0, 0, 0, 0, has_values=False)
+    return compare(columns, i, Kept(columns, index), j, scratch)
+
+
+@lean
+def compare(columns, i, kept, j, scratch):
+    """Score of two columns of a storage, by the way that the scan takes."""
+    load_newcomer(columns, i, scratch)
+    score = overlap(columns, i, kept, j, False, scratch)
+    unload_newcomer(columns, i, scratch)
     return score
 
 
@@ -56,7 +75,7 @@ def categories(measure, X, y):
     found = []
     for i in range(block.n_columns):
         codes = np.zeros(bound.n_samples, np.int32)
-        if isinstance(encoded, SparseTables):
+        if isinstance(encoded, SparseCodes):
             here = slice(encoded.offset[i], encoded.offset[i] + encoded.length[i])
             codes[encoded.rows[here]] = encoded.codes[here]
             n_codes = encoded.arity[i] - 1

@@ -7,6 +7,7 @@ LOFS departs from the print in ways that are all options here or said here:
   (with symmetrical uncertainty it stays, as printed);
 - labels are numbers: ``FisherZ(target="numeric")``;
 - values are cut at integers before they are counted: ``np.floor``;
+- each integer is a category, however many there are: ``binning=None``;
 - a column that sums to exactly 0 is skipped. That is no rule of selection but a
   filter on the data, and it is applied to the data here: such columns are made
   constant, hence irrelevant.
@@ -80,7 +81,8 @@ def runs_of(case):
 def select_as_lofs(run, X, y):
     X = np.where(X.sum(axis=0) == 0, X.dtype.type(0), X)
     if run["algorithm"] == "saola_mi":
-        measure = SymmetricalUncertainty(threshold=run["params"]["delta"])
+        delta = run["params"]["delta"]
+        measure = SymmetricalUncertainty(threshold=delta, binning=None)
         cut = np.floor(X) if X.dtype.kind == "f" else X
         return SAOLA(measure=measure, overlap=">").fit(cut, y)
     measure = FisherZ(alpha=run["params"]["alpha"], target="numeric")
@@ -182,7 +184,7 @@ def test_scores_are_those_of_the_authors_library(name):
 
 
 def check_su(measure, column, other, y, is_class):
-    su = SymmetricalUncertainty()
+    su = SymmetricalUncertainty(binning=None)
     column, other = np.floor(column), np.floor(other)
     if np.ptp(other) == 0:
         assert measure["su"] in (0, None)

@@ -14,6 +14,8 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -87,6 +89,21 @@ def _compile(function: Kernel, options: dict[str, Any]) -> Kernel:
                 stacklevel=2,
             )
     return compiled
+
+
+@cache
+def plain(kernel: Kernel) -> Kernel:
+    """The kernel, and all kernels that it calls, as plain Python."""
+    function = getattr(kernel, "py_func", kernel)
+    known = function.__globals__
+    called = {
+        name: plain(known[name])
+        for name in function.__code__.co_names
+        if hasattr(known.get(name), "py_func")
+    }
+    return FunctionType(
+        function.__code__, {**known, **called}, function.__name__, function.__defaults__
+    )
 
 
 class CompileClock(event.Listener):

@@ -7,11 +7,10 @@ walks the relevant columns against the kept ones and decides.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +38,18 @@ IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a view of it that cannot be written to.
+
+    Kernels are compiled for read-only blocks, wherever these come from.
+    """
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 @dataclass(frozen=True, slots=True)
 class SparseColumns:
     """Columns in compressed (CSC) form: what is not stored is zero.
@@ -50,6 +61,10 @@ class SparseColumns:
     rows: NDArray[np.int32]
     values: NDArray[Any]
     n_samples: int
+
+    def __post_init__(self) -> None:
+        for name in ("indptr", "rows", "values"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -64,9 +79,9 @@ class Block:
     Attributes
     ----------
     columns : ndarray of shape (n_samples, n_columns), or SparseColumns
-        The values; bool, integer or floating. Never written to. An array is
-        column-major, or a view of a row-major one, which `by_column` of
-        `featstream.kernels.layout` copies.
+        The values; bool, integer or floating; read-only. An array is column-major,
+        or a view of a row-major one, which `by_column` of
+        `featstream.sources.kernels.transpose` copies.
     start : int
         Position in the source of the first column, from 0.
     names : sequence of str or None
@@ -80,6 +95,10 @@ class Block:
     start: int = 0
     names: Sequence[str] | None = None
     nominal: BoolArray | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, np.ndarray):
+            object.__setattr__(self, "columns", read_only(self.columns))
 
     @property
     def n_samples(self) -> int:
@@ -95,6 +114,17 @@ class Block:
     def is_sparse(self) -> bool:
         """Whether the columns are stored sparsely."""
         return isinstance(self.columns, SparseColumns)
+
+    def to_dense(self) -> NDArray[Any]:
+        """The values as an array of shape (n_samples, n_columns)."""
+        stored = self.columns
+        if not isinstance(stored, SparseColumns):
+            return stored
+        first, last = int(stored.indptr[0]), int(stored.indptr[-1])
+        dense = np.zeros(stored.shape, stored.values.dtype, order="F")
+        of_entry = np.repeat(np.arange(self.n_columns), np.diff(stored.indptr))
+        dense[stored.rows[first:last], of_entry] = stored.values[first:last]
+        return read_only(dense)
 
     def name(self, i: int) -> str:
         """Name of column ``i``, made from its position where it has none."""
@@ -167,14 +197,148 @@ class IndexedSource(Source, Protocol):
         """
 
 
+class SavedField(NamedTuple):
+    """What an array of kept columns must be like when it is read from a run folder.
+
+    In ``shape`` "kept" is the number of kept columns, "samples" the number of
+    samples, and None any length. All values are at least ``low`` and below ``stop``,
+    where "samples" is the number of samples; floats are finite.
+    """
+
+    dtype: type
+    shape: tuple[str | None, ...] = ("kept",)
+    low: float | None = None
+    stop: int | str | None = None
+
+
+def _nothing(new, i, scratch):  # type: ignore[no-untyped-def]
+    pass
+
+
+def _all_candidates(new, i, score, kept, rule):  # type: ignore[no-untyped-def]
+    return -1
+
+
+def _end_walk(new, kept):  # type: ignore[no-untyped-def]
+    pass
+
+
+def _enter_nothing(columns, index, slot, score):  # type: ignore[no-untyped-def]
+    pass
+
+
+def _leave_nothing(columns, index, slot):  # type: ignore[no-untyped-def]
+    pass
+
+
+def _clear_nothing(columns, kept):  # type: ignore[no-untyped-def]
+    pass
+
+
+def _no_spare_slots(like: Any) -> int:
+    return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Storage:
+    """How columns are held, compared, copied and saved.
+
+    Columns are a NamedTuple of arrays that hold any number of columns. Newcomers and
+    kept columns have the same type. Kept ones lie in pools: arrays with room for
+    more, of which ``kept.used`` says how much is taken. The functions of the first
+    group are compiled into the scan, so that they must be what numba can compile,
+    unless ``is_compiled`` is false: then the scan runs as plain Python.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in run folders.
+    columns : type
+        The NamedTuple.
+    overlap : callable
+        ``overlap(new, i, kept, slot, is_listed, scratch)``: score of column ``i`` of
+        ``new`` with column ``slot`` of ``kept.columns``.
+    has_room : callable
+        ``has_room(new, i, kept)``: whether the pools of ``kept.columns`` can take
+        column ``i``.
+    copy_column : callable
+        ``copy_column(new, i, kept, slot, used)``: copy column ``i`` to ``slot``.
+    load_newcomer, unload_newcomer : callable, optional
+        ``load_newcomer(new, i, scratch)``: prepare the scratch buffers for a newcomer
+        before it is compared with many; and clear them.
+    list_candidates : callable, optional
+        ``list_candidates(new, i, score, kept, rule)``: fill ``kept.index.shortlist``
+        with the slots of the kept columns that can matter to a newcomer, in order of
+        arrival, and return their number; or -1, if all can matter.
+    end_walk : callable, optional
+        ``end_walk(new, kept)``: clear what `list_candidates` gathered.
+    enter_index, leave_index, clear_index : callable, optional
+        ``enter_index(columns, index, slot, score)``, ``leave_index(columns, index,
+        slot)`` and ``clear_index(columns, kept)``: keep the index of kept columns.
+    demand : callable
+        ``demand(columns, which)``: what each chosen column takes of the two pools;
+        shape (2, n).
+    allocate : callable
+        ``allocate(like, n_slots, first, second)``: empty columns with that many slots
+        and pools of these sizes.
+    spare_slots : callable, optional
+        ``spare_slots(like)``: slots to allocate beyond need, to avoid frequent
+        reallocation.
+    allocate_index : callable, optional
+        ``allocate_index(like, n_slots, n_nodes, n_signatures, largest_memo)``.
+    scratch : callable
+        ``scratch(n_samples)``: buffers for the comparison of columns.
+    saved : dict of SavedField
+        The arrays that are saved, by name. The rest can be computed from them.
+    restore : callable
+        ``restore(arrays, n_samples, measure)``: the columns again; ValueError if that
+        cannot be. The arrays have passed the checks of ``saved``.
+    pool_of : dict of int, optional
+        Which pool the length of a saved array counts in, where it is not one entry
+        per column.
+    units : callable, optional
+        ``units(columns, which)``: columns as unit vectors in single precision whose
+        products are near the overlaps, and how wrong these can be.
+    """
+
+    name: str
+    columns: type
+    overlap: Callable[..., Any]
+    has_room: Callable[..., Any]
+    copy_column: Callable[..., Any]
+    demand: Callable[..., Any]
+    allocate: Callable[..., Any]
+    scratch: Callable[[int], Any]
+    saved: dict[str, SavedField]
+    restore: Callable[..., Any]
+    pool_of: dict[str, int] = field(default_factory=dict)
+    load_newcomer: Callable[..., Any] = _nothing
+    unload_newcomer: Callable[..., Any] = _nothing
+    list_candidates: Callable[..., Any] = _all_candidates
+    end_walk: Callable[..., Any] = _end_walk
+    enter_index: Callable[..., Any] = _enter_nothing
+    leave_index: Callable[..., Any] = _leave_nothing
+    clear_index: Callable[..., Any] = _clear_nothing
+    spare_slots: Callable[[Any], int] = _no_spare_slots
+    allocate_index: Callable[..., Any] | None = None
+    units: Callable[..., Any] | None = None
+    old_names: tuple[str, ...] = ()
+    is_compiled: bool = True
+    is_sparse: bool = False
+
+
 class BoundMeasure(Protocol):
     """A measure that knows the target: ``Measure.bind(y)``."""
 
     name: str
     n_samples: int
 
+    @property
+    def storages(self) -> tuple[Storage, ...]:
+        """What `columns` returns: one storage, or one for dense and one for sparse."""
+
     def encode(self, block: Block) -> Any:
-        """Check a block and make it ready for the kernels."""
+        """Check a block and make it ready to be scored."""
 
     def relevance(self, encoded: Any) -> FloatArray:
         """Score of every column with the target."""
@@ -182,14 +346,11 @@ class BoundMeasure(Protocol):
     def is_relevant(self, scores: FloatArray) -> BoolArray:
         """Which scores pass the measure's threshold."""
 
-    def columns(self, encoded: Any, which: IntArray) -> Any:
-        """The chosen columns in the form that the pair kernels compare.
+    def columns(self, encoded: Any, which: IntArray) -> tuple[Any, IntArray]:
+        """The chosen columns in a storage, which knows how two are compared.
 
         Returns columns, and the position of each chosen one among them.
         """
-
-    def scratch(self, *, is_sparse: bool) -> AbstractContextManager[Any]:
-        """Lend working memory for the pair kernels, one a thread."""
 
 
 class Measure(Protocol):

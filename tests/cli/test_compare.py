@@ -61,7 +61,7 @@ def test_a_comparison_prints_and_writes_everything(tmp_path, files, capsys):
     assert {row["dataset"] for row in rows} == {"stream0", "stream1"}
     assert all(0 <= float(row["accuracy"]) <= 1 for row in rows)
     tables = (out / "tables.md").read_text()
-    assert "| stream0 | 90 | 40 | 2 | `RandomSplits(n_runs=3" in tables
+    assert "| stream0 | 90 | 40 | 2 | y | `RandomSplits(n_runs=3" in tables
     assert "Balanced accuracy, knn" in tables
     assert f"featstream {featstream.__version__}" in tables
     for name in ("accuracy-knn.png", "critical-difference-knn.png"):
@@ -83,6 +83,15 @@ def test_json_holds_results_statistics_and_provenance(files, capsys):
     assert found["settings"]["seed"] == 0
     assert found["datasets"]["stream0"]["n_features"] == 40
     assert "versions" in found["provenance"]
+
+
+def test_the_target_that_was_found_by_its_name_is_named(tmp_path, capsys):
+    rows = [f"{i % 2},{i * i % 7},{'ab'[i % 2]}" for i in range(30)]
+    path = tmp_path / "patients.csv"
+    path.write_text("\n".join(["x,z,class", *rows]) + "\n")
+    command = ["compare", str(path), "--selectors", "saola", "--classifiers", "knn"]
+    assert main([*command, "-q", "--runs", "1"]) == 0
+    assert "patients: target 'class', 2 classes" in capsys.readouterr().out
 
 
 def test_a_given_test_part_is_used(tmp_path, capsys):

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -407,11 +406,11 @@ def test_help_imports_nothing_heavy_and_is_quick():
         "heavy = {'numpy', 'numba', 'sklearn', 'scipy', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
-    began = time.perf_counter()
+    began = os.times().children_user
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "select features of a data file" in done.stdout
-    assert time.perf_counter() - began < 5  # a wide margin: nothing heavy is imported
+    assert os.times().children_user - began < 1  # of the processor, on a busy machine
 
 
 def test_the_demo_finds_the_known_answer(capsys):

@@ -104,7 +104,7 @@ def test_a_killed_comparison_goes_on_where_it_was(tmp_path, script):
     done, begun = finished_cells(tmp_path), len(spies.fits(tmp_path / "seen"))
     assert 4 <= len(done) < N_CELLS
     assert begun > len(done)  # some were at work
-    wait_until(lambda: not any(map(is_alive, workers(tmp_path))), None, 10)
+    wait_until(lambda: not any(map(is_alive, workers(tmp_path))), None, 60)
     stamps = {name: (tmp_path / "out/cells" / name).stat().st_mtime_ns for name in done}
 
     process = begin(script)
@@ -135,11 +135,11 @@ def test_an_interrupted_comparison_leaves_nobody_behind(tmp_path, script):
     process = begin(script, start_new_session=True)
     wait_until(lambda: len(finished_cells(tmp_path)) >= 2, process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert process.returncode != 0
     assert "KeyboardInterrupt" in err
     assert err.count("Traceback") == 1  # none of the children's
-    wait_until(lambda: not any(map(is_alive, workers(tmp_path))), None, 10)
+    wait_until(lambda: not any(map(is_alive, workers(tmp_path))), None, 60)
     assert not (tmp_path / "out" / "data").exists()
 
 
@@ -199,8 +199,8 @@ def test_time_and_memory_are_those_of_the_selection_alone():
     ).run()
     assert result.failures() == []
     seconds, memory = result.table("seconds"), result.table("memory")
-    assert seconds.value("d", "idle") < 0.4  # though the classifier took longer
-    assert 0.5 <= seconds.value("d", "slow") < 2
+    assert seconds.value("d", "idle") < 0.5  # though the classifier took longer
+    assert 0.5 <= seconds.value("d", "slow") < 10
     assert 0.2 <= seconds.value("d", "compiling") < 0.7
     if memory.text("d", "large") != "-":
         assert 300 <= memory.value("d", "large") / 2**20 < 340

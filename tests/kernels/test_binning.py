@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from featstream.kernels.binning import (
+from featstream.measures.storages.binning import (
     MDL,
     QUANTILE,
     UNIFORM,
     cut_column,
     distinct_values,
 )
-from featstream.kernels.tables import fixed_point_nlogn
+from featstream.measures.storages.entropy import fixed_point_nlogn
 from strategies import examples, generators
 
 METHODS = {"quantile": QUANTILE, "uniform": UNIFORM, "mdl": MDL}

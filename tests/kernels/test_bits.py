@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from featstream.kernels.bits import count_common, pack, unpack
+from featstream.measures.storages.bitplanes import count_common, pack, unpack
 
 LENGTHS = [1, 2, 63, 64, 65, 127, 128, 129, 1000]
 

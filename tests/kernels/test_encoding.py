@@ -10,7 +10,8 @@ from scipy import sparse
 
 import reference
 from featstream import SymmetricalUncertainty
-from featstream.kernels.encoding import find_bad, summarise_dense, summarise_sparse
+from featstream.measures.storages import dense_codes, sparse_codes
+from featstream.protocols import SparseColumns
 from scores import categories, numbered, relevances
 from strategies import examples, generators
 
@@ -18,7 +19,9 @@ STORAGES = {"dense": np.asarray, "sparse": sparse.csc_array}
 
 
 def measure(binning="quantile", n_bins=5):
-    return SymmetricalUncertainty(binning=binning, n_bins=n_bins, missing="category")
+    return SymmetricalUncertainty(
+        binning=binning, n_bins=n_bins, missing="category", max_categories=10**6
+    )
 
 
 @st.composite
@@ -109,12 +112,6 @@ def test_missing_is_a_category_of_its_own():
         assert categories(measure(), storage(X), [0, 1] * 3) == [[0, 1, 2, 0, 2, 1]]
 
 
-def test_find_bad_tells_missing_from_infinite():
-    nan, inf = np.nan, np.inf
-    assert tuple(find_bad(np.array([1.0, nan, 2.0, nan, -inf, inf]))) == (1, 2, 4)
-    assert tuple(find_bad(np.array([1.0, 2.0]))) == (-1, 0, -1)
-
-
 @examples(40)
 @given(data=tables(), seed=st.integers(0, 100))
 def test_summaries_are_those_of_numpy(data, seed):
@@ -122,15 +119,11 @@ def test_summaries_are_those_of_numpy(data, seed):
     rng = np.random.default_rng(seed)
     X[rng.random(X.shape) < rng.choice([0.0, 0.05])] = rng.choice([np.inf, -np.inf])
     m = X.shape[1]
-    low, high = np.empty(m), np.empty(m)
-    is_whole, is_missing, is_infinite, is_plain = np.empty((4, m), bool)
-    summarise_dense(np.asfortranarray(X), low, high, is_whole, is_missing, is_infinite)
+    low, high, _, is_missing, is_infinite = dense_codes.summarise(np.asfortranarray(X))
     csc = sparse.csc_array(X)
-    stored_whole, stored_missing, stored_infinite = np.empty((3, m), bool)
-    indptr = csc.indptr.astype(np.int64)
-    summarise_sparse(
-        indptr, csc.data, is_plain, stored_whole, stored_missing, stored_infinite
-    )
+    stored = SparseColumns(csc.indptr.astype(np.int64), csc.indices, csc.data, len(X))
+    found = sparse_codes.summarise(stored)
+    is_plain, stored_whole, stored_missing, stored_infinite = found[:4]
     for j in range(m):
         present = X[~np.isnan(X[:, j]), j]
         finite = present[np.isfinite(present)]

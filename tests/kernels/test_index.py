@@ -1,16 +1,11 @@
 """What saves work, made to work on small data, where every decision is checked.
 
 Shortcuts are taken where they pay, which small data never see. Here they are
-taken always. The index decides in a kernel whether it pays, so it is forced
-where kernels are plain Python (``make test-nojit``); compiled, it is tested on
-larger data in ``tests/selectors/test_shortcuts.py``.
+taken always; ``tests/selectors/test_shortcuts.py`` has larger data.
 """
 
 from __future__ import annotations
 
-from unittest import mock
-
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,13 +14,18 @@ from scipy import sparse
 
 import strategies
 from featstream import SAOLA, FisherZ
-from featstream.kernels import ceilings, pools, shortlist
+from featstream.selectors.saola import shortcuts
+from featstream.selectors.saola.kept import Tuning
 from featstream.sources import ArraySource, SparseSource
 from strategies import examples, generators
 
 
 class PlainScan(SAOLA):
-    _uses_index = False
+    _tuning = Tuning(index_from=np.inf, ceilings_from=10**9)
+
+
+class Shortcuts(SAOLA):
+    _tuning = Tuning(index_from=-1, is_index_forced=True, ceilings_from=0)
 
 
 def history(selector):
@@ -48,9 +48,6 @@ def rare_data(draw):
     return X, y
 
 
-@pytest.mark.skipif(
-    not numba.config.DISABLE_JIT, reason="a compiled kernel decides; make test-nojit"
-)
 @pytest.mark.parametrize("measure", ["su", "mi", FisherZ(alpha=0.9)], ids=str)
 @examples(300)
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -61,12 +58,8 @@ def test_the_index_changes_nothing_even_where_it_does_not_pay(
     X, y = data
     stored = sparse.csc_array(X)
     plain = PlainScan(measure=measure, **rule).fit(stored, y)
-    selector = SAOLA(measure=measure, **rule).start(y)
-    with (
-        mock.patch.object(pools, "_LONG_WALK", -1),
-        mock.patch.object(shortlist, "index_pays", return_value=True),
-    ):
-        selector.consume(SparseSource(stored, block_columns=width))
+    selector = Shortcuts(measure=measure, **rule).start(y)
+    selector.consume(SparseSource(stored, block_columns=width))
     assert history(selector) == history(plain)
 
 
@@ -80,12 +73,9 @@ def test_the_index_changes_nothing_even_where_it_does_not_pay(
 def test_ceilings_change_nothing_even_where_they_do_not_pay(data, rule, width, alpha):
     X, y = data
     measure = FisherZ(alpha=alpha)
-    plain = SAOLA(measure=measure, **rule).start(y)
-    selector = SAOLA(measure=measure, **rule).start(y)
-    with mock.patch.object(ceilings, "_FEW", 10**9):
-        plain.consume(X)
-    with mock.patch.object(ceilings, "_FEW", 0):
-        selector.consume(ArraySource(X, block_bytes=width * X.itemsize * len(y)))
+    plain = PlainScan(measure=measure, **rule).start(y).consume(X)
+    selector = Shortcuts(measure=measure, **rule).start(y)
+    selector.consume(ArraySource(X, block_bytes=width * X.itemsize * len(y)))
     assert history(selector) == history(plain)
 
 
@@ -94,12 +84,9 @@ def test_ceilings_change_nothing_even_where_they_do_not_pay(data, rule, width, a
 def test_ceilings_hold_for_awkward_numbers(data, rule):
     X, y = data
     measure = FisherZ(alpha=0.9)
-    plain = SAOLA(measure=measure, **rule).start(y)
-    selector = SAOLA(measure=measure, **rule).start(y)
-    with mock.patch.object(ceilings, "_FEW", 10**9):
-        plain.consume(X)
-    with mock.patch.object(ceilings, "_FEW", 0):
-        selector.consume(ArraySource(X, block_bytes=4 * X.itemsize * len(y)))
+    plain = PlainScan(measure=measure, **rule).start(y).consume(X)
+    selector = Shortcuts(measure=measure, **rule).start(y)
+    selector.consume(ArraySource(X, block_bytes=4 * X.itemsize * len(y)))
     assert history(selector) == history(plain)
 
 
@@ -112,9 +99,11 @@ def test_a_bound_is_never_below_what_it_bounds():
     bound = FisherZ().bind(y)
     (block,) = ArraySource(X).blocks()
     columns, which = bound.columns(bound.encode(block), np.arange(30))
-    found = ceilings.ceilings(columns, which, ceilings.take_snapshot(selector._state))
+    tuning = Tuning()
+    snapshot = shortcuts.take_snapshot(selector._state, tuning)
+    found = shortcuts.find_ceilings(columns, which, snapshot, tuning)
     exact = np.abs(np.corrcoef(X, rowvar=False))[:, found.arrival]
     bound = found.bound[:, : found.arrival.size]
     assert found.arrival.size > 4
     assert (bound >= exact - 1e-12).all()
-    assert (bound - ceilings.slack_of(columns) <= exact + 1e-12).all()
+    assert (bound - found.slack <= exact + 1e-12).all()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featstream.kernels.layout import by_column, copy_columns, has_whole_rows
+from featstream.sources.kernels.transpose import by_column, copy_columns, has_whole_rows
 from strategies import examples
 
 DTYPES = ["?", "u1", "i2", "f2", "i4", "f4", "i8", "f8", ">f4", ">i8"]

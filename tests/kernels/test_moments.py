@@ -10,7 +10,7 @@ from scipy import sparse
 
 import reference
 from featstream import FisherZ
-from featstream.kernels.moments import LANES
+from featstream.measures.storages.dense_values import LANES
 from scores import overlaps, relevances
 from strategies import continuous_data, examples
 

@@ -50,7 +50,7 @@ def run(tmp_path, small):
 
 
 def kill_until(n_kills, tmp_path, longest, selector=None, **how):
-    """Kill children until so many kills have landed; the result is never another.
+    """Kill children until ``n_kills`` have landed; the result is always the same.
 
     Returns how many landed in the middle of a write.
     """
@@ -169,7 +169,7 @@ def test_bit_flips_are_found_in_every_kind_of_run(kind, tmp_path):
     assert outcomes_of_damage(tmp_path, name, [content]) == {whole}
 
 
-def test_a_damaged_generation_is_told_and_left_behind(run, small):
+def test_a_damaged_generation_is_reported_and_left_behind(run, small):
     newest = max(run.glob("state-*.npz"))
     newest.write_bytes(b"nothing")
     with pytest.warns(UserWarning, match="from the previous generation"):

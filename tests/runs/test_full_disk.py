@@ -44,7 +44,7 @@ def disk(tmp_path):
 
 
 def fill(disk, n_left):
-    """Leave room for so many pages."""
+    """Leave room for ``n_left`` pages."""
     status = os.statvfs(disk)
     n_free = status.f_bavail * status.f_frsize // PAGE
     (disk / "ballast").write_bytes(bytes(max(0, n_free - n_left) * PAGE))
@@ -63,7 +63,7 @@ def test_a_run_survives_a_full_disk(disk, stream):
     SAOLA(measure="su").start(y).consume(X[:, :60], checkpoint=begun)
     before = checks.outcome(featstream.resume(begun))
     after = checks.outcome(SAOLA(measure="su").fit(X, y))
-    told = []
+    errors = []
     for n_left in range(12):
         run = disk / f"run-{n_left}"
         shutil.copytree(begun, run)
@@ -72,22 +72,22 @@ def test_a_run_survives_a_full_disk(disk, stream):
         try:
             resumed.consume(rest, checkpoint=run, every=0)
         except OSError as error:
-            told.append((error.errno, str(error)))
+            errors.append((error.errno, str(error)))
         else:
-            told.append(None)
+            errors.append(None)
         (disk / "ballast").unlink()
         assert not list(run.glob(".*.part"))
         found = featstream.resume(run)
         if found.n_seen_ == 60:
             assert checks.outcome(found) == before
-        if told[-1] is not None:
+        if errors[-1] is not None:
             found.consume(rest)
         assert checks.outcome(featstream.resume(run)) == after
         shutil.rmtree(run)
-    is_done = [error is None for error in told]
+    is_done = [error is None for error in errors]
     assert is_done == sorted(is_done)  # with room enough it is
     assert 3 <= sum(is_done) <= 9
-    for number, message in filter(None, told):
+    for number, message in filter(None, errors):
         assert number == errno.ENOSPC
         assert message.partition(": ")[0].endswith("Make room and resume")
 
@@ -107,7 +107,7 @@ def test_a_store_is_whole_or_not_there(disk, stream):
     assert open_store(disk / "small.cols").n_features == 100
 
 
-def test_no_room_for_a_temporary_file_is_told(disk, tmp_path, monkeypatch):
+def test_no_room_for_a_temporary_file_is_said(disk, tmp_path, monkeypatch):
     path = tmp_path / "wide.csv"
     lines = [",".join(f"g{j}" for j in range(500))]
     lines += [",".join(str(i * j) for j in range(500)) for i in range(200)]

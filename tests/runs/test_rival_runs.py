@@ -42,7 +42,7 @@ STREAM_SELECTORS = [
 
 @pytest.mark.parametrize("selector", STREAM_SELECTORS, ids=repr)
 def test_runs_of_many_samples_are_resumed(selector):
-    """Of so many rows that matrix products would be spread over threads."""
+    """With enough rows for matrix products on several threads."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2500, 60))
     y = X[:, ::6] @ rng.normal(size=10) + rng.normal(size=2500) > 0
@@ -95,8 +95,8 @@ def test_groups_that_arrive_later_join_the_run(selector, data, tmp_path):
         assert last.explain(group=label) == whole.explain(group=label)
     with pytest.raises(ValueError, match="Group 3 has already arrived"):
         last.update_group(X[:, :1], group=3)
-    told = json.loads((tmp_path / "run.json").read_text())
-    assert (told["n_groups"], told["n_groups_kept"]) == (
+    facts = json.loads((tmp_path / "run.json").read_text())
+    assert (facts["n_groups"], facts["n_groups_kept"]) == (
         10,
         whole.selected_groups_.size,
     )

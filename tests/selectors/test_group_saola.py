@@ -27,8 +27,8 @@ from featstream import (
     as_source,
     random_groups,
 )
-from featstream.kernels import pools
-from featstream.selectors import group_stream
+from featstream.selectors.saola import group_saola
+from featstream.selectors.saola.kept import Tuning, start_group
 from featstream.sources import ArraySource, SparseSource
 from featstream.sources.values import BLOCK_BYTES
 from group_checks import in_order, outcome
@@ -138,8 +138,7 @@ def test_continuous_decides_as_printed_on_its_own_scores(data, rule):
     columns, _ = bound.columns(encoded, np.arange(X.shape[1]))
 
     def pair(i, j):
-        with bound.scratch(is_sparse=False) as scratch:
-            return scores.compare(columns, i, j, scratch)
+        return scores.overlap_of(columns, i, j, bound.n_samples)
 
     options = dict(rule)
     kept, fates = reference.group_saola(
@@ -312,10 +311,10 @@ def test_an_index_of_sparse_columns_changes_nothing(
     arriving = []
 
     def start_and_note(*given):
-        arriving.append(pools.start_kept_for(*given))
+        arriving.append(start_group(*given))
         return arriving[-1]
 
-    monkeypatch.setattr(group_stream, "start_kept_for", start_and_note)
+    monkeypatch.setattr(group_saola, "start_group", start_and_note)
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 1000)
     X = (rng.random((1000, 3000)) < rng.uniform(0.001, 0.01, 3000)).astype(np.int64)
@@ -325,19 +324,19 @@ def test_an_index_of_sparse_columns_changes_nothing(
     selector = GroupSAOLA(measure=measure, ties=ties, pruning=pruning)
     found = {}
     for threshold in (10**9, 0):
-        monkeypatch.setattr(pools, "_LONG_WALK", threshold)
-        monkeypatch.setattr(pools, "_LONG_WALK_IN_GROUP", threshold)
+        tuning = Tuning(index_from=threshold, group_index_from=threshold)
+        monkeypatch.setattr(GroupSAOLA, "_tuning", tuning)
         for block_columns in (3000, 100):
             source = SparseSource(sparse.csc_array(X), block_columns=block_columns)
             fitted = clone(selector).fit(source, y, groups=groups)
             found[threshold, block_columns] = outcome(fitted)
     plain = found[10**9, 3000]
     assert all(other == plain for other in found.values())
-    assert fitted._state.kept.lookup.head.size > 0
-    assert arriving[0].lookup.head.size == 0
-    assert arriving[-1].lookup.head.size > 0
+    assert fitted._state.kept.index.head.size > 0
+    assert arriving[0].index.head.size == 0
+    assert arriving[-1].index.head.size > 0
     # Walks along a large group are so long that the index is asked.
-    assert n_groups == 300 or max(left.lookup.pace[0] for left in arriving) > 20
+    assert n_groups == 300 or max(left.index.mean_walk[0] for left in arriving) > 20
     assert outcome(clone(selector).fit(X, y, groups=groups))[2:4] == plain[2:4]
 
 
@@ -469,7 +468,7 @@ def as_the_library_sees(case, run):
     params = run["params"]
     if run["algorithm"].endswith("_mi"):
         X, y = np.floor(X), np.floor(y)
-        measure = SymmetricalUncertainty(threshold=params["delta"])
+        measure = SymmetricalUncertainty(threshold=params["delta"], binning=None)
     else:
         measure = FisherZ(alpha=params["alpha"], target="numeric")
     order = perm if params["order"] == "perm" else np.arange(X.shape[1])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unittest import mock
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,14 +10,18 @@ from scipy import sparse
 
 import strategies
 from featstream import SAOLA, FisherZ
-from featstream.kernels import pools
+from featstream.selectors.saola.kept import Tuning
 from featstream.sources import ArraySource, SparseSource
 
 pytestmark = pytest.mark.jit_only
 
 
 class PlainScan(SAOLA):
-    _uses_index = False
+    _tuning = Tuning(index_from=np.inf)
+
+
+class Indexed(SAOLA):
+    _tuning = Tuning(index_from=-1)
 
 
 def rare_columns(seed, *, n_samples=200, n_features=1500, values=(1,)):
@@ -51,25 +53,20 @@ def test_the_index_changes_nothing(seed, rule, values, measure):
     if measure == "numeric":
         measure = FisherZ(alpha=0.6, target="numeric")
     expected = PlainScan(measure=measure, **rule).fit(X, y)
-    selector = SAOLA(measure=measure, **rule).start(y)
-    patience = pools._LONG_WALK
-    try:
-        pools._LONG_WALK = -1  # an index from the first block on
-        selector.consume(SparseSource(X, block_columns=100))
-    finally:
-        pools._LONG_WALK = patience
+    selector = Indexed(measure=measure, **rule).start(y)
+    selector.consume(SparseSource(X, block_columns=100))
     if rule["max_features"] is None:
-        assert selector._state.lookup.head.size
+        assert selector._state.index.head.size
     assert history(selector) == history(expected)
 
 
 def test_the_index_is_built_when_walks_are_long_and_only_then():
     X, y = rare_columns(0, n_samples=2000, n_features=20_000)
     many = SAOLA(measure="su").start(y).consume(X)
-    assert many._state.lookup.head.size
+    assert many._state.index.head.size
     assert history(many) == history(PlainScan(measure="su").fit(X, y))
     few = SAOLA(measure="su", max_features=5).start(y).consume(X)
-    assert not few._state.lookup.head.size
+    assert not few._state.index.head.size
 
 
 def test_the_index_and_the_kept_columns_stay_small():
@@ -77,7 +74,7 @@ def test_the_index_and_the_kept_columns_stay_small():
     state = SAOLA(measure="su").start(y).consume(X)._state
     live = state.live[: state.size[0]]
     entries = int(state.columns.length[live].sum())
-    held = state.columns.rows.size + state.lookup.slot.size + state.lookup.next.size
+    held = state.columns.rows.size + state.index.slot.size + state.index.next.size
     assert held * 4 < 3 * 2 * entries * 4  # a kept entry is a row and a code
 
 
@@ -132,15 +129,14 @@ def test_the_index_takes_no_more_than_twice_the_kept_columns(measure):
         (np.ones(rows.size), rows, np.arange(0, rows.size + 1, length)),
         shape=(y.size, n_kept),
     )
-    with mock.patch.object(pools, "_LONG_WALK", 0):
-        selector = SAOLA(measure=measure).start(y)
-        for first in range(0, n_kept, 100):
-            selector.consume(X[:, first : first + 100])
+    selector = Indexed(measure=measure).start(y)
+    for first in range(0, n_kept, 100):
+        selector.consume(X[:, first : first + 100])
     kept = selector._state
     assert kept.size[0] == n_kept
-    assert kept.lookup.head.size
+    assert kept.index.head.size
     arrays = [a for a in kept.columns if isinstance(a, np.ndarray)]
     fields = [a for a in arrays if a.size != y.size + 1]  # not the table of logarithms
     own = sum(a.nbytes * n_kept / kept.live.size for a in fields)
-    total = sum(a.nbytes for a in (*fields, *kept.lookup))
+    total = sum(a.nbytes for a in (*fields, *kept.index))
     assert total < 3 * own + 8 * y.size  # two numbers a row, however many are kept

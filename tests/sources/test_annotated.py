@@ -19,7 +19,6 @@ from featstream.errors import (
     DataError,
     DataTypeError,
     MissingExtraError,
-    ParameterError,
 )
 from featstream.sources import (
     RowsSource,
@@ -170,13 +169,13 @@ def test_entries_out_of_order_are_put_in_order(path, kind, index_type, monkeypat
         file["X/indices"] = np.array(indices, index_type)
         file["X"].attrs["encoding-type"] = f"{kind}_matrix"
         file["X"].attrs["shape"] = [4, 3]
-    is_turned = kind == "csr"
-    with pytest.warns() if is_turned else contextlib.nullcontext():
+    is_transposed = kind == "csr"
+    with pytest.warns() if is_transposed else contextlib.nullcontext():
         found = as_array(open_h5ad(path).source)
     np.testing.assert_array_equal(found, expected)
 
 
-def test_rows_are_turned_once_and_the_store_is_removed(path, monkeypatch):
+def test_rows_are_transposed_once_and_the_store_is_removed(path, monkeypatch):
     monkeypatch.setattr(chunked, "HELD_ENTRIES", 0)
     source = open_h5ad(path).source
     assert isinstance(source, RowsSource)
@@ -225,75 +224,58 @@ def describe(name, **attributes):
     return edit(lambda file: file[name].attrs.update(attributes))
 
 
-def cut(path):
-    path.write_bytes(path.read_bytes()[:3000])
-
-
 BAD_FILES = {
-    "junk": (lambda path: path.write_bytes(b"junk" * 99), "cannot be read as .h5ad: "),
-    "empty": (lambda path: path.write_bytes(b""), "cannot be read as .h5ad: "),
-    "cut short": (cut, "cannot be read as .h5ad: "),
-    "no obs": (no_longer("obs"), "it has no table 'obs', so that it is not AnnData."),
-    "an old obs": (
-        replace("obs", np.zeros(3)),
-        "its table 'obs' is as anndata wrote it before version 0.7. Read it with "
-        "anndata, and write it again.",
-    ),
-    "no X": (no_longer("X"), "it has no X. Choose a layer: none."),
+    "junk": (lambda path: path.write_bytes(b"junk" * 99), "cannot be read as .h5ad"),
+    "no obs": (no_longer("obs"), "it has no table 'obs', so that it is not AnnData"),
+    "an old obs": (replace("obs", np.zeros(3)), "'obs' is as anndata wrote it before"),
+    "no X": (no_longer("X"), "it has no X. Choose a layer: none"),
     "no index": (no_longer("var/_index"), "anndata cannot read its table 'var': "),
-    "names twice": (
-        replace("var/_index", ["a", "b", "c", "a"]),
-        "Feature name 'a' already seen at position 0 (now 3). Names must be unique.",
-    ),
+    "names twice": (replace("var/_index", [*"abca"]), "Feature name 'a' already seen"),
     "too few names": (
-        replace("var/_index", ["a", "b", "c"]),
-        "it has 3 variables, but a matrix of 4 columns.",
+        replace("var/_index", [*"abc"]),
+        "it has 3 variables, but",
     ),
     "too few names, dense": (
         lambda path: (replace("X", X)(path), replace("var/_index", ["a"])(path)),
-        "names must have one name per feature. Got 1 names for 4 features.",
+        "Got 1 names for 4 features",
     ),
     "too many cells": (
         lambda path: write_h5ad(path, X, OBS, NAMES, n_cells=5),
-        "it has 5 observations, but a matrix of 3 rows.",
+        "it has 5 observations, but a matrix of 3 rows",
     ),
     "an unknown form": (
         describe("X", **{"encoding-type": "awkward"}),
-        "its matrix is stored as 'awkward', and not as an array, csr_matrix or "
-        "csc_matrix.",
+        "its matrix is stored as 'awkward', and not as an array",
     ),
-    "half a matrix": (no_longer("X/data"), "cannot be read as .h5ad: "),
+    "half a matrix": (no_longer("X/data"), "cannot be read as .h5ad"),
     "pointers that fall": (
         replace("X/indptr", np.array([0, 3, 2, 5])),
-        "its sparse matrix is not valid: its indptr must begin with 0 and never",
+        "its indptr must begin with 0 and never decrease",
     ),
     "pointers that end early": (
         replace("X/indptr", np.array([0, 1, 2, 4])),
-        "its sparse matrix is not valid: its indptr ends at 4 of 5 entries.",
+        "its indptr ends at 4 of 5 entries",
     ),
     "too few indices": (
         replace("X/indices", np.arange(4)),
-        "its sparse matrix is not valid: 4 indices for 5 values.",
+        "4 indices for 5 values",
     ),
     "codes of nothing": (
         replace("obs/kind/codes", np.array([0, 1, 2], np.int8)),
         "anndata cannot read its table 'obs': ",
     ),
-    "an unknown column": (
-        describe("obs/kind", **{"encoding-type": "rec-array"}),
-        "anndata cannot read its table 'obs': ",
-    ),
+    "text": (replace("X", np.array([[b"x"] * 4] * 3)), "neither numbers nor text"),
 }
 
 
 @pytest.mark.parametrize("about", BAD_FILES)
-def test_bad_files_are_told(path, about):
+def test_bad_files_are_refused_with_the_reason(path, about):
     write, reason = BAD_FILES[about]
     write(path)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises((DataError, DataTypeError)) as caught:
         as_array(open_h5ad(path, "kind").source)
-    start = f"{path} " if reason.startswith("cannot") else f"{path}: "
-    assert str(caught.value).startswith(start + reason)
+    assert str(caught.value).startswith(str(path))
+    assert reason in str(caught.value)
 
 
 @pytest.mark.parametrize("wrong", [9, -1])
@@ -304,26 +286,11 @@ def test_entries_outside_are_refused(path, wrong, dtype):
         as_array(open_h5ad(path).source)
 
 
-def test_text_for_a_matrix_is_refused(path):
-    replace("X", np.array([[b"x"] * 4] * 3))(path)
-    with pytest.raises(DataTypeError, match="neither numbers nor text"):
-        open_h5ad(path)
-    replace("X", np.zeros((3, 4), complex))(path)
-    with pytest.raises(DataTypeError, match="Complex data not supported"):
-        open_h5ad(path)
-
-
-def test_what_is_not_there_is_told_with_what_is(path):
-    with pytest.raises(DataError) as caught:
-        open_h5ad(path, "cell_type")
-    assert str(caught.value) == (
-        f"{path}: its obs has no column 'cell_type' for a target. Its columns are: "
-        "'kind'."
-    )
+def test_what_is_absent_is_answered_with_what_is_there(path):
+    with pytest.raises(DataError, match=r"no column 'x' .*Its columns are: 'kind'\."):
+        open_h5ad(path, "x")
     with pytest.raises(DataError, match=r"no layer 'counts'. Its layers are: none\."):
         open_h5ad(path, layer="counts")
-    with pytest.raises(ParameterError, match=r"no meaning for \.h5ad files; it is"):
-        open_dataset(path, missing="mode")
 
 
 def test_anndata_is_asked_for(path, monkeypatch):

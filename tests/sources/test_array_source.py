@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis.extra import numpy as hnp
 
 from featstream.errors import DataError, DataTypeError
-from featstream.kernels.layout import copy_columns
 from featstream.protocols import Source
 from featstream.sources import ArraySource, check_has_features
+from featstream.sources.kernels.transpose import copy_columns
 from gather import gather
 
 DTYPES = ["?", "i1", "u1", "<i2", ">i4", "<u4", "i8", "u8", "f2", ">f4", "f4", "f8"]

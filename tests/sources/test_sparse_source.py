@@ -81,13 +81,12 @@ def test_wide_indices_are_narrowed_block_by_block():
     assert X.indices.dtype == np.int64
 
 
-def test_blocks_are_bounded_by_stored_entries(monkeypatch):
-    monkeypatch.setattr("featstream.sources.memory.MAX_ENTRIES", 10)
+def test_blocks_are_bounded_by_stored_entries():
     counts = np.array([4, 6, 0, 1, 25, 3])
     indptr = np.concatenate([[0], np.cumsum(counts)])
     rows = np.concatenate([np.arange(count) for count in counts])
     X = sparse.csc_array((np.ones(rows.size), rows, indptr), shape=(30, 6))
-    source = SparseSource(X)
+    source = SparseSource(X, block_entries=10)
     # 4 + 6 + 0 = 10; 1, as 25 more would not fit; 25, which no block could hold; 3
     assert [block.n_columns for block in source.blocks()] == [3, 1, 1, 1]
     np.testing.assert_array_equal(gather(source)[0], X.toarray())

@@ -15,7 +15,6 @@ from block_sources import Blocks, as_array, as_columns
 from featstream import SAOLA
 from featstream.errors import DataError, DataTypeError, ParameterError
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources import store
 from featstream.sources.store import open_store
 from featstream.sources.store_writer import write_store
 
@@ -159,7 +158,7 @@ def test_names_of_samples_come_back(tmp_path):
     assert open_store(tmp_path / "y.cols").sample_names is None
 
 
-def test_a_sparse_block_after_a_dense_one_is_made_dense_by_and_by(tmp_path):
+def test_a_sparse_block_after_a_dense_one_is_made_dense_in_parts(tmp_path):
     """At once, this one would take 320 MB, and several times that on the way."""
     script = """
 import resource, sys
@@ -199,12 +198,11 @@ def test_dense_and_sparse_blocks_mix_into_what_came_first(tmp_path):
     np.testing.assert_array_equal(as_array(sparse), np.hstack([X, X]))
 
 
-def test_blocks_are_bounded_and_can_begin_anywhere(tmp_path, monkeypatch):
+def test_blocks_are_bounded_and_can_begin_anywhere(tmp_path):
     X = random_array((30, 40), density=0.3, rng=np.random.default_rng(0))
     read = stored(tmp_path, as_columns(X))
     for max_columns, max_entries in [(7, 10**6), (1000, 20), (1000, 1), (1, 1)]:
-        monkeypatch.setattr(store, "_MAX_COLUMNS", max_columns)
-        monkeypatch.setattr(store, "_MAX_ENTRIES", max_entries)
+        read.block_columns, read.block_entries = max_columns, max_entries
         for block in read.blocks():
             assert block.n_columns <= max_columns
             assert block.columns.rows.size <= max_entries or block.n_columns == 1
@@ -360,10 +358,10 @@ def test_a_changed_value_is_found_by_verifying(folder):
         open_store(folder).verify()
 
 
-def test_lies_of_the_description_are_noticed(folder):
+def test_a_wrong_description_is_noticed(folder):
     path = folder / "meta.json"
     meta = json.loads(path.read_text())
-    lies = {
+    wrong = {
         "format": ["other", 3],
         "version": [3, "x"],
         "n_samples": [10, -1, 2**31, 2.5, None],
@@ -377,7 +375,7 @@ def test_lies_of_the_description_are_noticed(folder):
         "checksums": [None],
         "fingerprint": [1],
     }
-    for field, values in lies.items():
+    for field, values in wrong.items():
         for value in values:
             path.write_text(json.dumps(meta | {field: value}))
             if (field, value) == ("dtype", "ones"):

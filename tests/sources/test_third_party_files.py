@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import warnings
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
@@ -24,12 +27,14 @@ X[:, 4] = np.where(RNG.random(60) < 0.9, Y, X[:, 4])  # informative
 X[:, 9] = np.where(RNG.random(60) < 0.9, X[:, 4], X[:, 9])  # redundant
 X[:, 17] = np.where(RNG.random(60) < 0.7, Y - 1, X[:, 17])
 NAMES = [f"g{j}" for j in range(25)]
+PANDAS = pd.DataFrame(X, columns=NAMES).assign(y=Y)
+POLARS = pl.from_pandas(PANDAS)
 
 
-def needs(package):
+def needs(tool):
     """Skip with a reason where a tool is absent."""
-    if find_spec(package) is None and shutil.which(package) is None:
-        pytest.skip(f"{package} is not installed")
+    if find_spec(tool) is None and shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
 
 
 def labels(folder):
@@ -37,32 +42,17 @@ def labels(folder):
     return str(folder / "y.txt")
 
 
-def anndata_file(make, **options):
-    def write(folder):
-        needs("anndata")
-        import anndata
-
-        obs = pd.DataFrame({"kind": pd.Categorical(Y.astype(str))})
-        obs.index = [f"cell{i}" for i in range(60)]
-        adata = anndata.AnnData(
-            make(X.astype(np.float32)), obs, pd.DataFrame(index=NAMES)
-        )
-        adata.write_h5ad(folder / "d.h5ad", **options)
-        return folder / "d.h5ad", "kind"
-
-    return write
-
-
-def anndata_zarr(folder):
+def annotated(folder, make, suffix=".h5ad", **options):
     needs("anndata")
     import anndata
 
-    obs = pd.DataFrame({"kind": Y}, index=[f"cell{i}" for i in range(60)])
+    obs = pd.DataFrame({"kind": pd.Categorical(Y.astype(str))})
+    obs.index = [f"cell{i}" for i in range(60)]
+    adata = anndata.AnnData(make(X.astype(np.float32)), obs, pd.DataFrame(index=NAMES))
+    write = adata.write_h5ad if suffix == ".h5ad" else adata.write_zarr
     with warnings.catch_warnings(action="ignore"):  # about versions of zarr
-        anndata.AnnData(X.astype(float), obs, pd.DataFrame(index=NAMES)).write_zarr(
-            folder / "d.zarr"
-        )
-    return folder / "d.zarr", "kind"
+        write(folder / f"d{suffix}", **options)
+    return folder / f"d{suffix}", "kind"
 
 
 def bed_reader(folder):
@@ -77,76 +67,35 @@ def plink(folder):
     """A text file of PLINK, which plink makes binary."""
     needs("plink")
     alleles = np.array(["G G", "A G", "A A"])
-    (folder / "t.ped").write_text(
-        "".join(
-            f"f s{i} 0 0 1 {Y[i]} {' '.join(alleles[row])}\n"
-            for i, row in enumerate(X.tolist())
-        )
-    )
-    rows = "".join(f"1 {name} 0 {j + 1}\n" for j, name in enumerate(NAMES))
-    (folder / "t.map").write_text(rows)
-    subprocess.run(
-        ["plink", "--file", "t", "--make-bed", "--keep-allele-order", "--out", "d"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
+    people = [
+        f"f s{i} 0 0 1 {Y[i]} {' '.join(alleles[row])}\n" for i, row in enumerate(X)
+    ]
+    variants = [f"1 {name} 0 {j + 1}\n" for j, name in enumerate(NAMES)]
+    (folder / "t.ped").write_text("".join(people))
+    (folder / "t.map").write_text("".join(variants))
+    make_bed = ["--make-bed", "--keep-allele-order", "--out", "d"]
+    command = ["plink", "--file", "t", *make_bed]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return folder / "d.bed", None
 
 
-def table(write):
-    def make(folder):
-        path = folder / f"d.{write.__name__.rpartition('_')[2]}"
-        write(path)
-        return path, "y"
-
-    return make
+def table(folder, suffix, write):
+    write(folder / f"d{suffix}")
+    return folder / f"d{suffix}", "y"
 
 
-def pandas_csv(path):
-    pd.DataFrame(X, columns=NAMES).assign(y=Y).to_csv(path, index=False)
+def zarr_array(folder, version):
+    needs("zarr")
+    import zarr
+
+    path = folder / "d.zarr"
+    zarr.create_array(path, data=X, chunks=(17, 6), zarr_format=version)
+    return path, labels(folder)
 
 
-def pandas_parquet(path):
-    pd.DataFrame(X, columns=NAMES).assign(y=pd.Categorical(Y)).to_parquet(path)
-
-
-def polars_csv(path):
-    pl.DataFrame(X, NAMES, orient="row").with_columns(y=pl.Series(Y)).write_csv(path)
-
-
-def polars_parquet(path):
-    frame = pl.DataFrame(X, NAMES, orient="row").with_columns(y=pl.Series(Y))
-    frame.write_parquet(path, compression="zstd", row_group_size=13)
-
-
-def pyarrow_parquet(path):
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    columns = dict(zip(NAMES, map(pa.array, X.T.copy()), strict=True))
-    pyarrow.parquet.write_table(pa.table({**columns, "y": Y}), path)
-
-
-def zarr_array(version):
-    def write(folder):
-        needs("zarr")
-        import zarr
-
-        zarr.create_array(
-            folder / "d.zarr", data=X, chunks=(17, 6), zarr_format=version
-        )
-        return folder / "d.zarr", labels(folder)
-
-    return write
-
-
-def scipy_npz(kind):
-    def write(folder):
-        sparse.save_npz(folder / "d.npz", sparse.csr_array(X).asformat(kind))
-        return folder / "d.npz", labels(folder)
-
-    return write
+def scipy_npz(folder, kind):
+    sparse.save_npz(folder / "d.npz", sparse.csr_array(X).asformat(kind))
+    return folder / "d.npz", labels(folder)
 
 
 def numpy_npy(folder):
@@ -154,46 +103,44 @@ def numpy_npy(folder):
     return folder / "d.npy", labels(folder)
 
 
-def numpy_npz(folder):
-    np.savez_compressed(folder / "d.npz", X=np.asfortranarray(X), y=Y)
-    return folder / "d.npz", None
-
-
-def svmlight(*, zero_based):
-    def write(folder):
-        path = str(folder / "d.svm")
-        comment = "written by scikit-learn"
-        dump_svmlight_file(
-            X.astype(float), Y, path, zero_based=zero_based, comment=comment
-        )
-        return path, None
-
-    return write
+def svmlight(folder, zero_based):
+    path = str(folder / "d.svm")
+    numbers, comment = X.astype(float), "written by scikit-learn"
+    dump_svmlight_file(numbers, Y, path, zero_based=zero_based, comment=comment)
+    return path, None
 
 
 FILES = {
-    "anndata, csr": anndata_file(sparse.csr_matrix),
-    "anndata, csc": anndata_file(sparse.csc_array),
-    "anndata, dense": anndata_file(np.asarray, compression="gzip"),
-    "anndata, lzf": anndata_file(sparse.csr_array, compression="lzf"),
-    "anndata, zarr": anndata_zarr,
+    "anndata, csr": partial(annotated, make=sparse.csr_matrix),
+    "anndata, csc": partial(annotated, make=sparse.csc_array),
+    "anndata, dense": partial(annotated, make=np.asarray, compression="gzip"),
+    "anndata, lzf": partial(annotated, make=sparse.csr_array, compression="lzf"),
+    "anndata, zarr": partial(annotated, make=sparse.csr_array, suffix=".zarr"),
     "bed-reader": bed_reader,
     "plink": plink,
-    "pandas, csv": table(pandas_csv),
-    "pandas, parquet": table(pandas_parquet),
-    "polars, csv": table(polars_csv),
-    "polars, parquet": table(polars_parquet),
-    "pyarrow, parquet": table(pyarrow_parquet),
-    "zarr 2": zarr_array(2),
-    "zarr 3": zarr_array(3),
-    **{
-        f"scipy, {kind}": scipy_npz(kind)
-        for kind in ("csr", "csc", "coo", "bsr", "dia")
-    },
-    "numpy, npy": numpy_npy,
-    "numpy, npz": numpy_npz,
-    "scikit-learn, from 0": svmlight(zero_based=True),
-    "scikit-learn, from 1": svmlight(zero_based=False),
+    "pandas, csv": partial(
+        table, suffix=".csv", write=partial(PANDAS.to_csv, index=False)
+    ),
+    "pandas, parquet": partial(table, suffix=".parquet", write=PANDAS.to_parquet),
+    "polars, csv": partial(table, suffix=".csv", write=POLARS.write_csv),
+    "polars, parquet": partial(
+        table, suffix=".parquet", write=partial(POLARS.write_parquet, row_group_size=13)
+    ),
+    "pyarrow, parquet": partial(
+        table,
+        suffix=".parquet",
+        write=partial(pq.write_table, pa.Table.from_pandas(PANDAS)),
+    ),
+    "zarr 2": partial(zarr_array, version=2),
+    "zarr 3": partial(zarr_array, version=3),
+    "scipy, csr": partial(scipy_npz, kind="csr"),
+    "scipy, csc": partial(scipy_npz, kind="csc"),
+    "scipy, coo": partial(scipy_npz, kind="coo"),
+    "scipy, bsr": partial(scipy_npz, kind="bsr"),
+    "scipy, dia": partial(scipy_npz, kind="dia"),
+    "numpy": numpy_npy,
+    "scikit-learn, from 0": partial(svmlight, zero_based=True),
+    "scikit-learn, from 1": partial(svmlight, zero_based=False),
 }
 
 
@@ -203,9 +150,8 @@ def test_the_selection_is_that_of_the_arrays(tmp_path, tool):
     assert 4 in expected.selected_
     path, target = FILES[tool](tmp_path)
     data = open_dataset(path, target)
-    assert [str(int(float(label))) for label in data.y] == [str(label) for label in Y]
+    assert [int(float(label)) for label in data.y] == Y.tolist()
     found = SAOLA(measure="su").start(data.y).consume(data.source)
     assert found.selected_.tolist() == expected.selected_.tolist()
     assert found.scores_.tolist() == expected.scores_.tolist()
-    if data.names is not None:
-        assert list(data.names) == NAMES
+    assert data.names is None or list(data.names) == NAMES

@@ -20,7 +20,6 @@ from featstream.errors import (
 from featstream.sources import (
     ChunkedArraySource,
     annotated,
-    chunked,
     open_dataset,
     open_zarr,
 )
@@ -33,12 +32,11 @@ X = np.random.default_rng(0).normal(size=(24, 90)).astype(np.float32)
 @pytest.mark.parametrize(
     "chunks", [(24, 1), (24, 7), (5, 30), (24, 90), (1, 90), (24, 50), (100, 200)]
 )
-@pytest.mark.parametrize("slab_columns", [1, 4, 8, 30, 1000])
-def test_any_chunks_give_the_columns(
-    tmp_path, monkeypatch, version, chunks, slab_columns
-):
-    monkeypatch.setattr(chunked, "READ_BYTES", slab_columns * 24 * 4)
-    source = open_zarr(write_zarr(tmp_path / "d.zarr", X, chunks, version)).source
+@pytest.mark.parametrize("n_columns", [1, 4, 8, 30, 1000])
+def test_any_chunks_give_the_columns(tmp_path, version, chunks, n_columns):
+    path = write_zarr(tmp_path / "d.zarr", X, chunks, version)
+    array, read_bytes = zarr.open(path, mode="r"), n_columns * 24 * 4
+    source = ChunkedArraySource(array, path, read_bytes=read_bytes)
     for start in (0, 1, 29, 89, 90):
         if start < 90:
             np.testing.assert_array_equal(as_array(source, start), X[:, start:])
@@ -64,19 +62,18 @@ class Counted:
 
 
 @pytest.mark.parametrize(
-    ("chunks", "slab_columns", "times"),
+    ("chunks", "n_columns", "times"),
     [
-        ((24, 10), 35, 1),  # three chunks a slab
+        ((24, 10), 35, 1),  # three chunks at a time
         ((24, 45), 30, 2),  # a chunk in two chunked
         ((6, 90), 90, 1),
         ((6, 90), 30, 1),  # by rows: through a temporary file
         ((1, 90), 1, 1),
     ],
 )
-def test_chunks_are_unpacked_seldom(tmp_path, monkeypatch, chunks, slab_columns, times):
-    monkeypatch.setattr(chunked, "READ_BYTES", slab_columns * 24 * 4)
+def test_chunks_are_unpacked_seldom(tmp_path, chunks, n_columns, times):
     counted = Counted(X, chunks)
-    source = ChunkedArraySource(counted, tmp_path)
+    source = ChunkedArraySource(counted, tmp_path, read_bytes=n_columns * 24 * 4)
     np.testing.assert_array_equal(as_array(source), X)
     n_chunks = -(-24 // chunks[0]) * -(-90 // chunks[1])
     assert counted.n_unpacked <= times * n_chunks
@@ -139,31 +136,26 @@ class Mark:
 def test_nothing_is_unpickled(tmp_path, place):
     """A codec that unpickles would run what the file says."""
     path = write_zarr(tmp_path / "d.zarr", np.zeros((4, 4)), (4, 4), 2)
-    told = json.loads((path / ".zarray").read_text())
+    metadata = json.loads((path / ".zarray").read_text())
     codec = {"id": "pickle", "protocol": 5}
-    told[place] = codec if place == "compressor" else [codec]
-    (path / ".zarray").write_text(json.dumps(told))
+    metadata[place] = codec if place == "compressor" else [codec]
+    (path / ".zarray").write_text(json.dumps(metadata))
     (path / "0.0").write_bytes(pickle.dumps(Mark()))
     with pytest.raises(DataError, match="pickle"):
         as_array(open_zarr(path).source)
     assert not Mark.ran
 
 
-def test_a_codec_that_unpickles_is_refused_whatever_zarr_does(tmp_path):
+def test_a_codec_that_unpickles_is_refused_whatever_zarr_does():
     """Before zarr 3.1 it was for us to notice."""
-    path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
-    root = zarr.open(path, mode="r")
-    annotated._refuse_pickle(root)
-    told = {**root.metadata.to_dict(), "attributes": {"by": "pickle"}}
-    annotated._refuse_pickle(SimpleNamespace(metadata=Described(told), path="X"))
-    told["compressor"] = {"id": "pickle"}
+
+    def array(metadata):
+        described = SimpleNamespace(to_dict=lambda: metadata)
+        return SimpleNamespace(metadata=described, path="X")
+
+    annotated._refuse_pickle(array({"attributes": {"by": "pickle"}}))
     with pytest.raises(DataError, match="'X' is decoded with pickle, which runs what"):
-        annotated._refuse_pickle(SimpleNamespace(metadata=Described(told), path="X"))
-
-
-class Described(dict):
-    def to_dict(self):
-        return self
+        annotated._refuse_pickle(array({"compressor": {"id": "pickle"}}))
 
 
 def write_text(name, text):
@@ -172,8 +164,8 @@ def write_text(name, text):
 
 def described(**changes):
     def write(path):
-        told = json.loads((path / "zarr.json").read_text())
-        (path / "zarr.json").write_text(json.dumps({**told, **changes}))
+        metadata = json.loads((path / "zarr.json").read_text())
+        (path / "zarr.json").write_text(json.dumps({**metadata, **changes}))
 
     return write
 
@@ -195,7 +187,7 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("about", BAD_FILES)
-def test_bad_files_are_told(tmp_path, about):
+def test_bad_files_are_metadata(tmp_path, about):
     path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
     BAD_FILES[about](path)
     with pytest.raises(DataError) as caught:
@@ -228,7 +220,7 @@ def test_text_is_refused(tmp_path):
         open_zarr(tmp_path / "d.zarr")
 
 
-def test_what_is_not_there_is_told_with_what_is(tmp_path):
+def test_what_is_not_there_is_metadata_with_what_is(tmp_path):
     group = zarr.open_group(tmp_path / "d.zarr", mode="w")
     create(group, "Z", X)
     with pytest.raises(DataError, match=r"it has no array 'X'. It holds: 'Z'\."):

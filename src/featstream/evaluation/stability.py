@@ -19,8 +19,8 @@ from featstream.errors import (
     printable,
     unknown_name,
 )
-from featstream.kernels.tables import spell
 from featstream.measures import SymmetricalUncertainty
+from featstream.measures.storages.dense_codes import decode_column
 from featstream.protocols import Block, FloatArray, IntArray
 
 Similarity = Callable[[NDArray[Any]], FloatArray]
@@ -238,7 +238,7 @@ def symmetrical_uncertainty(columns: NDArray[Any]) -> FloatArray:
         )
     result, codes = np.zeros((p, p)), np.empty(n, np.int32)
     for j in range(p):
-        spell(tables, j, codes)
+        decode_column(tables, j, codes)
         if codes.min() < codes.max():  # a constant shares nothing with any column
             result[j] = measure.bind(codes).relevance(tables)
     return result

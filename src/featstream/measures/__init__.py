@@ -1,14 +1,26 @@
 """Measures: how relevant a feature is, and how much two features overlap."""
 
-from featstream.measures.conditional import TARGET, ConditionalTest, TestResult
-from featstream.measures.contingency import ChiSquareTest, GTest
 from featstream.measures.fisher import FisherZ
+from featstream.measures.independence import (
+    TARGET,
+    ChiSquareTest,
+    ConditionalTest,
+    FisherZTest,
+    GTest,
+    TestResult,
+)
 from featstream.measures.information import MutualInformation, SymmetricalUncertainty
-from featstream.measures.partial import FisherZTest
-from featstream.measures.resolve import MEASURES, choose_measure, resolve_measure
+from featstream.measures.resolve import (
+    MEASURES,
+    choose_measure,
+    register_measure,
+    resolve_measure,
+)
+from featstream.measures.storages.pair_columns import PAIR_COLUMNS, PairColumns
 
 __all__ = [
     "MEASURES",
+    "PAIR_COLUMNS",
     "TARGET",
     "ChiSquareTest",
     "ConditionalTest",
@@ -16,8 +28,10 @@ __all__ = [
     "FisherZTest",
     "GTest",
     "MutualInformation",
+    "PairColumns",
     "SymmetricalUncertainty",
     "TestResult",
     "choose_measure",
+    "register_measure",
     "resolve_measure",
 ]

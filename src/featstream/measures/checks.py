@@ -9,24 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, DataTypeError, printable
-from featstream.kernels.encoding import find_bad
 from featstream.protocols import Block, BoolArray, SparseColumns
-
-__all__ = [
-    "FEW_VALUES",
-    "LeftOut",
-    "are_identifiers",
-    "check_length",
-    "column_values",
-    "complain_of_values",
-    "keep_apart",
-    "refuse_text",
-    "to_kernel_dtype",
-]
 
 FEW_VALUES = 10
 """A column of at most this many distinct values is discrete whatever the rows."""
 
+_KERNEL_DTYPES = frozenset(np.dtype(t).str for t in ("u1", "i8", "f4", "f8"))
 _EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float64 of its own."""
 
@@ -117,7 +105,7 @@ def to_kernel_dtype(values: NDArray[Any], *, are_labels: bool = False) -> NDArra
     Of labels only their being different matters, and that zero stays zero.
     """
     dtype = values.dtype
-    if dtype in (np.uint8, np.int64, np.float32, np.float64):
+    if dtype.str in _KERNEL_DTYPES:
         return values
     if dtype == np.bool_ or (are_labels and dtype == np.int8):
         return values.view(np.uint8)
@@ -158,16 +146,16 @@ def complain_of_values(block: Block, i: int, remedy: str) -> DataError:
         values = np.asarray(block.columns[:, i], dtype=np.float64)
     if block.nominal is not None and block.nominal[i]:
         values = np.where(values < 0, np.nan, values)
-    first_missing, n_missing, first_infinite = find_bad(values)
-    if first_infinite >= 0:
+    infinite, missing = rows[np.isinf(values)], rows[np.isnan(values)]
+    if infinite.size:
         return DataError(
             f"Feature {name} has infinite values (inf), the first at row "
-            f"{rows[first_infinite]}. Replace them or drop the feature."
+            f"{infinite[0]}. Replace them or drop the feature."
         )
-    if n_missing:
+    if missing.size:
         return DataError(
-            f"Feature {name} has {n_missing} missing value{'s' * (n_missing > 1)} "
-            f"(NaN), the first at row {rows[first_missing]}. {remedy}"
+            f"Feature {name} has {missing.size} missing value"
+            f"{'s' * (missing.size > 1)} (NaN), the first at row {missing[0]}. {remedy}"
         )
     largest = np.abs(values).max()
     size, fault = ("large", "overflow") if largest > 1 else ("small", "vanish")

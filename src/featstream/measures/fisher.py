@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +12,6 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from featstream.errors import ParameterError, printable
-from featstream.kernels.layout import PANEL_BYTES, by_column, has_whole_rows
-from featstream.kernels.moments import (
-    DenseMoments,
-    MomentScratch,
-    SparseMoments,
-    deviate_sparse,
-    moment_scratch,
-)
-from featstream.kernels.screening import (
-    MomentSums,
-    MomentTarget,
-    screen_dense,
-    screen_rows,
-    screen_sparse,
-)
 from featstream.measures.checks import (
     LeftOut,
     check_length,
@@ -35,13 +19,31 @@ from featstream.measures.checks import (
     refuse_text,
     to_kernel_dtype,
 )
-from featstream.measures.lending import Lender
+from featstream.measures.storages import dense_values, sparse_values
+from featstream.measures.storages.dense_values import (
+    DENSE_VALUES,
+    DenseValues,
+    screen_columns,
+    screen_rows,
+)
+from featstream.measures.storages.moments import MomentSums, WeightedTarget, empty_sums
+from featstream.measures.storages.sparse_values import (
+    SPARSE_VALUES,
+    SparseValues,
+    screen_sparse,
+)
 from featstream.measures.target import as_labels, as_numbers
-from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseColumns
-
-__all__ = ["BoundFisherZ", "FisherZ"]
-
-_NO_UNITS = np.empty((0, 0), np.float32)
+from featstream.parallel import ScratchPool
+from featstream.protocols import (
+    Block,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SparseColumns,
+    Storage,
+    read_only,
+)
+from featstream.sources.kernels.transpose import CHUNK_BYTES, by_column, has_whole_rows
 
 
 class FisherZ(BaseEstimator):
@@ -133,7 +135,7 @@ class FisherZ(BaseEstimator):
 class EncodedMoments:
     """A checked block with the sums and scores of its columns.
 
-    Of a block by row, ``held`` has the relevant columns, which were turned over anyway.
+    ``held`` is, for row-major blocks, the relevant columns (already transposed).
     """
 
     values: NDArray[Any] | SparseColumns
@@ -150,6 +152,7 @@ class BoundFisherZ:
     """
 
     name = "fisher-z"
+    storages: ClassVar[tuple[Storage, ...]] = (DENSE_VALUES, SPARSE_VALUES)
 
     def __init__(self, alpha: float, weights: FloatArray, *, is_nominal: bool) -> None:
         totals = weights.sum(axis=1)
@@ -159,10 +162,10 @@ class BoundFisherZ:
             # A matrix product would add in an order of the machine's own.
             square = math.fsum(weights[0] * weights[0])
             norm = float(np.sqrt(n * square - totals[0] * totals[0]))
-        self._target = MomentTarget(
+        self._target = WeightedTarget(
             np.ascontiguousarray(weights), totals, norm, is_nominal
         )
-        self._lender = Lender()
+        self._pool = ScratchPool()
         self.left_out = LeftOut()
         self.critical = _critical_value(alpha, n, weights.shape[0], is_nominal)
 
@@ -171,26 +174,23 @@ class BoundFisherZ:
         check_length(block, self.n_samples)
         block = self.left_out.strip(block)
         refuse_text(block, "FisherZ")
-        m, n_targets = block.n_columns, self._target.totals.size
-        sums = MomentSums(
-            np.empty(m), np.empty(m), np.empty(m), np.empty((n_targets, m))
-        )
-        scores, held = np.empty(m), None
+        sums = empty_sums(self._target.totals.size, block.n_columns)
+        scores, held = np.empty(block.n_columns), None
         values: NDArray[Any] | SparseColumns
         if isinstance(block.columns, SparseColumns):
             stored = to_kernel_dtype(block.columns.values)
             values = SparseColumns(
                 block.columns.indptr, block.columns.rows, stored, self.n_samples
             )
-            entries = values.indptr, values.rows, stored
+            entries = values.indptr, values.rows, values.values
             bad = screen_sparse(*entries, self._target, sums, scores)
         else:
-            values = to_kernel_dtype(block.columns)
+            values = read_only(to_kernel_dtype(block.columns))
             if has_whole_rows(values):
                 bad, held = self._screen_rows(values, sums, scores)
             else:
-                values = by_column(values)
-                bad = screen_dense(values, self._target, sums, scores)
+                values = read_only(by_column(values))
+                bad = screen_columns(values.T, self._target, sums, scores)
         if bad >= 0:
             raise complain_of_values(
                 block,
@@ -204,13 +204,12 @@ class BoundFisherZ:
         self, values: NDArray[Any], sums: MomentSums, scores: FloatArray
     ) -> tuple[int, NDArray[Any]]:
         """The first column that cannot be scored, or -1, and the relevant columns."""
-        width = min(PANEL_BYTES // values.itemsize, values.shape[1])
+        width = min(CHUNK_BYTES // values.itemsize, values.shape[1])
         held = np.empty(values.shape[::-1], values.dtype)
-        with self._lender.lend(
-            np.empty, (width, self.n_samples), values.dtype
-        ) as panel:
+        shape = width, self.n_samples
+        with self._pool.borrow(np.empty, shape, values.dtype) as chunk:
             bad, n_held = screen_rows(
-                values, self._target, self.critical, sums, scores, panel, held
+                values, self._target, self.critical, sums, scores, chunk, held
             )
         return bad, held[:n_held]
 
@@ -226,7 +225,7 @@ class BoundFisherZ:
     def span(self, encoded: EncodedMoments) -> FloatArray:
         """Signed correlations with orthonormal variables that span the target.
 
-        There is one row a column of the block. The sum of squares of a row is the
+        There is one row per column of the block. The sum of squares of a row is the
         squared relevance.
         """
         n, target, sums = self.n_samples, self._target, encoded.sums
@@ -248,50 +247,24 @@ class BoundFisherZ:
 
     def columns(
         self, encoded: EncodedMoments, which: IntArray
-    ) -> tuple[DenseMoments | SparseMoments, IntArray]:
+    ) -> tuple[DenseValues | SparseValues, IntArray]:
         """Deviations of the chosen columns, and their positions among them."""
-        sums = encoded.sums
+        sums, values = encoded.sums, encoded.values
         norm = np.sqrt(np.maximum(sums.squared_norm, 0.0))
-        if not isinstance(encoded.values, SparseColumns):
-            if encoded.held is None:
-                total, pivot, values = sums.total, sums.pivot, encoded.values.T
-                return DenseMoments(total, norm, pivot, values, _NO_UNITS), which
-            values = encoded.held
-            relevant = np.flatnonzero(self.is_relevant(encoded.scores))
-            if not np.array_equal(which, relevant):
-                values = by_column(encoded.values[:, which]).T
-            total, norm, pivot = (a[which] for a in (sums.total, norm, sums.pivot))
-            chosen = DenseMoments(total, norm, pivot, values, _NO_UNITS)
-            return chosen, np.arange(which.size)
-        stored = encoded.values
-        length = np.diff(stored.indptr)[which]
-        offset = np.concatenate([[0], np.cumsum(length)])
-        deviations = np.empty(int(offset[-1]))
-        rows = np.empty(deviations.size, np.int32)
-        deviate_sparse(
-            stored.indptr,
-            stored.rows,
-            stored.values,
-            which,
-            sums.pivot,
-            offset,
-            rows,
-            deviations,
+        positions = np.arange(which.size)
+        if isinstance(values, SparseColumns):
+            return sparse_values.deviations(values, which, sums, norm), positions
+        held = encoded.held
+        if held is None:
+            return dense_values.deviations(values.T, which, sums, norm), positions
+        relevant = np.flatnonzero(self.is_relevant(encoded.scores))
+        if not np.array_equal(which, relevant):
+            held = by_column(values[:, which]).T
+        sums = MomentSums(*(array[..., which] for array in sums))
+        return (
+            dense_values.deviations(read_only(held), positions, sums, norm[which]),
+            positions,
         )
-        return SparseMoments(
-            sums.total[which],
-            norm[which],
-            -sums.pivot[which],
-            offset[:-1],
-            length,
-            rows,
-            deviations,
-            self.n_samples,
-        ), np.arange(which.size)
-
-    def scratch(self, *, is_sparse: bool) -> AbstractContextManager[MomentScratch]:
-        """Lend working memory for the pair kernels, one a thread."""
-        return self._lender.lend(moment_scratch, self.n_samples, is_sparse)
 
 
 def _critical_value(alpha: float, n: int, n_classes: int, is_nominal: bool) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,30 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from featstream.errors import ParameterError, printable
-from featstream.kernels.binning import MDL, QUANTILE, UNIFORM
-from featstream.kernels.bits import pack
-from featstream.kernels.encoding import (
-    code_dense,
-    code_sparse,
-    range_of_integers,
-    summarise_dense,
-    summarise_sparse,
-)
-from featstream.kernels.layout import by_column
-from featstream.kernels.relevance import (
-    TableTarget,
-    score_dense_tables,
-    score_sparse_tables,
-)
-from featstream.kernels.tables import (
-    MAX_PLANES,
-    DenseTables,
-    SparseTables,
-    TableScratch,
-    fixed_point_nlogn,
-    sum_nlogn,
-    table_scratch,
-)
 from featstream.measures.checks import (
     FEW_VALUES,
     LeftOut,
@@ -43,11 +18,29 @@ from featstream.measures.checks import (
     keep_apart,
     to_kernel_dtype,
 )
-from featstream.measures.lending import Lender
+from featstream.measures.storages import dense_codes, sparse_codes
+from featstream.measures.storages.binning import MDL, QUANTILE, UNIFORM
+from featstream.measures.storages.dense_codes import DENSE_CODES, DenseCodes
+from featstream.measures.storages.entropy import (
+    CodedTarget,
+    class_planes,
+    code_scratch,
+    fixed_point_nlogn,
+    sum_nlogn,
+)
+from featstream.measures.storages.sparse_codes import SPARSE_CODES, SparseCodes
 from featstream.measures.target import Labels, as_labels
-from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseColumns
-
-__all__ = ["BoundInformation", "MutualInformation", "SymmetricalUncertainty"]
+from featstream.parallel import ScratchPool
+from featstream.protocols import (
+    Block,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SparseColumns,
+    Storage,
+    read_only,
+)
+from featstream.sources.kernels.transpose import by_column
 
 _BINNINGS = {"quantile": QUANTILE, "uniform": UNIFORM, "mdl": MDL, None: -1}
 
@@ -215,6 +208,8 @@ class MutualInformation(_InformationMeasure):
 class BoundInformation:
     """An information measure that knows the target."""
 
+    storages: ClassVar[tuple[Storage, ...]] = (DENSE_CODES, SPARSE_CODES)
+
     def __init__(
         self,
         labels: Labels,
@@ -245,16 +240,13 @@ class BoundInformation:
         bit = int(self._nlogn[2]) // 2
         self._bits_norm = n * bit
         own = int(sum_nlogn(self._nlogn, labels.counts))
-        planes, _ = pack(
-            labels.codes[None, :].astype(np.uint8),
-            np.array([n_classes if n_classes <= MAX_PLANES + 1 else 1]),
-        )
+        planes = class_planes(labels.codes, n_classes)
         norm = int(self._nlogn[n]) - own if self._uses_entropy_norm else self._bits_norm
-        self._target = TableTarget(labels.codes, labels.counts, planes, own, norm)
+        self._target = CodedTarget(labels.codes, labels.counts, planes, own, norm)
         self._binning = (binning, n_bins, self._nlogn, 1.0 / bit)
-        self._lender = Lender()
+        self._pool = ScratchPool()
 
-    def encode(self, block: Block) -> DenseTables | SparseTables:
+    def encode(self, block: Block) -> DenseCodes | SparseCodes:
         """Check a block and turn its values into categories."""
         check_length(block, self.n_samples)
         if self._drops_identifiers:
@@ -263,12 +255,12 @@ class BoundInformation:
             return self._encode_sparse(block, block.columns)
         return self._encode_dense(block, block.columns)
 
-    def relevance(self, encoded: DenseTables | SparseTables) -> FloatArray:
+    def relevance(self, encoded: DenseCodes | SparseCodes) -> FloatArray:
         """Score of every column with the class."""
         scores = np.empty(encoded.arity.size)
-        is_sparse = isinstance(encoded, SparseTables)
-        score = score_sparse_tables if is_sparse else score_dense_tables
-        with self.scratch(is_sparse=False) as scratch:
+        is_sparse = isinstance(encoded, SparseCodes)
+        score = sparse_codes.score if is_sparse else dense_codes.score
+        with self._pool.borrow(code_scratch, self.n_samples) as scratch:
             score(encoded, self._target, scratch, scores, self._uses_entropy_norm)
         return scores
 
@@ -277,14 +269,10 @@ class BoundInformation:
         return scores > self._threshold
 
     def columns(
-        self, encoded: DenseTables | SparseTables, which: IntArray
-    ) -> tuple[DenseTables | SparseTables, IntArray]:
+        self, encoded: DenseCodes | SparseCodes, which: IntArray
+    ) -> tuple[DenseCodes | SparseCodes, IntArray]:
         """All columns as they are, and where the chosen ones are among them."""
         return encoded, which
-
-    def scratch(self, *, is_sparse: bool) -> AbstractContextManager[TableScratch]:
-        """Lend working memory for the pair kernels, one a thread."""
-        return self._lender.lend(table_scratch, self.n_samples, is_sparse)
 
     def _refuse_bad(
         self, block: Block, is_missing: BoolArray, is_infinite: BoolArray
@@ -297,77 +285,20 @@ class BoundInformation:
                 "Pass missing='category' to the measure, or fill them in.",
             )
 
-    def _encode_dense(self, block: Block, values: NDArray[Any]) -> DenseTables:
+    def _encode_dense(self, block: Block, values: NDArray[Any]) -> DenseCodes:
         given, are_labels = values, block.nominal is None
         values = to_kernel_dtype(keep_apart(values), are_labels=are_labels)
         if block.nominal is not None and (given[:, block.nominal] < 0).any():
             values = np.where((given < 0) & block.nominal, np.nan, values)
-        values = by_column(values)
-        m, n = block.n_columns, self.n_samples
-        low, high, is_whole, is_missing = self._summarise(block, values)
-        size = np.where(is_whole & (low <= high), high - low + 1, np.inf)
-        is_small = (size <= min(MAX_PLANES + 1, self._most_categories)) & ~is_missing
-        arity = np.where(is_small, size, 0).astype(np.int64)
-        other = np.flatnonzero(~is_small)
-        codes = np.empty((other.size, n), np.int32)
-        if other.size:
-            found = np.empty(other.size, np.int64)
-            ranges, how = (low, high), (self._target, self._binning)
-            code_dense(values, other, *ranges, is_whole, is_missing, *how, codes, found)
-            is_quantity = found - is_missing[other] > self._most_categories
-            is_quantity &= is_whole[other]
-            if block.nominal is not None:
-                is_quantity &= ~block.nominal[other]
-            if is_quantity.any():
-                binned = np.empty((int(is_quantity.sum()), n), np.int32)
-                n_bins = np.empty(binned.shape[0], np.int64)
-                quantities, is_whole = other[is_quantity], np.zeros(m, np.bool_)
-                code_dense(
-                    values,
-                    quantities,
-                    *ranges,
-                    is_whole,
-                    is_missing,
-                    *how,
-                    binned,
-                    n_bins,
-                )
-                codes[is_quantity], found[is_quantity] = binned, n_bins
-            arity[other] = found
-        has_planes = arity <= MAX_PLANES + 1
-        n_planes = np.where(has_planes, arity - 1, 0)
-        planes, plane_count = pack(
-            _small_codes(values, low, is_small, has_planes, codes), arity[has_planes]
-        )
-        code_row = np.full(m, -1, np.int64)
-        code_row[other] = np.where(has_planes[other], -1, np.arange(other.size))
-        return DenseTables(
-            nlogn=self._nlogn,
-            arity=arity,
-            own=np.zeros(m, np.int64),
-            norm=np.full(m, self._bits_norm, np.int64),
-            first_plane=np.cumsum(n_planes) - n_planes,
-            planes=planes,
-            plane_count=plane_count,
-            code_row=code_row,
-            codes=codes,
+        values = read_only(by_column(values))
+        summary = dense_codes.summarise(values)
+        self._refuse_bad(block, summary.is_missing, summary.is_infinite)
+        how = self._target, self._binning, self._most_categories
+        return dense_codes.encode(
+            values, block.nominal, summary, how, self._nlogn, self._bits_norm
         )
 
-    def _summarise(
-        self, block: Block, values: NDArray[Any]
-    ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
-        """Range of every column, whether it is whole numbers, whether some miss."""
-        m = block.n_columns
-        low, high = np.empty(m), np.empty(m)
-        if values.dtype.kind in "iu":
-            range_of_integers(values, low, high)
-            return low, high, np.ones(m, dtype=bool), np.zeros(m, dtype=bool)
-        is_whole, is_missing, is_infinite = np.empty((3, m), dtype=np.bool_)
-        summarise_dense(values, low, high, is_whole, is_missing, is_infinite)
-        self._refuse_bad(block, is_missing, is_infinite)
-        return low, high, is_whole, is_missing
-
-    def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseTables:
+    def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseCodes:
         begin, end = int(stored.indptr[0]), int(stored.indptr[-1])
         given, indptr = stored.values[begin:end], stored.indptr - begin
         are_labels = block.nominal is None
@@ -375,47 +306,14 @@ class BoundInformation:
         if block.nominal is not None:
             is_code = np.repeat(block.nominal, np.diff(indptr))
             values = np.where((given < 0) & is_code, np.nan, values)
-        m = block.n_columns
-        is_plain, is_whole, is_missing, is_infinite = np.empty((4, m), dtype=np.bool_)
-        summarise_sparse(indptr, values, is_plain, is_whole, is_missing, is_infinite)
-        self._refuse_bad(block, is_missing, is_infinite)
-        is_whole &= ~self._are_quantities(block, indptr, values, is_whole & ~is_plain)
-        if is_plain.all():
-            length = np.diff(indptr)
-            arity = 1 + (length > 0).astype(np.int64)
-            rows, codes = stored.rows[begin:end], np.ones(end - begin, np.int32)
-            counts = length[length > 0]
-        else:
-            rows, codes = np.empty((2, end - begin), np.int32)
-            counts = np.empty(end - begin + m * (self._binning[1] + 2), np.int64)
-            arity, length = np.empty((2, m), np.int64)
-            n_entries, n_counts = code_sparse(
-                indptr,
-                stored.rows[begin:end],
-                values,
-                is_plain,
-                is_whole,
-                self._target,
-                self._binning,
-                self.n_samples,
-                rows,
-                codes,
-                counts,
-                arity,
-                length,
-            )
-            rows, codes, counts = rows[:n_entries], codes[:n_entries], counts[:n_counts]
-        return SparseTables(
-            nlogn=self._nlogn,
-            arity=arity,
-            own=np.zeros(m, np.int64),
-            norm=np.full(m, self._bits_norm, np.int64),
-            offset=np.cumsum(length) - length,
-            length=length,
-            rows=rows,
-            codes=codes,
-            count_offset=np.cumsum(arity - 1) - (arity - 1),
-            counts=counts,
+        rows = stored.rows[begin:end]
+        stored = SparseColumns(indptr, rows, values, self.n_samples)
+        summary = sparse_codes.summarise(stored)
+        self._refuse_bad(block, summary.is_missing, summary.is_infinite)
+        may_be = summary.is_whole & ~summary.is_plain
+        summary.is_whole[self._are_quantities(block, indptr, values, may_be)] = False
+        return sparse_codes.encode(
+            stored, summary, self._target, self._binning, self._nlogn, self._bits_norm
         )
 
     def _are_quantities(
@@ -435,22 +333,3 @@ class BoundInformation:
                 n_values = np.unique(present[present != 0]).size + has_zero
                 found[j] = n_values > most
         return found
-
-
-def _small_codes(
-    values: NDArray[Any],
-    low: FloatArray,
-    is_small: BoolArray,
-    has_planes: BoolArray,
-    other_codes: NDArray[np.int32],
-) -> NDArray[np.uint8]:
-    """Codes of the columns of few categories, one row a column.
-
-    Those in ``is_small`` are whole numbers that need but begin at zero.
-    """
-    if values.dtype == np.uint8 and is_small.all() and not low.any():
-        return values.T
-    codes = np.empty((int(has_planes.sum()), values.shape[0]), np.uint8)
-    codes[is_small[has_planes]] = (values[:, is_small] - low[is_small]).T
-    codes[~is_small[has_planes]] = other_codes[has_planes[~is_small]]
-    return codes

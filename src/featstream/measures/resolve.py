@@ -7,26 +7,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.errors import DataTypeError, printable, unknown_name
+from featstream.errors import (
+    DataTypeError,
+    ParameterError,
+    check_alpha,
+    printable,
+    unknown_name,
+)
 from featstream.measures.checks import FEW_VALUES, are_identifiers
-from featstream.measures.conditional import ConditionalTest, check_alpha
-from featstream.measures.contingency import ChiSquareTest, GTest
 from featstream.measures.fisher import FisherZ
+from featstream.measures.independence import (
+    ChiSquareTest,
+    ConditionalTest,
+    FisherZTest,
+    GTest,
+)
 from featstream.measures.information import MutualInformation, SymmetricalUncertainty
-from featstream.measures.partial import FisherZTest
 from featstream.protocols import Block, Measure, SparseColumns
 
-__all__ = [
-    "MEASURES",
-    "TESTS",
-    "Choice",
-    "choose_measure",
-    "propose_measure",
-    "resolve_measure",
-    "resolve_test",
-]
-
-MEASURES: dict[str, type[FisherZ | SymmetricalUncertainty | MutualInformation]] = {
+MEASURES: dict[str, Any] = {
     "fisher-z": FisherZ,
     "mi": MutualInformation,
     "su": SymmetricalUncertainty,
@@ -36,6 +35,41 @@ TESTS: dict[str, type[ChiSquareTest | FisherZTest | GTest]] = {
     "fisher-z": FisherZTest,
     "g2": GTest,
 }
+
+
+def register_measure(name: str, measure: Any) -> None:
+    """Make a class of measures known by a name.
+
+    It can then be given as ``measure=name``, and runs that use it can be resumed.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case words joined by hyphens.
+    measure : class
+        A `featstream.protocols.Measure` that scikit-learn's ``get_params`` describes:
+        its parameters are numbers, text, booleans or None.
+    """
+    if not isinstance(name, str) or not name.replace("-", "").isalnum():
+        raise ParameterError(
+            "The name of a measure must be words joined by hyphens. "
+            f"Got {printable(name)}. Write 'distance-correlation'."
+        )
+    if not (isinstance(measure, type) and hasattr(measure, "bind")):
+        raise DataTypeError(
+            f"A measure is a class with a method bind(y). Got {printable(measure)}."
+        )
+    for known, other in MEASURES.items():
+        same = other.__module__, other.__name__
+        if (known == name or same[1] == measure.__name__) and same != (
+            measure.__module__,
+            measure.__name__,
+        ):
+            raise ParameterError(
+                f"There is a measure {known!r} already, of the class {same[1]}. "
+                f"Choose another name for {name!r}, or for its class."
+            )
+    MEASURES[name] = measure
 
 
 def resolve_measure(measure: str | Measure) -> Measure | None:
@@ -49,7 +83,8 @@ def resolve_measure(measure: str | Measure) -> Measure | None:
             return None
         if measure not in MEASURES:
             raise unknown_name("measure", measure, [*MEASURES, "auto"])
-        return MEASURES[measure]()
+        known: Measure = MEASURES[measure]()
+        return known
     if not hasattr(measure, "bind") or isinstance(measure, type):
         raise DataTypeError(
             f"`measure` must be a name or a measure object. Got {measure!r}. Write "

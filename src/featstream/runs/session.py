@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from featstream.selectors.base import OnlineSelector
 
 _SHARE = 20  # saving takes at most one twentieth of the time
+_UNFIT = (
+    *(FeatstreamError, ArithmeticError, AttributeError),
+    *(LookupError, TypeError, ValueError),
+)
 
 
 @dataclass(slots=True)
@@ -131,14 +135,10 @@ class Savable(ABC):
                 self._restore_state(saved)
         except RunError:
             raise
-        except (FeatstreamError, ArithmeticError, LookupError, ValueError) as error:
-            raise _unrestored(error) from error
-        except (TypeError, AttributeError) as error:
-            raise _unrestored(error) from error
-
-
-def _unrestored(error: Exception) -> RunError:
-    return RunError(f"The run cannot be restored: {printable(error)}.")
+        except _UNFIT as error:
+            raise RunError(
+                f"The run cannot be restored: {printable(error)}."
+            ) from error
 
 
 def resume(path: str | os.PathLike[str]) -> Any:

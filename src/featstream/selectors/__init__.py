@@ -9,6 +9,7 @@ __all__ = [
     "OFS",
     "OGFS",
     "OSFS",
+    "OVER_LIMIT",
     "SAOLA",
     "SELECTORS",
     "AlphaInvesting",
@@ -30,11 +31,12 @@ _HOMES = {
     "OFS": "selectors.ofs",
     "OGFS": "selectors.ogfs",
     "OSFS": "selectors.osfs.osfs",
-    "SAOLA": "selectors.online.saola",
+    "OVER_LIMIT": "selectors.trace",
+    "SAOLA": "selectors.saola.saola",
     "AlphaInvesting": "selectors.alpha_investing",
     "FastOSFS": "selectors.osfs.osfs",
     "Grafting": "selectors.grafting",
-    "GroupSAOLA": "selectors.online.group_saola",
+    "GroupSAOLA": "selectors.saola.group_saola",
     "GroupSelectionResult": "selectors.result",
     "GroupTrace": "selectors.trace",
     "SelectionResult": "selectors.result",
@@ -51,12 +53,12 @@ if TYPE_CHECKING:
     from featstream.selectors.grafting import Grafting
     from featstream.selectors.ofs import OFS
     from featstream.selectors.ogfs import OGFS
-    from featstream.selectors.online.group_saola import GroupSAOLA
-    from featstream.selectors.online.saola import SAOLA
     from featstream.selectors.osfs.osfs import OSFS, FastOSFS
     from featstream.selectors.result import GroupSelectionResult, SelectionResult
+    from featstream.selectors.saola.group_saola import GroupSAOLA
+    from featstream.selectors.saola.saola import SAOLA
     from featstream.selectors.stream import Verdict
-    from featstream.selectors.trace import GroupTrace, Trace
+    from featstream.selectors.trace import OVER_LIMIT, GroupTrace, Trace
 
 
 def __getattr__(name: str) -> Any:

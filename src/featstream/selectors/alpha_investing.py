@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from featstream.errors import DataError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    ParameterError,
+    check_choice,
+    check_number,
+    printable,
+)
 from featstream.measures.target import as_labels, as_numbers
 from featstream.protocols import (
     Block,
@@ -18,7 +24,7 @@ from featstream.protocols import (
     FloatArray,
     SparseColumns,
 )
-from featstream.runs.arrays import damaged, take_floats
+from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.alpha_investing_kernels import (
     Account,
     Fit,
@@ -26,22 +32,14 @@ from featstream.selectors.alpha_investing_kernels import (
     invest_sparse,
 )
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.numeric import (
-    as_numeric,
-    check_number,
-    class_indicators,
-    dense_column,
-)
+from featstream.selectors.numeric import as_numeric, class_indicators, dense_column
 from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
-
-__all__ = ["AlphaInvesting"]
 
 _NOTHING = 1e-20
 """Share of the first error that is rounding: there is nothing left to explain."""
 
 _COLLINEAR = 1e-10
-_ROUNDING = 1e-6
 
 
 class AlphaInvesting(StreamSelector):
@@ -141,19 +139,13 @@ class AlphaInvesting(StreamSelector):
 
     def _bind(self, y: Any) -> LinearModel | LogisticModel:
         owner = type(self).__name__
-        choices: dict[str, tuple[Any, ...]] = {
-            "loss": ("linear", "logistic"),
-            "intercept": (True, False, "first-column"),
-            "target": ("nominal", "numeric"),
-        }
-        for name, known in choices.items():
-            value = getattr(self, name)
-            if value not in known:
-                listed = ", ".join(repr(k) for k in known)
-                raise ParameterError(
-                    f"`{name}` of {owner} must be one of {listed}. "
-                    f"Got {printable(value)}."
-                )
+        check_choice(self.loss, "loss", ("linear", "logistic"), owner)
+        check_choice(self.target, "target", ("nominal", "numeric"), owner)
+        if self.intercept not in (True, False, "first-column"):
+            raise ParameterError(
+                f"`intercept` of {owner} must be True, False or 'first-column'. "
+                f"Got {printable(self.intercept)}."
+            )
         has_constant = self.intercept is True
         if self.loss == "logistic":
             return LogisticModel(_two_classes(y), has_constant)
@@ -163,18 +155,16 @@ class AlphaInvesting(StreamSelector):
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
         wealth = check_number(self.wealth, "wealth", owner)
-        payout = check_number(self.payout, "payout", owner, is_zero_allowed=True)
+        payout = check_number(self.payout, "payout", owner, closed="left")
         self._account = Account(np.array([wealth, 0.0]), payout)
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return {"account": self._account.state, **self._stream.measure.arrays()}
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        account = take_floats(arrays, "account", (2,))
-        if not account[0] > 0 or account[1] != self._stream.n_seen:
-            raise damaged("its wealth is not what so many features have left")
-        self._account.state[:] = account
-        self._stream.measure.restore(arrays, len(self._stream.kept))
+        table = {"account": Declared(np.float64, (2,))}
+        self._account.state[:] = check_arrays(arrays, table)["account"]
+        self._stream.measure.restore(arrays)
 
     def _decide(self, block: Block, stream: Stream) -> Verdict:
         model = stream.measure
@@ -229,7 +219,7 @@ class LinearModel:
     def add(self, column: FloatArray) -> None:
         """Add a column; one that the others determine changes nothing."""
         left = column - self.basis @ (self.basis.T @ column)
-        left -= self.basis @ (self.basis.T @ left)  # once more takes the rounding off
+        left -= self.basis @ (self.basis.T @ left)  # a second time, against rounding
         norm = float(np.linalg.norm(left))
         if norm**2 > _COLLINEAR * float(column @ column):
             left /= norm
@@ -241,21 +231,13 @@ class LinearModel:
         """The model, for `restore`."""
         return {"basis": self.basis, "residuals": self.residuals}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
-        """Take over a model of so many features, unless it cannot be right."""
-        n, n_most = self.n_samples, n_added + self.has_constant
-        basis = take_floats(arrays, "basis", (n, None))
-        residuals = take_floats(arrays, "residuals", self.residuals.shape)
-        products = basis.T @ basis
-        left = self.residuals - basis @ (basis.T @ self.residuals)
-        largest = float(np.abs(self.residuals).max())
-        if (
-            basis.shape[1] > n_most
-            or not np.allclose(products, np.eye(basis.shape[1]), 0, _ROUNDING)
-            or not np.allclose(residuals, left, 0, _ROUNDING * largest)
-        ):
-            raise damaged("its regression does not fit its target")
-        self.basis, self.residuals = basis, residuals
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Restore a model that `arrays` returned."""
+        table = {
+            "basis": Declared(np.float64, (self.n_samples, None)),
+            "residuals": Declared(np.float64, self.residuals.shape),
+        }
+        self.basis, self.residuals = check_arrays(arrays, table).values()
         self._refit()
 
     def _refit(self) -> None:
@@ -301,22 +283,17 @@ class LogisticModel:
         """The model, for `restore`."""
         return {"design": self.design, "weights": self.weights}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
-        """Take over a model of so many features, unless it cannot be right."""
-        n_most = n_added + self.has_constant
-        design = take_floats(arrays, "design", (self.n_samples, None))
-        weights = take_floats(arrays, "weights", (design.shape[1],))
-        if (
-            design.shape[1] > n_most
-            or (np.abs(design).max(axis=0) != 1.0).any()
-            or (self.has_constant and not (design[:, :1] == 1.0).all())
-        ):
-            raise damaged("its regression does not fit its features")
-        self.design, self.weights = design, weights
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Restore a model that `arrays` returned."""
+        table = {
+            "design": Declared(np.float64, (self.n_samples, "n_columns")),
+            "weights": Declared(np.float64, ("n_columns",)),
+        }
+        self.design, self.weights = check_arrays(arrays, table).values()
         self._linearise()
 
     def _refit(self) -> None:
-        """Newton's method with a breath of ridge, which separable classes need."""
+        """Newton's method with a tiny ridge penalty, which separable classes need."""
         design, w = self.design, self.weights
         ridge = 1e-6 * np.eye(w.size)
         for _ in range(50 if w.size else 0):

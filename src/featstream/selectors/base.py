@@ -158,11 +158,10 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        own = self._state_arrays()
-        if self._keeps_in_stream():
+        stream, own = self._started(), self._state_arrays()
+        if stream.keeps:
             own = dict(zip(("arrival", "score"), self._kept(), strict=True)) | own
-        own = {_OWN + name: array for name, array in own.items()}
-        return stream_arrays(self._started()) | own
+        return stream_arrays(stream) | {_OWN + name: own[name] for name in own}
 
     def _restore_state(self, saved: Saved) -> None:
         facts, arrays = saved.description, saved.arrays
@@ -181,15 +180,11 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             for name, array in arrays.items()
             if name.startswith(_OWN)
         }
-        if self._keeps_in_stream():
+        if stream.keeps:
             kept = check_arrays(own, _KEPT, n_seen=stream.n_seen)
             pairs = kept["arrival"].tolist(), kept["score"].tolist()
             stream.kept = dict(zip(*pairs, strict=True))
         self._restore(own)
-
-    def _keeps_in_stream(self) -> bool:
-        """Whether the stream holds the kept features, and not the selector itself."""
-        return type(self)._kept is OnlineSelector._kept
 
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
@@ -229,6 +224,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         """
         with single_blas:  # a model of the target may be fitted
             stream = Stream(y, Trace(self.trace), self._bind(y))
+        stream.keeps = type(self)._kept is OnlineSelector._kept
         owners = (self, getattr(self, "measure", None), getattr(self, "test", None))
         if not any(getattr(owner, "target", "") == "numeric" for owner in owners):
             # A bad target is an error now, not at the first feature.
@@ -510,10 +506,10 @@ class StreamSelector(OnlineSelector):
     """
 
     @abstractmethod
-    def _decide(self, block: Block, stream: Stream) -> Verdict | None:
+    def _decide(self, block: Block, stream: Stream) -> Verdict:
         """Decide about every column of a block."""
 
-    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict | None]:
+    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
         """Do what can be done for a block ahead of its turn, perhaps in a thread.
 
         Returns what decides about it when its turn has come.
@@ -561,11 +557,9 @@ class StreamSelector(OnlineSelector):
             verdict = self._decide_one(block, stream)
         stream.seconds += clock() - began
         stream.warn_of_identifiers()
-        if verdict is None:
-            return stream.last_decision()
         return stream.decision(verdict)
 
-    def _decide_one(self, block: Block, stream: Stream) -> Verdict | None:
+    def _decide_one(self, block: Block, stream: Stream) -> Verdict:
         decide = self._prepare(block, stream)
         with uninterrupted():
             return self._take(block, decide, stream)
@@ -620,15 +614,14 @@ class StreamSelector(OnlineSelector):
             yield partial(self._take, block, decide, stream)
 
     def _take(
-        self, block: Block, decide: Callable[[], Verdict | None], stream: Stream
-    ) -> Verdict | None:
+        self, block: Block, decide: Callable[[], Verdict], stream: Stream
+    ) -> Verdict:
         """Decide about the features of a block, and record it."""
         names = block.names
         if names is not None:
             stream.names.refuse_taken(block.start, names)
         verdict = decide()
-        if verdict is not None:
-            stream.record(block.start, verdict)
+        stream.record(block.start, verdict)
         if names is not None:
             stream.names.add(block.start, names)
             if stream.trace.level != "full":

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from featstream.errors import check_number
 from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
@@ -18,30 +19,23 @@ from featstream.protocols import (
     IntArray,
     SparseColumns,
 )
-from featstream.runs.arrays import damaged, take_array, take_floats
+from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base import StreamSelector
 from featstream.selectors.grafting_kernels import (
     fit_logistic,
     graft_dense,
     graft_sparse,
-    objective,
 )
 from featstream.selectors.numeric import (
-    are_standardised,
     as_numeric,
-    check_number,
     class_indicators,
     dense_column,
 )
 from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
 
-__all__ = ["Grafting"]
-
 _MARGIN = 1.0 + 1e-6
 """A copy of a feature in the model is exactly as steep as its price."""
-
-_ROUNDING = 1e-6
 
 
 class Grafting(StreamSelector):
@@ -127,13 +121,11 @@ class Grafting(StreamSelector):
     def _bind(self, y: Any) -> LogisticModels:
         owner = type(self).__name__
         l1 = check_number(self.l1, "l1", owner)
-        l2 = check_number(self.l2, "l2", owner, is_zero_allowed=True)
+        l2 = check_number(self.l2, "l2", owner, closed="left")
         return LogisticModels.start(y, l1, l2)
 
     def _begin(self, stream: Stream) -> None:
-        self._price = check_number(
-            self.l0, "l0", type(self).__name__, is_zero_allowed=True
-        )
+        self._price = check_number(self.l0, "l0", type(self).__name__, closed="left")
         self._arrivals: IntArray = np.empty(0, np.int64)
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
@@ -144,7 +136,9 @@ class Grafting(StreamSelector):
         return {"arrival": self._arrivals, **self._stream.measure.arrays()}
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._arrivals = take_array(arrays, "arrival", np.int64)
+        table = {"arrival": Declared(np.int64, ("n_kept",), 0, "n_seen")}
+        found = check_arrays(arrays, table, n_seen=self._stream.n_seen)
+        self._arrivals = found["arrival"]
         self._stream.measure.restore(arrays, self._arrivals.size)
 
     def _decide(self, block: Block, stream: Stream) -> Verdict:
@@ -235,28 +229,17 @@ class LogisticModels:
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
-        """Take over models of so many features, unless they cannot be right."""
+        """Restore models of ``n_added`` features that `arrays` returned."""
         n, k = self.signs.shape
-        design = take_floats(arrays, "design", (n, 1 + n_added))
-        weights = take_floats(arrays, "weights", (1 + n_added, k))
-        objectives = take_floats(arrays, "objectives", (k,))
-        residuals = take_floats(arrays, "residuals", (n, k))
-        margins = np.asfortranarray(design @ weights)
-        signs, columns = np.asfortranarray(self.signs), np.asfortranarray(weights)
-        expected = [
-            objective(margins[:, j], signs[:, j], columns[:, j], self.l1, self.l2)
-            for j in range(k)
-        ]
-        if (
-            (design[:, 0] != 1.0).any()
-            or not are_standardised(design[:, 1:])
-            or not np.any(weights[1:] != 0.0, axis=1).all()
-            or not np.allclose(residuals, self._left(design, weights), 0, _ROUNDING)
-            or not np.allclose(objectives, expected, _ROUNDING, _ROUNDING)
-        ):
-            raise damaged("its model does not fit its features and its target")
-        self.design, self.weights = design, weights
-        self.objectives, self.residuals = objectives, residuals
+        table = {
+            "design": Declared(np.float64, (n, 1 + n_added)),
+            "weights": Declared(np.float64, (1 + n_added, k)),
+            "objectives": Declared(np.float64, (k,)),
+            "residuals": Declared(np.float64, (n, k)),
+        }
+        found = check_arrays(arrays, table)
+        self.design, self.weights = found["design"], found["weights"]
+        self.objectives, self.residuals = found["objectives"], found["residuals"]
 
     def add(self, column: FloatArray, price: float) -> bool:
         """Add a column, unless it takes less than its price off the objective."""

@@ -14,23 +14,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import validate_data
 
-from featstream.errors import DataError, NotStartedError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    NotStartedError,
+    ParameterError,
+    check_choice,
+    check_count,
+    check_number,
+    printable,
+)
 from featstream.measures.target import as_labels
 from featstream.protocols import BoolArray, FloatArray, IntArray
-from featstream.runs.arrays import (
-    damaged,
-    join_text,
-    split_text,
-    take_array,
-    take_floats,
-)
+from featstream.runs.arrays import Declared, check_arrays, join_text, split_text
 from featstream.runs.folder import Saved
 from featstream.runs.session import Savable
 from featstream.runs.state import target_arrays, target_from
-from featstream.selectors.numeric import check_count, check_number
 from featstream.selectors.ofs_kernels import RowModel, RowRule, learn_rows
-
-__all__ = ["OFS"]
 
 _KEYS = 624  # the words of the state of a Mersenne twister
 
@@ -80,8 +79,8 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
 
     Notes
     -----
-    ``fit`` makes one pass over the rows in their order, ``partial_fit`` goes on with
-    more of them. The hinge loss and the steps are those of Algorithms 2 and 3 in
+    ``fit`` makes one pass over the rows in their order, ``partial_fit`` continues
+    with more of them. The hinge loss and the steps are those of Algorithms 2 and 3 in
     [1]_. With more than two classes there is a model for each class against the
     others, and the features kept are those whose weights have the largest norm.
     Features should have similar scales. Rows may be sparse; the time is then in
@@ -192,11 +191,7 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
         """Check the parameters and begin without weights."""
         owner = type(self).__name__
         limit = check_count(self.n_features, "n_features", owner)
-        if self.information not in ("full", "partial"):
-            raise ParameterError(
-                f"`information` of {owner} must be 'full' or 'partial'. "
-                f"Got {printable(self.information)}."
-            )
+        check_choice(self.information, "information", ("full", "partial"), owner)
         step = check_number(self.step_size, "step_size", owner)
         self._rule = RowRule(limit, step, 1.0, 0.0, -1.0)
         if self.information == "full":
@@ -210,11 +205,9 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
                 decay=1.0 - price * step, radius=1.0 / float(np.sqrt(price))
             )
         else:
-            chance = check_number(self.exploration, "exploration", owner)
-            if chance > 1:
-                raise ParameterError(
-                    f"`exploration` of {owner} must be in (0, 1]. Got {chance!r}."
-                )
+            chance = check_number(
+                self.exploration, "exploration", owner, high=1, closed="right"
+            )
             radius = check_number(self.radius, "radius", owner)
             self._rule = self._rule._replace(radius=radius, exploration=chance)
         self._rng = check_random_state(self.random_state)
@@ -328,30 +321,25 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
         facts, arrays = saved.description, saved.arrays
         self.n_features_in_ = d = facts["n_features"]
         self._start(target_from(arrays))
-        model, counts = self._model, take_array(arrays, "counts", np.int64, (3,))
-        support = take_array(arrays, "support", np.int64)
-        shape = (support.size, model.weights.shape[1])
-        weights = take_floats(arrays, "weights", shape)
-        if (
-            counts[0] != support.size
-            or counts[1] != facts["n_seen"]
-            or not 0 <= counts[2] <= counts[1]
-            or support.size > self._rule.n_kept
-            or np.unique(support).size != support.size
-            or (support.size and not 0 <= support.min() <= support.max() < d)
-            or not ((weights**2).sum(axis=0) <= self._rule.radius**2 * 1.001).all()
-        ):
-            raise damaged("its weights and its counts do not fit together")
-        model.counts[:], model.support[: support.size] = counts, support
-        model.weights[support], model.is_in[support] = weights, True
+        model = self._model
+        found = check_arrays(
+            arrays,
+            {
+                "counts": Declared(np.int64, (3,), 0),
+                "support": Declared(np.int64, ("n_kept",), 0, "n_features"),
+                "weights": Declared(np.float64, ("n_kept", model.weights.shape[1])),
+                "names": Declared(np.uint8),
+                "name_ends": Declared(np.int64),
+            },
+            n_features=d,
+        )
+        support, model.counts[:] = found["support"], found["counts"]
+        model.counts[0] = support.size
+        model.support[: support.size] = support
+        model.weights[support], model.is_in[support] = found["weights"], True
         if self.information == "partial":
             self._rng = _random_from(arrays)
-        names = split_text(
-            take_array(arrays, "names", np.uint8),
-            take_array(arrays, "name_ends", np.int64),
-        )
-        if len(names) not in (0, d):
-            raise damaged("its names do not fit its features")
+        names = split_text(found["names"], found["name_ends"])
         if names:
             self.feature_names_in_ = np.array(names, dtype=object)
 
@@ -377,12 +365,13 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
 
 
 def _random_from(arrays: Mapping[str, NDArray[Any]]) -> np.random.RandomState:
-    """Random numbers that go on where those of a run stopped."""
-    keys = take_array(arrays, "random_keys", np.uint32, (_KEYS,))
-    place, has_normal = take_array(arrays, "random_place", np.int64, (2,)).tolist()
-    normal = take_floats(arrays, "random_normal", (1,))[0]
-    if not 0 <= place <= _KEYS or has_normal not in (0, 1) or not keys.any():
-        raise damaged("its random numbers cannot go on")
-    rng = np.random.RandomState()
-    rng.set_state(("MT19937", keys, place, has_normal, normal))
-    return rng
+    """Random numbers that continue where those of a run stopped."""
+    table = {
+        "random_keys": Declared(np.uint32, (_KEYS,)),
+        "random_place": Declared(np.int64, (2,), 0, _KEYS + 1),
+        "random_normal": Declared(np.float64, (1,)),
+    }
+    keys, place, normal = check_arrays(arrays, table).values()
+    random = np.random.RandomState()
+    random.set_state(("MT19937", keys, *place.tolist(), float(normal[0])))
+    return random

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
-from featstream.errors import ParameterError, printable
+from featstream.errors import check_choice, check_count, check_number
 from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
@@ -22,21 +22,16 @@ from featstream.protocols import (
     IntArray,
     Source,
 )
-from featstream.runs.arrays import damaged, take_floats
+from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.numeric import (
-    are_standardised,
     as_numeric,
-    check_count,
-    check_number,
     class_indicators,
     join_columns,
 )
 from featstream.selectors.stream import Stream, Verdict, block_of_one
 from featstream.selectors.trace import TraceLevel
 from featstream.sources.grouping import Batch, Layout, Sized
-
-__all__ = ["OGFS"]
 
 
 class OGFS(GroupSelector):
@@ -163,24 +158,18 @@ class OGFS(GroupSelector):
         super()._begin(stream)
         owner = type(self).__name__
         check_count(self.group_size, "group_size", owner)
-        check_number(self.gain, "gain", owner, is_zero_allowed=True)
+        check_number(self.gain, "gain", owner, closed="left")
         check_number(self.significance, "significance", owner)
-        if self.criterion not in ("difference", "t-test"):
-            raise ParameterError(
-                f"`criterion` of {owner} must be 'difference' or 't-test'. "
-                f"Got {printable(self.criterion)}."
-            )
+        check_choice(self.criterion, "criterion", ("difference", "t-test"), owner)
         self._columns = np.empty((stream.measure.n_samples, 0), order="F")
 
     def _own_arrays(self) -> dict[str, NDArray[Any]]:
         return {"columns": self._columns.T}
 
     def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        kept, scores = self._kept()
-        columns = take_floats(arrays, "columns", (kept.size, self._columns.shape[0]))
-        if (scores < 0).any() or not are_standardised(columns.T):
-            raise damaged("its kept features are not standardised")
-        self._columns = np.asfortranarray(columns.T)
+        shape = (self._kept()[0].size, self._columns.shape[0])
+        found = check_arrays(arrays, {"columns": Declared(np.float64, shape)})
+        self._columns = np.asfortranarray(found["columns"].T)
 
     def _decide(self, batch: Batch, stream: Stream) -> Decided:
         """Decide about groups one by one; what was decided of the last is returned."""

@@ -39,6 +39,11 @@ _DENSE_BYTES = 1 << 24
 _FEW_NAMES = 5
 """How many identifiers a warning names."""
 
+_KEPT = int(Fate.KEPT)  # arrays compare faster with a plain number
+
+_PLAIN = ("|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f4", "<f8")
+"""Types of values that kernels take as they are."""
+
 
 @dataclass(slots=True)
 class Verdict:
@@ -67,17 +72,6 @@ class Verdict:
 
 
 @dataclass(slots=True)
-class LastDecision:
-    """The decision about the newest feature, by arrivals."""
-
-    fate: Fate
-    relevance: float
-    witness: int | None = None
-    overlap: float | None = None
-    displaced: tuple[int, ...] = ()
-
-
-@dataclass(slots=True)
 class Stream:
     """What is known of a stream, apart from what its selector keeps.
 
@@ -86,7 +80,8 @@ class Stream:
     that was chosen; ``is_sparse`` is None until the first block has come, and then
     decides how all columns are stored. ``samples`` are the names of the samples,
     from the first source that has names. ``kept`` has the scores of the kept
-    features by arrival, unless the selector holds them itself.
+    features by arrival; it is empty unless the stream ``keeps`` them, because the
+    selector does not hold them itself.
     """
 
     y: Any
@@ -95,10 +90,10 @@ class Stream:
     choice: Choice | None = None
     is_sparse: bool | None = None
     names: Names = field(default_factory=Names)
+    keeps: bool = True
     kept: dict[int, float] = field(default_factory=dict)
     samples: SampleHashes | None = None
     seconds: float = 0.0
-    last: LastDecision | None = None
     has_warned: bool = False
     index: Any = None  # of the last pandas series that was compared
     unfinished: Unfinished | None = None
@@ -114,9 +109,10 @@ class Stream:
         if witness is None:
             witness = np.full(fate.size, -1)
         self.trace.extend(fate, verdict.scores, witness)
-        kept = np.flatnonzero(fate == Fate.KEPT)
-        arrivals = (start + kept).tolist()
-        self.kept.update(zip(arrivals, verdict.scores[kept].tolist(), strict=True))
+        if self.keeps:
+            kept = np.flatnonzero(fate == _KEPT)
+            arrivals = (start + kept).tolist()
+            self.kept.update(zip(arrivals, verdict.scores[kept].tolist(), strict=True))
         if verdict.gone.size:
             fates = verdict.gone_fate
             if fates is None:
@@ -142,20 +138,6 @@ class Stream:
             witness=witness,
             overlap=overlap,
             displaced=tuple(self.names[a] for a in sorted(gone) if a != arrival),
-        )
-
-    def last_decision(self) -> Decision:
-        """The decision about the newest feature, by names."""
-        last, arrival = self.last, self.n_seen - 1
-        assert last is not None
-        return Decision(
-            name=self.names[arrival],
-            arrival=arrival,
-            fate=last.fate,
-            relevance=last.relevance,
-            witness=None if last.witness is None else self.names[last.witness],
-            overlap=last.overlap,
-            displaced=tuple(self.names[gone] for gone in last.displaced),
         )
 
     def warn_of_identifiers(self) -> None:
@@ -198,7 +180,7 @@ class Stream:
 
     def check_index(self, values: Any) -> None:
         """The same for the values of one feature, if they are a pandas series."""
-        if not nw.dependencies.is_pandas_series(values):
+        if type(values) is np.ndarray or not nw.dependencies.is_pandas_series(values):
             return
         if self.index is None or not values.index.equals(self.index):
             self._check_names(index_names(values), "This feature")
@@ -216,6 +198,17 @@ class Stream:
         self.samples = found
 
 
+def _is_plain_column(values: Any) -> bool:
+    """Whether values are a column as it is, without any conversion."""
+    return (
+        type(values) is np.ndarray
+        and values.ndim == 1
+        and values.size > 0
+        and values.dtype.str in _PLAIN
+        and values.flags.c_contiguous
+    )
+
+
 def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
     """A feature that arrives alone, as a block."""
     if name is not None and not isinstance(name, str):
@@ -223,6 +216,8 @@ def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
             f"A feature name must be a string. Got {printable(name)} of type "
             f"{type(name).__name__}."
         )
+    if _is_plain_column(values):
+        return Block(values[:, None], arrival, None if name is None else [name])
     shown = feature_name(arrival) if name is None else name
     (block,) = IteratorSource([(shown, values)]).blocks()
     names = None if name is None else block.names

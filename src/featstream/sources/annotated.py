@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -64,11 +64,8 @@ def open_h5ad(
     layer : str, default=None
         The layer to read; by default ``X``. ``"raw"`` is ``raw.X``, unless a layer
         has that name.
-    optional : collection of str, default=()
-        Further names that a target may have if none is asked for.
-    duplicates : {"error", "number"}, default="error"
-        What to do about two variables of one name: refuse them, or call the second
-        one ``name#2``.
+    optional, duplicates
+        As for `open_features` and `open_dataset`.
 
     Returns
     -------
@@ -99,7 +96,7 @@ def open_h5ad(
 
     with reading(path):
         file = h5py.File(path, "r")  # open for as long as the source lives
-        return read_anndata(file, path, target, layer, optional, duplicates)
+        return _read_anndata(file, path, target, layer, optional, duplicates)
 
 
 def open_anndata(
@@ -156,12 +153,7 @@ def open_anndata(
     return _dataset(source, adata.obs, target, ())
 
 
-def is_anndata(root: Any) -> bool:
-    """Whether a group is the root of an AnnData object."""
-    return bool(root.attrs.get("encoding-type") == "anndata")
-
-
-def read_anndata(
+def _read_anndata(
     root: Any,
     path: Path,
     target: str | None,
@@ -294,11 +286,8 @@ def open_zarr(
         it, ``FILE`` or ``FILE:COLUMN``; see `read_target`.
     layer : str, default=None
         The array of the group that has the features; by default ``X``.
-    optional : collection of str, default=()
-        Further names that a target may have if none is asked for.
-    duplicates : {"error", "number"}, default="error"
-        What to do about two features of one name: refuse them, or call the second
-        one ``name#2``.
+    optional, duplicates
+        As for `open_features` and `open_dataset`.
 
     Returns
     -------
@@ -308,9 +297,9 @@ def open_zarr(
 
     Notes
     -----
-    Chunks of some columns and all rows are read best. A chunk that is not stored has
-    the array's fill value: so the format has it, and nothing tells it from one that
-    was lost. An array that would be decoded with pickle is refused.
+    Chunks of some columns and all rows are read best. By the format, a chunk that is
+    not stored has the array's fill value, so that a lost one goes unnoticed. An array
+    that would be decoded with pickle is refused.
 
     Examples
     --------
@@ -326,13 +315,16 @@ def open_zarr(
 
     with reading(path):
         try:
-            root = zarr.open(path, mode="r")
+            root: Any = zarr.open(path, mode="r")
         except (TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"its description is damaged: {error}.") from error
-        for array in _arrays(root):
-            _refuse_pickle(array)
-        if hasattr(root, "keys") and is_anndata(root):
-            return read_anndata(root, path, target, layer, optional, duplicates)
+        is_group = hasattr(root, "keys")
+        members = root.members(max_depth=None) if is_group else [("", root)]
+        for _, node in members:
+            if not hasattr(node, "keys"):
+                _refuse_pickle(node)
+        if is_group and root.attrs.get("encoding-type") == "anndata":
+            return _read_anndata(root, path, target, layer, optional, duplicates)
         is_guessed = target is None
         array, names, target, y = _find_parts(root, target, layer, optional)
         if hasattr(array, "keys"):
@@ -348,15 +340,6 @@ def open_zarr(
     if y is None and target is not None:
         y = read_target(target)
     return Dataset(source, y, source.names, target, is_guessed and y is not None)
-
-
-def _arrays(root: Any) -> Iterator[Any]:
-    if not hasattr(root, "keys"):
-        yield root
-        return
-    for _, node in root.members(max_depth=None):
-        if not hasattr(node, "keys"):
-            yield node
 
 
 def _refuse_pickle(array: Any) -> None:
@@ -378,32 +361,30 @@ def _find_parts(
         if layer is not None:
             raise DataError(f"it is one array, and has no layer {printable(layer)}.")
         return root, None, target, None
-    kept = sorted(root.keys())
+    present = sorted(root.keys())
     wanted = layer or "X"
-    if wanted not in kept:
+    if wanted not in present:
         raise DataError(
             f"it has no array {printable(wanted)}. It holds: "
-            f"{shortened(kept) or 'nothing'}."
+            f"{shortened(present) or 'nothing'}."
         )
     if target is None:
-        target = find_target(kept, optional)
-    elif target not in kept and not is_target_file(target):
+        target = find_target(present, optional)
+    elif target not in present and not is_target_file(target):
         raise DataError(
             f"it has no array {printable(target)} for a target, and there is no such "
-            f"file. It holds: {shortened(kept)}."
+            f"file. It holds: {shortened(present)}."
         )
-    y = as_texts(root[target]) if target in kept else None
-    named = next((name for name in _NAMES if name in kept), None)
-    names = None if named is None else [str(name) for name in as_texts(root[named])]
+    y = _read_vector(root[target]) if target in present else None
+    named = next((name for name in _NAMES if name in present), None)
+    names = None if named is None else [str(name) for name in _read_vector(root[named])]
     return root[wanted], names, target, y
 
 
-def as_texts(node: Any) -> NDArray[Any]:
-    """The values of a one-dimensional array of h5py or zarr, text as str."""
-    shape = tuple(getattr(node, "shape", ()))
+def _read_vector(node: Any) -> NDArray[Any]:
+    """The values of a one-dimensional array, text as str."""
+    shape = getattr(node, "shape", ())
     if len(shape) != 1:
-        raise DataError(f"a column of it has the shape {shape}, and not one axis.")
-    if hasattr(node, "asstr") and node.dtype.kind in "OS":
-        return np.asarray(node.asstr()[...], object)
+        raise DataError(f"its array of names or labels has the shape {shape}.")
     values = np.asarray(node[...])
     return values.astype(object) if values.dtype.kind in "TU" else values

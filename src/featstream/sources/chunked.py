@@ -70,13 +70,8 @@ class ChunkedArraySource:
         Changes with the data, as far as can be known without reading them.
     duplicates : {"error", "number"}, default="error"
         What to do about two features of one name.
-
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape.
-    names, sample_names : list of str or None
-        The names of features, as given, and of samples.
+    read_bytes : int, default=2**26
+        Bytes read at a time, unless one column is longer.
     """
 
     sample_names: Sequence[str] | None = None
@@ -88,8 +83,11 @@ class ChunkedArraySource:
         names: Sequence[str] | None = None,
         fingerprint: str | None = None,
         duplicates: Duplicates = "error",
+        *,
+        read_bytes: int | None = None,
     ) -> None:
         self._array, self.path = array, path
+        self.read_bytes = READ_BYTES if read_bytes is None else read_bytes
         self.n_samples, self.n_features = check_dimensions(tuple(array.shape))
         self._dtype = numeric_dtype(np.dtype(array.dtype), "X")
         self.names = (
@@ -108,7 +106,7 @@ class ChunkedArraySource:
     def _plan(self) -> tuple[int, bool]:
         """Columns to read at a time, and whether to transpose the array first."""
         itemsize = self._array.dtype.itemsize
-        fitting = max(READ_BYTES // (self.n_samples * itemsize), 1)
+        fitting = max(self.read_bytes // (self.n_samples * itemsize), 1)
         chunks = self._array.chunks
         chunk = chunks[1] if chunks else max(_RUN_BYTES // itemsize, 1)
         chunk = min(chunk, max(self.n_features, 1))
@@ -121,17 +119,13 @@ class ChunkedArraySource:
         if self._is_by_row and self._temporary is None:
             with reading(self.path):
                 self._temporary = self._transpose()
-        for first in range(
-            start // self._width * self._width, self.n_features, self._width
-        ):
+        width = self._width
+        for first in range(start // width * width, self.n_features, width):
             begin = max(start, first)
-            source = ArraySource(self._read(begin, first), None)
-            for block in source.blocks():
-                names = None
-                if self.names is not None:
-                    at = begin + block.start
-                    names = self.names[at : at + block.n_columns]
-                yield replace(block, start=begin + block.start, names=names)
+            stop = min(first + width, self.n_features)
+            names = None if self.names is None else self.names[begin:stop]
+            for block in ArraySource(self._read(begin, first), names).blocks():
+                yield replace(block, start=begin + block.start)
 
     def _read(self, begin: int, first: int) -> NDArray[Any]:
         """Columns from ``begin`` to the end of the group that begins at ``first``."""
@@ -151,7 +145,7 @@ class ChunkedArraySource:
         temporary = TempColumns(bounds.size)
         height = self._array.chunks[0] if self._array.chunks else 1
         row_bytes = self.n_features * self._array.dtype.itemsize
-        height *= max(READ_BYTES // (row_bytes * height), 1)
+        height *= max(self.read_bytes // (row_bytes * height), 1)
         for top in range(0, self.n_samples, height):
             rows = np.asarray(self._array[top : top + height])
             parts = [
@@ -346,8 +340,8 @@ class RowsSource(_SparseOnDisk):
 
     def _on_disk(self) -> Source:
         warnings.warn(
-            f"{self._arrays.path} is stored by rows. Its columns are put into a "
-            "temporary store; to do that once, use `featstream convert`.",
+            f"{self._arrays.path} is stored by rows. It is transposed into a "
+            "temporary column store; `featstream convert` does that once and for all.",
             FeatstreamWarning,
             stacklevel=2,
         )

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataTypeError, printable
-from featstream.kernels.layout import by_column, has_whole_rows
 from featstream.protocols import Block, IntArray, feature_name
+from featstream.sources.kernels.transpose import by_column, has_whole_rows
 from featstream.sources.missing import refuse_hidden_missing
 from featstream.sources.samples import index_names
 from featstream.sources.values import (

@@ -1,4 +1,4 @@
-"""Sources over what is already in memory, or mapped into it."""
+"""Sources over arrays, sparse matrices and iterators in memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
-from featstream.kernels.layout import (
+from featstream.protocols import Block, IntArray, SparseColumns, feature_name
+from featstream.sources.kernels.transpose import (
     by_column,
     has_whole_rows,
     is_by_row,
 )
-from featstream.protocols import Block, IntArray, SparseColumns, feature_name
 from featstream.sources.values import (
     BLOCK_BYTES,
     MAX_COLUMNS,
@@ -43,9 +43,7 @@ CACHE_LINE = 64
 class ArraySource:
     """The columns of a two-dimensional array.
 
-    Column-major arrays are passed on as views. Others are copied a block at a
-    time, never as a whole. A block owns its memory or shares the array's, so it
-    stays valid for as long as it is held.
+    Blocks of a column-major array are views; other arrays are copied block by block.
 
     Parameters
     ----------
@@ -57,14 +55,7 @@ class ArraySource:
     names : iterable of str, default=None
         One name per feature.
     block_bytes : int, default=2**23
-        Size of a block. The default serves arrays in memory well.
-
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape of ``X``.
-    names, sample_names : list of str or None
-        The names of features, as given, and of samples.
+        Size of a block.
 
     Examples
     --------
@@ -146,19 +137,12 @@ class SparseSource:
     Parameters
     ----------
     X : sparse matrix or array of shape (n_samples, n_features)
-        In any format of scipy.sparse. CSC is passed on as views; other formats
-        are converted to CSC once. Explicit zeros stay stored.
+        In any format of scipy.sparse; blocks of CSC are views, other formats are
+        converted to CSC once. Explicit zeros stay stored.
     names : iterable of str, default=None
         One name per feature.
-    block_columns : int, default=2**16
-        Columns in a block at most.
-
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape of ``X``.
-    names, sample_names : list of str or None
-        The names of features, as given, and of samples.
+    block_columns, block_entries : int, default=2**16, 2**20
+        Largest number of columns, and of stored entries, in a block.
 
     Examples
     --------
@@ -177,6 +161,7 @@ class SparseSource:
         names: Iterable[str] | None = None,
         *,
         block_columns: int = MAX_COLUMNS,
+        block_entries: int = MAX_ENTRIES,
     ) -> None:
         self._csc = canonical_csc(X)
         self.n_samples, self.n_features = self._csc.shape
@@ -185,7 +170,7 @@ class SparseSource:
                 f"X has {self.n_samples:,} rows; a sparse source holds at most 2**31-1."
             )
         self.names = None if names is None else check_names(names, self.n_features)
-        self.block_columns = block_columns
+        self.block_columns, self.block_entries = block_columns, block_entries
 
     def __repr__(self) -> str:
         return (
@@ -199,19 +184,16 @@ class SparseSource:
         while start < self.n_features:
             pointers = indptr[start : start + self.block_columns + 1].astype(np.int64)
             entries = int(pointers[0])
-            fitting = np.searchsorted(pointers, entries + MAX_ENTRIES, "right") - 1
-            pointers = pointers[: max(int(fitting), 1) + 1]
+            most = entries + self.block_entries
+            fitting = int(np.searchsorted(pointers, most, "right")) - 1
+            pointers = pointers[: max(fitting, 1) + 1]
             stop = start + pointers.size - 1
             if rows.dtype == np.int32:
                 columns = SparseColumns(pointers, rows, values, self.n_samples)
             else:
                 here = slice(entries, int(pointers[-1]))
-                columns = SparseColumns(
-                    pointers - entries,
-                    rows[here].astype(np.int32),
-                    values[here],
-                    self.n_samples,
-                )
+                narrow, pointers = rows[here].astype(np.int32), pointers - entries
+                columns = SparseColumns(pointers, narrow, values[here], self.n_samples)
             names = None if self.names is None else self.names[start:stop]
             yield Block(columns, start, names)
             start = stop
@@ -220,8 +202,8 @@ class SparseSource:
         """Yield the columns at these positions, in this order, from ``start`` on."""
         entries = np.cumsum(np.diff(self._csc.indptr)[positions], dtype=np.int64)
         while start < positions.size:
-            before = entries[start - 1] if start else 0
-            fitting = int(np.searchsorted(entries, before + MAX_ENTRIES, "right"))
+            most = (entries[start - 1] if start else 0) + self.block_entries
+            fitting = int(np.searchsorted(entries, most, "right"))
             stop = min(max(fitting, start + 1), start + self.block_columns)
             chosen = positions[start:stop]
             columns = as_sparse_columns(self._csc[:, chosen])
@@ -241,11 +223,6 @@ class IteratorSource:
         Names are not checked to be different: that would take memory for each.
     block_bytes : int, default=2**23
         Features are grouped into blocks of about this size.
-
-    Attributes
-    ----------
-    n_samples, n_features : None
-        Not known in advance.
 
     Notes
     -----
@@ -287,7 +264,7 @@ class IteratorSource:
             raise DataError(
                 f"This {type(self._features).__name__} has already given "
                 f"{self._n_read} features and cannot go back to position {start}. "
-                "Give a list, or make the iterator anew."
+                "Give a list, or create the iterator again."
             )
         rest = islice(self._features, start - self._n_read, None)
         self._n_read = start
@@ -297,21 +274,14 @@ class IteratorSource:
     def _column(self, item: Any) -> NamedColumn:
         position = self._n_read
         self._n_read += 1
-        if not isinstance(item, (tuple, list)) or len(item) != 2:
-            got = type(item).__name__
-            if isinstance(item, (tuple, list)):
-                got += f" of length {len(item)}"
+        is_pair = isinstance(item, (tuple, list)) and len(item) == 2
+        if not is_pair or not isinstance(item[0], str):
+            got = f"the name {printable(item[0])}" if is_pair else type(item).__name__
             raise DataTypeError(
-                "An iterator of features must give pairs (name, values). Got a "
-                f"{got} at position {position}."
+                "An iterator of features must give pairs (name, values), with a string "
+                f"for a name. Got {got} at position {position}."
             )
         name, values = item
-        if not isinstance(name, str):
-            raise DataTypeError(
-                "An iterator of features must give pairs (name, values) with a "
-                f"string for a name. Got {printable(name)} of type "
-                f"{type(name).__name__} at position {position}."
-            )
         what = f"Feature {printable(name)}"
         if sparse.issparse(values):
             column = canonical_csc(values, what)

@@ -77,9 +77,8 @@ def open_npz(
         The array that is the target; by default ``y``, or ``y_train`` if the
         features are ``X_train``. Or the file that holds it, ``FILE`` or
         ``FILE:COLUMN``; see `read_target`.
-    duplicates : {"error", "number"}, default="error"
-        What to do about two features of one name: refuse them, or call the second
-        one ``name#2``.
+    duplicates
+        As for `open_dataset`.
 
     Returns
     -------
@@ -121,19 +120,7 @@ def open_npz(
 
 
 def read_archive(path: PathLike) -> dict[str, Any]:
-    """All arrays of an ``.npz``; sparse ones put together from their parts.
-
-    A sparse matrix ``X`` is stored as ``X_data``, ``X_indices``, ``X_indptr``,
-    ``X_shape`` and ``X_format``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
-    ...     np.savez(file.name, X=np.eye(2), y=[0, 1])
-    ...     sorted(read_archive(file.name))
-    ['X', 'y']
-    """
+    """All arrays of an ``.npz``; sparse ones as for `open_npz`."""
     path = existing(path)
     with reading(path), _load(path) as arrays:
         suffix = "_format"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, runtime_checkable
 
 import numpy as np
+import psutil
 from numpy.typing import ArrayLike, NDArray
 
 from featstream.errors import DataError, ParameterError, explain_full_disk
@@ -195,8 +196,10 @@ class ColumnBuckets:
         self, folder: Path, sample: NDArray[np.int64], n_entries: int, memory: int
     ) -> None:
         self._folder = folder
-        self._max_entries = memory // _BYTES_PER_ENTRY
-        self._max_columns = memory // _BYTES_PER_COLUMN
+        # The interpreter and its imports count as well: anndata alone takes 100 MB.
+        spare = max(memory - psutil.Process().memory_info().rss, memory // 4)
+        self._max_entries = max(spare // _BYTES_PER_ENTRY, 1)
+        self._max_columns = max(spare // _BYTES_PER_COLUMN, 1)
         self._n_files = 0
         n_buckets = min(n_entries // self._max_entries + 1, _MAX_BUCKETS)
         self._bounds = _quantiles(sample, n_buckets)

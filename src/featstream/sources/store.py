@@ -51,8 +51,6 @@ HEADER_BYTES = 128  # of an .npy file; numpy leaves room for the length to grow
 CHUNK_BYTES = 16 << 20
 
 _MAX_META = 1 << 20
-_MAX_COLUMNS = 16_384
-_MAX_ENTRIES = 1 << 22
 _MAX_VALUES = 1 << 24  # of a dense block, unless one column is longer
 
 
@@ -67,12 +65,7 @@ def open_store(path: str | os.PathLike[str]) -> StoreSource:
     Returns
     -------
     store : StoreSource
-        A source; nothing is read but the description.
-
-    Raises
-    ------
-    DataError
-        If the folder is not a store, is damaged, or is of a later version.
+        A source; only the description is read yet.
 
     Examples
     --------
@@ -109,22 +102,23 @@ class StoreSource:
 
     Attributes
     ----------
-    path : Path
-        The folder.
-    n_samples, n_features : int
-        Shape of the data.
     n_entries : int or None
         Stored entries; None if the columns are dense.
     dtype : dtype
         Type of the values.
-    sample_names : list of str or None
-        Names of the samples.
     fingerprint : str
         Changes with any value, name or label.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        block_columns: int = 2**14,
+        block_entries: int = 2**22,
+    ) -> None:
         self.path = Path(path)
+        self.block_columns, self.block_entries = block_columns, block_entries
         meta = _read_meta(self.path)
         self.n_samples: int = meta["n_samples"]
         self.n_features: int = meta["n_features"]
@@ -216,7 +210,7 @@ class StoreSource:
                 raise self._damaged(name, "checksum mismatch")
 
     def _dense_block(self, start: int) -> tuple[NDArray[Any], int]:
-        n = max(1, min(_MAX_COLUMNS, _MAX_VALUES // max(1, self.n_samples)))
+        n = max(1, min(self.block_columns, _MAX_VALUES // max(1, self.n_samples)))
         stop, dtype = self._same_kind(start, min(start + n, self.n_features))
         return self._columns.array[:, start:stop].view(dtype), stop
 
@@ -229,8 +223,8 @@ class StoreSource:
         return start + n, KINDS[kinds[0]]
 
     def _sparse_block(self, start: int) -> tuple[SparseColumns, int]:
-        indptr = self._indptr.array[start : start + _MAX_COLUMNS + 1]
-        n = int(np.searchsorted(indptr, indptr[0] + _MAX_ENTRIES, "right")) - 1
+        indptr = self._indptr.array[start : start + self.block_columns + 1]
+        n = int(np.searchsorted(indptr, indptr[0] + self.block_entries, "right")) - 1
         n = min(max(n, 1), indptr.size - 1)
         stop, dtype = self._same_kind(start, start + n)
         indptr = indptr[: stop - start + 1]
@@ -359,8 +353,11 @@ def _read_meta(path: Path) -> dict[str, Any]:
 def _check_meta(meta: dict[str, Any]) -> None:
     """Raise unless every field has a type and value that it can have."""
 
-    def is_count(value: object) -> bool:
-        return type(value) is int and 0 <= value < 2**62
+    def is_count(value: object, most: int = 2**62) -> bool:
+        return type(value) is int and 0 <= value < most
+
+    def is_optional_count(value: object) -> bool:
+        return value is None or is_count(value)
 
     def is_target(value: object) -> bool:
         return value is None or (
@@ -368,19 +365,18 @@ def _check_meta(meta: dict[str, Any]) -> None:
             and (is_count(value.get("n_bytes")) or value.get("dtype") in _TARGETS)
         )
 
+    meta = {"kinds": False, "samples": None} | meta
+    is_sparse, dtype = meta["n_entries"] is not None, meta["dtype"]
     checks = {
         "version": is_count(meta["version"]),
-        "n_samples": is_count(meta["n_samples"]) and meta["n_samples"] < 2**31,
+        "n_samples": is_count(meta["n_samples"], 2**31),
         "n_features": is_count(meta["n_features"]),
-        "n_entries": meta["n_entries"] is None or is_count(meta["n_entries"]),
-        "dtype": meta["dtype"] in DTYPES
-        or (meta["dtype"] == ONES and meta["n_entries"] is not None),
-        "names": meta["names"] is None or is_count(meta["names"]),
+        "n_entries": is_optional_count(meta["n_entries"]),
+        "dtype": dtype in DTYPES or (dtype == ONES and is_sparse),
+        "names": is_optional_count(meta["names"]),
+        "samples": is_optional_count(meta["samples"]),
         "nominal": type(meta["nominal"]) is bool,
-        "kinds": meta.setdefault("kinds", False) is False
-        or (meta["kinds"] is True and meta["dtype"] == "<f8"),
-        "samples": meta.setdefault("samples", None) is None
-        or is_count(meta["samples"]),
+        "kinds": type(meta["kinds"]) is bool and not (meta["kinds"] and dtype != "<f8"),
         "y": is_target(meta["y"]),
         "checksums": type(meta["checksums"]) is dict,
         "fingerprint": type(meta["fingerprint"]) is str,

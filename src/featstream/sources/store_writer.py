@@ -25,7 +25,6 @@ from featstream.errors import (
     ParameterError,
     explain_full_disk,
 )
-from featstream.kernels.layout import by_column
 from featstream.protocols import (
     Block,
     Source,
@@ -38,6 +37,7 @@ from featstream.sources.kernels.csc_from_rows import (
     describe_values,
     find_bad_column,
 )
+from featstream.sources.kernels.transpose import by_column
 from featstream.sources.store import (
     CHUNK_BYTES,
     DTYPES,

@@ -8,22 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.kernels.bits import unpack
-from featstream.kernels.contingency import CodedColumns
-from featstream.kernels.osfs import KeptSet
-from featstream.kernels.partial import Correlations
-from featstream.kernels.planes import pack_plane
-from featstream.measures.conditional import BoundTest
-from featstream.protocols import Fate, IntArray
-from featstream.runs.arrays import damaged, take_array, take_floats
-from featstream.selectors.trace import Trace
-
-__all__ = ["Separators", "grow_kept_set", "pack_kept_set", "unpack_kept_set"]
+from featstream.measures.independence import BoundTest
+from featstream.measures.independence_tables import CodedColumns, pack_plane
+from featstream.measures.storages.bitplanes import unpack
+from featstream.protocols import IntArray
+from featstream.runs.arrays import Declared, check_arrays, damaged
+from featstream.selectors.osfs.search import KeptSet
 
 Arrays = Mapping[str, NDArray[Any]]
 
 _FEW = 16
-_ROUNDING = 1e-6
 
 
 class Separators:
@@ -59,36 +53,40 @@ class Separators:
             "separators": self._sets[order].astype(np.int32),
         }
 
-    def restore(self, arrays: Arrays, trace: Trace) -> None:
-        """Take over what `arrays` gave; `RunError` for what cannot be right.
-
-        A full trace has a set for every feature that was dropped after it had
-        passed the first test, and no other trace has any.
-        """
-        arrivals = take_array(arrays, "separated", np.int32)
-        shape = (arrivals.size, self._sets.shape[1])
-        sets = take_array(arrays, "separators", np.int32, shape)
-        expected = np.empty(0, np.int64)
-        if trace.level == "full":
-            expected = np.flatnonzero(trace.records["fate"] >= Fate.REDUNDANT)
-        if not np.array_equal(arrivals, expected) or (
-            sets.size
-            and (sets.min() < -1 or sets.max() >= trace.n_seen or sets[:, 0].min() < 0)
-        ):
-            raise damaged("what separates its features cannot be right")
-        self.add(arrivals.astype(np.int64), sets.astype(np.int64))
+    def restore(self, arrays: Arrays, n_seen: int) -> None:
+        """Restore what `arrays` returned."""
+        width = self._sets.shape[1]
+        table = {
+            "separated": Declared(np.int32, ("n_sets",), 0, "n_seen"),
+            "separators": Declared(np.int32, ("n_sets", width), -1, "n_seen"),
+        }
+        found = check_arrays(arrays, table, n_seen=n_seen)
+        self.add(*(array.astype(np.int64) for array in found.values()))
 
 
 def grow_kept_set(kept: KeptSet | None, test: BoundTest) -> KeptSet:
     """A copy with twice as many slots, or an empty set with a few."""
     if kept is None:
-        return test.allocate(_FEW)
-    larger = test.allocate(2 * kept.arrival.size)
+        return _empty_kept_set(test, _FEW)
+    larger = _empty_kept_set(test, 2 * kept.arrival.size)
     for old, new in zip(
         (*kept.pool, *kept[1:]), (*larger.pool, *larger[1:]), strict=True
     ):
         new[tuple(map(slice, old.shape))] = old
     return larger
+
+
+def _empty_kept_set(test: BoundTest, capacity: int) -> KeptSet:
+    pool, values = test.allocate(capacity)
+    return KeptSet(
+        pool=pool,
+        score=np.zeros(capacity),
+        arrival=np.zeros(capacity, np.int64),
+        values=values,
+        total=np.zeros(capacity),
+        norm=np.zeros(capacity),
+        size=np.zeros(1, np.int64),
+    )
 
 
 def pack_kept_set(kept: KeptSet | None) -> dict[str, NDArray[Any]]:
@@ -112,51 +110,44 @@ def pack_kept_set(kept: KeptSet | None) -> dict[str, NDArray[Any]]:
     }
 
 
-def unpack_kept_set(arrays: Arrays, test: BoundTest) -> KeptSet | None:
+def unpack_kept_set(arrays: Arrays, test: BoundTest, n_seen: int) -> KeptSet | None:
     """The kept features that `pack_kept_set` took apart, or `RunError`."""
     if "arrival" not in arrays:
         return None
-    arrival = take_array(arrays, "arrival", np.int64)
-    size = arrival.size
-    kept = test.allocate(max(_FEW, 2 * size))
-    kept.arrival[:size] = arrival
-    kept.score[:size] = take_floats(arrays, "score", (size,))
-    kept.size[0] = size
-    if isinstance(kept.pool, CodedColumns):
-        _fill_codes(kept.pool, arrays, size)
+    size = arrays["arrival"].size
+    kept = _empty_kept_set(test, max(_FEW, 2 * size))
+    pool = kept.pool
+    table = {
+        "arrival": Declared(np.int64, (size,), 0, n_seen),
+        "score": Declared(np.float64, (size,)),
+    }
+    if isinstance(pool, CodedColumns):
+        n = pool.codes.shape[1]
+        table["codes"] = Declared(np.int32, (size, n), 0, n)
+        table["arity"] = Declared(np.int64, (size,), 1)
     else:
-        _fill_correlations(kept, arrays, size)
+        table["gram"] = Declared(np.float64, (size, size))
+        table["links"] = Declared(np.float64, (size, pool.links.shape[1]))
+        table["values"] = Declared(np.float64, (size, kept.values.shape[1]))
+        table["total"] = table["norm"] = Declared(np.float64, (size,))
+    found = check_arrays(arrays, table)
+    kept.arrival[:size], kept.score[:size] = found["arrival"], found["score"]
+    kept.size[0] = size
+    if isinstance(pool, CodedColumns):
+        _fill_codes(pool, found["codes"], found["arity"])
+    else:
+        pool.gram[:size, :size], pool.links[:size] = found["gram"], found["links"]
+        kept.values[:size], kept.total[:size] = found["values"], found["total"]
+        kept.norm[:size] = found["norm"]
     return kept
 
 
-def _fill_codes(pool: CodedColumns, arrays: Arrays, size: int) -> None:
-    codes = take_array(arrays, "codes", np.int32, (size, pool.codes.shape[1]))
-    arity = take_array(arrays, "arity", np.int64, (size,))
-    for i, own in enumerate(codes):
-        found = np.unique(own)
-        n_codes = found.size
-        if not np.array_equal(found, np.arange(n_codes)) or not arity[i] >= n_codes:
-            raise damaged("a kept feature has categories that it cannot have")
-        pool.codes[i], pool.has_codes[i] = own, True
-        pool.n_codes[i], pool.arity[i] = n_codes, arity[i]
-        if n_codes == 2:
-            pack_plane(pool.codes[i], pool.planes[i])
-
-
-def _fill_correlations(kept: KeptSet, arrays: Arrays, size: int) -> None:
-    pool: Correlations = kept.pool
-    gram = take_floats(arrays, "gram", (size, size))
-    links = take_floats(arrays, "links", (size, pool.links.shape[1]))
-    norm = take_floats(arrays, "norm", (size,))
-    if (
-        not np.array_equal(gram, gram.T)
-        or (np.diag(gram) != 1.0).any()
-        or (np.abs(gram) > 1 + _ROUNDING).any()
-        or ((links**2).sum(axis=1) > 1 + _ROUNDING).any()
-        or not (norm > 0).all()
-    ):
-        raise damaged("the correlations of its kept features cannot be right")
-    pool.gram[:size, :size], pool.links[:size] = gram, links
-    shape = (size, kept.values.shape[1])
-    kept.values[:size] = take_floats(arrays, "values", shape)
-    kept.total[:size], kept.norm[:size] = take_floats(arrays, "total", (size,)), norm
+def _fill_codes(pool: CodedColumns, codes: IntArray, arity: IntArray) -> None:
+    n_codes = codes.max(axis=1, initial=0) + 1
+    if (arity < n_codes).any():
+        raise damaged("a kept feature has more categories than it can have")
+    size = arity.size
+    pool.codes[:size], pool.has_codes[:size] = codes, True
+    pool.n_codes[:size], pool.arity[:size] = n_codes, arity
+    for i in np.flatnonzero(n_codes == 2):
+        pack_plane(pool.codes[i], pool.planes[i])

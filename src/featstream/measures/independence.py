@@ -1,0 +1,688 @@
+"""Tests of independence given other features: G², chi-square, partial correlation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.special import chdtrc, chdtri
+from sklearn.base import BaseEstimator
+
+from featstream.errors import (
+    DataError,
+    check_alpha,
+    check_choice,
+    check_number,
+    printable,
+)
+from featstream.measures.checks import LeftOut
+from featstream.measures.fisher import BoundFisherZ, EncodedMoments, FisherZ
+from featstream.measures.independence_correlations import (
+    Correlations,
+    PartialRule,
+    PartialWork,
+    begin_partial,
+    fill_correlations,
+    keep_values,
+    measure_partial,
+    partial_work,
+)
+from featstream.measures.independence_tables import (
+    CodedColumns,
+    TableRule,
+    TableWork,
+    begin_tables,
+    count_categories,
+    measure_tables,
+    n_words,
+    pack_plane,
+    recode_column,
+    score_chi_square,
+    table_work,
+)
+from featstream.measures.information import BoundInformation, MutualInformation
+from featstream.measures.storages.bitplanes import unpack
+from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.entropy import CodedTarget, fixed_point_nlogn
+from featstream.measures.storages.sparse_codes import SparseCodes
+from featstream.measures.target import Labels, as_labels
+from featstream.protocols import (
+    Block,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SparseColumns,
+)
+
+_UNRELIABLE = ("independent", "skip")
+
+TARGET = -1
+"""Stands for the target where a test asks for two columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """What a test of independence found.
+
+    Attributes
+    ----------
+    statistic : float
+        The statistic; NaN if the test was not run.
+    df : int
+        Its degrees of freedom.
+    p_value : float
+        How often independence gives a statistic as extreme; 1 if not run.
+    is_reliable : bool
+        Whether there were enough samples. If not, the test was not run.
+    is_independent : bool
+        The verdict; of a test that was not run, what its rule says.
+    effect : float
+        The strength of the dependence: absolute (partial) correlation,
+        (conditional) mutual information in bits, or chi-square per sample.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    statistic: float
+    df: int
+    p_value: float
+    is_reliable: bool
+    is_independent: bool
+    effect: float
+
+
+class Screening(NamedTuple):
+    """Every column of a block tested with the target alone."""
+
+    effect: FloatArray
+    is_dependent: BoolArray
+    is_reliable: BoolArray
+
+
+class ConditionalTest(BaseEstimator):
+    """A test of independence given other features; bound to a target before use."""
+
+    @abstractmethod
+    def bind(self, y: Any) -> BoundTest:
+        """Prepare for the target ``y``."""
+
+
+class BoundTest(ABC):
+    """A test that knows the target.
+
+    ``encode`` checks a block and makes it ready for the kernels, ``screen`` tests
+    all its columns with the target, ``gather`` puts chosen columns into the form
+    in which `test` takes them. The rest is for searches, as `OSFS` makes them.
+    """
+
+    name: str
+    n_samples: int
+    left_out: LeftOut
+
+    @abstractmethod
+    def encode(self, block: Block) -> Any:
+        """Check a block and make it ready for the kernels."""
+
+    @abstractmethod
+    def screen(self, encoded: Any) -> Screening:
+        """Test every column with the target."""
+
+    @abstractmethod
+    def gather(self, encoded: Any, which: IntArray) -> Any:
+        """The chosen columns as `test` wants them."""
+
+    @abstractmethod
+    def test(
+        self, columns: Any, a: int, b: int = TARGET, given: Sequence[int] = ()
+    ) -> TestResult:
+        """Test columns ``a`` and ``b`` given others.
+
+        Parameters
+        ----------
+        columns : from `gather`
+            The columns.
+        a, b : int
+            Positions among them; ``b`` may be ``TARGET``.
+        given : sequence of int
+            Positions of the columns conditioned on.
+        """
+
+    @abstractmethod
+    def rule(self, max_size: int) -> Any:
+        """The test as the kernels want it, for sets of at most ``max_size``."""
+
+    @abstractmethod
+    def work(self, max_size: int) -> Any:
+        """Scratch buffers for one search."""
+
+    @abstractmethod
+    def newcomers(
+        self, encoded: Any, which: IntArray
+    ) -> tuple[Any, IntArray, IntArray, FloatArray]:
+        """The chosen columns as newcomers of a stream.
+
+        Returns columns, the position of each chosen one among them, its arity (0
+        for continuous columns) and its correlations with the target.
+        """
+
+    @abstractmethod
+    def allocate(self, capacity: int) -> tuple[Any, FloatArray]:
+        """Slots for kept columns: what the tests read of them, and deviations."""
+
+
+class _TableTest(ConditionalTest):
+    """What the two tests share: all but the statistic."""
+
+    _name: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.01,
+        samples_per_df: float = 5.0,
+        unreliable: Literal["independent", "skip"] = "independent",
+        arity: Literal["observed", "largest"] = "observed",
+        binning: Literal["quantile", "uniform", "mdl"] | None = "quantile",
+        n_bins: int = 5,
+        missing: Literal["error", "category"] = "error",
+        max_categories: int | None = None,
+        identifiers: Literal["drop", "keep"] = "drop",
+    ) -> None:
+        self.alpha = alpha
+        self.samples_per_df = samples_per_df
+        self.unreliable = unreliable
+        self.arity = arity
+        self.binning = binning
+        self.n_bins = n_bins
+        self.missing = missing
+        self.max_categories = max_categories
+        self.identifiers = identifiers
+
+    @abstractmethod
+    def _uses_g2(self) -> bool:
+        """Whether the statistic is G²."""
+
+    def bind(self, y: Any) -> BoundTableTest:
+        """Prepare for the target ``y``."""
+        owner = type(self).__name__
+        least = check_number(
+            self.samples_per_df,
+            "samples_per_df",
+            owner,
+            low=1,
+            closed="left",
+            hint="The usual rule is samples_per_df=5.",
+        )
+        check_choice(self.arity, "arity", ("observed", "largest"), owner)
+        check_choice(self.unreliable, "unreliable", _UNRELIABLE, owner)
+        information = MutualInformation(
+            binning=self.binning,
+            n_bins=self.n_bins,
+            missing=self.missing,
+            # Codes that count as they are must not be binned.
+            max_categories=self.max_categories if self.arity == "observed" else 2**62,
+            identifiers=self.identifiers,
+        )
+        return BoundTableTest(
+            as_labels(y),
+            information.bind(y),
+            name=self._name,
+            uses_g2=self._uses_g2(),
+            alpha=check_alpha(self.alpha, owner),
+            samples_per_df=least,
+            unreliable_separates=self.unreliable == "independent",
+            uses_largest=self.arity == "largest",
+        )
+
+
+class GTest(_TableTest):
+    """The G² test of (conditional) independence, for discrete features.
+
+    ``G² = 2 Σ n ln(n / t)`` over the tables of two variables within each
+    configuration of the given ones; ``t`` is the count expected if they were
+    independent there.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Significance level: independent when the p-value is at least alpha.
+    samples_per_df : float, default=5
+        Samples that each degree of freedom needs. With fewer the test is not run,
+        and its result says so.
+    unreliable : {"independent", "skip"}, default="independent"
+        What a search makes of a test that is not run: independence, as in the
+        authors' own library, or nothing. A feature that cannot be tested with the
+        class at all is irrelevant either way.
+    arity : {"observed", "largest"}, default="observed"
+        What the degrees of freedom count: the categories that occur, or the
+        largest code, as in the authors' own library. The latter needs whole
+        numbers from 1 on, for the class as well.
+    binning, n_bins, missing, max_categories, identifiers
+        As of `SymmetricalUncertainty`: how numbers are cut, whether a missing value
+        is an error, and what becomes of columns with about one category per row.
+
+    Notes
+    -----
+    Degrees of freedom are ``(arity_a - 1) (arity_b - 1) Π arity_S``, or 1 if that is
+    nothing; empty configurations are not taken off. G² is a sum of integers in
+    fixed point, so neither labels nor the order of rows change a bit of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream.measures import GTest
+    >>> from featstream.protocols import Block
+    >>> cause = np.tile([0, 0, 1, 1], 50)
+    >>> copy = np.where(np.arange(200) % 25 == 0, 1 - cause, cause)
+    >>> y = np.where(np.arange(200) % 20 == 3, 1 - cause, cause)
+    >>> test = GTest().bind(y)
+    >>> encoded = test.encode(Block(np.asfortranarray(np.c_[cause, copy])))
+    >>> columns = test.gather(encoded, np.arange(2))
+    >>> test.test(columns, 1).is_independent
+    False
+    >>> test.test(columns, 1, given=[0]).is_independent
+    True
+    """
+
+    _name = "g2"
+
+    def _uses_g2(self) -> bool:
+        return True
+
+
+class ChiSquareTest(_TableTest):
+    """Pearson's chi-square test of (conditional) independence.
+
+    As `GTest`, with ``Σ d² / t`` for the statistic, where ``d = |n - t| - 0.5`` if
+    fewer than ten are expected, and ``n - t`` otherwise.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Significance level: independent when the p-value is at least alpha.
+    samples_per_df : float, default=5
+        Samples that each degree of freedom needs.
+    unreliable : {"independent", "skip"}, default="independent"
+        What a search makes of a test that is not run.
+    arity : {"observed", "largest"}, default="observed"
+        What the degrees of freedom count.
+    binning, n_bins, missing, max_categories, identifiers
+        As of `SymmetricalUncertainty`.
+
+    Notes
+    -----
+    The correction is that of the authors' own library. It is not held at zero: a
+    perfect fit where ``t`` is small still adds ``0.25 / t``.
+
+    Examples
+    --------
+    >>> from featstream import FastOSFS
+    >>> from featstream.datasets import make_stream
+    >>> from featstream.measures import ChiSquareTest
+    >>> stream = make_stream(n_features=300, seed=1)
+    >>> selector = FastOSFS(test=ChiSquareTest(alpha=0.001))
+    >>> selector.fit(stream.X, stream.y).measure_
+    'chi2'
+    """
+
+    _name = "chi2"
+
+    def _uses_g2(self) -> bool:
+        return False
+
+
+class EncodedTables(NamedTuple):
+    """A checked block, with the arity of each column."""
+
+    tables: DenseCodes | SparseCodes
+    arity: IntArray
+
+
+class BoundTableTest(BoundTest):
+    """A discrete test that knows the target."""
+
+    def __init__(
+        self,
+        labels: Labels,
+        information: BoundInformation,
+        *,
+        name: str,
+        uses_g2: bool,
+        alpha: float,
+        samples_per_df: float,
+        unreliable_separates: bool,
+        uses_largest: bool,
+    ) -> None:
+        self.name = name
+        self.n_samples = n = labels.codes.size
+        self._alpha = alpha
+        self._information = information
+        self.left_out = information.left_out
+        self._uses_largest = uses_largest
+        nlogn = fixed_point_nlogn(n)
+        n_classes = labels.classes.size
+        arity = _largest_label(labels) if uses_largest else n_classes
+        self._target = CodedTarget(
+            labels.codes, labels.counts, np.zeros((0, 0), np.uint64), 0, 0
+        )
+        self._rule = TableRule(
+            target=labels.codes,
+            target_plane=_plane(labels.codes, n_classes),
+            target_codes=n_classes,
+            target_arity=arity,
+            nlogn=nlogn,
+            unit=2.0 * np.log(2.0) / (int(nlogn[2]) // 2),
+            critical=chdtri(np.arange(max(1, int(n / samples_per_df)) + 1.0), alpha),
+            uses_g2=uses_g2,
+            samples_per_df=samples_per_df,
+            max_size=0,
+            unreliable_separates=unreliable_separates,
+        )
+
+    def encode(self, block: Block) -> EncodedTables:
+        """Check a block and turn its values into categories."""
+        tables = self._information.encode(block)
+        if self._uses_largest:
+            return EncodedTables(tables, _largest_codes(block))
+        arity = np.empty(block.n_columns, np.int64)
+        count_categories(tables, self.n_samples, arity)
+        return EncodedTables(tables, arity)
+
+    def screen(self, encoded: EncodedTables) -> Screening:
+        """Test every column with the class."""
+        n, rule = self.n_samples, self._rule
+        df = (encoded.arity - 1.0) * (rule.target_arity - 1.0)
+        df = np.maximum(df, 1.0)
+        is_reliable = n >= rule.samples_per_df * df
+        if rule.uses_g2:
+            effect = self._information.relevance(encoded.tables)
+            statistic = effect * (2.0 * n * np.log(2.0))
+        else:
+            statistic = np.zeros(df.size)
+            score_chi_square(encoded.tables, is_reliable, self._target, statistic)
+            effect = statistic / n
+        critical = rule.critical[np.where(is_reliable, df, 1).astype(np.int64)]
+        return Screening(effect, is_reliable & (statistic > critical), is_reliable)
+
+    def gather(self, encoded: EncodedTables, which: IntArray) -> CodedColumns:
+        """The chosen columns as codes that all occur."""
+        columns = self._empty(len(which))
+        for slot, i in enumerate(which):
+            recode_column(encoded.tables, i, encoded.arity[i], columns, slot)
+        return columns
+
+    def test(
+        self, columns: CodedColumns, a: int, b: int = TARGET, given: Sequence[int] = ()
+    ) -> TestResult:
+        """Test columns ``a`` and ``b`` given others."""
+        size = len(given)
+        rule, paired, work = self._pair(columns, b, size)
+        begin_tables(paired, a, rule, work)
+        path = np.array([*given, 0], np.int64)
+        statistic, df = measure_tables(paired, path, size, 0, rule, work)
+        if np.isnan(statistic):
+            return TestResult(np.nan, int(df), 1.0, False, True, np.nan)
+        share = 1 / (2 * np.log(2.0)) if rule.uses_g2 else 1.0
+        p_value = float(chdtrc(df, statistic))
+        return TestResult(
+            statistic=statistic,
+            df=int(df),
+            p_value=p_value,
+            is_reliable=True,
+            is_independent=p_value >= self._alpha,
+            effect=statistic / self.n_samples * share,
+        )
+
+    def rule(self, max_size: int) -> TableRule:
+        """The test as the kernels want it."""
+        return self._rule._replace(max_size=max_size)
+
+    def work(self, max_size: int) -> TableWork:
+        """Scratch buffers for one search."""
+        return table_work(self.n_samples, self._rule.samples_per_df, max_size)
+
+    def newcomers(
+        self, encoded: EncodedTables, which: IntArray
+    ) -> tuple[Any, IntArray, IntArray, FloatArray]:
+        """The chosen columns as newcomers of a stream."""
+        arity = encoded.arity[which]
+        return encoded.tables, which, arity, np.zeros((which.size, 0))
+
+    def allocate(self, capacity: int) -> tuple[CodedColumns, FloatArray]:
+        """Slots for kept columns."""
+        return self._empty(capacity), np.zeros((0, 0))
+
+    def _empty(self, capacity: int) -> CodedColumns:
+        return CodedColumns(
+            np.zeros((capacity, self.n_samples), np.int32),
+            np.zeros(capacity, np.bool_),
+            np.zeros((capacity, n_words(self.n_samples)), np.uint64),
+            np.zeros(capacity, np.int64),
+            np.zeros(capacity, np.int64),
+        )
+
+    def _pair(
+        self, columns: CodedColumns, b: int, max_size: int
+    ) -> tuple[TableRule, CodedColumns, TableWork]:
+        rule = self.rule(max_size)
+        if b != TARGET:
+            n_codes = int(columns.n_codes[b])
+            if not columns.has_codes[b]:
+                unpack(columns.planes[b : b + 1], columns.codes[b])
+            rule = rule._replace(
+                target=columns.codes[b],
+                target_plane=_plane(columns.codes[b], n_codes),
+                target_codes=n_codes,
+                target_arity=int(columns.arity[b]),
+            )
+        return rule, columns, self.work(max_size)
+
+
+def _plane(codes: Any, n_codes: int) -> Any:
+    """Rows of the second of two categories; empty for more."""
+    plane = np.zeros(n_words(codes.size) if n_codes == 2 else 0, np.uint64)
+    if n_codes == 2:
+        pack_plane(codes, plane)
+    return plane
+
+
+def _largest_label(labels: Labels) -> int:
+    classes = labels.classes
+    if classes.dtype.kind not in "iuf" or classes[0] < 1:
+        raise DataError(
+            f"arity='largest' needs classes that are whole numbers from 1 on. Got "
+            f"{printable(classes[0])}. Use arity='observed'."
+        )
+    return int(classes[-1])
+
+
+def _largest_codes(block: Block) -> IntArray:
+    """Largest value of every column; all must be whole numbers from 1 on."""
+    values = block.columns
+    if isinstance(values, SparseColumns):
+        raise DataError(
+            "arity='largest' needs whole numbers from 1 on, and sparse columns have "
+            "zeros. Use arity='observed'."
+        )
+    is_bad = (values < 1).any(axis=0) | (values != np.floor(values)).any(axis=0)
+    if is_bad.any():
+        raise DataError(
+            f"Feature {printable(block.name(int(is_bad.argmax())))} has values that "
+            "are not whole numbers from 1 on, which arity='largest' needs. Use "
+            "arity='observed'."
+        )
+    return np.asarray(values.max(axis=0), np.int64)
+
+
+class FisherZTest(ConditionalTest):
+    """Fisher's Z test of (partial) correlation, for continuous features.
+
+    The partial correlation ``r`` of two variables given a set comes from a Cholesky
+    factor that grows with the set, and ``W = sqrt(n - |S| - 3) atanh(r)`` is
+    compared with the normal distribution. With more than two classes the test is
+    the F-test of the classes in a regression on the set.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Significance level: dependent when the p-value is at most alpha.
+    target : {"nominal", "numeric"}, default="nominal"
+        "numeric" correlates with the target as a number, whatever its values.
+    unreliable : {"independent", "skip"}, default="independent"
+        What a search makes of a set for which there are too few samples:
+        independence, or nothing.
+
+    Notes
+    -----
+    A column that is a linear function of the given ones is independent of
+    everything, and so is everything of a target that they determine. A set that
+    is itself linearly dependent is passed over: its independent part has been
+    tried before. (The authors' own library inverts a singular matrix there.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream.measures import FisherZTest
+    >>> from featstream.protocols import Block
+    >>> rng = np.random.default_rng(0)
+    >>> cause = rng.normal(size=200)
+    >>> y = cause + rng.normal(size=200) > 0
+    >>> X = np.c_[cause, cause + rng.normal(size=200)]
+    >>> test = FisherZTest().bind(y)
+    >>> columns = test.gather(test.encode(Block(np.asfortranarray(X))), np.arange(2))
+    >>> test.test(columns, 1).is_independent
+    False
+    >>> test.test(columns, 1, given=[0]).is_independent
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.01,
+        target: Literal["nominal", "numeric"] = "nominal",
+        unreliable: Literal["independent", "skip"] = "independent",
+    ) -> None:
+        self.alpha = alpha
+        self.target = target
+        self.unreliable = unreliable
+
+    def bind(self, y: Any) -> BoundPartialTest:
+        """Prepare for the target ``y``."""
+        owner = type(self).__name__
+        alpha = check_alpha(self.alpha, owner)
+        check_choice(self.unreliable, "unreliable", _UNRELIABLE, owner)
+        separates = self.unreliable == "independent"
+        measure = FisherZ(alpha=alpha, target=self.target).bind(y)
+        return BoundPartialTest(measure, alpha, separates)
+
+
+class BoundPartialTest(BoundTest):
+    """`FisherZTest` that knows the target."""
+
+    name = "fisher-z"
+
+    def __init__(
+        self,
+        measure: BoundFisherZ,
+        alpha: float,
+        unreliable_separates: bool,
+    ) -> None:
+        self._measure = measure
+        self._n_targets = measure.n_spanning
+        self._alpha = alpha
+        self._unreliable_separates = unreliable_separates
+        self.n_samples = measure.n_samples
+        self.left_out = measure.left_out
+
+    def encode(self, block: Block) -> EncodedMoments:
+        """Check a block and sum its columns."""
+        return self._measure.encode(block)
+
+    def screen(self, encoded: EncodedMoments) -> Screening:
+        """Test every column with the target."""
+        scores = self._measure.relevance(encoded)
+        is_reliable = np.full(scores.size, np.isfinite(self._measure.critical))
+        return Screening(scores, self._measure.is_relevant(scores), is_reliable)
+
+    def gather(self, encoded: EncodedMoments, which: IntArray) -> Correlations:
+        """The chosen columns by their correlations."""
+        columns, positions = self._measure.columns(encoded, which)
+        values = np.empty((positions.size, self.n_samples))
+        for row, i in zip(values, positions, strict=True):
+            keep_values(columns, i, row)
+        total, norm = columns.total[positions], columns.norm[positions]
+        gram = np.empty((positions.size, positions.size))
+        fill_correlations(values, total, norm, gram)
+        return Correlations(gram, self._measure.span(encoded)[which])
+
+    def test(
+        self, columns: Correlations, a: int, b: int = TARGET, given: Sequence[int] = ()
+    ) -> TestResult:
+        """Test columns ``a`` and ``b`` given others."""
+        size = len(given)
+        rule, paired, work = self._pair(columns, b, size)
+        n_targets = paired.links.shape[1]
+        begin_partial(paired, a, rule, work)
+        path = np.array([*given, 0], np.int64)
+        effect, _ = measure_partial(paired, path, size, 0, rule, work)
+        n, is_singular = self.n_samples, bool(np.isnan(effect))
+        df = n - size - (3 if n_targets == 1 else n_targets + 1)
+        if df <= 0 or is_singular:
+            return TestResult(np.nan, df, 1.0, False, not is_singular, effect)
+        if n_targets == 1:
+            statistic = float(np.sqrt(df) * np.arctanh(min(effect, 1 - 1e-16)))
+            p_value = float(2 * stats.norm.sf(statistic))
+        else:
+            share = min(effect**2, 1 - 1e-16)
+            statistic = share / (1 - share) * df / n_targets
+            p_value = float(stats.f.sf(statistic, n_targets, df))
+        is_independent = bool(effect < rule.critical[size])
+        return TestResult(statistic, df, p_value, True, is_independent, effect)
+
+    def rule(self, max_size: int) -> PartialRule:
+        """The test as the kernels want it."""
+        return self._rule(self._n_targets, max_size)
+
+    def work(self, max_size: int) -> PartialWork:
+        """Scratch buffers for one search."""
+        return partial_work(self._n_targets, max_size)
+
+    def newcomers(
+        self, encoded: EncodedMoments, which: IntArray
+    ) -> tuple[Any, IntArray, IntArray, FloatArray]:
+        """The chosen columns as newcomers of a stream."""
+        columns, positions = self._measure.columns(encoded, which)
+        links = self._measure.span(encoded)[which]
+        return columns, positions, np.zeros(which.size, np.int64), links
+
+    def allocate(self, capacity: int) -> tuple[Correlations, FloatArray]:
+        """Slots for kept columns."""
+        links = np.zeros((capacity, self._n_targets))
+        values = np.zeros((capacity, self.n_samples))
+        return Correlations(np.zeros((capacity, capacity)), links), values
+
+    def _rule(self, n_targets: int, max_size: int) -> PartialRule:
+        sizes = np.arange(max_size + 1.0)
+        if n_targets == 1:
+            left = self.n_samples - sizes - 3
+            scale = np.sqrt(np.where(left > 0, left, np.nan))
+            critical = np.tanh(stats.norm.isf(self._alpha / 2) / scale)
+        else:
+            left = self.n_samples - sizes - n_targets - 1
+            left = np.where(left > 0, left, np.nan)
+            f = stats.f.isf(self._alpha, n_targets, left) * n_targets
+            critical = np.sqrt(f / (f + left))
+        return PartialRule(critical, max_size, self._unreliable_separates)
+
+    def _pair(
+        self, columns: Correlations, b: int, max_size: int
+    ) -> tuple[PartialRule, Correlations, PartialWork]:
+        if b == TARGET:
+            return self.rule(max_size), columns, self.work(max_size)
+        paired = columns._replace(links=columns.gram[:, b : b + 1].copy())
+        return self._rule(1, max_size), paired, partial_work(1, max_size)

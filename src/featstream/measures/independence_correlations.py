@@ -1,0 +1,278 @@
+"""Continuous columns given others: partial correlations from an updated factor.
+
+Correlations of all columns with each other and with the target are known. The
+Cholesky factor of a set grows by one row when the set grows by one member, and
+with it the residuals of column and target; sets that share their first members
+share their factor. A test costs time in the size of the set, never in the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from featstream.jit import inner, inner_jit, jit, lean
+from featstream.measures.independence_tables import (
+    DEPENDENT,
+    INDEPENDENT,
+    SINGULAR,
+    UNRELIABLE,
+)
+from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.dense_values import DenseValues
+from featstream.measures.storages.sparse_codes import SparseCodes
+from featstream.measures.storages.sparse_values import SparseValues
+
+_LANES = 16
+
+COLLINEAR = 1e-12
+"""A share of the variance that is no more than rounding."""
+
+
+class Correlations(NamedTuple):
+    """Columns by their correlations: with each other, and with the target.
+
+    The target is spanned by orthonormal variables, one for two classes or for a
+    number; ``links[i]`` are the correlations of column ``i`` with them.
+    """
+
+    gram: np.ndarray
+    links: np.ndarray
+
+
+class PartialRule(NamedTuple):
+    """``critical[d]`` is the least correlation given ``d`` columns that counts.
+
+    It is NaN where there are too few samples for a test.
+    """
+
+    critical: np.ndarray
+    max_size: int
+    unreliable_separates: bool
+
+
+class PartialWork(NamedTuple):
+    """Working memory of one search.
+
+    Row ``d`` of ``factor`` belongs to member ``d`` of the set, as do ``own`` and
+    ``links``: column and target, forward-substituted. What is left of the column's
+    variance, of its covariance with the target and of the target's own
+    covariance, given the first ``d`` members, is ``left[d]``, ``shared[d]`` and
+    ``target[d]``.
+    """
+
+    factor: np.ndarray
+    own: np.ndarray
+    links: np.ndarray
+    left: np.ndarray
+    shared: np.ndarray
+    target: np.ndarray
+    column: np.ndarray
+    triangle: np.ndarray
+    solved: np.ndarray
+    path: np.ndarray
+    order: np.ndarray
+
+
+def partial_work(n_targets: int, max_size: int) -> PartialWork:
+    """Fresh working memory."""
+    size = max(1, max_size)
+    return PartialWork(
+        factor=np.zeros((size, size)),
+        own=np.zeros(size),
+        links=np.zeros((size, n_targets)),
+        left=np.zeros(size + 1),
+        shared=np.zeros((size + 1, n_targets)),
+        target=np.zeros((size + 1, n_targets, n_targets)),
+        column=np.zeros(1, np.int64),
+        triangle=np.zeros((n_targets, n_targets)),
+        solved=np.zeros(n_targets),
+        path=np.zeros(size, np.int64),
+        order=np.zeros(size, np.int64),
+    )
+
+
+@lean
+def begin_partial(columns, a, rule, work):
+    """Pair column ``a`` with the target."""
+    work.column[0] = a
+    work.left[0] = 1.0
+    for t in range(columns.links.shape[1]):
+        work.shared[0, t] = columns.links[a, t]
+        for u in range(columns.links.shape[1]):
+            work.target[0, t, u] = 1.0 if t == u else 0.0
+
+
+@inner
+def _extend(columns, path, d, work):
+    """Add member ``d`` of the set to the factor; False if it depends on the others."""
+    gram, factor, links = columns.gram, work.factor, work.links
+    member, a = path[d], work.column[0]
+    left = 1.0
+    for j in range(d):
+        value = gram[member, path[j]]
+        for k in range(j):
+            value -= factor[j, k] * factor[d, k]
+        factor[d, j] = value / factor[j, j]
+        left -= factor[d, j] * factor[d, j]
+    if not left > COLLINEAR:
+        return False
+    factor[d, d] = np.sqrt(left)
+    value = gram[member, a]
+    for k in range(d):
+        value -= factor[d, k] * work.own[k]
+    work.own[d] = value / factor[d, d]
+    work.left[d + 1] = work.left[d] - work.own[d] * work.own[d]
+    n_targets = links.shape[1]
+    for t in range(n_targets):
+        value = columns.links[member, t]
+        for k in range(d):
+            value -= factor[d, k] * links[k, t]
+        links[d, t] = value / factor[d, d]
+        work.shared[d + 1, t] = work.shared[d, t] - work.own[d] * links[d, t]
+    for t in range(n_targets):
+        for u in range(n_targets):
+            product = links[d, t] * links[d, u]
+            work.target[d + 1, t, u] = work.target[d, t, u] - product
+    return True
+
+
+@inner
+def _correlate_left(left, shared, target, factor, solved):
+    """Correlation of what is left of a column with what is left of the target.
+
+    Nothing left of either is no correlation: the set says it all. The solution
+    of ``target x = shared`` skips directions in which nothing is left.
+    """
+    if not left > COLLINEAR:
+        return 0.0
+    n_targets = shared.size
+    if n_targets == 1:
+        if not target[0, 0] > COLLINEAR:
+            return 0.0
+        return min(1.0, abs(shared[0]) / np.sqrt(left * target[0, 0]))
+    explained = 0.0
+    for t in range(n_targets):
+        for u in range(t + 1):
+            value = target[t, u]
+            for k in range(u):
+                value -= factor[t, k] * factor[u, k]
+            if u == t:
+                factor[t, t] = np.sqrt(value) if value > COLLINEAR else 0.0
+            else:
+                factor[t, u] = value / factor[u, u] if factor[u, u] > 0.0 else 0.0
+        solved[t] = 0.0
+        if factor[t, t] > 0.0:
+            value = shared[t]
+            for k in range(t):
+                value -= factor[t, k] * solved[k]
+            solved[t] = value / factor[t, t]
+            explained += solved[t] * solved[t]
+    return min(1.0, np.sqrt(explained / left))
+
+
+@lean
+def measure_partial(columns, path, size, built, rule, work):
+    """Absolute partial correlation given the set ``path[:size]``.
+
+    The factor holds good up to depth ``built``; the new depth is returned last.
+    NaN if a member of the set is a linear function of the others.
+    """
+    for d in range(built, size):
+        if not _extend(columns, path, d, work):
+            return np.nan, d
+    value = _correlate_left(
+        work.left[size],
+        work.shared[size],
+        work.target[size],
+        work.triangle,
+        work.solved,
+    )
+    return value, size
+
+
+@inner
+def judge_partial(columns, path, size, built, rule, work):
+    """Whether the set ``path[:size]`` makes the column independent of the target."""
+    critical = rule.critical[size]
+    if np.isnan(critical):
+        return UNRELIABLE, built
+    value, built = measure_partial(columns, path, size, built, rule, work)
+    if np.isnan(value):
+        return SINGULAR, built
+    return (INDEPENDENT if value < critical else DEPENDENT), built
+
+
+@inner_jit
+def dot(a, b):
+    """Sum of products in lanes that are added in a fixed order."""
+    lanes = np.zeros(_LANES)
+    whole = a.size - a.size % _LANES
+    for start in range(0, whole, _LANES):
+        left, right = a[start : start + _LANES], b[start : start + _LANES]
+        for k in range(_LANES):
+            lanes[k] += left[k] * right[k]
+    for k in range(a.size - whole):
+        lanes[k] += a[whole + k] * b[whole + k]
+    total = 0.0
+    for k in range(_LANES):
+        total += lanes[k]
+    return total
+
+
+@inner_jit
+def _keep_tables(columns, i, values):
+    pass
+
+
+@inner_jit
+def keep_dense_deviations(columns, i, values):
+    """Write the deviations of a dense column."""
+    row = columns.values[i]
+    for r in range(values.size):
+        values[r] = row[r]
+
+
+@inner_jit
+def _keep_sparse_deviations(columns, i, values):
+    values[:] = columns.background[i]
+    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+        values[columns.rows[e]] = columns.values[e]
+
+
+_KEEP = {
+    DenseCodes: _keep_tables,
+    SparseCodes: _keep_tables,
+    DenseValues: keep_dense_deviations,
+    SparseValues: _keep_sparse_deviations,
+}
+
+
+def keep_values(columns: Any, i: int, values: np.ndarray) -> None:
+    """Write the deviations of column ``i``, by which later ones are correlated."""
+    _KEEP[type(columns)](columns, i, values)
+
+
+@overload(keep_values)
+def _keep_values(columns, i, values):
+    chosen = _KEEP[columns.instance_class]
+    return lambda columns, i, values: chosen(columns, i, values)
+
+
+@jit
+def fill_correlations(values, total, norm, gram):
+    """Correlations of dense columns, given as deviations, with each other.
+
+    A constant is uncorrelated with everything.
+    """
+    for i in range(values.shape[0]):
+        gram[i, i] = 1.0
+        for j in range(i):
+            scale, value = norm[i] * norm[j], 0.0
+            if scale > 0.0:
+                product = values.shape[1] * dot(values[i], values[j])
+                value = (product - total[i] * total[j]) / scale
+            gram[i, j] = value
+            gram[j, i] = value

@@ -1,0 +1,519 @@
+"""Discrete columns given others: tables within each configuration of a set.
+
+A table of (column, target, configuration) is counted in one pass over the rows, or
+in bit planes where all columns are binary. The cell of each row without the last
+member of the set is kept from one set to the next, so that a set that differs in
+its last member costs one addition per row.
+
+The planes of binary columns hold the rows of one cell of (column, target, members
+so far), 64 rows per word. Another member splits each plane into two; the last one
+need not, its rows are only counted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from featstream.jit import inner, inner_jit, jit, lean
+from featstream.measures.storages.bitplanes import count_common, unpack
+from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.row_index import sort_short
+from featstream.measures.storages.sparse_codes import SparseCodes
+
+MAX_MEMBERS = 6
+"""Sets of more members are counted row by row: their planes would be too many."""
+
+
+def n_words(n_rows: int) -> int:
+    """Number of 64-bit words that hold one bit for each row."""
+    return (n_rows + 63) // 64
+
+
+@lean
+def pack_plane(codes, plane):
+    """Rows with code 1."""
+    plane[:] = 0
+    for r in range(codes.size):
+        if codes[r] == 1:
+            plane[r >> 6] |= np.uint64(1) << np.uint64(r & 63)
+
+
+@inner
+def pair_planes(column, target, n_rows, level, sizes):
+    """The four cells of two planes, and how many rows each has."""
+    n_words = column.size
+    for w in range(n_words):
+        whole = ~np.uint64(0)
+        if w == n_words - 1 and n_rows & 63:
+            whole = (np.uint64(1) << np.uint64(n_rows & 63)) - np.uint64(1)
+        level[0, w] = whole & ~(column[w] | target[w])
+        level[1, w] = target[w] & ~column[w]
+        level[2, w] = column[w] & ~target[w]
+        level[3, w] = column[w] & target[w]
+    for c in range(4):
+        sizes[c] = count_common(level[c], level[c])
+
+
+@inner
+def split_planes(level, sizes, n_cells, member, deeper, deeper_sizes):
+    """Split each cell by a member."""
+    for c in range(n_cells):
+        inside, outside = deeper[2 * c + 1], deeper[2 * c]
+        for w in range(member.size):
+            inside[w] = level[c, w] & member[w]
+            outside[w] = level[c, w] & ~member[w]
+        deeper_sizes[2 * c + 1] = count_common(inside, inside)
+        deeper_sizes[2 * c] = sizes[c] - deeper_sizes[2 * c + 1]
+
+
+@inner
+def count_cells(level, sizes, n_cells, member, cells):
+    """Count the rows of each cell inside and outside of the last member."""
+    for c in range(n_cells):
+        inside = 0
+        if sizes[c] > 0:
+            inside = count_common(level[c], member)
+        cells[2 * c + 1] = inside
+        cells[2 * c] = sizes[c] - inside
+
+
+DEPENDENT, INDEPENDENT, UNRELIABLE, SINGULAR = 0, 1, 2, 3
+
+
+class CodedColumns(NamedTuple):
+    """Discrete columns, one row a column.
+
+    Column ``i`` has ``n_codes[i]`` categories that occur, of which the degrees of
+    freedom count ``arity[i]``. A binary column is the plane of its rows with code
+    1; its ``codes`` are spelt out when they are first needed. Others have codes.
+    """
+
+    codes: np.ndarray
+    has_codes: np.ndarray
+    planes: np.ndarray
+    n_codes: np.ndarray
+    arity: np.ndarray
+
+
+class TableRule(NamedTuple):
+    """The test and what it is a test with.
+
+    ``critical[df]`` is the largest statistic that does not show dependence;
+    ``nlogn`` is in units of which one is worth ``unit`` of the statistic G².
+    """
+
+    target: np.ndarray
+    target_plane: np.ndarray
+    target_codes: int
+    target_arity: int
+    nlogn: np.ndarray
+    unit: float
+    critical: np.ndarray
+    uses_g2: bool
+    samples_per_df: float
+    max_size: int
+    unreliable_separates: bool
+
+
+class TableWork(NamedTuple):
+    """Working memory of one search; ``cells`` is all zero between tests.
+
+    ``levels[d]`` is the cell of each row given the first ``d`` members of the set,
+    ``plane_levels[d]`` and ``plane_sizes[d]`` are the same as planes. ``depth``
+    says how far either holds good, -1 for not even the pair. ``column`` is the
+    column that is tested.
+    """
+
+    levels: np.ndarray
+    plane_levels: np.ndarray
+    plane_sizes: np.ndarray
+    depth: np.ndarray
+    column: np.ndarray
+    cells: np.ndarray
+    terms: np.ndarray
+    path: np.ndarray
+    order: np.ndarray
+
+
+def table_work(n_rows: int, samples_per_df: float, max_size: int) -> TableWork:
+    """Fresh working memory; a reliable table has at most 4 cells a degree."""
+    n_cells = int(4 * n_rows / samples_per_df) + 4
+    size = max(1, max_size)
+    n_planes = 4 << min(size - 1, MAX_MEMBERS)
+    n_levels = min(size, MAX_MEMBERS)
+    return TableWork(
+        levels=np.zeros((size, n_rows), np.int32),
+        plane_levels=np.zeros((n_levels, n_planes, n_words(n_rows)), np.uint64),
+        plane_sizes=np.zeros((n_levels, n_planes), np.int64),
+        depth=np.zeros(2, np.int64),
+        column=np.zeros(1, np.int64),
+        cells=np.zeros(n_cells, np.int64),
+        terms=np.zeros(n_cells),
+        path=np.zeros(size, np.int64),
+        order=np.zeros(size, np.int64),
+    )
+
+
+@inner
+def _g_square(cells, n_a, n_t, n_s, nlogn, unit):
+    """G² from a table of integers: a sum of ``k log k`` that no order changes."""
+    total = 0
+    for s in range(n_s):
+        whole = 0
+        for p in range(n_a):
+            row = 0
+            for t in range(n_t):
+                count = cells[(p * n_t + t) * n_s + s]
+                total += nlogn[count]
+                row += count
+            total -= nlogn[row]
+            whole += row
+        if whole == 0:
+            continue
+        total += nlogn[whole]
+        for t in range(n_t):
+            column = 0
+            for p in range(n_a):
+                column += cells[(p * n_t + t) * n_s + s]
+            total -= nlogn[column]
+    return max(total, 0) * unit
+
+
+@lean
+def chi_square(cells, n_a, n_t, n_s, terms):
+    """Chi-square of a table, with half a count off where fewer than 10 are expected.
+
+    The terms are added from the smallest up: labels do not matter.
+    """
+    n_terms = 0
+    for s in range(n_s):
+        whole = 0
+        for c in range(n_a * n_t):
+            whole += cells[c * n_s + s]
+        if whole == 0:
+            continue
+        for p in range(n_a):
+            row = 0
+            for t in range(n_t):
+                row += cells[(p * n_t + t) * n_s + s]
+            if row == 0:
+                continue
+            for t in range(n_t):
+                column = 0
+                for q in range(n_a):
+                    column += cells[(q * n_t + t) * n_s + s]
+                if column == 0:
+                    continue
+                expected = row * column / whole
+                gap = abs(cells[(p * n_t + t) * n_s + s] - expected)
+                if expected < 10.0:
+                    gap -= 0.5
+                terms[n_terms] = gap * gap / expected
+                n_terms += 1
+    sort_short(terms, n_terms)
+    total = 0.0
+    for k in range(n_terms):
+        total += terms[k]
+    return total
+
+
+@lean
+def begin_tables(columns, a, rule, work):
+    """Pair column ``a`` with the target."""
+    work.column[0] = a
+    work.depth[:] = -1
+
+
+@inner
+def _has_planes(columns, path, size, rule, work):
+    """Whether target, column and members are all binary."""
+    if rule.target_plane.size == 0 or size > MAX_MEMBERS:
+        return False
+    is_binary = columns.n_codes[work.column[0]] == 2
+    for d in range(size):
+        is_binary = is_binary and columns.n_codes[path[d]] == 2
+    return is_binary
+
+
+@inner
+def _count_planes(columns, path, size, rule, work):
+    """Fill the cells of the table, 64 rows at a time."""
+    levels, sizes, depth = work.plane_levels, work.plane_sizes, work.depth[1]
+    if depth < 0:
+        column = columns.planes[work.column[0]]
+        n_rows = rule.target.size
+        pair_planes(column, rule.target_plane, n_rows, levels[0], sizes[0])
+    for d in range(max(depth, 0), size - 1):
+        member = columns.planes[path[d]]
+        split_planes(levels[d], sizes[d], 4 << d, member, levels[d + 1], sizes[d + 1])
+    work.depth[1] = max(depth, size - 1, 0)
+    if size == 0:
+        for c in range(4):
+            work.cells[c] = sizes[0, c]
+        return
+    last, d = columns.planes[path[size - 1]], size - 1
+    count_cells(levels[d], sizes[d], 4 << d, last, work.cells)
+
+
+@inner
+def _spell_out(columns, i):
+    """Make sure that a column has codes."""
+    if not columns.has_codes[i]:
+        unpack(columns.planes[i : i + 1], columns.codes[i])
+        columns.has_codes[i] = True
+
+
+@inner
+def _count_rows(columns, path, size, rule, work):
+    """Fill the cells of the table, row by row."""
+    levels, depth = work.levels, work.depth[0]
+    if depth < 0:
+        _spell_out(columns, work.column[0])
+        codes, level = columns.codes[work.column[0]], levels[0]
+        for i in range(codes.size):
+            level[i] = codes[i] * rule.target_codes + rule.target[i]
+    for d in range(max(depth, 0), size - 1):
+        _spell_out(columns, path[d])
+        n_member, member = columns.n_codes[path[d]], columns.codes[path[d]]
+        level, deeper = levels[d], levels[d + 1]
+        for i in range(level.size):
+            deeper[i] = level[i] * n_member + member[i]
+    work.depth[0] = max(depth, size - 1, 0)
+    cells, level = work.cells, levels[max(0, size - 1)]
+    if size == 0:
+        for i in range(level.size):
+            cells[level[i]] += 1
+        return
+    last = path[size - 1]
+    _spell_out(columns, last)
+    n_member, member = columns.n_codes[last], columns.codes[last]
+    for i in range(level.size):
+        cells[level[i] * n_member + member[i]] += 1
+
+
+@lean
+def measure_tables(columns, path, size, unchanged, rule, work):
+    """Statistic and degrees of freedom given the set ``path[:size]``.
+
+    The first ``unchanged`` members are those of the last call. The statistic is NaN
+    if there are too few samples for the degrees of freedom.
+    """
+    for route in range(2):
+        work.depth[route] = min(work.depth[route], unchanged)
+    a = work.column[0]
+    df = (columns.arity[a] - 1.0) * (rule.target_arity - 1.0)
+    n_a, n_t, n_s = columns.n_codes[a], rule.target_codes, 1
+    for d in range(size):
+        df *= columns.arity[path[d]]
+        n_s *= columns.n_codes[path[d]]
+    df = max(df, 1.0)
+    if rule.target.size < rule.samples_per_df * df:
+        return np.nan, df
+    n_cells = n_a * n_t * n_s
+    if n_cells > work.cells.size:
+        return 0.0, df  # only a constant has so few degrees and so many cells
+    if _has_planes(columns, path, size, rule, work):
+        _count_planes(columns, path, size, rule, work)
+    else:
+        _count_rows(columns, path, size, rule, work)
+    if rule.uses_g2:
+        statistic = _g_square(work.cells, n_a, n_t, n_s, rule.nlogn, rule.unit)
+    else:
+        statistic = chi_square(work.cells, n_a, n_t, n_s, work.terms)
+    work.cells[:n_cells] = 0
+    return statistic, df
+
+
+@inner
+def judge_tables(columns, path, size, built, rule, work):
+    """Whether the set ``path[:size]`` makes the column independent of the target."""
+    statistic, df = measure_tables(columns, path, size, built, rule, work)
+    if np.isnan(statistic):
+        return UNRELIABLE, size
+    if statistic <= rule.critical[np.int64(df)]:
+        return INDEPENDENT, size
+    return DEPENDENT, size
+
+
+@inner_jit
+def _spell_dense(columns, i, codes):
+    if columns.code_row[i] >= 0:
+        codes[:] = columns.codes[columns.code_row[i]]
+    else:
+        first = columns.first_plane[i]
+        unpack(columns.planes[first : first + columns.arity[i] - 1], codes)
+
+
+@inner_jit
+def _spell_sparse(columns, i, codes):
+    codes[:] = 0
+    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+        codes[columns.rows[e]] = columns.codes[e]
+
+
+_SPELL = {DenseCodes: _spell_dense, SparseCodes: _spell_sparse}
+
+
+def spell_raw(columns, i, codes):
+    """Write the codes of column ``i`` as they are stored."""
+    _SPELL[type(columns)](columns, i, codes)
+
+
+@overload(spell_raw)
+def _spell_raw(columns, i, codes):
+    chosen = _SPELL[columns.instance_class]
+    return lambda columns, i, codes: chosen(columns, i, codes)
+
+
+@inner_jit
+def _plane_of_dense(columns, i, plane):
+    first = columns.first_plane[i]
+    if columns.code_row[i] >= 0 or columns.arity[i] != 2:
+        return -1
+    plane[:] = columns.planes[first]
+    return columns.plane_count[first]
+
+
+@inner_jit
+def _plane_of_sparse(columns, i, plane):
+    if columns.arity[i] != 2:
+        return -1
+    plane[:] = 0
+    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+        row = columns.rows[e]
+        plane[row >> 6] |= np.uint64(1) << np.uint64(row & 63)
+    return columns.length[i]
+
+
+_PLANE_OF = {DenseCodes: _plane_of_dense, SparseCodes: _plane_of_sparse}
+
+
+def plane_of(columns, i, plane):
+    """Write a column of two codes as a plane; how many rows it has, or -1."""
+    return _PLANE_OF[type(columns)](columns, i, plane)
+
+
+@overload(plane_of)
+def _plane_of(columns, i, plane):
+    chosen = _PLANE_OF[columns.instance_class]
+    return lambda columns, i, plane: chosen(columns, i, plane)
+
+
+@jit
+def recode_column(columns, i, arity, pool, slot):
+    """Write column ``i`` into a slot: as a plane, or with codes that all occur."""
+    codes = pool.codes[slot]
+    n_ones = plane_of(columns, i, pool.planes[slot])
+    if 0 < n_ones < codes.size:
+        pool.has_codes[slot] = False
+        pool.n_codes[slot] = 2
+        pool.arity[slot] = arity if arity > 0 else 2
+        return
+    pool.has_codes[slot] = True
+    spell_raw(columns, i, codes)
+    new_code = np.zeros(columns.arity[i], np.int32)
+    for r in range(codes.size):
+        new_code[codes[r]] = 1
+    n_codes = 0
+    for c in range(new_code.size):
+        if new_code[c]:
+            new_code[c] = n_codes
+            n_codes += 1
+    for r in range(codes.size):
+        codes[r] = new_code[codes[r]]
+    pool.n_codes[slot] = n_codes
+    pool.arity[slot] = arity if arity > 0 else n_codes
+    if n_codes == 2:
+        pack_plane(codes, pool.planes[slot])
+
+
+@inner_jit
+def _sizes_in_dense(columns, i, n, sizes):
+    if columns.code_row[i] >= 0:
+        codes = columns.codes[columns.code_row[i]]
+        for r in range(n):
+            sizes[codes[r]] += 1
+        return
+    sizes[0] = n
+    for p in range(columns.arity[i] - 1):
+        sizes[p + 1] = columns.plane_count[columns.first_plane[i] + p]
+        sizes[0] -= sizes[p + 1]
+
+
+@inner_jit
+def _sizes_in_sparse(columns, i, n, sizes):
+    sizes[0] = n - columns.length[i]
+    for c in range(columns.arity[i] - 1):
+        sizes[c + 1] = columns.counts[columns.count_offset[i] + c]
+
+
+_SIZES = {DenseCodes: _sizes_in_dense, SparseCodes: _sizes_in_sparse}
+
+
+def sizes_of(columns, i, n, sizes):
+    """Count the rows of each category of column ``i``."""
+    _SIZES[type(columns)](columns, i, n, sizes)
+
+
+@overload(sizes_of)
+def _sizes_of(columns, i, n, sizes):
+    chosen = _SIZES[columns.instance_class]
+    return lambda columns, i, n, sizes: chosen(columns, i, n, sizes)
+
+
+@jit
+def count_categories(columns, n, found):
+    """Number of categories that occur, of every column."""
+    for i in range(found.size):
+        sizes = np.zeros(columns.arity[i], np.int64)
+        sizes_of(columns, i, n, sizes)
+        found[i] = np.count_nonzero(sizes)
+
+
+@inner_jit
+def _classes_in_dense(columns, i, target, cells):
+    codes = np.empty(target.classes.size, np.int32)
+    spell_raw(columns, i, codes)
+    n_classes = target.counts.size
+    for r in range(codes.size):
+        cells[codes[r] * n_classes + target.classes[r]] += 1
+
+
+@inner_jit
+def _classes_in_sparse(columns, i, target, cells):
+    n_classes = target.counts.size
+    cells[:n_classes] = target.counts
+    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+        c = target.classes[columns.rows[e]]
+        cells[columns.codes[e] * n_classes + c] += 1
+        cells[c] -= 1
+
+
+_CLASSES = {DenseCodes: _classes_in_dense, SparseCodes: _classes_in_sparse}
+
+
+def count_classes(columns, i, target, cells):
+    """Table of (category, class) of column ``i``."""
+    _CLASSES[type(columns)](columns, i, target, cells)
+
+
+@overload(count_classes)
+def _count_classes(columns, i, target, cells):
+    chosen = _CLASSES[columns.instance_class]
+    return lambda columns, i, target, cells: chosen(columns, i, target, cells)
+
+
+@jit
+def score_chi_square(columns, is_wanted, target, statistics):
+    """Chi-square of every wanted column with the class."""
+    n_classes = target.counts.size
+    for i in range(statistics.size):
+        if is_wanted[i]:
+            n_cells = columns.arity[i] * n_classes
+            cells = np.zeros(n_cells, np.int64)
+            count_classes(columns, i, target, cells)
+            terms = np.empty(n_cells)
+            statistics[i] = chi_square(cells, columns.arity[i], n_classes, 1, terms)

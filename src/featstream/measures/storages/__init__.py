@@ -1,0 +1,1 @@
+"""Storages: how columns are held, compared, copied and saved. One file each."""

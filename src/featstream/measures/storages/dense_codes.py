@@ -1,0 +1,483 @@
+"""Discrete columns with a code for every row: bit planes, or codes.
+
+Columns of few categories are bit planes, counted 64 rows at a time; the others
+are codes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.jit import inner, inner_jit, jit, lean
+from featstream.measures.storages.binning import cut_or_list
+from featstream.measures.storages.bitplanes import count_common, pack, unpack
+from featstream.measures.storages.dispatch import register_storage
+from featstream.measures.storages.entropy import (
+    MAX_PLANES,
+    CodedTarget,
+    code_scratch,
+    fixed_point_nlogn,
+    joint_of_codes,
+    measure_large_table,
+    measure_table,
+    ratio,
+    sum_nlogn,
+)
+from featstream.protocols import BoolArray, FloatArray, SavedField, Storage
+from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefetch
+
+_STEP = 512
+
+
+class DenseCodes(NamedTuple):
+    """Discrete columns with a code for every row.
+
+    Column ``i`` has ``arity[i]`` categories. If that is at most
+    ``MAX_PLANES + 1`` its categories 1, 2, … are the planes from
+    ``first_plane[i]`` on; otherwise its codes are row ``code_row[i]`` of ``codes``.
+    """
+
+    nlogn: np.ndarray
+    arity: np.ndarray
+    own: np.ndarray
+    norm: np.ndarray
+    first_plane: np.ndarray
+    planes: np.ndarray
+    plane_count: np.ndarray
+    code_row: np.ndarray
+    codes: np.ndarray
+
+
+def encode(
+    values: NDArray[Any],
+    nominal: BoolArray | None,
+    summary: Summary,
+    how: tuple[CodedTarget, Any, int],
+    nlogn: NDArray[np.int64],
+    norm: int,
+) -> DenseCodes:
+    """Categories of column-major values; ``own`` is filled by `score`.
+
+    ``how`` is the target, the binning, and the number of distinct values above
+    which a column of whole numbers that is not ``nominal`` is binned as well.
+    """
+    m, most_categories = values.shape[1], how[2]
+    low, high, is_whole, is_missing, _ = summary
+    size = np.where(is_whole & (low <= high), high - low + 1, np.inf)
+    is_small = (size <= min(MAX_PLANES + 1, most_categories)) & ~is_missing
+    arity = np.where(is_small, size, 0).astype(np.int64)
+    other = np.flatnonzero(~is_small)
+    codes, arity[other] = _codes_of(values, other, summary, *how[:2])
+    is_quantity = is_whole[other] & (arity[other] - is_missing[other] > most_categories)
+    if nominal is not None:
+        is_quantity &= ~nominal[other]
+    if is_quantity.any():
+        binned, as_numbers = (
+            other[is_quantity],
+            summary._replace(is_whole=np.zeros_like(is_whole)),
+        )
+        found = _codes_of(values, binned, as_numbers, *how[:2])
+        codes[is_quantity], arity[binned] = found
+    has_planes = arity <= MAX_PLANES + 1
+    n_planes = np.where(has_planes, arity - 1, 0)
+    small = _small_codes(values, low, is_small, has_planes, codes)
+    planes, plane_count = pack(small, arity[has_planes])
+    code_row = np.full(m, -1, np.int64)
+    code_row[other] = np.where(has_planes[other], -1, np.arange(other.size))
+    return DenseCodes(
+        nlogn=nlogn,
+        arity=arity,
+        own=np.zeros(m, np.int64),
+        norm=np.full(m, norm, np.int64),
+        first_plane=np.cumsum(n_planes) - n_planes,
+        planes=planes,
+        plane_count=plane_count,
+        code_row=code_row,
+        codes=codes,
+    )
+
+
+def _codes_of(
+    values: NDArray[Any],
+    which: NDArray[np.int64],
+    summary: Summary,
+    target: CodedTarget,
+    binning: Any,
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Codes of the chosen columns, one row each, and their numbers of categories."""
+    codes = np.empty((which.size, values.shape[0]), np.int32)
+    arity = np.empty(which.size, np.int64)
+    if which.size:
+        _code(values.T, which, summary, target, binning, codes, arity)
+    return codes, arity
+
+
+def _small_codes(
+    values: NDArray[Any],
+    low: FloatArray,
+    is_small: BoolArray,
+    has_planes: BoolArray,
+    other_codes: NDArray[np.int32],
+) -> NDArray[np.uint8]:
+    """Codes of the columns of few categories, one row per column.
+
+    Those in ``is_small`` are whole numbers that need only begin at zero.
+    """
+    if values.dtype == np.uint8 and is_small.all() and not low.any():
+        return values.T
+    codes = np.empty((int(has_planes.sum()), values.shape[0]), np.uint8)
+    codes[is_small[has_planes]] = (values[:, is_small] - low[is_small]).T
+    codes[~is_small[has_planes]] = other_codes[has_planes[~is_small]]
+    return codes
+
+
+class Summary(NamedTuple):
+    """Range of every column, whether it is whole numbers, and what it lacks."""
+
+    low: FloatArray
+    high: FloatArray
+    is_whole: BoolArray
+    is_missing: BoolArray
+    is_infinite: BoolArray
+
+
+def summarise(values: NDArray[Any]) -> Summary:
+    """What has to be known of column-major values before they are encoded."""
+    m = values.shape[1]
+    summary = Summary(np.empty(m), np.empty(m), *np.zeros((3, m), dtype=np.bool_))
+    if values.dtype.kind in "iu":
+        summary.is_whole[:] = True
+        _range_of_integers(values.T, summary.low, summary.high)
+    else:
+        summarise_floats(values.T, summary)
+    return summary
+
+
+@jit
+def _range_of_integers(columns, low, high):
+    """Smallest and largest value of every column of integers."""
+    m, n = columns.shape
+    ahead, line = AHEAD_BYTES // columns.itemsize, CACHE_LINE // columns.itemsize
+    for j in range(m):
+        column = columns[j]
+        smallest = largest = column[0]
+        for start in range(0, n, _STEP):
+            here = column[start : start + _STEP]
+            for k in range(0, here.size, line):
+                prefetch(here, ahead + k)
+            for k in range(here.size):
+                smallest = min(smallest, here[k])
+                largest = max(largest, here[k])
+        low[j], high[j] = smallest, largest
+
+
+@jit
+def summarise_floats(columns, summary):
+    """Range of every column, and whether all its values are whole numbers."""
+    m, n = columns.shape
+    for j in range(m):
+        column = columns[j]
+        smallest, largest = np.inf, -np.inf
+        whole, missing = True, False
+        for i in range(n):
+            value = np.float64(column[i])
+            if np.isnan(value):
+                missing = True
+            else:
+                smallest = min(smallest, value)
+                largest = max(largest, value)
+                whole = whole and value == np.floor(value)
+        summary.low[j], summary.high[j] = smallest, largest
+        summary.is_whole[j], summary.is_missing[j] = whole, missing
+        # Where all is missing there is no range: high < low.
+        is_infinite = smallest == -np.inf or largest == np.inf
+        summary.is_infinite[j] = is_infinite and smallest <= largest
+
+
+@inner_jit
+def _code_by_lookup(column, low, size, is_missing, codes):
+    """Codes of whole numbers in a range not much longer than the column."""
+    code_of = np.zeros(size, np.int32)
+    for i in range(column.size):
+        value = np.float64(column[i])
+        if not np.isnan(value):
+            code_of[np.int64(value - low)] = 1
+    n_codes = 0
+    for v in range(size):
+        if code_of[v]:
+            code_of[v] = n_codes
+            n_codes += 1
+    for i in range(column.size):
+        value = np.float64(column[i])
+        codes[i] = n_codes if np.isnan(value) else code_of[np.int64(value - low)]
+    return n_codes + is_missing
+
+
+@inner_jit
+def _code_by_cuts(column, is_whole, target, binning, codes):
+    """Codes of any numbers, by sorting them."""
+    n = column.size
+    present = np.empty(n)
+    classes = np.empty(n, np.int32)
+    no_zeros = np.zeros(target.counts.size, np.int64)
+    n_present = 0
+    for i in range(n):
+        if not np.isnan(np.float64(column[i])):
+            present[n_present] = column[i]
+            classes[n_present] = target.classes[i]
+            n_present += 1
+    cuts = cut_or_list(
+        present[:n_present],
+        classes[:n_present],
+        0,
+        no_zeros,
+        target,
+        binning,
+        is_whole,
+    )
+    for i in range(n):
+        value = np.float64(column[i])
+        codes[i] = cuts.size + 1
+        if not np.isnan(value):
+            codes[i] = np.searchsorted(cuts, value)
+    return cuts.size + 1 + (n_present < n)
+
+
+@jit
+def _code(columns, which, summary, target, binning, codes, arity):
+    """Codes of the chosen columns, one row per column."""
+    n = columns.shape[1]
+    low, high, is_whole, is_missing, _ = summary
+    for k in range(which.size):
+        j = which[k]
+        column, size = columns[j], high[j] - low[j] + 1
+        if is_whole[j] and 0 < size <= 4 * n + 1024:
+            arity[k] = _code_by_lookup(
+                column, low[j], np.int64(size), is_missing[j], codes[k]
+            )
+        else:
+            arity[k] = _code_by_cuts(column, is_whole[j], target, binning, codes[k])
+
+
+@inner
+def _fill_from_planes(cells, planes, counts, target, n):
+    """Count (category, class) with one popcount for each pair of planes."""
+    n_classes = target.counts.size
+    for c in range(n_classes):
+        cells[c] = target.counts[c]
+    for p in range(planes.shape[0]):
+        row = (p + 1) * n_classes
+        cells[row] = counts[p]
+        for q in range(n_classes - 1):
+            common = count_common(planes[p], target.planes[q])
+            cells[row + q + 1] = common
+            cells[row] -= common
+            cells[q + 1] -= common
+        cells[0] -= cells[row]
+
+
+@lean
+def score(columns, target, scratch, scores, entropy_norm):
+    """Score every dense column with the target; fill ``own`` and ``norm``.
+
+    ``norm`` is the entropy of the column if ``entropy_norm``, otherwise it is
+    left as it is.
+    """
+    nlogn, cells = columns.nlogn, scratch.cells
+    n = nlogn.size - 1
+    n_classes = target.counts.size
+    for i in range(columns.arity.size):
+        arity = columns.arity[i]
+        n_cells = np.int64(arity) * n_classes
+        if columns.code_row[i] < 0 and n_classes <= MAX_PLANES + 1:
+            first = columns.first_plane[i]
+            last = first + arity - 1
+            planes, counts = columns.planes[first:last], columns.plane_count[first:last]
+            _fill_from_planes(cells, planes, counts, target, n)
+            information, own = measure_table(cells, arity, target, nlogn)
+            cells[:n_cells] = 0
+        else:
+            codes = scratch.left
+            decode_column(columns, i, codes)
+            if n_cells <= cells.size:
+                for r in range(n):
+                    cells[codes[r] * n_classes + target.classes[r]] += 1
+                information, own = measure_table(cells, arity, target, nlogn)
+                cells[:n_cells] = 0
+            else:
+                sizes = scratch.used_left
+                for r in range(n):
+                    sizes[codes[r]] += 1
+                own = sum_nlogn(nlogn, sizes)
+                sizes[:] = 0
+                information = measure_large_table(
+                    codes, target.classes, arity, own, target, nlogn, scratch
+                )
+        columns.own[i] = own
+        if entropy_norm:
+            columns.norm[i] = nlogn[n] - own
+        scores[i] = ratio(information, columns.norm[i], target.norm)
+
+
+@lean
+def decode_column(columns, i, codes):
+    """Write the codes of a dense column."""
+    row, first = columns.code_row[i], columns.first_plane[i]
+    if row < 0:
+        unpack(columns.planes[first : first + columns.arity[i] - 1], codes)
+        return
+    for r in range(codes.size):
+        codes[r] = columns.codes[row, r]
+
+
+@inner
+def _joint(a, i, b, j, scratch):
+    """Sum of ``k log2 k`` over the joint table of two dense columns."""
+    nlogn = a.nlogn
+    n_a, n_b = a.arity[i] - 1, b.arity[j] - 1
+    if a.code_row[i] >= 0 or b.code_row[j] >= 0:
+        left, right = scratch.left, scratch.right
+        decode_column(a, i, left)
+        decode_column(b, j, right)
+        n_cells = np.int64(n_a + 1) * np.int64(n_b + 1)
+        return joint_of_codes(nlogn, left, right, n_b + 1, n_cells, scratch)
+    first_a, first_b = a.first_plane[i], b.first_plane[j]
+    total, both_zero = 0, nlogn.size - 1
+    if n_a == 1 and n_b == 1:
+        ones_a, ones_b = a.plane_count[first_a], b.plane_count[first_b]
+        common = count_common(a.planes[first_a], b.planes[first_b])
+        both_zero -= ones_a + ones_b - common
+        return (
+            nlogn[common]
+            + nlogn[ones_a - common]
+            + nlogn[ones_b - common]
+            + nlogn[both_zero]
+        )
+    rest = scratch.used_right
+    for q in range(n_b):
+        rest[q] = b.plane_count[first_b + q]
+    for p in range(n_a):
+        row = a.plane_count[first_a + p]
+        both_zero -= row
+        for q in range(n_b):
+            common = count_common(a.planes[first_a + p], b.planes[first_b + q])
+            total += nlogn[common]
+            row -= common
+            rest[q] -= common
+        total += nlogn[row]
+    for q in range(n_b):
+        total += nlogn[rest[q]]
+        both_zero -= rest[q]
+        rest[q] = 0
+    return total + nlogn[both_zero]
+
+
+def _overlap(new, i, kept, slot, is_listed, scratch):
+    columns = kept.columns
+    joint = _joint(new, i, columns, slot, scratch)
+    information = new.nlogn[new.nlogn.size - 1] + joint - new.own[i] - columns.own[slot]
+    return ratio(information, new.norm[i], columns.norm[slot])
+
+
+def _has_room(new, i, kept):
+    if new.code_row[i] >= 0:
+        return kept.used[1] < kept.columns.codes.shape[0]
+    return kept.used[0] + new.arity[i] - 1 <= kept.columns.planes.shape[0]
+
+
+@inner
+def _copy_row(out, row):
+    for i in range(row.size):
+        out[i] = row[i]
+
+
+def _copy_column(new, i, kept, slot, used):
+    kept.arity[slot] = new.arity[i]
+    kept.own[slot] = new.own[i]
+    kept.norm[slot] = new.norm[i]
+    if new.code_row[i] >= 0:
+        kept.first_plane[slot] = 0
+        kept.code_row[slot] = used[1]
+        _copy_row(kept.codes[used[1]], new.codes[new.code_row[i]])
+        used[1] += 1
+        return
+    kept.code_row[slot] = -1
+    kept.first_plane[slot] = used[0]
+    for p in range(new.arity[i] - 1):
+        _copy_row(kept.planes[used[0] + p], new.planes[new.first_plane[i] + p])
+        kept.plane_count[used[0] + p] = new.plane_count[new.first_plane[i] + p]
+    used[0] += new.arity[i] - 1
+
+
+def _demand(columns: DenseCodes, which: NDArray[np.int64]) -> NDArray[np.int64]:
+    has_codes = columns.code_row[which] >= 0
+    n_planes = np.where(has_codes, 0, columns.arity[which] - 1)
+    return np.stack([n_planes, has_codes.astype(np.int64)])
+
+
+def _allocate(like: DenseCodes, n_slots: int, first: int, second: int) -> DenseCodes:
+    return like._replace(
+        arity=np.zeros(n_slots, np.int64),
+        own=np.zeros(n_slots, np.int64),
+        norm=np.zeros(n_slots, np.int64),
+        first_plane=np.zeros(n_slots, np.int64),
+        planes=np.zeros((first, like.planes.shape[1]), np.uint64),
+        plane_count=np.zeros(first, np.int64),
+        code_row=np.zeros(n_slots, np.int64),
+        codes=np.zeros((second, like.nlogn.size - 1), np.int32),
+    )
+
+
+def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseCodes:
+    arity, planes, codes = arrays["arity"], arrays["planes"], arrays["codes"]
+    if arity.max() > max(n, MAX_PLANES) + 1:  # with gaps there may be more than rows
+        raise ValueError("a column has too many categories")
+    has_codes = arity > MAX_PLANES + 1
+    n_planes = np.where(has_codes, 0, arity - 1)
+    first_plane = np.cumsum(n_planes) - n_planes
+    code_row = np.where(has_codes, np.cumsum(has_codes) - 1, -1)
+    if planes.shape != (n_planes.sum(), (n + 63) // 64):
+        raise ValueError("the number of planes does not fit the categories")
+    if n % 64 and (planes[:, -1] >> np.uint64(n % 64)).any():
+        raise ValueError("a plane has bits beyond the last sample")
+    for first, size in zip(first_plane, n_planes, strict=True):
+        own = planes[first : first + size]
+        together = np.bitwise_count(np.bitwise_or.reduce(own, axis=0))
+        if together.sum() != np.bitwise_count(own).sum():
+            raise ValueError("a row has two categories")
+    if codes.shape[0] != has_codes.sum() or (codes >= arity[has_codes][:, None]).any():
+        raise ValueError("the codes do not fit the categories")
+    return DenseCodes(
+        nlogn=fixed_point_nlogn(n),
+        first_plane=np.where(has_codes, 0, first_plane),
+        plane_count=np.bitwise_count(planes).sum(axis=1, dtype=np.int64),
+        code_row=code_row,
+        **arrays,
+    )
+
+
+DENSE_CODES = register_storage(
+    Storage(
+        name="dense codes",
+        old_names=("DenseTables",),
+        columns=DenseCodes,
+        overlap=_overlap,
+        has_room=_has_room,
+        copy_column=_copy_column,
+        demand=_demand,
+        allocate=_allocate,
+        scratch=code_scratch,
+        saved={
+            "arity": SavedField(np.int64, low=1),
+            "own": SavedField(np.int64, low=0, stop=2**62),
+            "norm": SavedField(np.int64, low=0, stop=2**62),
+            "planes": SavedField(np.uint64, (None, None)),
+            "codes": SavedField(np.int32, (None, "samples"), low=0),
+        },
+        pool_of={"planes": 0, "codes": 1},
+        restore=_restore,
+    )
+)

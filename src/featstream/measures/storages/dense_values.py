@@ -1,0 +1,293 @@
+"""Continuous columns with a value for every row.
+
+Sums run in `LANES` interleaved lanes that are added in a fixed order. That
+vectorises without reassociation, so blocks, threads and machines agree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.jit import inner, jit, lean
+from featstream.measures.storages.dispatch import register_storage
+from featstream.measures.storages.moments import median_of_three, score_column
+from featstream.protocols import IntArray, SavedField, Storage
+from featstream.sources.kernels.transpose import (
+    AHEAD_BYTES,
+    CACHE_LINE,
+    copy_chunk,
+    prefetch,
+)
+
+LANES = 64
+_MOST_SPARE, _SPARE_BYTES = 64, 2**20
+_NO_UNITS = np.empty((0, 0), np.float32)
+
+
+class DenseValues(NamedTuple):
+    """Deviations of continuous columns, one row per column.
+
+    ``total`` is their sum, ``norm`` the root of ``n·Σa² − (Σa)²``. Kept columns
+    also have ``unit``, the same centred, of length one, and in single precision:
+    the product of two is near their correlation, at a fraction of the cost.
+    """
+
+    total: np.ndarray
+    norm: np.ndarray
+    values: np.ndarray
+    unit: np.ndarray
+
+
+class Lanes(NamedTuple):
+    """Scratch buffer of `_overlap`."""
+
+    lanes: np.ndarray
+
+
+def _scratch(n_samples: int) -> Lanes:
+    return Lanes(np.zeros(LANES))
+
+
+def deviations(
+    columns: NDArray[Any], which: IntArray, sums: Any, norm: NDArray[np.float64]
+) -> DenseValues:
+    """Deviations of the chosen rows of ``columns``, which is one row per column."""
+    values = np.empty((which.size, columns.shape[1]))
+    _deviate(columns, which, sums.pivot, values)
+    return DenseValues(sums.total[which], norm[which], values, _NO_UNITS)
+
+
+@inner
+def _tally(column, row, pivot, weight, sums, powers, cross, k):
+    deviation = np.float64(column[row]) - pivot
+    sums[k] += deviation
+    powers[k] += deviation * deviation
+    cross[k] += deviation * weight[row]
+
+
+@inner
+def _sum_column(column, pivot, weight, sums, powers, cross):
+    """Sums by lane of the deviations, of their squares, and times the weights."""
+    n = column.size
+    sums[:] = 0.0
+    powers[:] = 0.0
+    cross[:] = 0.0
+    ahead = AHEAD_BYTES // column.itemsize
+    line = CACHE_LINE // column.itemsize
+    pairs = n - n % (2 * LANES)
+    for start in range(0, pairs, 2 * LANES):
+        here = column[start : start + 2 * LANES]
+        weight_here = weight[start : start + 2 * LANES]
+        for k in range(0, 2 * LANES, line):
+            prefetch(here, ahead + k)
+        for k in range(LANES):
+            first = np.float64(here[k]) - pivot
+            second = np.float64(here[LANES + k]) - pivot
+            sums[k] = sums[k] + first + second
+            powers[k] = powers[k] + first * first + second * second
+            cross[k] = (
+                cross[k] + first * weight_here[k] + second * weight_here[LANES + k]
+            )
+    whole = n - n % LANES
+    for start in range(pairs, whole, LANES):
+        for k in range(LANES):
+            _tally(column, start + k, pivot, weight, sums, powers, cross, k)
+    for k in range(n - whole):
+        _tally(column, whole + k, pivot, weight, sums, powers, cross, k)
+
+
+@inner
+def _sum_dense(column, j, target, sums, lanes):
+    """Fill the sums of a column; its squares are not centred yet."""
+    n = column.size
+    pivot = np.float64(median_of_three(column[0], column[n // 2], column[n - 1]))
+    sums.pivot[j] = pivot
+    for t in range(target.totals.size):
+        _sum_column(column, pivot, target.weights[t], lanes[0], lanes[1], lanes[2])
+        sums.product[t, j] = fold(lanes[2])
+    sums.total[j] = fold(lanes[0])
+    sums.squared_norm[j] = fold(lanes[1])
+
+
+@jit
+def screen_columns(columns, target, sums, scores):
+    """Sums and scores of columns, one row each.
+
+    Returns the first column that cannot be scored, or -1.
+    """
+    lanes, terms = np.empty((3, LANES)), np.empty(target.totals.size)
+    for j in range(columns.shape[0]):
+        _sum_dense(columns[j], j, target, sums, lanes)
+        scores[j] = score_column(target, sums, j, terms)
+        if np.isnan(scores[j]):
+            return j
+    return -1
+
+
+@jit
+def screen_rows(x, target, critical, sums, scores, chunk, held):
+    """Sums and scores of the columns of a row-major block.
+
+    They are transposed a chunk at a time. Those with a critical score are copied
+    to the rows of ``held``. Returns the first column that cannot be scored, or -1,
+    and the number of those held.
+    """
+    lanes, terms = np.empty((3, LANES)), np.empty(target.totals.size)
+    width, n_held = chunk.shape[0], 0
+    for first in range(0, x.shape[1], width):
+        stop = min(first + width, x.shape[1])
+        copy_chunk(x[:, first:stop], chunk[: stop - first])
+        for j in range(first, stop):
+            column = chunk[j - first]
+            _sum_dense(column, j, target, sums, lanes)
+            scores[j] = score_column(target, sums, j, terms)
+            if np.isnan(scores[j]):
+                return j, n_held
+            if scores[j] >= critical:
+                held[n_held] = column
+                n_held += 1
+    return -1, n_held
+
+
+@lean
+def _deviate(columns, which, pivot, out):
+    for k in range(which.size):
+        column, shift = columns[which[k]], pivot[which[k]]
+        for r in range(column.size):
+            out[k, r] = np.float64(column[r]) - shift
+
+
+@inner
+def fold(lanes):
+    """Add the lanes pairwise, in place and in a fixed order."""
+    half = LANES // 2
+    while half >= 1:
+        for k in range(half):
+            lanes[k] += lanes[k + half]
+        half //= 2
+    return lanes[0]
+
+
+@inner
+def _dot(a, b, lanes):
+    """Sum of products of deviations in the fixed order."""
+    n = a.size
+    lanes[:] = 0.0
+    pairs = n - n % (2 * LANES)
+    for start in range(0, pairs, 2 * LANES):
+        left, right = a[start : start + 2 * LANES], b[start : start + 2 * LANES]
+        for k in range(LANES):
+            first = left[k] * right[k]
+            second = left[LANES + k] * right[LANES + k]
+            lanes[k] = lanes[k] + first + second
+    whole = n - n % LANES
+    for start in range(pairs, whole, LANES):
+        for k in range(LANES):
+            lanes[k] += a[start + k] * b[start + k]
+    for k in range(n - whole):
+        lanes[k] += a[whole + k] * b[whole + k]
+    return fold(lanes)
+
+
+def _overlap(new, i, kept, slot, is_listed, scratch):
+    columns = kept.columns
+    left, right = new.values[i], columns.values[slot]
+    product = _dot(left, right, scratch.lanes)
+    covariance = left.size * product - new.total[i] * columns.total[slot]
+    return abs(covariance) / (new.norm[i] * columns.norm[slot])
+
+
+def _has_room(new, i, kept):
+    return kept.used[0] < kept.columns.values.shape[0]
+
+
+def _copy_column(new, i, kept, slot, used):
+    kept.total[slot] = new.total[i]
+    kept.norm[slot] = new.norm[i]
+    for r in range(kept.values.shape[1]):
+        kept.values[slot, r] = new.values[i, r]
+    if new.unit.size > 0:  # it was kept before
+        for r in range(kept.unit.shape[1]):
+            kept.unit[slot, r] = new.unit[i, r]
+    else:
+        _write_unit(new.values[i], new.total[i], new.norm[i], kept.unit[slot])
+    used[0] = slot + 1
+
+
+@inner
+def _write_unit(deviations, total, norm, out):
+    """Write a column centred, of length one, in single precision."""
+    n = deviations.size
+    mean, scale = total / n, np.sqrt(np.float64(n)) / norm
+    for r in range(n):
+        out[r] = (deviations[r] - mean) * scale
+
+
+@lean
+def _write_units(columns, which, unit):
+    for k in range(which.size):
+        i = which[k]
+        _write_unit(columns.values[i], columns.total[i], columns.norm[i], unit[k])
+
+
+def _units(columns: DenseValues, which: IntArray) -> tuple[NDArray[np.float32], float]:
+    """Unit columns, and how wrong a product of two can be.
+
+    However n products are summed in single precision, the error is below n units
+    in the last place, and rounding the vectors adds a few; twice that is safe, and
+    far below any relevance that matters.
+    """
+    n = columns.values.shape[1]
+    unit = np.empty((which.size, n), np.float32)
+    _write_units(columns, which, unit)
+    return unit, (2 * n + 16) * 2.0**-24
+
+
+def _demand(columns: DenseValues, which: IntArray) -> IntArray:
+    return np.zeros((2, which.size), np.int64)
+
+
+def _allocate(like: DenseValues, n_slots: int, first: int, second: int) -> DenseValues:
+    n = like.values.shape[1]
+    return DenseValues(
+        total=np.zeros(n_slots),
+        norm=np.zeros(n_slots),
+        values=np.zeros((n_slots, n)),
+        unit=np.zeros((n_slots, n), np.float32),
+    )
+
+
+def _spare_slots(like: DenseValues) -> int:
+    return min(_MOST_SPARE, int(_SPARE_BYTES // (12 * like.values.shape[1])))
+
+
+def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseValues:
+    if not (arrays["norm"] > 0).all():
+        raise ValueError("a kept column is constant")
+    return DenseValues(unit=_NO_UNITS, **arrays)
+
+
+DENSE_VALUES = register_storage(
+    Storage(
+        name="dense values",
+        old_names=("DenseMoments",),
+        columns=DenseValues,
+        overlap=_overlap,
+        has_room=_has_room,
+        copy_column=_copy_column,
+        demand=_demand,
+        allocate=_allocate,
+        spare_slots=_spare_slots,
+        scratch=_scratch,
+        units=_units,
+        saved={
+            "total": SavedField(np.float64),
+            "norm": SavedField(np.float64),
+            "values": SavedField(np.float64, ("kept", "samples")),
+        },
+        restore=_restore,
+    )
+)

@@ -1,0 +1,128 @@
+"""What Algorithms 1 and 2 ask about two columns, whatever their storage.
+
+The walk is written once. How two columns overlap, and where a kept one is copied
+to, follows from the type of the columns. Who of two columns wins depends on their
+scores alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numba.extending import overload
+
+from featstream.errors import DataTypeError
+from featstream.jit import INNER, inner, plain
+from featstream.protocols import Storage
+
+NEITHER, EARLIER, LATER = 0, 1, 2
+
+
+class Rule(NamedTuple):
+    """The options of Algorithms 1 and 2, as the kernels want them.
+
+    Attributes
+    ----------
+    uses_max_bound : bool
+        SAOLA-max: overlap must reach the larger of the two relevances.
+    needs_excess : bool
+        Overlap must exceed its bound instead of reaching it.
+    tie_winner : int
+        Which of two equally relevant features may remove the other: `NEITHER`,
+        the `EARLIER` or the `LATER`.
+    is_deferred : bool
+        A newcomer that is discarded displaces nothing.
+    limit : int
+        Keep at most this number of features.
+    """
+
+    uses_max_bound: bool
+    needs_excess: bool
+    tie_winner: int
+    is_deferred: bool
+    limit: int
+
+
+@inner
+def who_wins(kept_score, score, rule):
+    """Which one stays if a kept feature and a newcomer overlap enough.
+
+    The more relevant one (Steps 11 and 16 of Algorithm 1), `EARLIER` being the kept
+    one and `LATER` the newcomer.
+    """
+    if kept_score == score:
+        return rule.tie_winner
+    return EARLIER if kept_score > score else LATER
+
+
+@inner
+def bound_of(score_a, score_b, rule):
+    """What the overlap of two features has to reach for one to remove the other."""
+    return max(score_a, score_b) if rule.uses_max_bound else min(score_a, score_b)
+
+
+@inner
+def reaches(value, score_a, score_b, rule):
+    """Whether an overlap is enough for that."""
+    bound = bound_of(score_a, score_b, rule)
+    return value > bound if rule.needs_excess else value >= bound
+
+
+_STORAGES: dict[type, Storage] = {}
+
+
+def register_storage(storage: Storage) -> Storage:
+    """Make a storage known by the type of its columns."""
+    _STORAGES[storage.columns] = storage
+    return storage
+
+
+def storage_of(columns: Any) -> Storage:
+    """The storage of some columns."""
+    storage = _STORAGES.get(type(columns))
+    if storage is None:
+        raise DataTypeError(
+            f"Columns of type {type(columns).__name__} have no storage. A measure's "
+            "columns() returns columns of a storage, for example PairColumns."
+        )
+    return storage
+
+
+def storage_named(name: str) -> Storage | None:
+    """The storage that has this name, or had it, in run folders."""
+    for storage in _STORAGES.values():
+        if name in (storage.name, *storage.old_names):
+            return storage
+    return None
+
+
+def for_storage(kernel: Any, columns: Any) -> Any:
+    """The kernel as it is, or as plain Python for storages that are not compiled."""
+    return kernel if storage_of(columns).is_compiled else plain(kernel)
+
+
+def _by_storage(name: str) -> Any:
+    """A function of columns that calls the one of their storage.
+
+    `Storage` says what each does. Kernels that call it are compiled with that of
+    the storage in its place.
+    """
+    chosen = lambda *given: getattr(_STORAGES[type(given[0])], name)(*given)  # noqa: E731
+
+    @overload(chosen, jit_options=INNER, strict=False)
+    def choose(*types):
+        return getattr(_STORAGES[types[0].instance_class], name)
+
+    return chosen
+
+
+overlap = _by_storage("overlap")
+load_newcomer = _by_storage("load_newcomer")
+unload_newcomer = _by_storage("unload_newcomer")
+has_room = _by_storage("has_room")
+copy_column = _by_storage("copy_column")
+list_candidates = _by_storage("list_candidates")
+end_walk = _by_storage("end_walk")
+enter_index = _by_storage("enter_index")
+leave_index = _by_storage("leave_index")
+clear_index = _by_storage("clear_index")

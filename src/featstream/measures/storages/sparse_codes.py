@@ -1,0 +1,593 @@
+"""Discrete columns by the rows that are not in their background category."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.jit import inner, jit, lean
+from featstream.measures.storages.binning import cut_or_list
+from featstream.measures.storages.dispatch import (
+    EARLIER,
+    NEITHER,
+    reaches,
+    register_storage,
+    who_wins,
+)
+from featstream.measures.storages.entropy import (
+    MAX_PLANES,
+    CodedTarget,
+    code_scratch,
+    fixed_point_nlogn,
+    joint_of_codes,
+    joint_of_counts,
+    measure_large_table,
+    measure_table,
+    ratio,
+    sum_nlogn,
+)
+from featstream.measures.storages.row_index import (
+    add_rows,
+    empty_index,
+    forget_all,
+    forget_touched,
+    index_pays,
+    is_full,
+    join_signature,
+    leave_signature,
+    mix_signature,
+    sort_short,
+    touch_rows,
+)
+from featstream.protocols import (
+    BoolArray,
+    FloatArray,
+    SavedField,
+    SparseColumns,
+    Storage,
+    read_only,
+)
+
+
+class SparseCodes(NamedTuple):
+    """Discrete columns by the rows that are not in the background category 0.
+
+    Column ``i`` has ``length[i]`` such rows, from ``offset[i]`` on in ``rows``
+    and ``codes``; ``count_offset[i]`` is where the sizes of its categories
+    1, 2, … begin in ``counts``.
+    """
+
+    nlogn: np.ndarray
+    arity: np.ndarray
+    own: np.ndarray
+    norm: np.ndarray
+    offset: np.ndarray
+    length: np.ndarray
+    rows: np.ndarray
+    codes: np.ndarray
+    count_offset: np.ndarray
+    counts: np.ndarray
+
+
+class Summary(NamedTuple):
+    """Whether a column stores a single value other than zero, and so on.
+
+    ``low`` and ``high`` is the range of its values, zero included.
+    """
+
+    is_plain: BoolArray
+    is_whole: BoolArray
+    is_missing: BoolArray
+    is_infinite: BoolArray
+    low: FloatArray
+    high: FloatArray
+
+
+def summarise(stored: SparseColumns) -> Summary:
+    """What has to be known of sparse columns before they are encoded."""
+    m = stored.indptr.size - 1
+    summary = Summary(*np.empty((4, m), dtype=np.bool_), *np.empty((2, m)))
+    summarise_stored(stored.indptr, stored.values, summary)
+    return summary
+
+
+def encode(
+    stored: SparseColumns,
+    summary: Summary,
+    target: CodedTarget,
+    binning: Any,
+    nlogn: NDArray[np.int64],
+    norm: int,
+) -> SparseCodes:
+    """Categories of sparse columns; ``own`` is filled by `score`."""
+    begin, end = int(stored.indptr[0]), int(stored.indptr[-1])
+    m = stored.indptr.size - 1
+    if summary.is_plain.all():
+        length = np.diff(stored.indptr)
+        arity = 1 + (length > 0).astype(np.int64)
+        rows, codes = stored.rows[begin:end], np.ones(end - begin, np.int32)
+        counts = length[length > 0]
+    else:
+        rows, codes = np.empty((2, end - begin), np.int32)
+        counts = np.empty(end - begin + m * (binning[1] + 2), np.int64)
+        arity, length = np.empty((2, m), np.int64)
+        entries = stored.indptr, stored.rows, stored.values
+        found = rows, codes, counts, arity, length
+        most = 4 * target.classes.size + 1024
+        size = summary.high - summary.low + 1
+        is_counted = summary.is_whole & ~summary.is_missing & (size <= most)
+        if is_counted.all():  # needs no binning, which takes long to compile
+            code_of = np.zeros(int(size.max()), np.int32)
+            n_entries, n_counts = _code_counts(entries, summary, code_of, found)
+        else:
+            n_entries, n_counts = _code(entries, summary, target, binning, found)
+        rows, codes, counts = rows[:n_entries], codes[:n_entries], counts[:n_counts]
+    return SparseCodes(
+        nlogn=nlogn,
+        arity=arity,
+        own=np.zeros(m, np.int64),
+        norm=np.full(m, norm, np.int64),
+        offset=np.cumsum(length) - length,
+        length=length,
+        rows=read_only(rows),
+        codes=read_only(codes),
+        count_offset=np.cumsum(arity - 1) - (arity - 1),
+        counts=counts,
+    )
+
+
+@jit
+def summarise_stored(indptr, values, summary):
+    """Of every column: whether it stores a single value other than zero, and so on."""
+    for j in range(indptr.size - 1):
+        start, stop = indptr[j], indptr[j + 1]
+        plain, whole, missing, infinite = True, True, False, False
+        low, high = 0.0, 0.0
+        for e in range(start, stop):
+            value = np.float64(values[e])
+            plain = plain and value != 0.0 and value == values[start]
+            if np.isnan(value):
+                missing = True
+            elif np.isinf(value):
+                infinite = True
+            else:
+                whole = whole and value == np.floor(value)
+                low, high = min(low, value), max(high, value)
+        summary.is_plain[j] = plain and whole
+        summary.is_whole[j] = whole
+        summary.is_missing[j], summary.is_infinite[j] = missing, infinite
+        summary.low[j], summary.high[j] = low, high
+
+
+@jit
+def _code_counts(entries, summary, code_of, found):
+    """The same as `_code` for whole numbers in a short range.
+
+    ``code_of`` is all zero, and long enough for the range of any column.
+    """
+    indptr, rows, values = entries
+    out_rows, out_codes, out_counts, arity, length = found
+    n_entries, n_counts = 0, 0
+    for j in range(indptr.size - 1):
+        start, stop, low = indptr[j], indptr[j + 1], np.int64(summary.low[j])
+        for e in range(start, stop):
+            code_of[np.int64(values[e]) - low] = 1
+        code_of[-low] = 0
+        n_codes = 0
+        for v in range(np.int64(summary.high[j]) - low + 1):
+            if code_of[v]:
+                n_codes += 1
+                code_of[v] = n_codes
+                out_counts[n_counts + n_codes - 1] = 0
+        first = n_entries
+        for e in range(start, stop):
+            code = code_of[np.int64(values[e]) - low]
+            if code:
+                out_rows[n_entries] = rows[e]
+                out_codes[n_entries] = code
+                out_counts[n_counts + code - 1] += 1
+                n_entries += 1
+        for e in range(start, stop):
+            code_of[np.int64(values[e]) - low] = 0
+        length[j] = n_entries - first
+        arity[j] = n_codes + 1
+        n_counts += n_codes
+    return n_entries, n_counts
+
+
+@jit
+def _code(entries, summary, target, binning, found):
+    """Stored rows, codes and category sizes of sparse columns.
+
+    Everything is written from the start of the outputs on; category 0 is that
+    of the value zero. Returns how much of the rows and of the counts is used.
+    """
+    indptr, rows, values = entries
+    out_rows, out_codes, out_counts, arity, length = found
+    n = target.classes.size
+    n_entries, n_counts = 0, 0
+    for j in range(indptr.size - 1):
+        start, stop = indptr[j], indptr[j + 1]
+        if summary.is_plain[j]:
+            for e in range(start, stop):
+                out_rows[n_entries] = rows[e]
+                out_codes[n_entries] = 1
+                n_entries += 1
+            length[j] = stop - start
+            arity[j] = 2 if stop > start else 1
+            if stop > start:
+                out_counts[n_counts] = stop - start
+                n_counts += 1
+            continue
+        present = np.empty(stop - start)
+        classes = np.empty(stop - start, np.int32)
+        zero_classes = target.counts.copy()
+        n_present, n_zeros = 0, n - (stop - start)
+        for e in range(start, stop):
+            c = target.classes[rows[e]]
+            zero_classes[c] -= 1
+            if not np.isnan(np.float64(values[e])):
+                present[n_present] = values[e]
+                classes[n_present] = c
+                n_present += 1
+        cuts = cut_or_list(
+            present[:n_present],
+            classes[:n_present],
+            n_zeros,
+            zero_classes,
+            target,
+            binning,
+            summary.is_whole[j],
+        )
+        background = np.searchsorted(cuts, 0.0)
+        n_codes = cuts.size + 2
+        out_counts[n_counts : n_counts + n_codes - 1] = 0
+        first = n_entries
+        for e in range(start, stop):
+            value = np.float64(values[e])
+            code = cuts.size + 1
+            if not np.isnan(value):
+                code = np.searchsorted(cuts, value)
+                if code == background:
+                    continue
+                # The bins below the background move up by one: it takes code 0.
+                code = code + 1 if code < background else code
+            out_rows[n_entries] = rows[e]
+            out_codes[n_entries] = code
+            out_counts[n_counts + code - 1] += 1
+            n_entries += 1
+        length[j] = n_entries - first
+        arity[j] = n_codes
+        n_counts += n_codes - 1
+    return n_entries, n_counts
+
+
+@lean
+def score(columns, target, scratch, scores, entropy_norm):
+    """Score every sparse column with the target; fill ``own`` and ``norm``."""
+    nlogn, cells = columns.nlogn, scratch.cells
+    n = nlogn.size - 1
+    n_classes = target.counts.size
+    for i in range(columns.arity.size):
+        arity = columns.arity[i]
+        n_cells = np.int64(arity) * n_classes
+        start, stop = columns.offset[i], columns.offset[i] + columns.length[i]
+        if n_cells <= cells.size:
+            for c in range(n_classes):
+                cells[c] = target.counts[c]
+            for e in range(start, stop):
+                c = target.classes[columns.rows[e]]
+                cells[columns.codes[e] * n_classes + c] += 1
+                cells[c] -= 1
+            information, own = measure_table(cells, arity, target, nlogn)
+            cells[:n_cells] = 0
+        else:
+            codes = scratch.left
+            codes[:] = 0
+            for e in range(start, stop):
+                codes[columns.rows[e]] = columns.codes[e]
+            sizes = columns.counts[
+                columns.count_offset[i] : columns.count_offset[i] + arity - 1
+            ]
+            own = sum_nlogn(nlogn, sizes) + nlogn[n - (stop - start)]
+            information = measure_large_table(
+                codes, target.classes, arity, own, target, nlogn, scratch
+            )
+        columns.own[i] = own
+        if entropy_norm:
+            columns.norm[i] = nlogn[n] - own
+        scores[i] = ratio(information, columns.norm[i], target.norm)
+
+
+@inner
+def _joint(a, i, b, j, scratch):
+    """Sum of ``k log2 k`` over the joint table of two sparse columns.
+
+    ``scratch.mark`` holds the codes of column ``i`` of ``a``, so that time is in
+    the stored rows of ``b`` alone. Rows in which both are stored move counts
+    from the margins, where all would be if the columns shared no row, to cells.
+    """
+    nlogn, mark = a.nlogn, scratch.mark
+    n = nlogn.size - 1
+    start, stored_a, stored_b = b.offset[j], a.length[i], b.length[j]
+    common = 0
+    if a.arity[i] == 2 and b.arity[j] == 2:
+        for e in range(start, start + stored_b):
+            common += mark[b.rows[e]]
+        return joint_of_counts(nlogn, stored_a, stored_b, common)
+    for e in range(start, start + stored_b):
+        code = mark[b.rows[e]]
+        if code:
+            scratch.left[common] = code
+            scratch.right[common] = b.codes[e]
+            common += 1
+    left, right = scratch.left[:common], scratch.right[:common]
+    n_right = b.arity[j]
+    n_cells = np.int64(a.arity[i]) * np.int64(n_right)
+    total = joint_of_codes(nlogn, left, right, n_right, n_cells, scratch)
+    total += a.own[i] - nlogn[n - stored_a] + b.own[j] - nlogn[n - stored_b]
+    total += nlogn[n - stored_a - stored_b + common]
+    used_left, used_right = scratch.used_left, scratch.used_right
+    for e in range(common):
+        used_left[left[e]] += 1
+        rest = a.counts[a.count_offset[i] + left[e] - 1] - used_left[left[e]]
+        total += nlogn[rest] - nlogn[rest + 1]
+        used_right[right[e]] += 1
+        rest = b.counts[b.count_offset[j] + right[e] - 1] - used_right[right[e]]
+        total += nlogn[rest] - nlogn[rest + 1]
+    for e in range(common):
+        used_left[left[e]] = 0
+        used_right[right[e]] = 0
+        left[e] = 0
+        right[e] = 0
+    return total
+
+
+def _overlap(new, i, kept, slot, is_listed, scratch):
+    columns = kept.columns
+    if is_listed and new.arity[i] == 2 and columns.arity[slot] == 2:
+        joint = joint_of_counts(
+            new.nlogn, new.length[i], columns.length[slot], kept.index.common[slot]
+        )
+    else:
+        joint = _joint(new, i, columns, slot, scratch)
+    information = new.nlogn[new.nlogn.size - 1] + joint - new.own[i] - columns.own[slot]
+    return ratio(information, new.norm[i], columns.norm[slot])
+
+
+def _load_newcomer(new, i, scratch):
+    for e in range(new.offset[i], new.offset[i] + new.length[i]):
+        scratch.mark[new.rows[e]] = new.codes[e]
+
+
+def _unload_newcomer(new, i, scratch):
+    for e in range(new.offset[i], new.offset[i] + new.length[i]):
+        scratch.mark[new.rows[e]] = 0
+
+
+def _has_room(new, i, kept):
+    return (
+        kept.used[0] + new.length[i] <= kept.columns.rows.size
+        and kept.used[1] + new.arity[i] - 1 <= kept.columns.counts.size
+        and not (kept.index.head.size and is_full(kept.index))
+    )
+
+
+def _copy_column(new, i, kept, slot, used):
+    kept.arity[slot] = new.arity[i]
+    kept.own[slot] = new.own[i]
+    kept.norm[slot] = new.norm[i]
+    kept.offset[slot] = used[0]
+    kept.length[slot] = new.length[i]
+    for e in range(new.length[i]):
+        kept.rows[used[0] + e] = new.rows[new.offset[i] + e]
+        kept.codes[used[0] + e] = new.codes[new.offset[i] + e]
+    used[0] += new.length[i]
+    kept.count_offset[slot] = used[1]
+    for c in range(new.arity[i] - 1):
+        kept.counts[used[1] + c] = new.counts[new.count_offset[i] + c]
+    used[1] += new.arity[i] - 1
+
+
+@inner
+def _overlap_apart(nlogn, length_a, norm_a, length_b, norm_b):
+    """Score of two discrete columns that share no row, from their counts alone."""
+    n = nlogn.size - 1
+    rest = n - length_a - length_b
+    if rest < 0:
+        return 0.0  # they cannot but share rows
+    information = nlogn[n] + nlogn[rest] - nlogn[n - length_a] - nlogn[n - length_b]
+    return ratio(information, norm_a, norm_b)
+
+
+@inner
+def _matters(nlogn, length, norm, score, index, signature, rule):
+    """Whether a newcomer and a signature that share no row decide about each other."""
+    other_score = index.signature_score[signature]
+    if who_wins(other_score, score, rule) == NEITHER:
+        return False
+    key = index.signature_key[signature]
+    value = _overlap_apart(nlogn, length, norm, key[0], key[1])
+    return reaches(value, score, other_score, rule)
+
+
+@inner
+def _is_dismissed(index, nlogn, length, norm, score, rule):
+    """True if the memo says that no kept column apart can affect this newcomer."""
+    place = mix_signature(length, norm, score) & np.uint64(index.memo_checked.size - 1)
+    if not (
+        index.memo_key[place, 0] == length
+        and index.memo_key[place, 1] == norm
+        and index.memo_score[place] == score
+    ):
+        index.memo_key[place, 0], index.memo_key[place, 1] = length, norm
+        index.memo_score[place] = score
+        index.memo_checked[place] = 0
+        index.memo_matters[place] = False
+    n_signatures = index.n_signatures[0]
+    for signature in range(index.memo_checked[place], n_signatures):
+        if index.memo_matters[place]:
+            break
+        index.memo_matters[place] = _matters(
+            nlogn, length, norm, score, index, signature, rule
+        )
+    index.memo_checked[place] = n_signatures
+    return not index.memo_matters[place]
+
+
+@inner
+def _list_apart(index, nlogn, length, norm, score, rule, n_listed):
+    """Append to the short list what shares no row with a newcomer but matters.
+
+    All members of a signature meet the same fate. Of those that make the newcomer
+    redundant, the earliest is the witness, and no other counts.
+    """
+    if _is_dismissed(index, nlogn, length, norm, score, rule):
+        return n_listed
+    witness = -1
+    for signature in range(index.n_signatures[0]):
+        slot = index.signature_head[signature]
+        if slot < 0 or not _matters(nlogn, length, norm, score, index, signature, rule):
+            continue
+        if who_wins(index.signature_score[signature], score, rule) == EARLIER:
+            while slot >= 0 and index.common[slot] > 0:
+                slot = index.member_next[slot]
+            if slot >= 0 and (witness < 0 or slot < witness):
+                witness = slot
+            continue
+        while slot >= 0:
+            if index.common[slot] == 0:
+                index.shortlist[n_listed] = slot
+                n_listed += 1
+            slot = index.member_next[slot]
+    if witness >= 0:
+        index.shortlist[n_listed] = witness
+        n_listed += 1
+    return n_listed
+
+
+def _list_candidates(new, i, score, kept, rule):
+    index = kept.index
+    rows = new.rows[new.offset[i] : new.offset[i] + new.length[i]]
+    if not (index.head.size and index_pays(index, rows, kept.used[0], kept.size[1])):
+        return -1
+    n_touched = touch_rows(index, rows, index.value)
+    n_listed = _list_apart(
+        index, new.nlogn, new.length[i], new.norm[i], score, rule, n_touched
+    )
+    sort_short(index.shortlist, n_listed)
+    return n_listed
+
+
+def _end_walk(new, kept):
+    if kept.index.n_touched[0]:
+        forget_touched(kept.index)
+
+
+def _enter_index(columns, index, slot, score):
+    if index.head.size:
+        start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
+        add_rows(index, slot, columns.rows[start:stop], index.value)
+        join_signature(index, slot, columns.length[slot], columns.norm[slot], score)
+
+
+def _leave_index(columns, index, slot):
+    if index.head.size:
+        index.is_live[slot] = False
+        leave_signature(index, slot)
+
+
+def _clear_index(columns, kept):
+    if kept.index.head.size:
+        forget_all(kept.index, columns.rows[: kept.used[0]])
+
+
+def _demand(columns: SparseCodes, which: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.stack([columns.length[which], columns.arity[which] - 1])
+
+
+def _allocate(like: SparseCodes, n_slots: int, first: int, second: int) -> SparseCodes:
+    return like._replace(
+        arity=np.zeros(n_slots, np.int64),
+        own=np.zeros(n_slots, np.int64),
+        norm=np.zeros(n_slots, np.int64),
+        offset=np.zeros(n_slots, np.int64),
+        length=np.zeros(n_slots, np.int64),
+        rows=np.zeros(first, np.int32),
+        codes=np.zeros(first, np.int32),
+        count_offset=np.zeros(n_slots, np.int64),
+        counts=np.zeros(second, np.int64),
+    )
+
+
+def _allocate_index(
+    like: SparseCodes, n_slots: int, n_nodes: int, n_signatures: int, **options: int
+) -> Any:
+    n_rows = like.nlogn.size - 1 if n_signatures else 0
+    sizes = (n_rows, n_slots, n_nodes, n_signatures) if n_signatures else (0, 0, 0, 0)
+    return empty_index(*sizes, has_values=False, **options)
+
+
+def check_rows(length: Any, rows: Any, n: int) -> None:
+    """Whether sparse columns of these lengths can have these rows."""
+    if rows.size != length.sum() or (length > n).any():
+        raise ValueError("the number of rows does not fit the lengths")
+    is_first = np.zeros(rows.size + 1, dtype=bool)
+    is_first[np.cumsum(length) - length] = True
+    if not ((np.diff(rows.astype(np.int64)) > 0) | is_first[1:-1]).all():
+        raise ValueError("rows do not increase")
+
+
+def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseCodes:
+    arity, length, codes = arrays["arity"], arrays["length"], arrays["codes"]
+    check_rows(length, arrays["rows"], n)
+    if arity.max() > max(n, MAX_PLANES) + 1:
+        raise ValueError("a column has too many categories")
+    if codes.shape != arrays["rows"].shape or (codes >= np.repeat(arity, length)).any():
+        raise ValueError("the codes do not fit the categories")
+    count_offset = np.cumsum(arity - 1) - (arity - 1)
+    places = np.repeat(count_offset, length) + codes - 1
+    return SparseCodes(
+        nlogn=fixed_point_nlogn(n),
+        offset=np.cumsum(length) - length,
+        count_offset=count_offset,
+        counts=np.bincount(places, minlength=int((arity - 1).sum())).astype(np.int64),
+        **arrays,
+    )
+
+
+SPARSE_CODES = register_storage(
+    Storage(
+        name="sparse codes",
+        old_names=("SparseTables",),
+        columns=SparseCodes,
+        overlap=_overlap,
+        load_newcomer=_load_newcomer,
+        unload_newcomer=_unload_newcomer,
+        has_room=_has_room,
+        copy_column=_copy_column,
+        list_candidates=_list_candidates,
+        end_walk=_end_walk,
+        enter_index=_enter_index,
+        leave_index=_leave_index,
+        clear_index=_clear_index,
+        demand=_demand,
+        allocate=_allocate,
+        allocate_index=_allocate_index,
+        scratch=partial(code_scratch, has_marks=True),
+        saved={
+            "arity": SavedField(np.int64, low=1),
+            "own": SavedField(np.int64, low=0, stop=2**62),
+            "norm": SavedField(np.int64, low=0, stop=2**62),
+            "length": SavedField(np.int64, low=0),
+            "rows": SavedField(np.int32, (None,), low=0, stop="samples"),
+            "codes": SavedField(np.int32, (None,), low=1),
+        },
+        pool_of={"rows": 0, "codes": 0},
+        restore=_restore,
+        is_sparse=True,
+    )
+)

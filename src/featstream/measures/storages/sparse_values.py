@@ -1,0 +1,306 @@
+"""Continuous columns by their stored rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.jit import inner, jit
+from featstream.measures.storages.dispatch import bound_of, register_storage
+from featstream.measures.storages.moments import median_of_three, score_column
+from featstream.measures.storages.row_index import (
+    add_rows,
+    empty_index,
+    forget_all,
+    forget_touched,
+    index_pays,
+    sort_short,
+    touch_rows,
+)
+from featstream.measures.storages.sparse_codes import check_rows
+from featstream.protocols import IntArray, SavedField, SparseColumns, Storage
+
+
+class SparseValues(NamedTuple):
+    """Continuous columns by their stored rows.
+
+    Column ``i`` has the deviations ``values`` at its ``rows``, from
+    ``offset[i]`` on, and the deviation ``background[i]`` in every other row.
+    """
+
+    total: np.ndarray
+    norm: np.ndarray
+    background: np.ndarray
+    offset: np.ndarray
+    length: np.ndarray
+    rows: np.ndarray
+    values: np.ndarray
+    n_rows: int
+
+
+class Spread(NamedTuple):
+    """The newcomer's deviations less its background, by row; else all zero."""
+
+    spread: np.ndarray
+
+
+def _scratch(n_samples: int) -> Spread:
+    return Spread(np.zeros(n_samples))
+
+
+def deviations(
+    stored: SparseColumns, which: IntArray, sums: Any, norm: NDArray[np.float64]
+) -> SparseValues:
+    """Stored deviations of the chosen columns, and their rows."""
+    length = np.diff(stored.indptr)[which]
+    offset = np.concatenate([[0], np.cumsum(length)])
+    values = np.empty(int(offset[-1]))
+    rows = np.empty(values.size, np.int32)
+    entries = stored.indptr, stored.rows, stored.values
+    _deviate(entries, which, sums.pivot, offset, rows, values)
+    total, background = sums.total[which], -sums.pivot[which]
+    n = stored.n_samples
+    return SparseValues(
+        total, norm[which], background, offset[:-1], length, rows, values, n
+    )
+
+
+@jit
+def _deviate(entries, which, pivots, offset, out_rows, out_values):
+    indptr, rows, values = entries
+    for k in range(which.size):
+        j = which[k]
+        start = indptr[j]
+        for e in range(indptr[j + 1] - start):
+            out_rows[offset[k] + e] = rows[start + e]
+            out_values[offset[k] + e] = np.float64(values[start + e]) - pivots[j]
+
+
+@inner
+def _stored_at(rows, values, start, stop, row):
+    """Value of a sparse column in a row."""
+    position = start + np.searchsorted(rows[start:stop], row)
+    if position < stop and rows[position] == row:
+        return np.float64(values[position])
+    return 0.0
+
+
+@inner
+def _sum_sparse(rows, values, start, stop, j, target, sums):
+    """The same as for dense columns, in time of the stored entries."""
+    n = target.weights.shape[1]
+    pivot = median_of_three(
+        _stored_at(rows, values, start, stop, 0),
+        _stored_at(rows, values, start, stop, n // 2),
+        _stored_at(rows, values, start, stop, n - 1),
+    )
+    n_rest = n - (stop - start)
+    total, square = 0.0, 0.0
+    if n_rest > 0:  # the square of a large pivot may overflow for nothing
+        total, square = -pivot * n_rest, pivot * pivot * n_rest
+    for e in range(start, stop):
+        deviation = np.float64(values[e]) - pivot
+        total += deviation
+        square += deviation * deviation
+    sums.pivot[j], sums.total[j], sums.squared_norm[j] = pivot, total, square
+    for t in range(target.totals.size):
+        stored_weight, product = 0.0, 0.0
+        for e in range(start, stop):
+            weight = target.weights[t, rows[e]]
+            stored_weight += weight
+            product += (np.float64(values[e]) - pivot) * weight
+        if pivot != 0.0 and n_rest > 0:  # otherwise rounding alone is left
+            product -= pivot * (target.totals[t] - stored_weight)
+        sums.product[t, j] = product
+
+
+@jit
+def screen_sparse(indptr, rows, values, target, sums, scores):
+    """Sums and scores of sparse columns.
+
+    Returns the first column that cannot be scored, or -1.
+    """
+    terms = np.empty(target.totals.size)
+    for j in range(indptr.size - 1):
+        _sum_sparse(rows, values, indptr[j], indptr[j + 1], j, target, sums)
+        scores[j] = score_column(target, sums, j, terms)
+        if np.isnan(scores[j]):
+            return j
+    return -1
+
+
+@inner
+def _correlate(new, i, kept, j, scratch):
+    """Absolute correlation, in time of what is stored in column ``j``."""
+    product, stored, background = 0.0, 0.0, new.background[i]
+    for e in range(kept.offset[j], kept.offset[j] + kept.length[j]):
+        deviation = scratch.spread[kept.rows[e]] + background
+        product += kept.values[e] * deviation
+        stored += deviation
+    if kept.background[j] != 0.0:
+        product += kept.background[j] * (new.total[i] - stored)
+    covariance = kept.n_rows * product - new.total[i] * kept.total[j]
+    return abs(covariance) / (new.norm[i] * kept.norm[j])
+
+
+def _overlap(new, i, kept, slot, is_listed, scratch):
+    columns = kept.columns
+    if not is_listed or columns.background[slot] != 0.0:
+        return _correlate(new, i, columns, slot, scratch)
+    product = kept.index.product[slot]
+    covariance = new.n_rows * product - new.total[i] * columns.total[slot]
+    return abs(covariance) / (new.norm[i] * columns.norm[slot])
+
+
+def _load_newcomer(new, i, scratch):
+    for e in range(new.offset[i], new.offset[i] + new.length[i]):
+        scratch.spread[new.rows[e]] = new.values[e] - new.background[i]
+
+
+def _unload_newcomer(new, i, scratch):
+    for e in range(new.offset[i], new.offset[i] + new.length[i]):
+        scratch.spread[new.rows[e]] = 0.0
+
+
+def _has_room(new, i, kept):
+    return kept.used[0] + new.length[i] <= kept.columns.rows.size
+
+
+def _copy_column(new, i, kept, slot, used):
+    kept.total[slot] = new.total[i]
+    kept.norm[slot] = new.norm[i]
+    kept.background[slot] = new.background[i]
+    kept.offset[slot] = used[0]
+    kept.length[slot] = new.length[i]
+    for e in range(new.length[i]):
+        kept.rows[used[0] + e] = new.rows[new.offset[i] + e]
+        kept.values[used[0] + e] = new.values[new.offset[i] + e]
+    used[0] += new.length[i]
+
+
+def _list_candidates(new, i, score, kept, rule):
+    """A newcomer with a background is stored everywhere, in effect: it has no list.
+
+    Without a common row the correlation is the product of the tilts, up to
+    rounding, for which there is a little slack.
+    """
+    index = kept.index
+    if new.background[i] != 0.0 or not index.head.size:
+        return -1
+    start, stop = new.offset[i], new.offset[i] + new.length[i]
+    rows, values = new.rows[start:stop], new.values[start:stop]
+    if not index_pays(index, rows, kept.used[0], kept.size[1]):
+        return -1
+    n_touched = touch_rows(index, rows, values)
+    n_listed = n_touched
+    tilt = abs(new.total[i]) / new.norm[i] * (1.0 + 1e-9)
+    reaches_score = tilt * index.extremes[0] >= score
+    if reaches_score or tilt * index.extremes[1] >= 1.0 or index.extremes[2] > 0:
+        columns = kept.columns
+        for position in range(kept.size[0]):
+            slot = kept.live[position]
+            if index.common[slot] > 0:
+                continue
+            value = tilt * abs(columns.total[slot]) / columns.norm[slot]
+            if columns.background[slot] != 0.0 or value >= bound_of(
+                score, kept.score[slot], rule
+            ):
+                index.shortlist[n_listed] = slot
+                n_listed += 1
+    sort_short(index.shortlist, n_listed)
+    return n_listed
+
+
+def _end_walk(new, kept):
+    if kept.index.n_touched[0]:
+        forget_touched(kept.index)
+
+
+def _enter_index(columns, index, slot, score):
+    if index.head.size:
+        start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
+        add_rows(index, slot, columns.rows[start:stop], columns.values[start:stop])
+        tilt = abs(columns.total[slot]) / columns.norm[slot]
+        index.extremes[0] = max(index.extremes[0], tilt)
+        index.extremes[1] = max(index.extremes[1], tilt / score)
+        index.extremes[2] += columns.background[slot] != 0.0
+
+
+def _leave_index(columns, index, slot):
+    if index.head.size:
+        index.is_live[slot] = False
+        index.extremes[2] -= columns.background[slot] != 0.0
+
+
+def _clear_index(columns, kept):
+    if kept.index.head.size:
+        forget_all(kept.index, columns.rows[: kept.used[0]])
+
+
+def _demand(columns: SparseValues, which: IntArray) -> IntArray:
+    return np.stack([columns.length[which], np.zeros(which.size, np.int64)])
+
+
+def _allocate(
+    like: SparseValues, n_slots: int, first: int, second: int
+) -> SparseValues:
+    return like._replace(
+        total=np.zeros(n_slots),
+        norm=np.zeros(n_slots),
+        background=np.zeros(n_slots),
+        offset=np.zeros(n_slots, np.int64),
+        length=np.zeros(n_slots, np.int64),
+        rows=np.zeros(first, np.int32),
+        values=np.zeros(first),
+    )
+
+
+def _allocate_index(
+    like: SparseValues, n_slots: int, n_nodes: int, n_signatures: int, **options: int
+) -> Any:
+    sizes = (like.n_rows, n_slots, n_nodes) if n_signatures else (0, 0, 0)
+    return empty_index(*sizes, 0, has_values=bool(n_signatures), **options)
+
+
+def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseValues:
+    length, rows = arrays["length"], arrays["rows"]
+    check_rows(length, rows, n)
+    if arrays["values"].shape != rows.shape or not (arrays["norm"] > 0).all():
+        raise ValueError("the values do not fit the rows, or a column is constant")
+    return SparseValues(offset=np.cumsum(length) - length, n_rows=n, **arrays)
+
+
+SPARSE_VALUES = register_storage(
+    Storage(
+        name="sparse values",
+        old_names=("SparseMoments",),
+        columns=SparseValues,
+        overlap=_overlap,
+        load_newcomer=_load_newcomer,
+        unload_newcomer=_unload_newcomer,
+        has_room=_has_room,
+        copy_column=_copy_column,
+        list_candidates=_list_candidates,
+        end_walk=_end_walk,
+        enter_index=_enter_index,
+        leave_index=_leave_index,
+        clear_index=_clear_index,
+        demand=_demand,
+        allocate=_allocate,
+        allocate_index=_allocate_index,
+        scratch=_scratch,
+        saved={
+            "total": SavedField(np.float64),
+            "norm": SavedField(np.float64),
+            "background": SavedField(np.float64),
+            "length": SavedField(np.int64, low=0),
+            "rows": SavedField(np.int32, (None,), low=0, stop="samples"),
+            "values": SavedField(np.float64, (None,)),
+        },
+        pool_of={"rows": 0, "values": 0},
+        restore=_restore,
+        is_sparse=True,
+    )
+)

@@ -1,0 +1,366 @@
+"""OSFS and Fast-OSFS: newcomers against the kept features, given sets of them.
+
+The kept features lie in the first slots of a pool, in order of arrival; the
+newcomer takes the slot after them while it is judged.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from featstream.jit import inner, inner_jit, jit
+from featstream.measures.independence_correlations import (
+    Correlations,
+    PartialRule,
+    begin_partial,
+    dot,
+    judge_partial,
+    keep_dense_deviations,
+    keep_values,
+)
+from featstream.measures.independence_tables import (
+    INDEPENDENT,
+    SINGULAR,
+    UNRELIABLE,
+    CodedColumns,
+    TableRule,
+    begin_tables,
+    judge_tables,
+    recode_column,
+)
+from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.dense_values import DenseValues
+from featstream.measures.storages.sparse_codes import SparseCodes
+from featstream.measures.storages.sparse_values import SparseValues
+
+KEPT, REDUNDANT = 1, 2
+
+
+N_TESTS, N_UNRELIABLE, CUT, LEFT = 0, 1, 2, 3
+"""Places in a tally: tests run, not run, searches cut short, tests left to spend."""
+
+_BEGIN = {TableRule: begin_tables, PartialRule: begin_partial}
+_JUDGE = {TableRule: judge_tables, PartialRule: judge_partial}
+
+
+def begin(columns, a, rule, work):
+    """Pair column ``a`` with the target."""
+    _BEGIN[type(rule)](columns, a, rule, work)
+
+
+@overload(begin)
+def _begin(columns, a, rule, work):
+    chosen = _BEGIN[rule.instance_class]
+    return lambda columns, a, rule, work: chosen(columns, a, rule, work)
+
+
+def judge(columns, path, size, built, rule, work):
+    """Verdict on the set ``path[:size]``, of which ``built`` members are worked in."""
+    return _JUDGE[type(rule)](columns, path, size, built, rule, work)
+
+
+@overload(judge)
+def _judge(columns, path, size, built, rule, work):
+    chosen = _JUDGE[rule.instance_class]
+    return lambda columns, path, size, built, rule, work: chosen(
+        columns, path, size, built, rule, work
+    )
+
+
+@inner
+def next_subset(index, size, n):
+    """Make ``index[:size]`` the next subset of ``range(n)`` in lexicographic order.
+
+    Returns the first position that changed, or -1 after the last subset.
+    """
+    p = size - 1
+    while p >= 0 and index[p] == n - size + p:
+        p -= 1
+    if p >= 0:
+        index[p] += 1
+        for q in range(p + 1, size):
+            index[q] = index[q - 1] + 1
+    return p
+
+
+@jit
+def separate(columns, a, candidates, must, rule, work, found, tally):
+    """Find a set of candidates given which column ``a`` and target are independent.
+
+    Sets of 1, 2, … members, each size in lexicographic order; if ``must`` is not
+    negative all sets contain it, besides candidates. Writes the first that
+    separates to ``found`` and returns its size, or 0 if none does.
+    """
+    begin(columns, a, rule, work)
+    n_fixed, n = (1 if must >= 0 else 0), candidates.size
+    path, index = work.path, work.order
+    path[0] = must
+    for size in range(1, rule.max_size + 1):
+        n_free = size - n_fixed
+        if n_free > n:
+            break
+        for q in range(n_free):
+            index[q] = q
+            path[n_fixed + q] = candidates[q]
+        built = 0
+        while True:
+            if tally[LEFT] == 0:
+                tally[CUT] += 1
+                return 0
+            verdict, built = judge(columns, path, size, built, rule, work)
+            if verdict == UNRELIABLE:
+                tally[N_UNRELIABLE] += 1
+            elif verdict != SINGULAR:
+                tally[N_TESTS] += 1
+                tally[LEFT] -= 1
+            if verdict == INDEPENDENT or (
+                verdict == UNRELIABLE and rule.unreliable_separates
+            ):
+                for q in range(size):
+                    found[q] = path[q]
+                return size
+            p = next_subset(index, n_free, n)
+            if p < 0:
+                break
+            for q in range(p, n_free):
+                path[n_fixed + q] = candidates[index[q]]
+            built = min(built, n_fixed + p)
+    return 0
+
+
+class Candidates(NamedTuple):
+    """The relevant features of a block, in order of arrival.
+
+    Candidate ``k`` is column ``column[k]`` of ``columns``, as a measure encodes
+    them. ``arity`` (0: the categories seen) is for discrete columns, ``links``,
+    the correlations with the target, for continuous ones.
+    """
+
+    columns: Any
+    column: np.ndarray
+    score: np.ndarray
+    arrival: np.ndarray
+    arity: np.ndarray
+    links: np.ndarray
+
+
+class KeptSet(NamedTuple):
+    """The kept features in the first ``size[0]`` slots.
+
+    ``pool`` is what the tests read. ``values`` and ``total`` are deviations and
+    their sums, by which continuous newcomers are correlated with the kept ones;
+    ``norm`` are their norms.
+    """
+
+    pool: Any
+    score: np.ndarray
+    arrival: np.ndarray
+    values: np.ndarray
+    total: np.ndarray
+    norm: np.ndarray
+    size: np.ndarray
+
+
+class Outcome(NamedTuple):
+    """What was decided: of each candidate its fate and the set that separates it.
+
+    The first ``n_events[0]`` entries of ``gone`` are arrivals that left the kept
+    set, ``gone_by`` the newcomers that caused it, ``gone_sets`` what separates them.
+    """
+
+    fate: np.ndarray
+    sets: np.ndarray
+    gone: np.ndarray
+    gone_by: np.ndarray
+    gone_sets: np.ndarray
+    n_events: np.ndarray
+
+
+@inner_jit
+def _place_tables(columns, new, k, kept, slot):
+    recode_column(columns, new.column[k], new.arity[k], kept.pool, slot)
+
+
+@inner_jit
+def _relate(product, n, total, norm, kept, slot, j):
+    """Store the correlation of the newcomer with the kept column ``j``."""
+    value = (n * product - total * kept.total[j]) / (norm * kept.norm[j])
+    kept.pool.gram[slot, j] = value
+    kept.pool.gram[j, slot] = value
+
+
+@inner_jit
+def _place_dense_moments(columns, new, k, kept, slot):
+    i = new.column[k]
+    values, total, norm = kept.values[slot], columns.total[i], columns.norm[i]
+    keep_dense_deviations(columns, i, values)
+    for j in range(slot):
+        product = dot(values, kept.values[j])
+        _relate(product, values.size, total, norm, kept, slot, j)
+    _finish_moments(new, k, kept, slot, total, norm)
+
+
+@inner_jit
+def _place_sparse_moments(columns, new, k, kept, slot):
+    i = new.column[k]
+    total, norm, base = columns.total[i], columns.norm[i], columns.background[i]
+    for j in range(slot):
+        values, product = kept.values[j], base * kept.total[j]
+        for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+            product += (columns.values[e] - base) * values[columns.rows[e]]
+        _relate(product, values.size, total, norm, kept, slot, j)
+    _finish_moments(new, k, kept, slot, total, norm)
+
+
+@inner_jit
+def _finish_moments(new, k, kept, slot, total, norm):
+    kept.pool.gram[slot, slot] = 1.0
+    kept.pool.links[slot] = new.links[k]
+    kept.total[slot] = total
+    kept.norm[slot] = norm
+
+
+_PLACE = {
+    DenseCodes: _place_tables,
+    SparseCodes: _place_tables,
+    DenseValues: _place_dense_moments,
+    SparseValues: _place_sparse_moments,
+}
+
+
+def place(columns, new, k, kept, slot):
+    """Put what the tests need to know of newcomer ``k`` into the slot."""
+    _PLACE[type(columns)](columns, new, k, kept, slot)
+
+
+@overload(place)
+def _place(columns, new, k, kept, slot):
+    chosen = _PLACE[columns.instance_class]
+    return lambda columns, new, k, kept, slot: chosen(columns, new, k, kept, slot)
+
+
+@inner_jit
+def _move_codes(pool, source, slot, size):
+    pool.has_codes[slot] = pool.has_codes[source]
+    pool.planes[slot] = pool.planes[source]
+    if pool.has_codes[source]:
+        pool.codes[slot] = pool.codes[source]
+    pool.n_codes[slot] = pool.n_codes[source]
+    pool.arity[slot] = pool.arity[source]
+
+
+@inner_jit
+def _move_correlations(pool, source, slot, size):
+    for j in range(size):
+        pool.gram[slot, j] = pool.gram[source, j]
+    for j in range(size):
+        pool.gram[j, slot] = pool.gram[j, source]
+    pool.links[slot] = pool.links[source]
+
+
+_MOVE = {CodedColumns: _move_codes, Correlations: _move_correlations}
+
+
+def move(pool, source, slot, size):
+    """Copy a column of a pool to another slot."""
+    _MOVE[type(pool)](pool, source, slot, size)
+
+
+@overload(move)
+def _move(pool, source, slot, size):
+    chosen = _MOVE[pool.instance_class]
+    return lambda pool, source, slot, size: chosen(pool, source, slot, size)
+
+
+@inner_jit
+def _leave(kept, position, end):
+    """Take out the feature of a slot; those after it, up to ``end``, move up."""
+    for slot in range(position, end - 1):
+        move(kept.pool, slot + 1, slot, end)
+        kept.score[slot] = kept.score[slot + 1]
+        kept.arrival[slot] = kept.arrival[slot + 1]
+        kept.total[slot] = kept.total[slot + 1]
+        kept.norm[slot] = kept.norm[slot + 1]
+        if kept.values.shape[0]:
+            kept.values[slot] = kept.values[slot + 1]
+
+
+@inner_jit
+def _write_set(arrivals, found, size, row):
+    for q in range(size):
+        row[q] = arrivals[found[q]]
+    row[:size].sort()
+
+
+@inner_jit
+def _revise(kept, arrival, rule, work, others, found, tally, outcome):
+    """Take out kept features that a set with the newcomer makes redundant.
+
+    Sets without it have been tried before, when their last member arrived: all
+    that is left of the kept features has survived them.
+    """
+    j = 0
+    while j < kept.size[0]:
+        n = kept.size[0]
+        for q in range(n - 1):
+            others[q] = q if q < j else q + 1
+        size = separate(kept.pool, j, others[: n - 1], n, rule, work, found, tally)
+        if size == 0:
+            j += 1
+            continue
+        event = outcome.n_events[0]
+        outcome.gone[event] = kept.arrival[j]
+        outcome.gone_by[event] = arrival
+        _write_set(kept.arrival, found, size, outcome.gone_sets[event])
+        outcome.n_events[0] = event + 1
+        _leave(kept, j, n + 1)
+        kept.size[0] = n - 1
+
+
+@jit
+def judge_candidates(new, begin, kept, is_fast, rule, work, tally, max_tests, outcome):
+    """Decide about the candidates from ``begin`` on.
+
+    Returns the number dealt with: all of them, or fewer if the pool is full.
+    """
+    columns = new.columns
+    others = np.arange(kept.arrival.size)
+    found = np.zeros(max(1, rule.max_size), np.int64)
+    for k in range(begin, new.column.size):
+        if kept.size[0] + 1 >= kept.arrival.size:
+            return k
+        arrival, cut_before = new.arrival[k], tally[CUT]
+        tally[LEFT] = max_tests
+        slot = kept.size[0]
+        kept.arrival[slot] = arrival
+        kept.score[slot] = new.score[k]
+        place(columns, new, k, kept, slot)
+        size = 0
+        if is_fast:
+            for q in range(slot):
+                others[q] = q
+            size = separate(
+                kept.pool, slot, others[:slot], -1, rule, work, found, tally
+            )
+        if size == 0:
+            _revise(kept, arrival, rule, work, others, found, tally, outcome)
+            slot = kept.size[0]
+            if not is_fast:
+                for q in range(slot):
+                    others[q] = q
+                size = separate(
+                    kept.pool, slot, others[:slot], -1, rule, work, found, tally
+                )
+        tally[CUT] = min(tally[CUT], cut_before + 1)
+        if size:
+            outcome.fate[k] = REDUNDANT
+            _write_set(kept.arrival, found, size, outcome.sets[k])
+            continue
+        outcome.fate[k] = KEPT
+        if kept.values.shape[0]:
+            keep_values(columns, new.column[k], kept.values[slot])
+        kept.size[0] = slot + 1
+    return new.column.size

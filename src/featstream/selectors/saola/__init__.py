@@ -1,0 +1,1 @@
+"""SAOLA and Group-SAOLA: Algorithms 1 and 2 of the paper."""

@@ -1,0 +1,194 @@
+"""Algorithm 1: the walk of a newcomer along the kept features.
+
+Step numbers are those of Algorithm 1 in Yu, Wu, Ding and Pei, "Scalable and
+Accurate Online Feature Selection for Big Data". Steps 5 to 8, the relevance of a
+newcomer, are the measure's: `SAOLA` calls them for a whole block.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from featstream.jit import inner, lean
+from featstream.measures.storages.dispatch import (
+    EARLIER,
+    NEITHER,
+    bound_of,
+    end_walk,
+    list_candidates,
+    load_newcomer,
+    overlap,
+    reaches,
+    unload_newcomer,
+    who_wins,
+)
+from featstream.selectors.saola.kept import add_column, can_take, remove_column
+
+KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = 1, 2, 3, 4
+
+
+class Newcomers(NamedTuple):
+    """The relevant features of a block, in order of arrival.
+
+    Newcomer ``k`` is column ``column[k]`` of ``columns``; ``score`` is its
+    relevance and ``arrival`` its position in the stream. Its overlap with the
+    kept feature of ceiling column ``c`` is at most ``ceiling[k, c]``, and at least
+    that less ``slack``.
+    """
+
+    columns: Any
+    column: np.ndarray
+    score: np.ndarray
+    arrival: np.ndarray
+    ceiling: np.ndarray
+    slack: float
+
+
+class Outcome(NamedTuple):
+    """What the scan decided.
+
+    ``fate``, ``witness`` and ``overlap`` are by newcomer; the first
+    ``n_events[0]`` of ``gone`` and ``gone_by`` list the arrivals that left the
+    kept set and the arrival that caused it, ``gone_fate`` how.
+    """
+
+    fate: np.ndarray
+    witness: np.ndarray
+    overlap: np.ndarray
+    gone: np.ndarray
+    gone_by: np.ndarray
+    gone_fate: np.ndarray
+    n_events: np.ndarray
+
+
+@inner
+def walk(newcomers, k, kept, rule, scratch, displaced):
+    """Newcomer ``k`` along the kept features, in order of arrival.
+
+    Returns the slot of the witness or -1, its overlap (NaN where there was no need
+    to know it), and how many slots the newcomer displaced before the walk ended;
+    they are in ``displaced``.
+    """
+    score, witness, value, n_displaced = newcomers.score[k], -1, np.nan, 0
+    n_steps, is_listed = find_candidates(newcomers, k, kept, rule)
+    for step in range(n_steps):  # Step 9: for each kept feature Y
+        slot = kept.index.shortlist[step] if is_listed else kept.live[step]
+        winner = who_wins(kept.score[slot], score, rule)
+        if winner == NEITHER:
+            continue
+        is_enough, value = overlaps_enough(
+            newcomers, k, kept, slot, is_listed, rule, scratch
+        )
+        if is_enough and winner == EARLIER:
+            witness = slot  # Step 11: the newcomer is redundant
+            break
+        if is_enough:
+            displaced[n_displaced] = slot  # Step 16: Y gives way
+            n_displaced += 1
+    end_walk(newcomers.columns, kept)
+    _note_length(kept.index.mean_walk, kept.live, kept.size[0], witness)
+    return witness, value, n_displaced
+
+
+@inner
+def find_candidates(newcomers, k, kept, rule):
+    """How many kept features to visit, and whether they are on the short list.
+
+    Exact, and only saves time: who is not on the list cannot be a witness of the
+    newcomer, nor be displaced by it.
+    """
+    n_listed = list_candidates(
+        newcomers.columns, newcomers.column[k], newcomers.score[k], kept, rule
+    )
+    return (kept.size[0], False) if n_listed < 0 else (n_listed, True)
+
+
+@inner
+def overlaps_enough(newcomers, k, kept, slot, is_listed, rule, scratch):
+    """Whether one of two features makes the other redundant, and their overlap.
+
+    The overlap is NaN where its bounds were enough to know. Exact: that only saves
+    time.
+    """
+    score, kept_score = newcomers.score[k], kept.score[slot]
+    column = kept.ceiling_column[slot]
+    if column < newcomers.ceiling.shape[1]:
+        ceiling, bound = newcomers.ceiling[k, column], bound_of(score, kept_score, rule)
+        if ceiling < bound:
+            return False, np.nan
+        if ceiling - newcomers.slack > bound:
+            return True, np.nan
+    i = newcomers.column[k]
+    value = overlap(newcomers.columns, i, kept, slot, is_listed, scratch)
+    return reaches(value, score, kept_score, rule), value
+
+
+@inner
+def _note_length(mean_walk, live, n_live, witness):
+    """Update the mean length of walks, by which an index is built or not."""
+    low, high = 0, n_live
+    if witness >= 0:
+        while low < high:
+            middle = (low + high) // 2
+            if live[middle] < witness:
+                low = middle + 1
+            else:
+                high = middle
+        high = low + 1
+    mean_walk[0] += (high - mean_walk[0]) / 64.0
+
+
+@lean
+def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
+    """Take the newcomers from ``begin`` on through Steps 9 to 20.
+
+    Returns the number decided: all of them, or fewer if the pools of ``kept`` have
+    to grow first. ``displaced`` is a buffer for as many slots as ``kept`` has, and
+    ``outcome`` has room for all that can leave.
+    """
+    columns = newcomers.columns
+    for k in range(begin, newcomers.column.size):
+        i, arrival = newcomers.column[k], newcomers.arrival[k]
+        if not can_take(columns, i, kept):
+            return k
+        load_newcomer(columns, i, scratch)
+        slot, value, n_displaced = walk(newcomers, k, kept, rule, scratch, displaced)
+        unload_newcomer(columns, i, scratch)
+        if slot < 0 or not rule.is_deferred:
+            for d in range(n_displaced):  # Step 17
+                remove_column(kept, displaced[d])
+                _record(outcome, kept.arrival[displaced[d]], arrival, DISPLACED)
+        if slot >= 0:  # Step 12
+            outcome.fate[k] = REDUNDANT
+            outcome.witness[k] = kept.arrival[slot]
+            outcome.overlap[k] = value
+            continue
+        slot = add_column(columns, i, newcomers.score[k], arrival, kept)  # Step 20
+        kept.ceiling_column[slot] = newcomers.ceiling.shape[1]
+        outcome.fate[k] = KEPT
+        if kept.size[0] > rule.limit:  # beyond the paper: the most relevant ones
+            least = _least_relevant(kept.score, kept.live, kept.size[0])
+            remove_column(kept, least)
+            _record(outcome, kept.arrival[least], arrival, OVER_LIMIT)
+    return newcomers.column.size
+
+
+@inner
+def _record(outcome, arrival, by, fate):
+    event = outcome.n_events[0]
+    outcome.gone[event] = arrival
+    outcome.gone_by[event] = by
+    outcome.gone_fate[event] = fate
+    outcome.n_events[0] = event + 1
+
+
+@inner
+def _least_relevant(score, live, n_live):
+    """Slot of the least relevant kept feature; of equals, the latest."""
+    least = live[0]
+    for position in range(1, n_live):
+        if score[live[position]] <= score[least]:
+            least = live[position]
+    return least

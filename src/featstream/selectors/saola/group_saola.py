@@ -1,0 +1,479 @@
+"""Group-SAOLA: Algorithm 2 of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import ParameterError, printable
+from featstream.measures.storages.dispatch import EARLIER, Rule, for_storage, storage_of
+from featstream.parallel import count_threads, prepared_ahead
+from featstream.protocols import (
+    Block,
+    Decision,
+    Fate,
+    FloatArray,
+    GroupDecision,
+    IntArray,
+    Measure,
+)
+from featstream.selectors.base_groups import GroupSelector
+from featstream.selectors.saola.algorithm1 import Newcomers
+from featstream.selectors.saola.algorithm2 import (
+    Arriving,
+    GroupOutcome,
+    Workspace,
+    as_newcomers,
+    scan_groups,
+)
+from featstream.selectors.saola.kept import (
+    Kept,
+    Tuning,
+    arrivals_and_scores,
+    fit_index,
+    make_room,
+    pack_kept,
+    start_group,
+    start_kept,
+    unpack_kept,
+)
+from featstream.selectors.saola.saola import make_rule, storages_in
+from featstream.selectors.stream import Stream, in_storage
+from featstream.selectors.trace import GroupTrace, TraceLevel
+from featstream.sources.grouping import Batch
+
+_LIBRARY = {"ties": "keep", "pruning": "interleaved", "overlap": ">="}
+"""Options that reading="library" decides, and their defaults."""
+
+
+class GroupSAOLA(GroupSelector):
+    """SAOLA for features that arrive in groups: sparse between and within them.
+
+    A group is dropped if none of its features is relevant. Otherwise its own
+    features are pruned as SAOLA prunes a stream, and those left are compared with
+    the features of the kept groups, in both directions. A group stays for as long
+    as one of its features does.
+
+    Parameters
+    ----------
+    measure : {"auto", "su", "mi", "fisher-z"} or measure object, default="auto"
+        How relevance and overlap are measured; as for `SAOLA`.
+    reading : {"printed", "library"}, default="printed"
+        How Algorithm 2 is read. "printed": what has been removed takes no further
+        part. "library": as the authors' own library does, where features removed
+        in the comparison of two groups still remove others, overlap must exceed
+        its bound, and of equally relevant features the earlier goes between groups
+        and the later within one. `ties`, `pruning` and `overlap` are for
+        "printed" alone.
+    bound : {"min", "max"}, default="min"
+        What the overlap of two features must reach: the smaller of their
+        relevances, or the larger.
+    ties : {"keep", "drop"}, default="keep"
+        Whether two features of exactly equal relevance never remove each other,
+        or the earlier may make the later redundant.
+    pruning : {"interleaved", "deferred"}, default="interleaved"
+        Whether a feature removes others during its walk, even if it is itself
+        removed later in the same walk, or only if it is not.
+    overlap : {">=", ">"}, default=">="
+        Whether overlap must reach its bound, as printed, or exceed it.
+    trace : {"full", "kept"} or None, default="full"
+        What is remembered of dropped features: why each was dropped (nine bytes
+        a feature), only those once kept, or nothing.
+    n_jobs : int, optional
+        Number of threads that score blocks ahead of the scan. The selection does
+        not depend on it.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        Positions of the kept features, group after group in order of arrival.
+    selected_groups_ : ndarray
+        Labels of the groups with a kept feature, in order of arrival.
+    scores_ : ndarray of float
+        Relevance of the kept features.
+    group_of_ : ndarray of shape (n_features,)
+        Label of the group of each feature.
+    support_ : ndarray of bool of shape (n_features,)
+        Whether each feature is kept.
+    measure_ : str
+        The measure in use.
+    result_ : GroupSelectionResult
+        Names, scores and history of features and groups.
+
+    See Also
+    --------
+    SAOLA : The same for features that arrive one by one.
+    featstream.random_groups : The groups of the paper's experiments.
+
+    Notes
+    -----
+    Groups arrive in the order in which they first appear, features in that of
+    their group. If the features of a group are scattered they are gathered, from
+    arrays, sparse matrices and data frames; other sources are read in order, and
+    there the features of a group must be next to each other. A group costs memory
+    for its own columns while it arrives, and then for the kept ones.
+
+    Groups of one feature each give what `SAOLA` gives, with the same options.
+
+    Algorithm 2 of [1]_ leaves irrelevant features of a relevant group in play; here
+    they are dropped, as in the authors' library. The paper's numbers of groups and
+    features are those of ``reading="library"``. ``docs/fidelity.md`` has the
+    details.
+
+    References
+    ----------
+    .. [1] K. Yu, X. Wu, W. Ding, J. Pei: Scalable and Accurate Online Feature
+       Selection for Big Data. ACM TKDD 11(2), 2016.
+
+    Examples
+    --------
+    >>> from featstream import GroupSAOLA
+    >>> from featstream.datasets import make_stream
+    >>> stream = make_stream(n_features=500, kind="continuous", seed=0)
+    >>> groups = [f"plate-{i // 50}" for i in range(500)]
+    >>> selector = GroupSAOLA().fit(stream.X, stream.y, groups=groups)
+    >>> set(stream.blanket) <= set(selector.selected_)
+    True
+
+    Online, a group at a time:
+
+    >>> selector = GroupSAOLA(measure="fisher-z").start(stream.y)
+    >>> decision = selector.update_group(stream.X[:, :50], group="plate-0")
+    >>> str(decision.fate), len(decision.features)
+    ('kept', 50)
+    >>> print(selector.explain(group="plate-0"))
+    Group 'plate-0' is kept, with 3 of its 50 features.
+    """
+
+    _tuning = Tuning()
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "auto",
+        reading: Literal["printed", "library"] = "printed",
+        bound: Literal["min", "max"] = "min",
+        ties: Literal["keep", "drop"] = "keep",
+        pruning: Literal["interleaved", "deferred"] = "interleaved",
+        overlap: Literal[">=", ">"] = ">=",
+        trace: TraceLevel = "full",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.measure = measure
+        self.reading = reading
+        self.bound = bound
+        self.ties = ties
+        self.pruning = pruning
+        self.overlap = overlap
+        self.trace = trace
+        self.n_jobs = n_jobs
+
+    def _begin(self, stream: Stream) -> None:
+        super()._begin(stream)
+        rule = make_rule(self)
+        if self.reading not in ("printed", "library"):
+            raise ParameterError(
+                "`reading` of GroupSAOLA must be 'printed' or 'library'. "
+                f"Got {printable(self.reading)}."
+            )
+        if self.reading == "library":
+            for name, default in _LIBRARY.items():
+                if getattr(self, name) != default:
+                    raise ParameterError(
+                        f"`{name}` of GroupSAOLA is decided by reading='library'. Got "
+                        f"{printable(getattr(self, name))}. Leave it out, or use "
+                        "reading='printed'."
+                    )
+            rule = rule._replace(needs_excess=True, tie_winner=EARLIER)
+        follows_library, tuning = self.reading == "library", self._tuning
+        if follows_library:  # it visits all kept features
+            tuning = tuning._replace(index_from=np.inf)
+        self._state = GroupStream(
+            self._groups, rule, tuning, follows_library=follows_library
+        )
+
+    def _kept(self) -> tuple[IntArray, FloatArray]:
+        return arrivals_and_scores(self._state.kept)
+
+    def _own_arrays(self) -> dict[str, NDArray[Any]]:
+        return pack_kept(self._state.kept)
+
+    def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        stream = self._stream
+        storages = storages_in(stream.measure, stream.is_sparse)
+        self._state.kept = unpack_kept(
+            arrays, len(stream.y), storages, stream.measure, self._state.tuning
+        )
+
+    def _score(self, batches: Iterator[Batch], stream: Stream) -> Iterator[ScoredBatch]:
+        return score_ahead(batches, stream, count_threads(self.n_jobs))
+
+    def _decide(
+        self, batch: ScoredBatch, stream: Stream
+    ) -> tuple[GroupOutcome, list[Hashable]]:
+        decided = self._state.decide(batch, stream)
+        if stream.trace.level != "full":
+            for scored in batch.blocks:
+                self._forget_names(stream, scored.block)
+        return decided
+
+    def _tell(
+        self,
+        batch: ScoredBatch,
+        decided: tuple[GroupOutcome, list[Hashable]],
+        stream: Stream,
+    ) -> GroupDecision:
+        outcome, emptied = decided
+        return GroupDecision(
+            batch.labels[0],
+            Fate(int(self._groups.fates[-1])),
+            decisions(batch, outcome, stream),
+            tuple(stream.names[gone] for gone in displacements(outcome)[0].tolist()),
+            tuple(emptied),
+        )
+
+    def _why_dropped(self, fate: Fate, its_features: str) -> str:
+        if fate is Fate.IRRELEVANT:
+            return f"none of {its_features} passes the threshold"
+        return (
+            f"what is relevant of {its_features} is redundant, within the group or "
+            "beside those kept before"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredBlock:
+    """A block in the storage of its stream, with the scores of its columns."""
+
+    block: Block
+    encoded: Any
+    scores: FloatArray
+    relevant: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredBatch:
+    """Whole groups, encoded and scored."""
+
+    blocks: list[ScoredBlock]
+    labels: list[Hashable]
+    ends: IntArray
+
+    @property
+    def scores(self) -> FloatArray:
+        """Relevance of every feature."""
+        return np.concatenate([scored.scores for scored in self.blocks])
+
+
+def score_ahead(
+    batches: Iterator[Batch], stream: Stream, n_threads: int
+) -> Iterator[ScoredBatch]:
+    """Encode and score groups in order; with several threads, some in advance."""
+    placed = _place(batches, stream)
+    return prepared_ahead(placed, lambda batch: _score(batch, stream), n_threads)
+
+
+def _place(batches: Iterator[Batch], stream: Stream) -> Iterator[Batch]:
+    """Number features by arrival; the first block decides how all are stored."""
+    start = stream.n_seen
+    for batch in batches:
+        blocks = []
+        for block in batch.blocks:
+            blocks.append(replace(block, start=start))
+            start += block.n_columns
+        if stream.is_sparse is None:
+            stream.is_sparse = blocks[0].is_sparse
+        yield replace(batch, blocks=blocks)
+
+
+def _score(batch: Batch, stream: Stream) -> ScoredBatch:
+    measure = stream.measure
+    assert measure is not None
+    blocks = []
+    for block in batch.blocks:
+        for part in in_storage(block, is_sparse=bool(stream.is_sparse)):
+            encoded = measure.encode(part)
+            scores = measure.relevance(encoded)
+            relevant = np.flatnonzero(measure.is_relevant(scores))
+            blocks.append(ScoredBlock(part, encoded, scores, relevant))
+    return ScoredBatch(blocks, list(batch.labels), batch.ends)
+
+
+class GroupStream:
+    """The kept features of a stream of groups, and the history of the groups.
+
+    Parameters
+    ----------
+    groups : GroupTrace
+        Where the fates of groups are recorded.
+    rule : Rule
+        When one of two features makes the other redundant.
+    tuning : Tuning
+        When shortcuts are taken.
+    follows_library : bool
+        Whether removed features still act while groups are compared.
+    """
+
+    def __init__(
+        self, groups: GroupTrace, rule: Rule, tuning: Tuning, *, follows_library: bool
+    ) -> None:
+        self.groups = groups
+        self.kept: Kept | None = None
+        self.tuning = tuning
+        self._rule = rule
+        self._follows_library = follows_library
+
+    def decide(
+        self, batch: ScoredBatch, stream: Stream
+    ) -> tuple[GroupOutcome, list[Hashable]]:
+        """Decide about whole groups; those that cannot be used change nothing.
+
+        Returns what became of their features, and earlier groups that left.
+        """
+        self.groups.check_new(batch.labels)
+        named = [
+            scored.block for scored in batch.blocks if scored.block.names is not None
+        ]
+        names = [name for block in named for name in block.names or ()]
+        stream.names.refuse_taken(stream.n_seen, names)
+        outcome = self._scan(batch, stream)
+        stream.trace.extend(outcome.fate, batch.scores, outcome.witness)
+        self._record(batch, outcome)
+        for block in named:
+            stream.names.add(block.start, block.names or ())
+        gone, by = displacements(outcome)
+        fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
+        stream.trace.mark(gone, fates, by)
+        return outcome, self.groups.lose(gone)
+
+    def _scan(self, batch: ScoredBatch, stream: Stream) -> GroupOutcome:
+        """Walk the relevant features of some groups through the kernel."""
+        measure, first = stream.measure, stream.n_seen
+        assert measure is not None
+        kept_arrivals, _ = arrivals_and_scores(self.kept)
+        kept_ends = np.unique(self.groups.ends[self.groups.of(kept_arrivals)])
+        ends = first + batch.ends
+        n_relevant = sum(scored.relevant.size for scored in batch.blocks)
+        n_events = kept_arrivals.size + n_relevant
+        outcome = _new_outcome(first, int(batch.ends[-1]), n_events)
+        blocks = [scored for scored in batch.blocks if scored.relevant.size]
+        if not blocks:
+            return outcome
+        chosen = [measure.columns(scored.encoded, scored.relevant) for scored in blocks]
+        arrivals = [scored.block.start + scored.relevant for scored in blocks]
+        group = np.searchsorted(ends, np.concatenate(arrivals), "right")
+        begins = np.flatnonzero(np.diff(group, prepend=-1))
+        left = start_group(chosen, begins, self.tuning)
+        group = np.append(group, -1)
+        if self.kept is None:
+            self.kept = start_kept(chosen[0][0], self.tuning)
+        scratch = storage_of(chosen[0][0]).scratch(measure.n_samples)
+        all_ends = np.concatenate([kept_ends, ends])
+        how = all_ends, self._rule, self._follows_library, scratch
+        begin = 0
+        for scored, arrival, (columns, column) in zip(
+            blocks, arrivals, chosen, strict=True
+        ):
+            scores = scored.scores[scored.relevant]
+            no_ceiling = np.empty((scores.size, 0), np.float32)
+            newcomers = Newcomers(columns, column, scores, arrival, no_ceiling, 0.0)
+            own_group = group[begin : begin + scores.size + 1]
+            begin += scores.size
+            self._scan_block(newcomers, own_group, left, how, outcome)
+        return outcome
+
+    def _scan_block(
+        self,
+        newcomers: Newcomers,
+        group: IntArray,
+        left: Kept,
+        how: tuple[Any, ...],
+        outcome: GroupOutcome,
+    ) -> None:
+        assert self.kept is not None
+        self.kept = fit_index(self.kept, self.tuning)
+        run, done = for_storage(scan_groups, newcomers.columns), 0
+        while True:
+            arriving = Arriving(left, as_newcomers(left))
+            sets, work = (arriving, self.kept), _workspace(left, self.kept)
+            done = run(newcomers, group, done, *sets, *how, work, outcome)
+            if done == newcomers.column.size:
+                break
+            slot = int(left.live[outcome.n_added[0]])  # the next one to be added
+            self.kept = make_room(self.kept, left.columns, slot, self.tuning)
+
+    def _record(self, batch: ScoredBatch, outcome: GroupOutcome) -> None:
+        """Note what became of the groups of a batch."""
+        begins = np.concatenate([[0], batch.ends[:-1]])
+        is_kept = outcome.fate == Fate.KEPT
+        is_relevant = outcome.fate != Fate.IRRELEVANT
+        n_kept = np.add.reduceat(is_kept, begins, dtype=np.int64)
+        n_relevant = np.add.reduceat(is_relevant, begins, dtype=np.int64)
+        fates = np.where(n_kept > 0, Fate.KEPT, Fate.REDUNDANT)
+        fates[n_relevant == 0] = Fate.IRRELEVANT
+        self.groups.extend(batch.labels, batch.ends - begins, fates, n_kept)
+
+
+def displacements(outcome: GroupOutcome) -> tuple[IntArray, IntArray]:
+    """Arrivals that left earlier groups, and the arrivals that caused it."""
+    n_events = int(outcome.n_events[0])
+    return outcome.gone[:n_events], outcome.gone_by[:n_events]
+
+
+def decisions(
+    batch: ScoredBatch, outcome: GroupOutcome, stream: Stream
+) -> tuple[Decision, ...]:
+    """What was decided about each feature of a group.
+
+    Their names are those of the blocks: the stream may have forgotten them.
+    """
+    own_names = [
+        scored.block.name(i)
+        for scored in batch.blocks
+        for i in range(scored.scores.size)
+    ]
+    displaced: dict[int, list[str]] = {}
+    for gone, by in zip(*displacements(outcome), strict=True):
+        displaced.setdefault(int(by), []).append(stream.names[int(gone)])
+    decided = []
+    for i, (name, score) in enumerate(zip(own_names, batch.scores, strict=True)):
+        arrival, witness = outcome.first + i, int(outcome.witness[i])
+        witness_name = None
+        if witness >= outcome.first:
+            witness_name = own_names[witness - outcome.first]
+        elif witness >= 0:
+            witness_name = stream.names[witness]
+        decided.append(
+            Decision(
+                name=name,
+                arrival=arrival,
+                fate=Fate(int(outcome.fate[i])),
+                relevance=float(score),
+                witness=witness_name,
+                overlap=None if witness < 0 else float(outcome.overlap[i]),
+                displaced=tuple(displaced.get(arrival, ())),
+            )
+        )
+    return tuple(decided)
+
+
+def _workspace(*sets: Any) -> Workspace:
+    n_slots = max(kept.live.size for kept in sets)
+    return Workspace(np.zeros(n_slots, np.int64), np.zeros(n_slots, np.bool_))
+
+
+def _new_outcome(first: int, n_features: int, n_events: int) -> GroupOutcome:
+    return GroupOutcome(
+        first=first,
+        fate=np.full(n_features, Fate.IRRELEVANT, np.uint8),
+        witness=np.full(n_features, -1, np.int64),
+        overlap=np.full(n_features, np.nan),
+        gone=np.zeros(n_events, np.int64),
+        gone_by=np.zeros(n_events, np.int64),
+        n_events=np.zeros(1, np.int64),
+        n_added=np.full(1, -1, np.int64),
+    )

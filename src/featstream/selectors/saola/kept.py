@@ -1,0 +1,313 @@
+"""The kept features: pools with room to grow, and what a run saves of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.jit import inner, lean
+from featstream.measures.storages.dispatch import (
+    clear_index,
+    copy_column,
+    enter_index,
+    for_storage,
+    has_room,
+    leave_index,
+    storage_named,
+    storage_of,
+)
+from featstream.measures.storages.row_index import no_index
+from featstream.protocols import FloatArray, IntArray, Storage
+from featstream.runs.arrays import Declared, check_arrays, damaged
+
+_GROWTH = 1.25
+_FEW = 16
+_SMALL_MEMO = 1 << 9
+_OLD_FIELDS = {"base": "background"}
+"""Arrays by their names in older run folders."""
+
+
+class Tuning(NamedTuple):
+    """When shortcuts are taken; they change no decision.
+
+    Attributes
+    ----------
+    index_from, group_index_from : float
+        An index of sparse columns costs upkeep for each feature that is kept. It is
+        built when a walk reads this number of entries, on average. That of a group
+        is small, and soon forgotten: it pays earlier.
+    is_index_forced : bool
+        Whether the index is used even for newcomers for which it does not pay.
+    ceilings_from : int
+        Overlaps are bounded in advance where at least this number of features are
+        kept, and this number arrive.
+    """
+
+    index_from: float = 2000.0
+    group_index_from: float = 100.0
+    is_index_forced: bool = False
+    ceilings_from: int = 4
+
+
+class Kept(NamedTuple):
+    """The kept features in slots that fill in order of arrival.
+
+    ``live[:size[0]]`` are the slots in use, ``size[1]`` is the next free slot;
+    ``used`` says how much of each pool of ``columns`` is taken.
+    ``ceiling_column`` is the column of a slot in the ceilings of the newcomers,
+    where it has one.
+    """
+
+    columns: Any
+    index: Any
+    score: FloatArray
+    arrival: IntArray
+    ceiling_column: IntArray
+    live: IntArray
+    size: IntArray
+    used: IntArray
+
+
+@inner
+def can_take(columns, i, kept):
+    """Whether there is room for a column in all pools of the kept ones."""
+    return kept.size[1] < kept.live.size and has_room(columns, i, kept)
+
+
+@inner
+def add_column(columns, i, score, arrival, kept):
+    """Add a column at the end of the kept ones."""
+    slot = kept.size[1]
+    copy_column(columns, i, kept.columns, slot, kept.used)
+    kept.score[slot] = score
+    kept.arrival[slot] = arrival
+    enter_index(kept.columns, kept.index, slot, score)
+    kept.live[kept.size[0]] = slot
+    kept.size[0] += 1
+    kept.size[1] += 1
+    return slot
+
+
+@inner
+def remove_column(kept, slot):
+    """Take a feature out of the kept ones."""
+    leave_index(kept.columns, kept.index, slot)
+    live, n_kept = kept.live, kept.size[0]
+    position = n_kept - 1
+    follower = live[position]
+    while follower != slot:
+        position -= 1
+        live[position], follower = follower, live[position]
+    kept.size[0] = n_kept - 1
+
+
+@inner
+def remove_all(kept):
+    """Take all features out of a set."""
+    clear_index(kept.columns, kept)
+    kept.size[:] = 0
+    kept.used[:] = 0
+
+
+@lean
+def _repack(kept, larger):
+    """Copy the live columns, in their order."""
+    for position in range(kept.size[0]):
+        slot = kept.live[position]
+        new = add_column(
+            kept.columns, slot, kept.score[slot], kept.arrival[slot], larger
+        )
+        larger.ceiling_column[new] = kept.ceiling_column[slot]
+    larger.index.mean_walk[0] = kept.index.mean_walk[0]
+    larger.index.mean_walk[1] = kept.index.mean_walk[1]
+
+
+def start_kept(columns: Any, tuning: Tuning = Tuning()) -> Kept:  # noqa: B008
+    """An empty kept set for columns of this storage."""
+    kept = _allocate(columns, _FEW, (0, 0))
+    kept.index.mean_walk[1] = tuning.is_index_forced
+    return kept
+
+
+def start_group(
+    chosen: list[tuple[Any, IntArray]], begins: IntArray, tuning: Tuning
+) -> Kept:
+    """An empty set that can take any one of several groups of columns.
+
+    Each of ``chosen`` is columns and which of them; a group begins at each of
+    ``begins``, counted through them all. It has an index if walks along a group
+    are long.
+    """
+    storage = storage_of(chosen[0][0])
+    demand = np.hstack([storage.demand(columns, which) for columns, which in chosen])
+    first, second = np.add.reduceat(demand, begins, axis=1).max(axis=1)
+    n_columns = demand.shape[1]
+    n_slots = int(np.diff(begins, append=n_columns).max())
+    mean_walk, mean_length = n_columns / begins.size / 2, float(demand[0].mean())
+    has_index = _is_long(mean_walk, mean_length, tuning.group_index_from)
+    kept = _allocate(
+        chosen[0][0],
+        n_slots,
+        (int(first), int(second)),
+        n_slots if has_index else 0,
+        largest_memo=_SMALL_MEMO,
+    )
+    kept.index.mean_walk[1] = tuning.is_index_forced
+    return kept
+
+
+def make_room(kept: Kept, columns: Any, i: int, tuning: Tuning) -> Kept:
+    """A copy without what has left, and with room for column ``i`` and more.
+
+    It has an index if walks have become long.
+    """
+    extra = storage_of(columns).demand(columns, np.array([i]))[:, 0]
+    return _rebuild(kept, columns, extra, has_index=_wants_index(kept, tuning))
+
+
+def fit_index(kept: Kept, tuning: Tuning) -> Kept:
+    """The same with an index if walks have become long, without if short."""
+    has_index = _wants_index(kept, tuning)
+    if has_index == _has_index(kept):
+        return kept
+    return _rebuild(kept, kept.columns, np.zeros(2, int), has_index=has_index)
+
+
+def _has_index(kept: Kept) -> bool:
+    return storage_of(kept.columns).allocate_index is not None and bool(
+        kept.index.head.size
+    )
+
+
+def _wants_index(kept: Kept, tuning: Tuning) -> bool:
+    """Whether an index would pay; who has one keeps it until walks are much shorter."""
+    if storage_of(kept.columns).allocate_index is None:
+        return False
+    mean_length = kept.used[0] / max(1, int(kept.size[1]))
+    pays_from = tuning.index_from / (4 if _has_index(kept) else 1)
+    return _is_long(kept.index.mean_walk[0], mean_length, pays_from)
+
+
+def _is_long(mean_walk: float, mean_length: float, pays_from: float) -> bool:
+    """Whether a walk along that many columns of that many entries is long."""
+    return bool(mean_walk * (mean_length + 4.0) > pays_from)
+
+
+def _rebuild(kept: Kept, like: Any, extra: IntArray, *, has_index: bool) -> Kept:
+    storage, live = storage_of(like), kept.live[: kept.size[0]]
+    demand = storage.demand(kept.columns, live).sum(axis=1) + extra
+    n_slots = max(_FEW, int(_GROWTH * (live.size + 1)) + 1)
+    n_slots = max(n_slots, live.size + storage.spare_slots(like))
+    n_signatures = 0
+    if has_index:
+        had = _has_index(kept)
+        n_before = int(kept.index.n_signatures[0]) if had else n_slots
+        n_signatures = min(n_slots, _FEW + int(_GROWTH * n_before))
+    larger = _allocate(like, n_slots, (int(demand[0]), int(demand[1])), n_signatures)
+    for_storage(_repack, like)(kept, larger)
+    return larger
+
+
+def _allocate(
+    like: Any,
+    n_slots: int,
+    demand: tuple[int, int],
+    n_signatures: int = 0,
+    **options: int,
+) -> Kept:
+    """Empty pools: a quarter more than is demanded. Without signatures, no index."""
+    storage = storage_of(like)
+    first, second = (int(_GROWTH * d) for d in demand)
+    index: Any = no_index()
+    if storage.allocate_index is not None:
+        index = storage.allocate_index(like, n_slots, first, n_signatures, **options)
+    return Kept(
+        columns=storage.allocate(like, n_slots, first, second),
+        index=index,
+        score=np.zeros(n_slots),
+        arrival=np.zeros(n_slots, np.int64),
+        ceiling_column=np.zeros(n_slots, np.int64),
+        live=np.zeros(n_slots, np.int64),
+        size=np.zeros(2, np.int64),
+        used=np.zeros(2, np.int64),
+    )
+
+
+def arrivals_and_scores(kept: Kept | None) -> tuple[IntArray, FloatArray]:
+    """Of the kept features, in order of arrival."""
+    if kept is None:
+        return np.empty(0, np.int64), np.empty(0)
+    live = kept.live[: kept.size[0]]
+    return kept.arrival[live], kept.score[live]
+
+
+_OWN = {
+    "arrival": Declared(np.int64, ("kept",)),
+    "score": Declared(np.float64, ("kept",)),
+}
+_NO_INDEX = Tuning(index_from=np.inf)
+
+
+def pack_kept(kept: Kept | None) -> dict[str, NDArray[Any]]:
+    """The live columns of a kept set, in their order; nothing if there are none."""
+    if kept is None or not kept.size[0]:
+        return {}
+    packed = make_room(kept, kept.columns, int(kept.live[0]), _NO_INDEX)
+    storage, n_kept = storage_of(packed.columns), int(packed.size[0])
+    arrays = {"arrival": packed.arrival[:n_kept], "score": packed.score[:n_kept]}
+    for name in storage.saved:
+        pool = storage.pool_of.get(name)
+        size = n_kept if pool is None else int(packed.used[pool])
+        arrays[f"{storage.name}.{name}"] = getattr(packed.columns, name)[:size]
+    return arrays
+
+
+def unpack_kept(
+    arrays: Mapping[str, NDArray[Any]],
+    n_samples: int,
+    storages: tuple[Storage, ...],
+    measure: Any,
+    tuning: Tuning,
+) -> Kept | None:
+    """The kept set that `pack_kept` took apart; `RunError` if it cannot be one."""
+    if not arrays:
+        return None
+    kinds = {name.partition(".")[0] for name in arrays if "." in name}
+    storage = storage_named(kinds.pop()) if len(kinds) == 1 else None
+    if storage is None or storage not in storages:
+        raise damaged("its kept features are not stored as its measure stores them")
+    fields = {
+        _OLD_FIELDS.get(last, last): values
+        for _, dot, last, values in (
+            (*name.partition("."), values) for name, values in arrays.items()
+        )
+        if dot
+    }
+    own = check_arrays(arrays, _OWN)
+    n_kept = own["arrival"].size
+    if not n_kept:
+        raise damaged("it has no kept features")
+    table = {
+        name: Declared(field.dtype, field.shape, field.low, field.stop)
+        for name, field in storage.saved.items()
+    }
+    fields = check_arrays(fields, table, kept=n_kept, samples=n_samples)
+    try:
+        columns = storage.restore(fields, n_samples, measure)
+    except ValueError as error:
+        raise damaged(f"of its kept features, {error}") from error
+    exact = Kept(
+        columns=columns,
+        index=_allocate(columns, 0, (0, 0)).index,
+        **own,
+        ceiling_column=np.zeros(n_kept, np.int64),
+        live=np.arange(n_kept),
+        size=np.array([n_kept, n_kept]),
+        used=np.zeros(2, np.int64),
+    )
+    kept = _rebuild(exact, columns, np.zeros(2, int), has_index=False)
+    kept.index.mean_walk[1] = tuning.is_index_forced
+    return kept

@@ -1,0 +1,131 @@
+"""Ceilings: upper bounds on overlaps, many at once, before any is computed.
+
+They come from a matrix product in single precision, save time, and change no
+decision. A bound may be loose but never wrong: what it rules out could not have
+decided anything, and what it does not is computed as ever. So the selection does not
+depend on it, nor on the order in which a matrix product adds its terms.
+
+Ceilings for the kept features of a moment ago can be computed in another thread,
+while the features before are still being decided: who was kept then and is kept now
+has a ceiling, and those that came in between get theirs later.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.measures.storages.dispatch import storage_of
+from featstream.protocols import IntArray
+from featstream.selectors.saola.kept import Kept, Tuning
+
+FIRST_BATCH = 64
+_WHOLE_BLOCK = 2**40
+_MANY = 256
+_MANY_DEAD = 1.1
+_WIDTH = 16
+"""A matrix product is a fifth faster if its sizes are multiples of this."""
+
+
+class Snapshot(NamedTuple):
+    """Kept features of some moment: their arrivals, increasing, and unit columns.
+
+    There may be more unit columns than features, for even sizes.
+    """
+
+    arrival: IntArray
+    unit: NDArray[np.float32]
+
+
+class Ceilings(NamedTuple):
+    """What newcomers' overlaps with the kept features are at most.
+
+    ``bound[k, c]`` is for newcomer ``k``, whose unit column is ``unit[k]``, and the
+    kept feature that was the ``arrival[c]``-th to arrive. An overlap can be ``error``
+    below or above the product of unit columns.
+    """
+
+    unit: NDArray[np.float32]
+    arrival: IntArray
+    bound: NDArray[np.float32]
+    error: float = 0.0
+
+    def part(self, newcomers: slice) -> Ceilings:
+        """Those of some of the newcomers."""
+        return self._replace(unit=self.unit[newcomers], bound=self.bound[newcomers])
+
+    @property
+    def slack(self) -> float:
+        """How far below its bound an overlap can be."""
+        return 2.01 * self.error
+
+
+def take_snapshot(kept: Kept, tuning: Tuning) -> Snapshot | None:
+    """The kept features now; None where bounds would save nothing.
+
+    A slot that is filled is never filled again, so the views stay what they are.
+    """
+    n_live, n_slots = (int(size) for size in kept.size)
+    if n_live < tuning.ceilings_from:
+        return None
+    if n_slots > _MANY and n_slots < _MANY_DEAD * n_live:
+        return Snapshot(kept.arrival[:n_slots], kept.columns.unit[:n_slots])
+    live = kept.live[:n_live]
+    padded = np.resize(live, -(-n_live // _WIDTH) * _WIDTH)
+    return Snapshot(kept.arrival[live], kept.columns.unit[padded])
+
+
+def find_ceilings(
+    columns: Any, which: IntArray, snapshot: Snapshot | None, tuning: Tuning
+) -> Ceilings:
+    """Bounds for the chosen columns; none at all where they would not pay."""
+    units = storage_of(columns).units
+    if snapshot is None or units is None or which.size < tuning.ceilings_from:
+        nothing = np.empty((which.size, 0), np.float32)
+        return Ceilings(nothing, np.empty(0, np.int64), nothing)
+    unit, error = units(columns, which)
+    bound = _bounds(unit, snapshot.unit, error)
+    return Ceilings(unit, snapshot.arrival, bound, error)
+
+
+def update_ceilings(
+    found: Ceilings, columns: Any, which: IntArray, kept: Kept, tuning: Tuning
+) -> Ceilings:
+    """The bounds for those kept now, and their columns in ``kept.ceiling_column``."""
+    if not found.arrival.size:
+        found = find_ceilings(columns, which, take_snapshot(kept, tuning), tuning)
+    n_known, n_slots = found.arrival.size, int(kept.size[1])
+    if not n_known:
+        return found
+    arrival = kept.arrival[:n_slots]
+    # Both increase, and who is kept now but was not then has arrived since.
+    n_old = int(np.searchsorted(arrival, found.arrival[-1], "right"))
+    kept.ceiling_column[:n_old] = np.searchsorted(found.arrival, arrival[:n_old])
+    width = found.bound.shape[1]
+    kept.ceiling_column[n_old:n_slots] = np.arange(width, width + n_slots - n_old)
+    if n_old == n_slots:
+        return found
+    later = _bounds(found.unit, kept.columns.unit[n_old:n_slots], found.error)
+    return found._replace(bound=np.hstack([found.bound, later]))
+
+
+def next_batch(batch: int, n_added: int, kept: Kept, tuning: Tuning) -> int:
+    """How many newcomers to scan before bounds are brought up to date again.
+
+    Few while many of them are kept, as at the start of a stream: there are no
+    bounds for those that came in since.
+    """
+    if n_added > tuning.ceilings_from + kept.size[0] // 8:
+        return FIRST_BATCH
+    return min(2 * batch, _WHOLE_BLOCK)
+
+
+def _bounds(
+    unit: NDArray[np.float32], kept_unit: NDArray[np.float32], error: float
+) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = unit @ kept_unit.T
+    np.abs(found, out=found)
+    found += np.float32(error)
+    return found
