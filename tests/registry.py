@@ -30,6 +30,7 @@ from featstream import (
     SymmetricalUncertainty,
 )
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
+from featstream.selectors import SELECTORS as REGISTERED
 
 SUMS = "sums of rounded products depend on the order of rows in the last bit"
 TOGETHER = "a feature that is useless alone may be used beside others"
@@ -196,7 +197,23 @@ SELECTORS = [
 ]
 WITHOUT_STREAM = {"ofs": ROWS}
 
+_KNOWN = {entry.name for entry in SELECTORS} | set(WITHOUT_STREAM)
+OUTSIDE = {name: REGISTERED[name] for name in REGISTERED if name not in _KNOWN}
+"""Selectors of modules in the environment: see docs/adding-a-selector.md."""
+
+SELECTORS += [
+    Entry(
+        name,
+        f"{make.__name__} {measure}",
+        st.just(make(measure=measure) if "measure" in make().get_params() else make()),
+        data,
+    )
+    for name, make in OUTSIDE.items()
+    for measure, data in (("su", DISCRETE), ("fisher-z", CONTINUOUS))
+]
+
 ESTIMATORS = [
+    *(make() for make in OUTSIDE.values()),
     SAOLA(),
     SAOLA(
         measure=SymmetricalUncertainty(binning="mdl", missing="category"),

@@ -81,7 +81,7 @@ def _plain(value: Any, name: str) -> Any:
         }
     raise RunError(
         f"`{name}` is {printable(value)}, which cannot be saved. A run is saved with "
-        "numbers, text and featstream's own measures only."
+        "numbers, text and measures known to featstream.measures.register_measure."
     )
 
 
