@@ -133,46 +133,71 @@ def save_bad_rows(path):
     np.savez(path, **{**sparse_parts("X_"), "X_indices": np.array([9, 9, 9, 9])})
 
 
-def of(content):
-    return lambda path: path.write_bytes(content)
-
-
-def archive(**arrays):
-    return lambda path: np.savez(path, **arrays)
-
-
-UNKNOWN_FORMAT = {**sparse_parts("X_"), "X_format": "zzz"}
 BAD_FILES = {
     "named.npz": (
-        archive(X=X, names=["a", "b", "a"]),
-        "'a' already seen at position 0",
+        lambda path: np.savez(path, X=X, names=["a", "b", "a"]),
+        None,
+        ": Feature name 'a' already seen at position 0 (now 2). Names must be unique.",
     ),
-    "flat.npy": (lambda path: np.save(path, Y), ": Expected 2D array, got 1D"),
-    "twice.csv": (of(b"a,a,y\n1,2,3\n"), "'a' already seen at position 0 (now 1)"),
-    "pickle.npy": (save_object_array, "Python objects in dtype"),
-    "cut.npz": (save_truncated, "it is not an archive"),
-    "cut.npy": (save_truncated_array, "mmap length is greater than file"),
-    "rows.npz": (save_bad_rows, "row index 9 is outside [0, 2)"),
-    "junk.npz": (of(b"junk"), "it is not an archive"),
-    "empty.npz": (of(b""), "it is not an archive"),
-    "junk.parquet": (of(b"junk"), "Parquet"),
-    "empty.csv": (of(b""), "it is empty"),
-    "bad.svm": (of(b"1 1:x\n"), "is not a number"),
-    "cut.svm.gz": (of(b"\x1f\x8bjunk"), "gz"),
-    "format.npz": (archive(**UNKNOWN_FORMAT), "sparse format is 'zzz', not one of csc"),
-    "part.npz": (archive(X_format="csc"), "X_shape is not a file in the archive"),
-    "other.npz": (archive(a=X, b=Y), "neither an array X or X_train"),
-    "no target.npz": (archive(X=X, y=Y), "it has no array 'z' for a target"),
-    "no target.csv": (of(b"a,b\n1,2\n"), "no column 'z' for a target. Its columns are"),
+    "flat.npy": (lambda path: np.save(path, Y), None, ": Expected 2D array, got 1D"),
+    "twice.csv": (
+        lambda path: path.write_text("a,a,y\n1,2,3\n"),
+        None,
+        ": Feature name 'a' already seen at position 0 (now 1). Names must be unique.",
+    ),
+    "pickle.npy": (save_object_array, None, "Python objects in dtype"),
+    "cut.npz": (save_truncated, None, "it is not an archive"),
+    "cut.npy": (save_truncated_array, None, "mmap length is greater than file"),
+    "rows.npz": (
+        save_bad_rows,
+        None,
+        "its matrix is not a valid sparse matrix: row index 9 is outside [0, 2)",
+    ),
+    "junk.npz": (
+        lambda path: path.write_bytes(b"junk"),
+        None,
+        "it is not an archive",
+    ),
+    "empty.npz": (lambda path: path.write_bytes(b""), None, "it is not an archive"),
+    "junk.parquet": (lambda path: path.write_bytes(b"junk"), None, "Parquet"),
+    "empty.csv": (lambda path: path.write_bytes(b""), None, "it is empty"),
+    "bad.svm": (lambda path: path.write_text("1 1:x\n"), None, "is not a number"),
+    "cut.svm.gz": (lambda path: path.write_bytes(b"\x1f\x8bjunk"), None, "gz"),
+    "format.npz": (
+        lambda path: np.savez(path, **{**sparse_parts("X_"), "X_format": "zzz"}),
+        None,
+        "its sparse format is 'zzz', not one of csc",
+    ),
+    "part.npz": (
+        lambda path: np.savez(path, X_format="csc"),
+        None,
+        "X_shape is not a file in the archive",
+    ),
+    "other.npz": (
+        lambda path: np.savez(path, a=X, b=Y),
+        None,
+        "neither an array X or X_train, nor a sparse matrix (X_data, X_indices, "
+        "X_indptr, X_shape, X_format). It holds: a, b.",
+    ),
+    "target.npz": (
+        lambda path: np.savez(path, X=X, y=Y),
+        "z",
+        "it has no array 'z' for a target, and there is no such",
+    ),
+    "target.csv": (
+        lambda path: path.write_text("a,b\n1,2\n"),
+        "z",
+        "it has no column 'z' for a target. Its columns are: 'a', 'b'.",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_unreadable_files_are_named_with_the_reason(tmp_path, name):
-    write, reason = BAD_FILES[name]
+    write, target, reason = BAD_FILES[name]
     write(tmp_path / name)
     with pytest.raises(DataError) as caught:
-        open_dataset(tmp_path / name, "z" if name.startswith("no target") else None)
+        open_dataset(tmp_path / name, target)
     assert reason in str(caught.value)
     assert str(caught.value).startswith(str(tmp_path / name))
 
