@@ -20,7 +20,7 @@ from featstream.runs.arrays import (
     split_text,
 )
 from featstream.runs.folder import RunFolder, Saved
-from featstream.sources.labels import read_labels, write_labels
+from featstream.sources.grouping import read_labels, write_labels
 
 if TYPE_CHECKING:
     from featstream.selectors.stream import Stream
