@@ -158,7 +158,7 @@ def is_spilled(request, monkeypatch):
     """Every limit of what is held in memory may be tiny."""
     if request.param:
         monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
-        monkeypatch.setattr(csv_reader, "STRIP_BYTES", 1000)
+        monkeypatch.setattr(csv_reader, "TEXT_BLOCK_BYTES", 1000)
         monkeypatch.setattr(chunked, "READ_BYTES", 7 * 61)
         monkeypatch.setattr("featstream.sources.chunked.HELD_ENTRIES", 0)
         monkeypatch.setattr("featstream.sources.chunked.MAX_ENTRIES", 100)
