@@ -119,7 +119,7 @@ def sparse_overhead():
     selector = SAOLA(measure=SymmetricalUncertainty(threshold=0.01))
     selector.fit(X[:, :1000], y)
     best = alternate({"saola": lambda: selector.fit(X, y)})
-    return [("microseconds a feature, all told", best["saola"], "below 1")]
+    return [("microseconds per feature, in total", best["saola"], "below 1")]
 
 
 def plain_scans():

@@ -15,8 +15,7 @@ from scipy import sparse
 
 from benchmarks.timing import SHARED
 from featstream import FisherZ, GroupSAOLA, SymmetricalUncertainty, random_groups
-from featstream.evaluation import paper_table
-from featstream.evaluation.classifiers import as_classifier
+from featstream.evaluation import as_classifier, paper_table
 
 FILES = {
     "madelon": ("madelon", FisherZ(alpha=0.01)),

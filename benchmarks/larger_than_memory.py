@@ -103,12 +103,12 @@ def select(store):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     selector = SAOLA(measure=measure, trace="kept").start(source.y).consume(source)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    told = {
+    found = {
         "peak_mib": peak / 1024,
         "before_mib": before / 1024,
         "n_kept": len(selector.result_),
     }
-    print(json.dumps(told))
+    print(json.dumps(found))
 
 
 def news20():

@@ -171,11 +171,12 @@ def measure(name):
         arguments = [str(path), json.dumps(options), json.dumps([str(tiny)])]
         command = [sys.executable, "-c", CHILD, *arguments]
         run = subprocess.run(command, check=True, capture_output=True, text=True)
-    told = json.loads(run.stdout)
+    facts = json.loads(run.stdout)
     print(
-        f"| {name} | {n_features:,} | {size / MIB:,.0f} | {told['size'] / MIB:,.0f} | "
-        f"{told['open']:.1f} | {told['walk']:.1f} | {told['n'] / told['walk']:,.0f} | "
-        f"{told['middle']:.2f} | {told['peak'] - told['before']:,.0f} |",
+        f"| {name} | {n_features:,} | {size / MIB:,.0f} | {facts['size'] / MIB:,.0f} | "
+        f"{facts['open']:.1f} | {facts['walk']:.1f} | "
+        f"{facts['n'] / facts['walk']:,.0f} | {facts['middle']:.2f} | "
+        f"{facts['peak'] - facts['before']:,.0f} |",
         flush=True,
     )
 

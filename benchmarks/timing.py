@@ -61,7 +61,7 @@ def one_entry_columns(n_samples=1000, n_features=1_000_000, seed=0):
 
 
 def sparse_binary(n_samples, n_features, length=10, seed=0):
-    """Sparse columns of so many ones, independent of the target."""
+    """Sparse columns with a given number of ones, independent of the target."""
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, n_samples, (n_features, length), np.int32)
     rows.sort(axis=1)

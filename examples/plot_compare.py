@@ -4,7 +4,7 @@ Which selector suits my data?
 
 Three small data sets stand for one's own: whatever is given as ``(X, y)``, a table or
 the path of a file will do. Two online selectors are compared with one of scikit-learn,
-which must be told how many features to keep: the number is chosen by cross-validation
+which needs the number of features to keep: it is chosen by cross-validation
 within the training rows.
 """
 
@@ -39,7 +39,7 @@ experiment = Experiment(
 )
 
 # %%
-# ``run("comparison/")`` would keep every cell, and go on from there after Ctrl-C.
+# ``run("comparison/")`` would save every cell, and continue from there after Ctrl-C.
 
 result = experiment.run(n_jobs=2)
 

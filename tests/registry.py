@@ -1,8 +1,9 @@
 """What the contract tests run on: selectors with the data that suit them.
 
-A new selector joins `SELECTORS`. ``test_contracts.py`` then runs on it the checks
-of ``checks.py`` or ``group_checks.py`` and those of scikit-learn; to leave one out
-takes a reason.
+A new selector joins `SELECTORS` and `ESTIMATORS`. ``test_contracts.py`` then runs on
+it the checks of ``checks.py`` or ``group_checks.py`` and those of scikit-learn; to
+leave one out takes a reason. A new measure joins `MEASURES`, a new format `FORMATS`
+in ``sources/test_every_format.py``.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from featstream import (
     FisherZ,
     Grafting,
     GroupSAOLA,
+    MutualInformation,
     SymmetricalUncertainty,
 )
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
+from featstream.selectors import SELECTORS as REGISTERED
 
 SUMS = "sums of rounded products depend on the order of rows in the last bit"
 TOGETHER = "a feature that is useless alone may be used beside others"
@@ -196,7 +199,29 @@ SELECTORS = [
 ]
 WITHOUT_STREAM = {"ofs": ROWS}
 
+_KNOWN = {entry.name for entry in SELECTORS} | set(WITHOUT_STREAM)
+OUTSIDE = {name: REGISTERED[name] for name in REGISTERED if name not in _KNOWN}
+"""Selectors of modules in the environment: see docs/adding-a-selector.md."""
+
+SELECTORS += [
+    Entry(
+        name,
+        f"{make.__name__} {measure}",
+        st.just(make(measure=measure) if "measure" in make().get_params() else make()),
+        data,
+    )
+    for name, make in OUTSIDE.items()
+    for measure, data in (("su", DISCRETE), ("fisher-z", CONTINUOUS))
+]
+
+MEASURES = {
+    "su": (SymmetricalUncertainty(), DISCRETE),
+    "mi": (MutualInformation(), DISCRETE),
+    "fisher-z": (FisherZ(), CONTINUOUS),
+}
+
 ESTIMATORS = [
+    *(make() for make in OUTSIDE.values()),
     SAOLA(),
     SAOLA(
         measure=SymmetricalUncertainty(binning="mdl", missing="category"),

@@ -109,33 +109,16 @@ def test_the_parts_are_the_whole(kind):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "sentence"),
+    ("parameters", "words"),
     [
-        (
-            {"kind": "discret"},
-            "Unknown kind of stream 'discret'. Did you mean 'discrete'?",
-        ),
-        (
-            {"n_samples": 3},
-            "`n_samples` of make_stream must be at least 10. Got 3.",
-        ),
-        (
-            {"n_informative": 0},
-            "`n_informative` of make_stream must be at least 1. Got 0.",
-        ),
-        (
-            {"n_redundant": -1},
-            "`n_redundant` of make_stream must be at least 0. Got -1.",
-        ),
-        (
-            {"n_features": 24},
-            "`n_features` of make_stream must be at least n_informative + n_redundant "
-            "= 25. Got 24.",
-        ),
-        ({"noise": 1.0}, "`noise` of make_stream must be in [0, 1). Got 1.0."),
+        ({"kind": "discret"}, "`kind` of make_stream .* Did you mean 'discrete'"),
+        ({"n_samples": 3}, "`n_samples` of make_stream .* at least 10. Got 3"),
+        ({"n_informative": 0}, "`n_informative` of make_stream .* at least 1. Got 0"),
+        ({"n_redundant": -1}, "`n_redundant` of make_stream .* at least 0. Got -1"),
+        ({"n_features": 24}, "`n_features` of make_stream .* = 25. Got 24"),
+        ({"noise": 1.0}, r"`noise` of make_stream .* \[0, 1\). Got 1.0"),
     ],
 )
-def test_impossible_streams_are_refused(parameters, sentence):
-    with pytest.raises(ParameterError) as caught:
+def test_impossible_streams_are_refused(parameters, words):
+    with pytest.raises(ParameterError, match=words):
         make_stream(**parameters)
-    assert str(caught.value) == sentence

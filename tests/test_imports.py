@@ -32,3 +32,20 @@ def test_importing_all_modules_compiles_and_trains_nothing():
     )
     assert found.stderr == ""
     assert found.stdout.split() == []
+
+
+def test_names_of_the_paper_are_loaded_when_they_are_asked_for():
+    code = """
+import sys
+import featstream.datasets, featstream.evaluation
+assert not [name for name in sys.modules if name.startswith("featstream.paper")]
+for module in (featstream.datasets, featstream.evaluation):
+    for name in module.__all__:
+        getattr(module, name)
+assert featstream.evaluation.J48.__module__ == "featstream.paper.j48"
+assert featstream.datasets.load_dataset.__module__ == "featstream.paper.datasets"
+assert not hasattr(featstream.datasets, "nothing")
+assert not hasattr(featstream.evaluation, "nothing")
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stderr == ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import ParameterError, unknown_name
+from featstream.errors import ParameterError, check_choice, check_count, check_number
 from featstream.protocols import IntArray
 from featstream.sources import ArraySource
 
@@ -149,7 +149,16 @@ def make_stream(
     ['informative_0', 'informative_1']
     """
     n_irrelevant = n_features - n_informative - n_redundant
-    _check(n_samples, n_features, n_informative, n_redundant, kind, noise)
+    check_choice(kind, "kind", ("discrete", "continuous"), "make_stream")
+    check_count(n_samples, "n_samples", "make_stream", least=10)
+    check_count(n_informative, "n_informative", "make_stream")
+    check_count(n_redundant, "n_redundant", "make_stream", least=0)
+    check_number(noise, "noise", "make_stream", high=1, closed="left")
+    if n_irrelevant < 0:
+        raise ParameterError(
+            "`n_features` of make_stream must be at least n_informative + n_redundant "
+            f"= {n_informative + n_redundant}. Got {n_features}."
+        )
     rng = np.random.default_rng(seed)
     draw = _draw_levels if kind == "discrete" else _draw_normal
     copy = _copy_levels if kind == "discrete" else _copy_normal
@@ -220,37 +229,6 @@ def _copy_normal(
     scale = original.std() / noise.std() * np.sqrt(1 / correlation**2 - 1)
     copied: NDArray[Any] = correlation * (original + scale * noise)
     return copied.astype(np.float32)
-
-
-def _check(
-    n_samples: int,
-    n_features: int,
-    n_informative: int,
-    n_redundant: int,
-    kind: str,
-    noise: float,
-) -> None:
-    if kind not in ("discrete", "continuous"):
-        raise unknown_name("kind of stream", kind, ("discrete", "continuous"))
-    if n_samples < 10:
-        raise ParameterError(
-            f"`n_samples` of make_stream must be at least 10. Got {n_samples}."
-        )
-    if n_informative < 1:
-        raise ParameterError(
-            f"`n_informative` of make_stream must be at least 1. Got {n_informative}."
-        )
-    if n_redundant < 0:
-        raise ParameterError(
-            f"`n_redundant` of make_stream must be at least 0. Got {n_redundant}."
-        )
-    if n_features < n_informative + n_redundant:
-        raise ParameterError(
-            "`n_features` of make_stream must be at least n_informative + n_redundant "
-            f"= {n_informative + n_redundant}. Got {n_features}."
-        )
-    if not 0 <= noise < 1:
-        raise ParameterError(f"`noise` of make_stream must be in [0, 1). Got {noise}.")
 
 
 def __getattr__(name: str) -> Any:

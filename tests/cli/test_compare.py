@@ -61,7 +61,7 @@ def test_a_comparison_prints_and_writes_everything(tmp_path, files, capsys):
     assert {row["dataset"] for row in rows} == {"stream0", "stream1"}
     assert all(0 <= float(row["accuracy"]) <= 1 for row in rows)
     tables = (out / "tables.md").read_text()
-    assert "| stream0 | 90 | 40 | 2 | `RandomSplits(n_runs=3" in tables
+    assert "| stream0 | 90 | 40 | 2 | y | `RandomSplits(n_runs=3" in tables
     assert "Balanced accuracy, knn" in tables
     assert f"featstream {featstream.__version__}" in tables
     for name in ("accuracy-knn.png", "critical-difference-knn.png"):
@@ -83,6 +83,15 @@ def test_json_holds_results_statistics_and_provenance(files, capsys):
     assert found["settings"]["seed"] == 0
     assert found["datasets"]["stream0"]["n_features"] == 40
     assert "versions" in found["provenance"]
+
+
+def test_the_target_that_was_found_by_its_name_is_named(tmp_path, capsys):
+    rows = [f"{i % 2},{i * i % 7},{'ab'[i % 2]}" for i in range(30)]
+    path = tmp_path / "patients.csv"
+    path.write_text("\n".join(["x,z,class", *rows]) + "\n")
+    command = ["compare", str(path), "--selectors", "saola", "--classifiers", "knn"]
+    assert main([*command, "-q", "--runs", "1"]) == 0
+    assert "patients: target 'class', 2 classes" in capsys.readouterr().out
 
 
 def test_a_given_test_part_is_used(tmp_path, capsys):
@@ -215,7 +224,7 @@ def test_a_missing_file_is_named_before_anything_is_done(tmp_path, files, capsys
     assert list((out / "cells").iterdir()) == []
 
 
-def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path, files, capsys):
+def test_files_of_one_name_are_named_by_their_paths(tmp_path, files, capsys):
     (tmp_path / "b").mkdir()
     other = str(tmp_path / "b" / "stream0.npz")
     Path(files[1]).rename(other)
@@ -264,7 +273,7 @@ def test_failed_cells_are_shown_with_their_reasons(tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
-def test_ctrl_c_says_how_to_go_on(tmp_path, files):
+def test_ctrl_c_says_how_to_continue(tmp_path, files):
     out = tmp_path / "out"
     command = ["compare", *files, "-o", str(out), "--classifiers", "knn"]
     source = str(Path(featstream.__file__).parents[1])

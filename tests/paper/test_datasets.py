@@ -18,7 +18,7 @@ from featstream.datasets import (
 )
 from featstream.errors import DataError, MissingFileError, ParameterError
 from featstream.evaluation import paper_table
-from featstream.paper.datasets import CATALOGUE
+from featstream.paper.datasets import catalogue
 from featstream.paper.formats import sample_of_svmlight
 from shared import ROOT, shared
 
@@ -140,7 +140,7 @@ def test_libsvm_files_are_read_plain_or_packed(tmp_path, name, file, has_test, s
         both = zip(*written, strict=True)
         written = [tuple(map(np.concatenate, both))]
     X, y = written[0]
-    n_features = 20_216_830 if file == "kdda" else CATALOGUE[name].n_features
+    n_features = 20_216_830 if file == "kdda" else catalogue()[name].n_features
     assert found.X.shape == (len(X), n_features)
     np.testing.assert_array_equal(found.X[:, :10].toarray(), X)
     np.testing.assert_array_equal(found.y, y)
@@ -347,7 +347,7 @@ def test_every_data_set_of_the_tables_is_in_the_catalogue():
     assert named == set(dataset_names())
     sizes = paper_table(2)
     for name, n_features in zip(sizes.datasets, sizes.values[:, 0], strict=True):
-        assert CATALOGUE[name].n_features == n_features
+        assert catalogue()[name].n_features == n_features
         assert files_of_dataset(name)
 
 

@@ -108,8 +108,8 @@ def test_three_classes_are_explained_together():
     ("parameters", "message"),
     [
         ({"wealth": 0}, "`wealth` of AlphaInvesting must be a positive number"),
-        ({"payout": -1}, "`payout` of AlphaInvesting must be a not negative number"),
-        ({"loss": "hinge"}, "'linear', 'logistic'"),
+        ({"payout": -1}, "`payout` of AlphaInvesting must be a number of at least 0"),
+        ({"loss": "hinge"}, "'linear' or 'logistic'"),
         ({"intercept": "ones"}, "'first-column'"),
     ],
 )

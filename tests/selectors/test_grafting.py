@@ -114,5 +114,5 @@ def test_separable_classes_and_constants_are_no_trouble():
 def test_a_bad_price_is_named():
     with pytest.raises(ValueError, match="`l1` of Grafting must be a positive number"):
         Grafting(l1=0).start([0, 1])
-    with pytest.raises(ValueError, match="`l0` of Grafting must be a not negative"):
+    with pytest.raises(ValueError, match="`l0` of Grafting must be a number of"):
         Grafting(l0=-1).start([0, 1])

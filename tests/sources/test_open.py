@@ -7,8 +7,11 @@ import polars as pl
 import pytest
 from scipy import sparse
 
+from featstream import SAOLA
+from featstream.cli import main
 from featstream.errors import DataError, FeatstreamError, ParameterError
 from featstream.sources import as_source, open_dataset
+from featstream.sources.open import FORMATS, Format
 from gather import gather
 
 X = np.array([[0, 1, 2], [3, 0, 5]])
@@ -222,6 +225,31 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
     )
 
 
+STARS = """
+import numpy as np
+from featstream.sources import ArraySource, Dataset
+
+def open_stars(path, target=None, *, mark="*"):
+    rows = [[len(cell) * (cell[:1] == mark) for cell in line.split()]
+            for line in open(path)]
+    return Dataset(ArraySource(np.array(rows)[:, 1:]), np.array(rows)[:, 0])
+"""
+
+
+def test_a_new_format_is_a_module_and_a_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "stars.py").write_text(STARS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(FORMATS, ".stars", Format("stars:open_stars", ("mark",)))
+    (tmp_path / "data").mkdir()
+    path = tmp_path / "data" / "d.stars"
+    path.write_text("* * **\n** ** *\n* * *\n** ** *\n")
+    assert open_dataset(path).y.tolist() == [1, 2, 1, 2]
+    assert open_dataset(tmp_path / "data").source.n_features == 2
+    assert SAOLA(measure="su").fit(path).selected_.tolist() == [0]
+    assert main(["select", str(path), "--measure", "su", "-q"]) == 0
+    assert "1 of 2 features selected" in capsys.readouterr().out
+
+
 def test_svmlight_takes_no_target(tmp_path):
     (tmp_path / "d.svm").write_text("1 1:1\n")
     with pytest.raises(ParameterError, match=r"holds its own target\. Got target='y'"):
@@ -229,7 +257,7 @@ def test_svmlight_takes_no_target(tmp_path):
 
 
 def test_a_table_needs_pyarrow(tmp_path, monkeypatch):
-    monkeypatch.setattr("featstream.sources.dataset.find_spec", lambda name: None)
+    monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
     (tmp_path / "d.csv").write_text("a,y\n1,2\n")
     with pytest.raises(ImportError, match=r"pip install pyarrow"):
         open_dataset(tmp_path / "d.csv")

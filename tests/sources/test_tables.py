@@ -12,7 +12,8 @@ import pytest
 from block_sources import as_array
 from featstream.errors import DataError, DataTypeError
 from featstream.sources import FrameSource, open_dataset, open_table
-from featstream.sources.tables import ParquetTable, TableSource
+from featstream.sources.parquet import ParquetTable
+from featstream.sources.tables import TableSource
 from gather import gather
 
 

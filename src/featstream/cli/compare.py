@@ -45,7 +45,7 @@ _MEANT = {"--folds": "cv", "--n-groups": "groups"} | dict.fromkeys(
 def add_compare(compare: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
     compare.description = (
-        "Select features of data files with several selectors, and judge the "
+        "Select features of data files with several selectors, and evaluate the "
         "selections by classifiers on test rows that no selector has seen."
     )
     compare.epilog = (
@@ -80,7 +80,7 @@ def add_compare(compare: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="OUT",
-        help="folder for the results; what is done is kept there and not done again",
+        help="folder for the results; finished cells are saved there and reused",
     )
     compare.add_argument(
         "--test", metavar="FILE", help="a file with test rows, for a single data file"

@@ -119,7 +119,7 @@ def work_plain(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
         say({"kind": "selected", "selection": selections[0]})
     for name, classifier in job.classifiers.items():
         say({"kind": "step", "step": name})
-        scores = judge(selections[0], classifier, rows, job)
+        scores = score_selection(selections[0], classifier, rows, job)
         say({"kind": "scored", "classifier": name, "scores": scores})
 
 
@@ -140,13 +140,13 @@ def work_best_of(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
         say({"kind": "selected", "selection": found[label]})
     for name, classifier in job.classifiers.items():
         own = [found[best[name]]] if name in best else list(found.values())
-        judged = []
+        scored = []
         say({"kind": "step", "step": name})
         for selection in distinct(own):
-            scores = judge(selection, classifier, rows, job)
-            judged.append(scores | {"value": selection["value"]})
-        place = best_place([scores.get("accuracy") for scores in judged])
-        say({"kind": "scored", "classifier": name, "scores": judged[place]})
+            scores = score_selection(selection, classifier, rows, job)
+            scored.append(scores | {"value": selection["value"]})
+        place = best_place([scores.get("accuracy") for scores in scored])
+        say({"kind": "scored", "classifier": name, "scores": scored[place]})
 
 
 def distinct(selections: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -264,7 +264,7 @@ def warm_up(selector: Any, part: TrainingPart) -> None:
         clone(selector).fit(corner, part.y[np.sort(rows)], **options)
 
 
-def judge(
+def score_selection(
     selection: dict[str, Any], classifier: Any, rows: Rows, job: Job
 ) -> dict[str, Any]:
     """Scores of a classifier that sees only the selected features."""

@@ -28,8 +28,8 @@ SELECTORS = ChainMap(
 class BestOf:
     """A selector with the best of several values of a parameter.
 
-    For methods that must be told how many features to select. Each classifier has
-    its own best value, that of the highest accuracy; among equals the first.
+    For methods that need the number of features to select. Each classifier has its
+    own best value, that of the highest accuracy; among equals the first.
 
     Parameters
     ----------
@@ -63,15 +63,17 @@ class BestOf:
             what = f"parameter of {type(selector).__name__}"
             raise unknown_name(what, self.parameter, known)
         if not values:
-            raise ParameterError("`values` of BestOf is empty. Give some to choose of.")
+            raise ParameterError("`values` of BestOf is empty. Give at least one.")
         if self.judged_on not in ("training", "test"):
-            raise unknown_name("place to judge", self.judged_on, ("training", "test"))
+            raise unknown_name(
+                "value of judged_on", self.judged_on, ("training", "test")
+            )
         object.__setattr__(self, "selector", selector)
         object.__setattr__(self, "values", values)
 
     @property
     def label(self) -> str:
-        """What a table says of it."""
+        """How it is shown in tables."""
         shown = [str(value) for value in self.values]
         if len(shown) > 4:
             shown = [*shown[:2], "…", shown[-1]]
@@ -87,21 +89,11 @@ class BestOf:
 
 
 def as_selector(selector: Any) -> Any:
-    """A selector from a name or an object, which is checked.
+    """A selector from a name in `SELECTORS`, or a checked clone of an object.
 
-    Parameters
-    ----------
-    selector : str, object or BestOf
-        A name in `SELECTORS`, or anything that selects features in scikit-learn's
-        way: ``fit(X, y)``, then ``get_support()`` or ``support_``.
+    The object may be anything that selects features in scikit-learn's way:
+    ``fit(X, y)``, then ``get_support()`` or ``support_``.
 
-    Returns
-    -------
-    object
-        The selector, unfitted.
-
-    Examples
-    --------
     >>> as_selector("saola-max")
     SAOLA(bound='max')
     """
@@ -147,7 +139,7 @@ def name_selectors(selectors: Any) -> dict[str, Any]:
 def sweep(
     selector: Any, parameter: str, values: Iterable[Any], name: str | None = None
 ) -> dict[str, Any]:
-    """One selector with several values of a parameter, each under its own name.
+    """One selector per value of a parameter, each under its own name.
 
     Parameters
     ----------
@@ -157,9 +149,9 @@ def sweep(
         The parameter; of a part of the selector as in scikit-learn,
         ``"measure__alpha"``.
     values : iterable
-        What it is set to.
+        Its values.
     name : str, optional
-        How the names begin; by default as the selector's class.
+        Beginning of the names; by default the class of the selector.
 
     Returns
     -------
@@ -182,7 +174,7 @@ def sweep(
 
 
 def set_parameter(selector: Any, parameter: str, value: Any) -> Any:
-    """Set a parameter, also of a measure, which is no scikit-learn estimator."""
+    """Set a parameter, also of a measure, which is not a scikit-learn estimator."""
     head, _, rest = parameter.partition("__")
     if head not in selector.get_params(deep=False):
         known = selector.get_params(deep=False)
@@ -222,21 +214,8 @@ scikit-learn's tree (CART), which is not C4.5 and has a name of its own."""
 
 
 def as_classifier(classifier: Any) -> Any:
-    """A fresh classifier from a name or from a scikit-learn classifier.
+    """An unfitted classifier from a name in `CLASSIFIERS`, or a clone of an object.
 
-    Parameters
-    ----------
-    classifier : str or object
-        ``"j48"``, ``"knn"``, ``"svm"``, ``"decision-tree"``, or an object with
-        ``fit`` and ``predict``, which is cloned.
-
-    Returns
-    -------
-    object
-        An unfitted scikit-learn classifier.
-
-    Examples
-    --------
     >>> as_classifier("knn")
     KNeighborsClassifier(n_neighbors=1)
     """

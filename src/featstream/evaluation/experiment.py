@@ -37,7 +37,6 @@ from featstream.evaluation.cell_cache import (
     describe,
     key_of,
 )
-from featstream.evaluation.display import CellProgress, cells_observed
 from featstream.evaluation.entrants import BestOf, name_classifiers, name_selectors
 from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.splits import (
@@ -51,6 +50,7 @@ from featstream.evaluation.splits import (
 from featstream.evaluation.tasks import as_task
 from featstream.evaluation.worker import CellOutcome, run_jobs
 from featstream.parallel import count_threads
+from featstream.progress import CellProgress, cells_observed
 
 _PACKAGES = ("featstream", "numpy", "scipy", "sklearn", "numba")
 
@@ -67,7 +67,7 @@ class Experiment:
     datasets : mapping of str to data, or sequence of paths
         ``(X, y)``, `Task`, or the path of a file.
     classifiers : sequence of str, or mapping of str to classifier
-        The classifiers that judge selections: names (`CLASSIFIERS`), or any
+        The classifiers that evaluate selections: names (`CLASSIFIERS`), or any
         scikit-learn classifiers.
     protocol : SplitProtocol or mapping of data set to SplitProtocol, optional
         How rows are split. By default the given test part is used, and where there
@@ -126,7 +126,7 @@ class Experiment:
     def __repr__(self) -> str:
         return (
             f"Experiment({len(self.selectors)} selectors × {len(self.datasets)} data "
-            f"sets · judged by {', '.join(self.classifiers)})"
+            f"sets · evaluated by {', '.join(self.classifiers)})"
         )
 
     def run(
@@ -323,6 +323,7 @@ class Run:
             "n_samples": len(shape.y),
             "n_features": shape.n_features,
             "n_classes": int(np.unique(shape.y).size),
+            "target": rows.target,
             "fingerprint": fingerprint,
             "protocol": repr(protocol),
             "n_splits": protocol.n_splits,

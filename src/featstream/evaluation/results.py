@@ -306,8 +306,8 @@ class ExperimentResult:
 
         Parameters are those of `table`.
         """
-        judge = self._classifier(classifier)
-        rows = [self._row(r, judge) for r in self._cells[dataset, selector]]
+        chosen = self._classifier(classifier)
+        rows = [self._row(r, chosen) for r in self._cells[dataset, selector]]
         found = np.array(
             [math.nan if row[metric] is None else row[metric] for row in rows], float
         )
@@ -349,16 +349,16 @@ class ExperimentResult:
         """
         check_known(metric, "metric", METRICS)
         check_known(statistic, "statistic", STATISTICS)
-        judge = self._classifier(classifier)
+        chosen = self._classifier(classifier)
         shape = len(self.datasets), len(self.selectors)
         values, spreads = np.full(shape, np.nan), np.full(shape, np.nan)
         reasons: dict[tuple[str, str], str] = {}
         for place in np.ndindex(shape):
             names = self.datasets[place[0]], self.selectors[place[1]]
-            found, reason = self.values(metric, judge, *names)
+            found, reason = self.values(metric, chosen, *names)
             by = found
             if metric in COSTS and statistic in ("best", "worst"):
-                by, other = self.values("accuracy", judge, *names)
+                by, other = self.values("accuracy", chosen, *names)
                 reason = reason or other
             if reason is not None:
                 reasons[names] = reason
@@ -372,7 +372,7 @@ class ExperimentResult:
         }
         return ScoreTable(
             metric=metric,
-            classifier=judge if metric in SCORES else None,
+            classifier=chosen if metric in SCORES else None,
             statistic=statistic,
             datasets=tuple(self.datasets),
             selectors=tuple(self.selectors),

@@ -19,11 +19,10 @@ from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.evaluation.splits import TaskShape
-from featstream.groups import read_groups
 from featstream.measures.target import as_labels, as_vector
 from featstream.protocols import SparseColumns, feature_name
 from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
-from featstream.sources.grouping import label_of
+from featstream.sources.grouping import label_of, read_groups
 from featstream.sources.npy import read_archive
 
 
@@ -43,6 +42,8 @@ class Task:
         The group of each feature, for selectors that take groups.
     names : sequence of str, optional
         The names of the features; by default those that the data have.
+    target : str, optional
+        Where the classes come from, such as the name of a column; shown in results.
 
     Examples
     --------
@@ -57,6 +58,7 @@ class Task:
     y_test: Any = None
     groups: Any = None
     names: Sequence[str] | None = None
+    target: str | None = None
 
     def rows(self) -> Rows:
         """All rows as one checked matrix."""
@@ -85,7 +87,7 @@ class Task:
                     f"`{what}` of a Task has {len(given):,} entries for "
                     f"{X.shape[1]:,} features. Give one for each."
                 )
-        return Rows(X, y, n_train, groups, names)
+        return Rows(X, y, n_train, groups, names, self.target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +99,7 @@ class Rows:
     n_train: int
     groups: NDArray[Any] | None = None
     names: list[str] | None = None
+    target: str | None = None
 
     @property
     def shape(self) -> TaskShape:
@@ -159,7 +162,7 @@ def as_task(data: Any) -> Task:
     if isinstance(data, str | os.PathLike):
         return open_task(data)
     if isinstance(data, Dataset):
-        return Task(data.source, data.y, names=data.names)
+        return Task(data.source, data.y, names=data.names, target=data.target_name)
     if isinstance(data, tuple | list) and len(data) in (2, 4):
         return Task(*data)
     if hasattr(data, "data") and hasattr(data, "target"):  # of sklearn.datasets
@@ -222,7 +225,7 @@ def open_task(
     if test is not None and is_svmlight(path) and is_svmlight(test):
         X, X_test = equally_wide(X, X_test)
     labels = None if groups is None else labels_of(found, groups)
-    return Task(X, found.y, X_test, y_test, labels, found.names)
+    return Task(X, found.y, X_test, y_test, labels, found.names, found.target_name)
 
 
 def labels_of(found: Dataset, options: Mapping[str, Any]) -> Any:

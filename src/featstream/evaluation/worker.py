@@ -39,7 +39,8 @@ _WARMING = "warming"  # kernels are compiled at their first use
 _WARMING_SECONDS = 600.0
 _PRELOADED = ["featstream.evaluation.worker"]
 _WARM = "FEATSTREAM_WARM_KERNELS"
-"""Set while the server of processes starts: only the server loads kernels."""
+"""Set while the server of processes starts: only the server loads kernels, and only
+those that the first cell needs, which may have to be compiled."""
 
 
 class HasJob(Protocol):
@@ -114,7 +115,8 @@ def run_jobs(
                 if cell is None:
                     is_more = False
                 else:
-                    context, job = context or _context(), cell.job
+                    job = cell.job
+                    context = context or _context(job)
                     outcome = CellOutcome(cell, list(job.known or ()))
                     with uninterrupted():  # a half-made process would complain
                         running.append(_start(context, outcome, job))
@@ -159,7 +161,7 @@ def _start(context: Any, outcome: CellOutcome, job: Job) -> _Running:
     return _Running(outcome, job, process, ours, time.monotonic())
 
 
-def _context() -> Any:
+def _context(job: Job) -> Any:
     """How processes are started: from a server with everything loaded, if possible."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
@@ -167,7 +169,8 @@ def _context() -> Any:
 
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
-    os.environ[_WARM] = "1"
+    used = f"{job.selector!r} {job.classifiers!r}"
+    os.environ[_WARM] = ",".join(name for name in ("J48", "SAOLA") if name in used)
     try:
         # A terminal sends Ctrl-C to all processes; the server ends when we do.
         with handling_interrupts(signal.SIG_IGN):
@@ -312,7 +315,7 @@ def _die_with_parent() -> None:
         os._exit(1)
 
 
-def load_kernels() -> None:
+def load_kernels(names: list[str]) -> None:
     """Select and classify a few numbers, as most cells do.
 
     Numba takes a quarter of a second to load its first kernel, in every process anew;
@@ -320,11 +323,13 @@ def load_kernels() -> None:
     """
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 4)), np.arange(20) % 2
-    as_classifier("j48").fit(X, y).predict(X)
-    SAOLA(measure="fisher-z").fit(X, y)
-    SAOLA(measure="su").fit((X > 0).astype(np.uint8), y)
+    if "J48" in names:
+        as_classifier("j48").fit(X, y).predict(X)
+    if "SAOLA" in names:
+        SAOLA(measure="fisher-z").fit(X, y)
+        SAOLA(measure="su").fit((X > 0).astype(np.uint8), y)
 
 
-if os.environ.pop(_WARM, ""):
+if _WARM in os.environ:
     with suppress(Exception):  # only saves time
-        load_kernels()
+        load_kernels(os.environ.pop(_WARM).split(","))

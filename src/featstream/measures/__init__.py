@@ -1,10 +1,15 @@
 """Measures: how relevant a feature is, and how much two features overlap."""
 
-from featstream.measures.conditional import TARGET, ConditionalTest, TestResult
-from featstream.measures.contingency import ChiSquareTest, GTest
 from featstream.measures.fisher import FisherZ
+from featstream.measures.independence import (
+    TARGET,
+    ChiSquareTest,
+    ConditionalTest,
+    FisherZTest,
+    GTest,
+    TestResult,
+)
 from featstream.measures.information import MutualInformation, SymmetricalUncertainty
-from featstream.measures.partial import FisherZTest
 from featstream.measures.resolve import (
     MEASURES,
     choose_measure,

@@ -10,15 +10,19 @@ import numpy as np
 from featstream.errors import (
     DataTypeError,
     ParameterError,
+    check_alpha,
     printable,
     unknown_name,
 )
 from featstream.measures.checks import FEW_VALUES, are_identifiers
-from featstream.measures.conditional import ConditionalTest, check_alpha
-from featstream.measures.contingency import ChiSquareTest, GTest
 from featstream.measures.fisher import FisherZ
+from featstream.measures.independence import (
+    ChiSquareTest,
+    ConditionalTest,
+    FisherZTest,
+    GTest,
+)
 from featstream.measures.information import MutualInformation, SymmetricalUncertainty
-from featstream.measures.partial import FisherZTest
 from featstream.protocols import Block, Measure, SparseColumns
 
 MEASURES: dict[str, Any] = {

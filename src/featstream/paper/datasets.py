@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, MissingFileError, ParameterError, unknown_name
-from featstream.paper.formats import (
-    Part,
-    Reader,
-    gene_table,
-    index_lists,
-    index_values,
-    indicators,
-    join,
-    letter_table,
-    npz,
-    number_table,
-    plain_rows,
-    sample_of_svmlight,
-    some_of_svmlight,
-    svmlight,
-    thrombin_rows,
-    unit_rows,
-)
+from featstream.paper import formats
+from featstream.paper.formats import Part, Reader, indicators, join, npz, svmlight
 
 Kind: TypeAlias = Literal["continuous", "discrete"]
 
@@ -56,203 +43,28 @@ class Entry:
     is_split: bool = False  # whether the paper uses published parts
 
 
-def _challenge(name: str, reader: Reader) -> Files:
-    """The file names of the NIPS 2003 and WCCI 2006 challenges."""
-    train, test = (
-        (f"{name}_{part}.data", f"{name}_{part}.labels") for part in ("train", "valid")
-    )
-    return Files(reader, train, test)
+@cache
+def catalogue() -> dict[str, Entry]:
+    """Table 2 of the paper; then the sets of Tables 14 to 17 and of Table 9."""
+    file = resources.files("featstream.paper").joinpath("datasets.json")
+    listed = json.loads(file.read_text("utf-8"))
+    return {name: _as_entry(**facts) for name, facts in listed.items()}
 
 
-def _libsvm(name: str, *, has_test: bool = False, differs: str = "") -> Files:
-    return Files(svmlight, (name,), (f"{name}.t",) * has_test, differs)
+def _as_entry(files: list[dict[str, Any]], **facts: Any) -> Entry:
+    return Entry(files=tuple(_as_files(**way) for way in files), **facts)
 
 
-_NIPS = "NIPS 2003 feature selection challenge; UCI has it"
-_LIBSVM = "LIBSVM data sets"
-_UCI = "UCI machine learning repository"
-_KENT_RIDGE = "Kent Ridge biomedical data sets"
-_NOT_PUBLIC = "not found in public: Aliferis et al., JMLR 11, 2010"
+def _as_files(
+    reader: str,
+    train: list[str],
+    test: Sequence[str] = (),
+    rows: Sequence[int] = (),
+    **facts: Any,
+) -> Files:
+    read = getattr(formats, reader)
+    return Files(read(*rows) if rows else read, tuple(train), tuple(test), **facts)
 
-CATALOGUE: dict[str, Entry] = {
-    "madelon": Entry(
-        "continuous",
-        500,
-        _NIPS,
-        (_challenge("madelon", plain_rows), _libsvm("madelon", has_test=True)),
-        is_split=True,
-    ),
-    "hiva": Entry(
-        "discrete",
-        1617,
-        "WCCI 2006 performance prediction challenge",
-        (
-            _challenge("hiva", plain_rows),
-            Files(npz, ("hiva_train.npz",), remark="the training part only"),
-        ),
-        is_split=True,
-    ),
-    "leukemia": Entry(
-        "continuous",
-        7129,
-        f"Golub et al. 1999; {_KENT_RIDGE}",
-        (
-            Files(gene_table, ("AMLALL_train.data",), ("AMLALL_test.data",)),
-            _libsvm("leu", has_test=True, differs="rows and columns scaled by LIBSVM"),
-        ),
-    ),
-    "lung-cancer": Entry(
-        "continuous",
-        12533,
-        f"Gordon et al. 2002; {_KENT_RIDGE}",
-        (Files(gene_table, ("lungCancer_train.data",), ("lungCancer_test.data",)),),
-    ),
-    "ohsumed": Entry("continuous", 14373, _NOT_PUBLIC, ()),
-    "breast-cancer": Entry("continuous", 17816, _NOT_PUBLIC, ()),
-    "dexter": Entry(
-        "continuous", 20000, _NIPS, (_challenge("dexter", index_values),), is_split=True
-    ),
-    "apcj-etiology": Entry("continuous", 28228, _NOT_PUBLIC, ()),
-    "dorothea": Entry(
-        "discrete", 100000, _NIPS, (_challenge("dorothea", index_lists),), is_split=True
-    ),
-    "thrombin": Entry(
-        "discrete",
-        139351,
-        "KDD Cup 2001",
-        (
-            Files(
-                thrombin_rows,
-                ("thrombin.data",),
-                ("Thrombin.testset", "ThrombinKey"),
-            ),
-            Files(npz, ("thrombin_train.npz",), differs="1,909 of 2,543 rows (train)"),
-        ),
-    ),
-    "news20": Entry(
-        "continuous",
-        1355191,
-        _LIBSVM,
-        (
-            Files(some_of_svmlight(0, 9996, 10000), ("news20.binary",)),
-            Files(
-                unit_rows,
-                ("news20_bigram.npz",),
-                differs="words and pairs of words rebuilt from 20 Newsgroups",
-                n_features=1450546,
-            ),
-        ),
-        is_split=True,
-    ),
-    "url1": Entry(
-        "continuous",
-        3231961,
-        "Ma et al. 2009; UCI has it by day, LIBSVM as one",
-        (
-            Files(svmlight, ("Day1.svm",), ("Day2.svm",)),
-            Files(
-                some_of_svmlight(16000, 20000, 20000),
-                ("url_combined",),
-                remark="rows 16,001 to 56,000: day 0 has 16,000 rows",
-            ),
-        ),
-        is_split=True,
-    ),
-    "webspam": Entry(
-        "continuous",
-        16609143,
-        _LIBSVM,
-        (
-            Files(
-                sample_of_svmlight(98000),
-                ("webspam_wc_normalized_trigram.svm",),
-                remark="98,000 random rows, of which the paper's splits are drawn",
-            ),
-        ),
-    ),
-    "kdd2010": Entry(
-        "continuous",
-        29890095,
-        _LIBSVM,
-        (
-            Files(
-                sample_of_svmlight(120000),
-                ("kddb",),
-                remark="120,000 random rows, of which the paper's splits are drawn",
-            ),
-            Files(
-                sample_of_svmlight(120000),
-                ("kdda",),
-                differs="algebra instead of bridge to algebra",
-                n_features=20216830,
-            ),
-        ),
-    ),
-    "arcene": Entry(
-        "continuous", 10000, _NIPS, (_challenge("arcene", plain_rows),), is_split=True
-    ),
-    "gisette": Entry(
-        "continuous",
-        5000,
-        _NIPS,
-        (
-            _challenge("gisette", plain_rows),
-            Files(
-                svmlight,
-                ("gisette_scale",),
-                ("gisette_scale.t",),
-                remark="columns scaled by LIBSVM",
-            ),
-            Files(
-                npz,
-                ("gisette_valid.npz",),
-                differs="the 1,000 validation rows alone, without the training part",
-            ),
-        ),
-        is_split=True,
-    ),
-    "connect-4": Entry(
-        "discrete",
-        126,
-        f"{_UCI}; LIBSVM",
-        (
-            Files(letter_table, ("connect-4.data",)),
-            _libsvm("connect-4"),
-            Files(npz, ("connect4.npz",)),
-        ),
-    ),
-    "ijcnn1": Entry("continuous", 22, _LIBSVM, (_libsvm("ijcnn1", has_test=True),)),
-    "covtype": Entry(
-        "continuous",
-        54,
-        f"{_UCI}; LIBSVM",
-        (
-            Files(number_table, ("covtype.data",)),
-            _libsvm("covtype"),
-            _libsvm("covtype.libsvm.binary", differs="two classes instead of seven"),
-        ),
-    ),
-    "poker": Entry(
-        "discrete",
-        10,
-        f"{_UCI}; LIBSVM",
-        (
-            Files(
-                number_table,
-                ("poker-hand-training-true.data",),
-                ("poker-hand-testing.data",),
-            ),
-            _libsvm("poker", has_test=True),
-            Files(
-                npz,
-                ("poker_train.npz",),
-                differs="25,010 of 1,025,010 rows (train)",
-            ),
-        ),
-    ),
-    "real-sim": Entry("continuous", 20958, _LIBSVM, (_libsvm("real-sim"),)),
-}
-"""Table 2 of the paper; then the sets of Tables 14 to 17 and of Table 9."""
 
 _VARIABLE = "FEATSTREAM_DATA"
 _PACKED = ("", ".gz", ".bz2", ".xz")
@@ -304,30 +116,14 @@ class Benchmark:
 
 
 def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Benchmark:
-    """Load a data set of the paper.
+    """Load a data set of the paper, by the name that the paper uses.
 
     Nothing is downloaded: the files have to be there, as their publishers distribute
     them, in the folder or in folders below it, plain or as ``.gz``, ``.bz2`` or
     ``.xz``. `files_of_dataset` says which. Every data set may also be an archive
     ``NAME.npz`` of ``X`` and ``y`` (or ``X_train``, ``y_train``, ``X_test`` and
-    ``y_test``), or ``NAME.svm``.
-
-    Parameters
-    ----------
-    name : str
-        As the paper spells it; `dataset_names` lists them.
-    data : str or path-like, optional
-        The folder; by default that in the environment variable ``FEATSTREAM_DATA``.
-
-    Returns
-    -------
-    Benchmark
-        The data, how the paper treats them, and how they differ from the paper's.
-
-    Raises
-    ------
-    MissingFileError
-        If there are no such files; the message says which to put where.
+    ``y_test``), or ``NAME.svm``. ``data`` is the folder, by default that in the
+    environment variable ``FEATSTREAM_DATA``.
 
     Examples
     --------
@@ -375,45 +171,33 @@ def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Bench
 
 
 def dataset_names() -> tuple[str, ...]:
-    """All data sets of the paper, whether they are there or not.
+    """All data sets of the paper, available or not.
 
-    Examples
-    --------
     >>> dataset_names()[:3]
     ('madelon', 'hiva', 'leukemia')
     """
-    return tuple(CATALOGUE)
+    return tuple(catalogue())
 
 
 def available_datasets(data: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
-    """The data sets of the paper that can be loaded.
+    """The names of the data sets whose files are in the folder (not read yet).
 
-    Parameters
-    ----------
-    data : str or path-like, optional
-        The folder; by default that in the environment variable ``FEATSTREAM_DATA``.
+    ``data`` is the folder, by default that in ``FEATSTREAM_DATA``.
 
-    Returns
-    -------
-    tuple of str
-        Their names. The files have been found, not read.
-
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     available_datasets(folder)
     ()
     """
     names = _file_names(_folder(data))
-    return tuple(name for name, entry in CATALOGUE.items() if _find(name, entry, names))
+    return tuple(
+        name for name, entry in catalogue().items() if _find(name, entry, names)
+    )
 
 
 def files_of_dataset(name: str) -> str:
-    """Say in which files a data set is looked for, and who publishes it.
+    """The files in which a data set is looked for, and who publishes it.
 
-    Examples
-    --------
     >>> print(files_of_dataset("dexter"))
     dexter_train.data and dexter_train.labels, with dexter_valid.data and
     dexter_valid.labels for the test part; or dexter.npz; or dexter.svm
@@ -431,9 +215,9 @@ def files_of_dataset(name: str) -> str:
 
 
 def _entry(name: str) -> Entry:
-    if name not in CATALOGUE:
-        raise unknown_name("data set", name, CATALOGUE)
-    return CATALOGUE[name]
+    if name not in catalogue():
+        raise unknown_name("data set", name, catalogue())
+    return catalogue()[name]
 
 
 def _folder(data: str | os.PathLike[str] | None) -> Path:

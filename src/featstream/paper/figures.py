@@ -39,20 +39,23 @@ class FigureData:
             return f"{listed(absent)} not in this library"
         return None
 
-    def values(self, metric: str, judge: str | None) -> list[list[Value]]:
+    def values(self, metric: str, classifier: str | None) -> list[list[Value]]:
         """A row for each data set, a value for each method."""
         design = self.exhibit.design
         return [
-            [self.findings.value(design, d, m, metric, judge) for m in self.methods]
+            [
+                self.findings.value(design, d, m, metric, classifier)
+                for m in self.methods
+            ]
             for d in self.datasets
         ]
 
     def gaps(self) -> str:
         """Why values are missing, by reason and data set; "" if none are."""
         found: dict[str, dict[str, dict[str, None]]] = {}
-        judges = self.exhibit.classifiers or (None,)
-        for metric, judge in product(self.exhibit.metrics, judges):
-            rows = zip(self.datasets, self.values(metric, judge), strict=True)
+        classifiers = self.exhibit.classifiers or (None,)
+        for metric, classifier in product(self.exhibit.metrics, classifiers):
+            rows = zip(self.datasets, self.values(metric, classifier), strict=True)
             for dataset, row in rows:
                 for method, value in zip(self.methods, row, strict=True):
                     if value.reason is not None:
@@ -67,22 +70,26 @@ class FigureData:
         is_all = len(methods) == len(self.methods)
         return dataset if is_all else f"{dataset}: {listed(methods)}"
 
-    def numbers(self, metric: str, judge: str | None) -> np.ndarray:
+    def numbers(self, metric: str, classifier: str | None) -> np.ndarray:
         """The numbers as the paper reports them, data sets by methods."""
-        rows = self.values(metric, judge)
+        rows = self.values(metric, classifier)
         return np.array([[v.value for v in row] for row in rows])
 
-    def means(self, metric: str, judge: str | None) -> tuple[np.ndarray, np.ndarray]:
+    def means(
+        self, metric: str, classifier: str | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Means and standard deviations over the runs."""
-        rows = self.values(metric, judge)
+        rows = self.values(metric, classifier)
         return (
             np.array([[v.mean for v in row] for row in rows]),
             np.array([[v.deviation for v in row] for row in rows]),
         )
 
-    def over_judges(self, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    def over_classifiers(self, metric: str) -> tuple[np.ndarray, np.ndarray]:
         """Mean and deviation over the classifiers of what each finds."""
-        found = [self.numbers(metric, judge) for judge in self.exhibit.classifiers]
+        found = [
+            self.numbers(metric, classifier) for classifier in self.exhibit.classifiers
+        ]
         return np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
 
 
@@ -95,9 +102,9 @@ def draw_figure(data: FigureData) -> Figure:
     if exhibit.drawing == "sweep":
         figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.0), layout="constrained")
         deltas = [float(m.partition("=")[2]) for m in data.methods]
-        for ax, judge in zip(axes, exhibit.classifiers, strict=True):
-            lines = data.numbers("accuracy", judge)
-            label = f"accuracy, {judge}"
+        for ax, classifier in zip(axes, exhibit.classifiers, strict=True):
+            lines = data.numbers("accuracy", classifier)
+            label = f"accuracy, {classifier}"
             names = _marked(data)
             plot_sweep(deltas, lines, names, x_label="δ", label=label, ax=ax)
     else:
@@ -123,17 +130,17 @@ def draw_figure(data: FigureData) -> Figure:
 def _draw_dots(data: FigureData, metric: str, ax: Axes) -> None:
     """One panel: values with the bars that the paper's figure has."""
     exhibit = data.exhibit
-    judge = exhibit.classifiers[0] if len(exhibit.classifiers) == 1 else None
+    classifier = exhibit.classifiers[0] if len(exhibit.classifiers) == 1 else None
     label, spreads = METRICS[metric], None
     if exhibit.drawing == "error bars":
-        values, spreads = data.means(metric, judge)
-        label += f", {judge}: mean ± standard deviation"
+        values, spreads = data.means(metric, classifier)
+        label += f", {classifier}: mean ± standard deviation"
     elif metric == "auc":
-        values, spreads = data.over_judges(metric)
+        values, spreads = data.over_classifiers(metric)
         label += ": mean ± standard deviation of three classifiers"
     else:
-        values = data.numbers(metric, judge)
-        label += f", {judge}" * (bool(judge) and metric == "accuracy")
+        values = data.numbers(metric, classifier)
+        label += f", {classifier}" * (bool(classifier) and metric == "accuracy")
     plot_dots(
         values,
         _marked(data),

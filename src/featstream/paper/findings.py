@@ -134,11 +134,11 @@ class Findings:
         if metric == "stability":
             return self._stability(dataset, method)
         result = self.results[design, dataset]
-        judges = [classifier.lower()] if classifier else result.classifiers
+        names = [classifier.lower()] if classifier else result.classifiers
         if metric in _COSTS:
             return self._cost(result, dataset, method, metric, design)
         key = {"auc": "auc_hard", "accuracy_sd": "accuracy"}.get(metric, metric)
-        found = [result.values(key, judge, dataset, method) for judge in judges]
+        found = [result.values(key, name, dataset, method) for name in names]
         reasons = [reason for _, reason in found if reason is not None]
         if reasons:
             return Value(reason=reasons[0])
@@ -158,17 +158,17 @@ class Findings:
         design: Design,
     ) -> Value:
         """A cost of the selection, in the run with the highest accuracy."""
-        judges = result.classifiers
-        _, reason = result.values(metric, judges[0], dataset, method)
+        names = result.classifiers
+        _, reason = result.values(metric, names[0], dataset, method)
         if reason is not None:
             return Value(reason=reason)
         costs, accuracies = (
-            np.array([result.values(m, judge, dataset, method)[0] for judge in judges])
+            np.array([result.values(m, name, dataset, method)[0] for name in names])
             for m in (metric, "accuracy")
         )
         best = 0 if np.isnan(accuracies).all() else int(np.nanargmax(accuracies))
-        judge, run = divmod(best, accuracies.shape[1])
-        runs = costs[judge]
+        which, run = divmod(best, accuracies.shape[1])
+        runs = costs[which]
         statistic = self._statistic(design, runs.size)
         number = runs.mean() if statistic == "mean" else runs[run]
         return Value(float(number), statistic, runs)

@@ -40,7 +40,7 @@ from featstream.paper.tables import paper_table
 ABSENT = ("FCBF", "GDM", "IAMB", "MMMB", "SGLasso", "SPSF-LAR")
 """Methods of the paper that this library does not have."""
 
-JUDGES = {
+PAPER_CLASSIFIERS = {
     "J48": as_classifier("j48"),
     "KNN": as_classifier("knn"),
     "SVM": make_pipeline(MinMaxScaler(), as_classifier("svm")),

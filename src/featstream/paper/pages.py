@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,21 +20,6 @@ from featstream.paper.methods import ABSENT
 from featstream.paper.tables import PaperColumn, paper_tables
 
 _COUNTS = ("n_features", "n_groups")
-CSV_COLUMNS = (
-    "exhibit",
-    "dataset",
-    "method",
-    "classifier",
-    "metric",
-    "statistic",
-    "ours",
-    "mean",
-    "sd",
-    "runs",
-    "paper",
-    "difference",
-    "reason",
-)
 
 
 def table_page(comparison: TableComparison) -> str:
@@ -130,7 +115,7 @@ def _statistics(comparison: TableComparison) -> Iterator[str]:
             ]
             for c in claims
         ]
-        head = ["methods", "judge", "data sets", "ranks, ours", "paper's, there"]
+        head = ["methods", "classifier", "data sets", "ranks, ours", "paper's, there"]
         head += ["printed, all", "Friedman p, ours", "ours", "the paper", "CD"]
         yield (
             "**Average ranks** (high is good, as in the paper) on the data sets where "
@@ -148,7 +133,7 @@ def _statistics(comparison: TableComparison) -> Iterator[str]:
             ]
             for w in wins
         ]
-        head = ["", "judge", "ours", "paper's, there", "printed, all"]
+        head = ["", "classifier", "ours", "paper's, there", "printed, all"]
         yield (
             "**Win / tie / lose** by a margin of 0.01, which is what the paper's "
             "counts are:\n\n" + as_markdown_table(head, rows)
@@ -184,11 +169,8 @@ def _reasons(comparison: TableComparison) -> list[str]:
     found: dict[str, None] = {}
     for pair in comparison.pairs.values():
         method = pair.column.method
-        if (
-            pair.ours.reason
-            and method not in ABSENT
-            and pair.dataset in (comparison.datasets)
-        ):
+        is_here = method not in ABSENT and pair.dataset in comparison.datasets
+        if is_here and pair.ours.reason:
             who = f"{pair.column.classifier} after " if pair.column.classifier else ""
             found[f"`-` {who}{method} on {pair.dataset}: {pair.ours.reason}."] = None
     return list(found)
@@ -233,37 +215,35 @@ def difference_text(pair: Pair) -> str:
     return f"{difference:+.4f}".replace("0.", ".", 1)
 
 
-def table_csv(comparison: TableComparison) -> list[list[object]]:
-    """Every cell of a table, also those without data; for `CSV_COLUMNS`."""
-    rows: list[list[object]] = []
-    for pair in comparison.pairs.values():
-        column, ours = pair.column, pair.ours
-        rows.append(
-            [
-                comparison.exhibit.name,
-                pair.dataset,
-                _method_name(column.method, column.alpha),
-                column.classifier,
-                column.metric,
-                ours.statistic if ours.reason is None else None,
-                _blank(ours.value),
-                _blank(ours.mean),
-                ours.deviation if ours.runs.size else None,
-                ours.runs.size or None,
-                _blank(pair.printed),
-                _blank(pair.difference),
-                ours.reason,
-            ]
-        )
-    return rows
+def table_rows(comparison: TableComparison) -> list[dict[str, object]]:
+    """One row per cell of a table, also for those without data."""
+    return [
+        {
+            "exhibit": comparison.exhibit.name,
+            "dataset": pair.dataset,
+            "method": _method_name(pair.column.method, pair.column.alpha),
+            "classifier": pair.column.classifier,
+            "metric": pair.column.metric,
+            "statistic": pair.ours.statistic if pair.ours.reason is None else None,
+            "ours": _blank(pair.ours.value),
+            "mean": _blank(pair.ours.mean),
+            "sd": pair.ours.deviation if pair.ours.runs.size else None,
+            "runs": pair.ours.runs.size or None,
+            "paper": _blank(pair.printed),
+            "difference": _blank(pair.difference),
+            "reason": pair.ours.reason,
+        }
+        for pair in comparison.pairs.values()
+    ]
 
 
-def csv_text(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> str:
-    """Rows with a heading."""
+def csv_text(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows with a heading; without rows, nothing."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
     return text.getvalue()
 
 
@@ -340,7 +320,7 @@ def _write_table(
             written.paths.append(save_figure(draw_claim(checked), path))
             text += f"\n![Average ranks]({path.name})\n"
     page.write_text(text, encoding="utf-8")
-    numbers.write_text(csv_text(table_csv(comparison), CSV_COLUMNS), encoding="utf-8")
+    numbers.write_text(csv_text(table_rows(comparison)), encoding="utf-8")
     written.paths += [page, numbers]
     pairs = [p for p in comparison.pairs.values() if np.isfinite(p.difference)]
     if not pairs:
@@ -379,8 +359,8 @@ def _write_figure(
 def headline(findings: Findings) -> str:
     """SAOLA on published parts, as a Markdown table; "" without such data sets."""
     head = ["data set", "selected", "paper"]
-    for judge in CLASSIFIERS:
-        head += [judge, "paper"]
+    for classifier in CLASSIFIERS:
+        head += [classifier, "paper"]
     rows = []
     for name, about in findings.about.items():
         is_run = ("split", name) in findings.results
@@ -389,7 +369,10 @@ def headline(findings: Findings) -> str:
         row = [name]
         for column in (
             PaperColumn("n_features", "SAOLA"),
-            *(PaperColumn("accuracy", "SAOLA", judge) for judge in CLASSIFIERS),
+            *(
+                PaperColumn("accuracy", "SAOLA", classifier)
+                for classifier in CLASSIFIERS
+            ),
         ):
             ours = findings.value(
                 "split", name, "SAOLA", column.metric, column.classifier
@@ -453,11 +436,9 @@ def _datasets(findings: Findings) -> str:
 
 
 def _tidy(findings: Findings) -> str:
-    """Every run of every experiment."""
-    rows: list[list[object]] = []
-    columns: list[str] = ["design"]
-    for (design, _), result in findings.results.items():
-        for row in result.rows():
-            columns = ["design", *row]
-            rows.append([design, *row.values()])
-    return csv_text(rows, columns)
+    """Every run of every experiment, as CSV."""
+    results = findings.results.items()
+    rows = [
+        {"design": key[0]} | row for key, result in results for row in result.rows()
+    ]
+    return csv_text(rows)

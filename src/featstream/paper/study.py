@@ -24,7 +24,7 @@ from featstream.paper.exhibits import CLASSIFIERS, Design, Exhibit
 from featstream.paper.findings import About, Findings
 from featstream.paper.methods import (
     ABSENT,
-    JUDGES,
+    PAPER_CLASSIFIERS,
     FirstSplit,
     protocol_for,
     selector_for,
@@ -155,11 +155,13 @@ class PaperStudy:
         selectors: dict[str, Any],
         protocol: SplitProtocol,
     ) -> Experiment:
-        judges = {name.lower(): JUDGES[name] for name in need.classifiers}
+        classifiers = {
+            name.lower(): PAPER_CLASSIFIERS[name] for name in need.classifiers
+        }
         return Experiment(
             selectors,
             {data.name: Task(data.X, data.y, data.X_test, data.y_test)},
-            judges or {"nobody": DummyClassifier()},
+            classifiers or {"nobody": DummyClassifier()},
             protocol,
             seed=self.seed,
             **self.limits,
@@ -171,7 +173,7 @@ def gather_needs(
 ) -> Iterator[Need]:
     """What the exhibits need of the available data sets, each once."""
     methods: dict[tuple[str, Design], dict[str, None]] = {}
-    judges: dict[tuple[str, Design], set[str]] = {}
+    classifiers: dict[tuple[str, Design], set[str]] = {}
     present = set(available)
     for exhibit in exhibits:
         for dataset in exhibit.datasets:
@@ -179,9 +181,9 @@ def gather_needs(
                 place = dataset, exhibit.design
                 known = (m for m in exhibit.methods if m not in ABSENT)
                 methods.setdefault(place, {}).update(dict.fromkeys(known))
-                judges.setdefault(place, set()).update(exhibit.classifiers)
+                classifiers.setdefault(place, set()).update(exhibit.classifiers)
     for (dataset, design), chosen in methods.items():
-        own = judges[dataset, design]
+        own = classifiers[dataset, design]
         yield Need(
             dataset, design, tuple(chosen), tuple(c for c in CLASSIFIERS if c in own)
         )

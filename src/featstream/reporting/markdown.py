@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from featstream.errors import printable
 from featstream.reporting.plots import plot_critical_difference, plot_scores
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def comparison_text(result: ExperimentResult) -> str:
     Balanced accuracy and memory are only in the files of `write_comparison`.
     """
     hidden = ("balanced_accuracy", "memory")
-    parts = [
+    parts = _targets(result)
+    parts += [
         "\n".join(table.lines())
         for table in comparison_tables(result)
         if table.metric not in hidden
@@ -194,12 +196,23 @@ def _notes(result: ExperimentResult) -> list[str]:
     return [*notes, *reasons]
 
 
+def _targets(result: ExperimentResult) -> list[str]:
+    """One paragraph with the target of each data set that has a name for it."""
+    lines = [
+        f"{name}: target {printable(facts['target'])}, {facts['n_classes']} classes"
+        for name, facts in result.about["datasets"].items()
+        if facts.get("target") is not None
+    ]
+    return ["\n".join(lines)] if lines else []
+
+
 def _datasets_markdown(datasets: dict[str, Any]) -> str:
-    head = "| data set | samples | features | classes | splits |"
-    lines = [head, "| --- | ---: | ---: | ---: | --- |"]
+    head = "| data set | samples | features | classes | target | splits |"
+    lines = [head, "| --- | ---: | ---: | ---: | --- | --- |"]
     lines += [
         f"| {name} | {facts['n_samples']:,} | {facts['n_features']:,} | "
-        f"{facts['n_classes']} | `{facts['protocol']}` |"
+        f"{facts['n_classes']} | {facts.get('target') or '-'} | "
+        f"`{facts['protocol']}` |"
         for name, facts in datasets.items()
     ]
     return "\n".join(lines)

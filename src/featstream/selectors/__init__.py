@@ -9,6 +9,7 @@ __all__ = [
     "OFS",
     "OGFS",
     "OSFS",
+    "OVER_LIMIT",
     "SAOLA",
     "SELECTORS",
     "AlphaInvesting",
@@ -30,6 +31,7 @@ _HOMES = {
     "OFS": "selectors.ofs",
     "OGFS": "selectors.ogfs",
     "OSFS": "selectors.osfs.osfs",
+    "OVER_LIMIT": "selectors.trace",
     "SAOLA": "selectors.saola.saola",
     "AlphaInvesting": "selectors.alpha_investing",
     "FastOSFS": "selectors.osfs.osfs",
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
     from featstream.selectors.saola.group_saola import GroupSAOLA
     from featstream.selectors.saola.saola import SAOLA
     from featstream.selectors.stream import Verdict
-    from featstream.selectors.trace import GroupTrace, Trace
+    from featstream.selectors.trace import OVER_LIMIT, GroupTrace, Trace
 
 
 def __getattr__(name: str) -> Any:

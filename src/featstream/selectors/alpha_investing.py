@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from featstream.errors import DataError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    ParameterError,
+    check_choice,
+    check_number,
+    printable,
+)
 from featstream.measures.target import as_labels, as_numbers
 from featstream.protocols import (
     Block,
@@ -26,16 +32,9 @@ from featstream.selectors.alpha_investing_kernels import (
     invest_sparse,
 )
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.numeric import (
-    as_numeric,
-    check_number,
-    class_indicators,
-    dense_column,
-)
+from featstream.selectors.numeric import as_numeric, class_indicators, dense_column
 from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
-
-__all__ = ["AlphaInvesting"]
 
 _NOTHING = 1e-20
 """Share of the first error that is rounding: there is nothing left to explain."""
@@ -140,19 +139,13 @@ class AlphaInvesting(StreamSelector):
 
     def _bind(self, y: Any) -> LinearModel | LogisticModel:
         owner = type(self).__name__
-        choices: dict[str, tuple[Any, ...]] = {
-            "loss": ("linear", "logistic"),
-            "intercept": (True, False, "first-column"),
-            "target": ("nominal", "numeric"),
-        }
-        for name, known in choices.items():
-            value = getattr(self, name)
-            if value not in known:
-                listed = ", ".join(repr(k) for k in known)
-                raise ParameterError(
-                    f"`{name}` of {owner} must be one of {listed}. "
-                    f"Got {printable(value)}."
-                )
+        check_choice(self.loss, "loss", ("linear", "logistic"), owner)
+        check_choice(self.target, "target", ("nominal", "numeric"), owner)
+        if self.intercept not in (True, False, "first-column"):
+            raise ParameterError(
+                f"`intercept` of {owner} must be True, False or 'first-column'. "
+                f"Got {printable(self.intercept)}."
+            )
         has_constant = self.intercept is True
         if self.loss == "logistic":
             return LogisticModel(_two_classes(y), has_constant)
@@ -162,7 +155,7 @@ class AlphaInvesting(StreamSelector):
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
         wealth = check_number(self.wealth, "wealth", owner)
-        payout = check_number(self.payout, "payout", owner, is_zero_allowed=True)
+        payout = check_number(self.payout, "payout", owner, closed="left")
         self._account = Account(np.array([wealth, 0.0]), payout)
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
@@ -226,7 +219,7 @@ class LinearModel:
     def add(self, column: FloatArray) -> None:
         """Add a column; one that the others determine changes nothing."""
         left = column - self.basis @ (self.basis.T @ column)
-        left -= self.basis @ (self.basis.T @ left)  # once more takes the rounding off
+        left -= self.basis @ (self.basis.T @ left)  # a second time, against rounding
         norm = float(np.linalg.norm(left))
         if norm**2 > _COLLINEAR * float(column @ column):
             left /= norm
@@ -300,7 +293,7 @@ class LogisticModel:
         self._linearise()
 
     def _refit(self) -> None:
-        """Newton's method with a breath of ridge, which separable classes need."""
+        """Newton's method with a tiny ridge penalty, which separable classes need."""
         design, w = self.design, self.weights
         ridge = 1e-6 * np.eye(w.size)
         for _ in range(50 if w.size else 0):

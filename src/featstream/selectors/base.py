@@ -158,11 +158,10 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        own = self._state_arrays()
-        if self._keeps_in_stream():
+        stream, own = self._started(), self._state_arrays()
+        if stream.keeps:
             own = dict(zip(("arrival", "score"), self._kept(), strict=True)) | own
-        own = {_OWN + name: array for name, array in own.items()}
-        return stream_arrays(self._started()) | own
+        return stream_arrays(stream) | {_OWN + name: own[name] for name in own}
 
     def _restore_state(self, saved: Saved) -> None:
         facts, arrays = saved.description, saved.arrays
@@ -181,15 +180,11 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             for name, array in arrays.items()
             if name.startswith(_OWN)
         }
-        if self._keeps_in_stream():
+        if stream.keeps:
             kept = check_arrays(own, _KEPT, n_seen=stream.n_seen)
             pairs = kept["arrival"].tolist(), kept["score"].tolist()
             stream.kept = dict(zip(*pairs, strict=True))
         self._restore(own)
-
-    def _keeps_in_stream(self) -> bool:
-        """Whether the stream holds the kept features, and not the selector itself."""
-        return type(self)._kept is OnlineSelector._kept
 
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
@@ -229,6 +224,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         """
         with single_blas:  # a model of the target may be fitted
             stream = Stream(y, Trace(self.trace), self._bind(y))
+        stream.keeps = type(self)._kept is OnlineSelector._kept
         owners = (self, getattr(self, "measure", None), getattr(self, "test", None))
         if not any(getattr(owner, "target", "") == "numeric" for owner in owners):
             # A bad target is an error now, not at the first feature.

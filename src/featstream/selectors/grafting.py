@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from featstream.errors import check_number
 from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
@@ -27,14 +28,11 @@ from featstream.selectors.grafting_kernels import (
 )
 from featstream.selectors.numeric import (
     as_numeric,
-    check_number,
     class_indicators,
     dense_column,
 )
 from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
-
-__all__ = ["Grafting"]
 
 _MARGIN = 1.0 + 1e-6
 """A copy of a feature in the model is exactly as steep as its price."""
@@ -123,13 +121,11 @@ class Grafting(StreamSelector):
     def _bind(self, y: Any) -> LogisticModels:
         owner = type(self).__name__
         l1 = check_number(self.l1, "l1", owner)
-        l2 = check_number(self.l2, "l2", owner, is_zero_allowed=True)
+        l2 = check_number(self.l2, "l2", owner, closed="left")
         return LogisticModels.start(y, l1, l2)
 
     def _begin(self, stream: Stream) -> None:
-        self._price = check_number(
-            self.l0, "l0", type(self).__name__, is_zero_allowed=True
-        )
+        self._price = check_number(self.l0, "l0", type(self).__name__, closed="left")
         self._arrivals: IntArray = np.empty(0, np.int64)
 
     def _kept(self) -> tuple[IntArray, FloatArray]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataTypeError, ParameterError, printable
+from featstream.errors import DataTypeError, printable
 from featstream.measures.checks import (
     check_length,
     complain_of_values,
@@ -16,15 +16,6 @@ from featstream.measures.checks import (
 from featstream.measures.target import Labels
 from featstream.protocols import Block, BoolArray, FloatArray, SparseColumns
 from featstream.sources.kernels.transpose import by_column
-
-__all__ = [
-    "as_numeric",
-    "check_count",
-    "check_number",
-    "class_indicators",
-    "dense_column",
-    "join_columns",
-]
 
 _LARGEST = 1e150
 """Squares beyond this overflow."""
@@ -100,31 +91,3 @@ def class_indicators(labels: Labels) -> FloatArray:
         return np.asarray(codes == chosen, dtype=np.float64)[:, None]
     first = np.unique(codes, return_index=True)[1]
     return np.equal.outer(codes, np.argsort(first)).astype(np.float64)
-
-
-def check_number(
-    value: Any, name: str, owner: str, *, is_zero_allowed: bool = False
-) -> float:
-    """A finite number that is not negative, and not zero unless that is allowed."""
-    is_number = isinstance(value, int | float | np.number)
-    if (
-        not is_number
-        or isinstance(value, bool)
-        or not np.isfinite(value)
-        or value < 0
-        or (value == 0 and not is_zero_allowed)
-    ):
-        sort = "not negative" if is_zero_allowed else "positive"
-        raise ParameterError(
-            f"`{name}` of {owner} must be a {sort} number. Got {value!r}."
-        )
-    return float(value)
-
-
-def check_count(value: Any, name: str, owner: str) -> int:
-    """A whole number of at least 1."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ParameterError(
-            f"`{name}` of {owner} must be an integer of at least 1. Got {value!r}."
-        )
-    return int(value)

@@ -14,17 +14,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import validate_data
 
-from featstream.errors import DataError, NotStartedError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    NotStartedError,
+    ParameterError,
+    check_choice,
+    check_count,
+    check_number,
+    printable,
+)
 from featstream.measures.target import as_labels
 from featstream.protocols import BoolArray, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, join_text, split_text
 from featstream.runs.folder import Saved
 from featstream.runs.session import Savable
 from featstream.runs.state import target_arrays, target_from
-from featstream.selectors.numeric import check_count, check_number
 from featstream.selectors.ofs_kernels import RowModel, RowRule, learn_rows
-
-__all__ = ["OFS"]
 
 _KEYS = 624  # the words of the state of a Mersenne twister
 
@@ -74,8 +79,8 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
 
     Notes
     -----
-    ``fit`` makes one pass over the rows in their order, ``partial_fit`` goes on with
-    more of them. The hinge loss and the steps are those of Algorithms 2 and 3 in
+    ``fit`` makes one pass over the rows in their order, ``partial_fit`` continues
+    with more of them. The hinge loss and the steps are those of Algorithms 2 and 3 in
     [1]_. With more than two classes there is a model for each class against the
     others, and the features kept are those whose weights have the largest norm.
     Features should have similar scales. Rows may be sparse; the time is then in
@@ -186,11 +191,7 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
         """Check the parameters and begin without weights."""
         owner = type(self).__name__
         limit = check_count(self.n_features, "n_features", owner)
-        if self.information not in ("full", "partial"):
-            raise ParameterError(
-                f"`information` of {owner} must be 'full' or 'partial'. "
-                f"Got {printable(self.information)}."
-            )
+        check_choice(self.information, "information", ("full", "partial"), owner)
         step = check_number(self.step_size, "step_size", owner)
         self._rule = RowRule(limit, step, 1.0, 0.0, -1.0)
         if self.information == "full":
@@ -204,11 +205,9 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
                 decay=1.0 - price * step, radius=1.0 / float(np.sqrt(price))
             )
         else:
-            chance = check_number(self.exploration, "exploration", owner)
-            if chance > 1:
-                raise ParameterError(
-                    f"`exploration` of {owner} must be in (0, 1]. Got {chance!r}."
-                )
+            chance = check_number(
+                self.exploration, "exploration", owner, high=1, closed="right"
+            )
             radius = check_number(self.radius, "radius", owner)
             self._rule = self._rule._replace(radius=radius, exploration=chance)
         self._rng = check_random_state(self.random_state)

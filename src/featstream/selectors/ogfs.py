@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
-from featstream.errors import ParameterError, printable
+from featstream.errors import check_choice, check_count, check_number
 from featstream.measures.target import as_labels
 from featstream.protocols import (
     Block,
@@ -26,16 +26,12 @@ from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.numeric import (
     as_numeric,
-    check_count,
-    check_number,
     class_indicators,
     join_columns,
 )
 from featstream.selectors.stream import Stream, Verdict, block_of_one
 from featstream.selectors.trace import TraceLevel
 from featstream.sources.grouping import Batch, Layout, Sized
-
-__all__ = ["OGFS"]
 
 
 class OGFS(GroupSelector):
@@ -162,13 +158,9 @@ class OGFS(GroupSelector):
         super()._begin(stream)
         owner = type(self).__name__
         check_count(self.group_size, "group_size", owner)
-        check_number(self.gain, "gain", owner, is_zero_allowed=True)
+        check_number(self.gain, "gain", owner, closed="left")
         check_number(self.significance, "significance", owner)
-        if self.criterion not in ("difference", "t-test"):
-            raise ParameterError(
-                f"`criterion` of {owner} must be 'difference' or 't-test'. "
-                f"Got {printable(self.criterion)}."
-            )
+        check_choice(self.criterion, "criterion", ("difference", "t-test"), owner)
         self._columns = np.empty((stream.measure.n_samples, 0), order="F")
 
     def _own_arrays(self) -> dict[str, NDArray[Any]]:

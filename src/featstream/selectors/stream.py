@@ -80,7 +80,8 @@ class Stream:
     that was chosen; ``is_sparse`` is None until the first block has come, and then
     decides how all columns are stored. ``samples`` are the names of the samples,
     from the first source that has names. ``kept`` has the scores of the kept
-    features by arrival, unless the selector holds them itself.
+    features by arrival; it is empty unless the stream ``keeps`` them, because the
+    selector does not hold them itself.
     """
 
     y: Any
@@ -89,6 +90,7 @@ class Stream:
     choice: Choice | None = None
     is_sparse: bool | None = None
     names: Names = field(default_factory=Names)
+    keeps: bool = True
     kept: dict[int, float] = field(default_factory=dict)
     samples: SampleHashes | None = None
     seconds: float = 0.0
@@ -107,8 +109,8 @@ class Stream:
         if witness is None:
             witness = np.full(fate.size, -1)
         self.trace.extend(fate, verdict.scores, witness)
-        kept = np.flatnonzero(fate == _KEPT)
-        if kept.size:
+        if self.keeps:
+            kept = np.flatnonzero(fate == _KEPT)
             arrivals = (start + kept).tolist()
             self.kept.update(zip(arrivals, verdict.scores[kept].tolist(), strict=True))
         if verdict.gone.size:

@@ -19,9 +19,9 @@ from scipy import sparse
 
 from featstream.errors import DataError, FeatstreamWarning, printable
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources.dataset import PathLike, reading
 from featstream.sources.kernels.csc_from_rows import find_bad_column
 from featstream.sources.memory import MAX_ENTRIES, ArraySource, SparseSource
+from featstream.sources.open import PathLike, reading
 from featstream.sources.rows_to_columns import TempColumns, write_rows
 from featstream.sources.store import open_store
 from featstream.sources.store_writer import Progress

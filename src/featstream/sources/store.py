@@ -26,7 +26,7 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.lib import format as npy
@@ -36,6 +36,9 @@ from featstream.errors import DataError, ParameterError, printable
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
 from featstream.sources.memory import release_pages
+
+if TYPE_CHECKING:
+    from featstream.sources.open import Dataset, PathLike
 
 FORMAT = "featstream columns"
 VERSION = 2  # of a store with kinds or uint64; any other is of version 1
@@ -82,6 +85,18 @@ def open_store(path: str | os.PathLike[str]) -> StoreSource:
     array([ 1., -1.])
     """
     return StoreSource(path)
+
+
+def open_cols(path: PathLike, target: str | None = None) -> Dataset:
+    """Open a column store; see `featstream.sources.open_store`."""
+    if target is not None:
+        raise ParameterError(
+            f"A column store holds its own target. Got target={target!r} for {path}."
+        )
+    from featstream.sources.open import Dataset
+
+    store = open_store(path)
+    return Dataset(store, store.y, store.names)
 
 
 class StoreSource:

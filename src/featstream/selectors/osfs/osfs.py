@@ -10,16 +10,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import FeatstreamWarning, printable
-from featstream.kernels.osfs import Candidates, KeptSet, Outcome, take
-from featstream.kernels.subsets import CUT, N_TESTS, N_UNRELIABLE
+from featstream.errors import FeatstreamWarning, check_count, printable
 from featstream.measures import ConditionalTest
-from featstream.measures.conditional import BoundTest, Screening
+from featstream.measures.independence import BoundTest, Screening
 from featstream.measures.resolve import TESTS, Choice, resolve_test
 from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.numeric import check_count
+from featstream.selectors.osfs.search import (
+    CUT,
+    N_TESTS,
+    N_UNRELIABLE,
+    Candidates,
+    KeptSet,
+    Outcome,
+    judge_candidates,
+)
 from featstream.selectors.osfs.state import (
     Separators,
     grow_kept_set,
@@ -28,8 +34,6 @@ from featstream.selectors.osfs.state import (
 )
 from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
-
-__all__ = ["OSFS", "FastOSFS"]
 
 TestName = Literal["auto", "g2", "chi2", "fisher-z"]
 
@@ -99,9 +103,8 @@ class _ConditionalSelector(StreamSelector):
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
         self._limit = check_count(self.max_condition, "max_condition", owner)
-        self._budget = np.iinfo(np.int64).max
-        if self.max_tests is not None:
-            self._budget = check_count(self.max_tests, "max_tests", owner)
+        budget = check_count(self.max_tests, "max_tests", owner, none="for no limit")
+        self._budget = np.iinfo(np.int64).max if budget is None else budget
         self._state: KeptSet | None = None
         self._tally = np.zeros(4, np.int64)
         self._separators = Separators(self._limit)
@@ -138,7 +141,9 @@ class _ConditionalSelector(StreamSelector):
         encoded = test.encode(block)
         screening = test.screen(encoded)
         relevant = np.flatnonzero(screening.is_dependent)
-        new = test.candidates(encoded, relevant, screening.effect, block.start)
+        columns, positions, arity, links = test.newcomers(encoded, relevant)
+        scores, arrivals = screening.effect[relevant], block.start + relevant
+        new = Candidates(columns, positions, scores, arrivals, arity, links)
         return partial(self._decide_about, block, screening, relevant, new, stream)
 
     def _decide_about(
@@ -178,7 +183,7 @@ class _ConditionalSelector(StreamSelector):
         )
         rule, work, done = test.rule(self._limit), test.work(self._limit), 0
         while done < n_new:
-            done = take(
+            done = judge_candidates(
                 new,
                 done,
                 kept,

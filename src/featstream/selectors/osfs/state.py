@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.kernels.contingency import CodedColumns
-from featstream.kernels.osfs import KeptSet
-from featstream.kernels.planes import pack_plane
-from featstream.measures.conditional import BoundTest
+from featstream.measures.independence import BoundTest
+from featstream.measures.independence_tables import CodedColumns, pack_plane
 from featstream.measures.storages.bitplanes import unpack
 from featstream.protocols import IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
+from featstream.selectors.osfs.search import KeptSet
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -68,13 +67,26 @@ class Separators:
 def grow_kept_set(kept: KeptSet | None, test: BoundTest) -> KeptSet:
     """A copy with twice as many slots, or an empty set with a few."""
     if kept is None:
-        return test.allocate(_FEW)
-    larger = test.allocate(2 * kept.arrival.size)
+        return _empty_kept_set(test, _FEW)
+    larger = _empty_kept_set(test, 2 * kept.arrival.size)
     for old, new in zip(
         (*kept.pool, *kept[1:]), (*larger.pool, *larger[1:]), strict=True
     ):
         new[tuple(map(slice, old.shape))] = old
     return larger
+
+
+def _empty_kept_set(test: BoundTest, capacity: int) -> KeptSet:
+    pool, values = test.allocate(capacity)
+    return KeptSet(
+        pool=pool,
+        score=np.zeros(capacity),
+        arrival=np.zeros(capacity, np.int64),
+        values=values,
+        total=np.zeros(capacity),
+        norm=np.zeros(capacity),
+        size=np.zeros(1, np.int64),
+    )
 
 
 def pack_kept_set(kept: KeptSet | None) -> dict[str, NDArray[Any]]:
@@ -103,7 +115,7 @@ def unpack_kept_set(arrays: Arrays, test: BoundTest, n_seen: int) -> KeptSet | N
     if "arrival" not in arrays:
         return None
     size = arrays["arrival"].size
-    kept = test.allocate(max(_FEW, 2 * size))
+    kept = _empty_kept_set(test, max(_FEW, 2 * size))
     pool = kept.pool
     table = {
         "arrival": Declared(np.int64, (size,), 0, n_seen),

@@ -11,27 +11,124 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from featstream.jit import inner_jit, jit
-from featstream.kernels.coding import spell
-from featstream.kernels.contingency import CodedColumns
-from featstream.kernels.partial import Correlations
-from featstream.kernels.subsets import CUT, LEFT, separate
+from featstream.jit import inner, inner_jit, jit
+from featstream.measures.independence_correlations import (
+    Correlations,
+    PartialRule,
+    begin_partial,
+    dot,
+    judge_partial,
+    keep_dense_deviations,
+    keep_values,
+)
+from featstream.measures.independence_tables import (
+    INDEPENDENT,
+    SINGULAR,
+    UNRELIABLE,
+    CodedColumns,
+    TableRule,
+    begin_tables,
+    judge_tables,
+    recode_column,
+)
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.dense_values import DenseValues
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.sparse_values import SparseValues
 
-__all__ = [
-    "Candidates",
-    "KeptSet",
-    "Outcome",
-    "fill_correlations",
-    "keep_values",
-    "take",
-]
-
 KEPT, REDUNDANT = 1, 2
-_LANES = 16
+
+
+N_TESTS, N_UNRELIABLE, CUT, LEFT = 0, 1, 2, 3
+"""Places in a tally: tests run, not run, searches cut short, tests left to spend."""
+
+_BEGIN = {TableRule: begin_tables, PartialRule: begin_partial}
+_JUDGE = {TableRule: judge_tables, PartialRule: judge_partial}
+
+
+def begin(columns, a, rule, work):
+    """Pair column ``a`` with the target."""
+    _BEGIN[type(rule)](columns, a, rule, work)
+
+
+@overload(begin)
+def _begin(columns, a, rule, work):
+    chosen = _BEGIN[rule.instance_class]
+    return lambda columns, a, rule, work: chosen(columns, a, rule, work)
+
+
+def judge(columns, path, size, built, rule, work):
+    """Verdict on the set ``path[:size]``, of which ``built`` members are worked in."""
+    return _JUDGE[type(rule)](columns, path, size, built, rule, work)
+
+
+@overload(judge)
+def _judge(columns, path, size, built, rule, work):
+    chosen = _JUDGE[rule.instance_class]
+    return lambda columns, path, size, built, rule, work: chosen(
+        columns, path, size, built, rule, work
+    )
+
+
+@inner
+def next_subset(index, size, n):
+    """Make ``index[:size]`` the next subset of ``range(n)`` in lexicographic order.
+
+    Returns the first position that changed, or -1 after the last subset.
+    """
+    p = size - 1
+    while p >= 0 and index[p] == n - size + p:
+        p -= 1
+    if p >= 0:
+        index[p] += 1
+        for q in range(p + 1, size):
+            index[q] = index[q - 1] + 1
+    return p
+
+
+@jit
+def separate(columns, a, candidates, must, rule, work, found, tally):
+    """Find a set of candidates given which column ``a`` and target are independent.
+
+    Sets of 1, 2, … members, each size in lexicographic order; if ``must`` is not
+    negative all sets contain it, besides candidates. Writes the first that
+    separates to ``found`` and returns its size, or 0 if none does.
+    """
+    begin(columns, a, rule, work)
+    n_fixed, n = (1 if must >= 0 else 0), candidates.size
+    path, index = work.path, work.order
+    path[0] = must
+    for size in range(1, rule.max_size + 1):
+        n_free = size - n_fixed
+        if n_free > n:
+            break
+        for q in range(n_free):
+            index[q] = q
+            path[n_fixed + q] = candidates[q]
+        built = 0
+        while True:
+            if tally[LEFT] == 0:
+                tally[CUT] += 1
+                return 0
+            verdict, built = judge(columns, path, size, built, rule, work)
+            if verdict == UNRELIABLE:
+                tally[N_UNRELIABLE] += 1
+            elif verdict != SINGULAR:
+                tally[N_TESTS] += 1
+                tally[LEFT] -= 1
+            if verdict == INDEPENDENT or (
+                verdict == UNRELIABLE and rule.unreliable_separates
+            ):
+                for q in range(size):
+                    found[q] = path[q]
+                return size
+            p = next_subset(index, n_free, n)
+            if p < 0:
+                break
+            for q in range(p, n_free):
+                path[n_fixed + q] = candidates[index[q]]
+            built = min(built, n_fixed + p)
+    return 0
 
 
 class Candidates(NamedTuple):
@@ -84,24 +181,7 @@ class Outcome(NamedTuple):
 
 @inner_jit
 def _place_tables(columns, new, k, kept, slot):
-    spell(columns, new.column[k], new.arity[k], kept.pool, slot)
-
-
-@inner_jit
-def _dot(a, b):
-    """Sum of products in lanes that are added in a fixed order."""
-    lanes = np.zeros(_LANES)
-    whole = a.size - a.size % _LANES
-    for start in range(0, whole, _LANES):
-        left, right = a[start : start + _LANES], b[start : start + _LANES]
-        for k in range(_LANES):
-            lanes[k] += left[k] * right[k]
-    for k in range(a.size - whole):
-        lanes[k] += a[whole + k] * b[whole + k]
-    total = 0.0
-    for k in range(_LANES):
-        total += lanes[k]
-    return total
+    recode_column(columns, new.column[k], new.arity[k], kept.pool, slot)
 
 
 @inner_jit
@@ -113,31 +193,12 @@ def _relate(product, n, total, norm, kept, slot, j):
 
 
 @inner_jit
-def _keep_tables(columns, i, values):
-    pass
-
-
-@inner_jit
-def _keep_dense_moments(columns, i, values):
-    row = columns.values[i]
-    for r in range(values.size):
-        values[r] = row[r]
-
-
-@inner_jit
-def _keep_sparse_moments(columns, i, values):
-    values[:] = columns.background[i]
-    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
-        values[columns.rows[e]] = columns.values[e]
-
-
-@inner_jit
 def _place_dense_moments(columns, new, k, kept, slot):
     i = new.column[k]
     values, total, norm = kept.values[slot], columns.total[i], columns.norm[i]
-    _keep_dense_moments(columns, i, values)
+    keep_dense_deviations(columns, i, values)
     for j in range(slot):
-        product = _dot(values, kept.values[j])
+        product = dot(values, kept.values[j])
         _relate(product, values.size, total, norm, kept, slot, j)
     _finish_moments(new, k, kept, slot, total, norm)
 
@@ -168,12 +229,6 @@ _PLACE = {
     DenseValues: _place_dense_moments,
     SparseValues: _place_sparse_moments,
 }
-_KEEP = {
-    DenseCodes: _keep_tables,
-    SparseCodes: _keep_tables,
-    DenseValues: _keep_dense_moments,
-    SparseValues: _keep_sparse_moments,
-}
 
 
 def place(columns, new, k, kept, slot):
@@ -185,17 +240,6 @@ def place(columns, new, k, kept, slot):
 def _place(columns, new, k, kept, slot):
     chosen = _PLACE[columns.instance_class]
     return lambda columns, new, k, kept, slot: chosen(columns, new, k, kept, slot)
-
-
-def keep_values(columns: Any, i: int, values: np.ndarray) -> None:
-    """Write the deviations of column ``i``, by which later ones are correlated."""
-    _KEEP[type(columns)](columns, i, values)
-
-
-@overload(keep_values)
-def _keep_values(columns, i, values):
-    chosen = _KEEP[columns.instance_class]
-    return lambda columns, i, values: chosen(columns, i, values)
 
 
 @inner_jit
@@ -277,7 +321,7 @@ def _revise(kept, arrival, rule, work, others, found, tally, outcome):
 
 
 @jit
-def take(new, begin, kept, is_fast, rule, work, tally, max_tests, outcome):
+def judge_candidates(new, begin, kept, is_fast, rule, work, tally, max_tests, outcome):
     """Decide about the candidates from ``begin`` on.
 
     Returns the number dealt with: all of them, or fewer if the pool is full.
@@ -320,20 +364,3 @@ def take(new, begin, kept, is_fast, rule, work, tally, max_tests, outcome):
             keep_values(columns, new.column[k], kept.values[slot])
         kept.size[0] = slot + 1
     return new.column.size
-
-
-@jit
-def fill_correlations(values, total, norm, gram):
-    """Correlations of dense columns, given as deviations, with each other.
-
-    A constant is uncorrelated with everything.
-    """
-    for i in range(values.shape[0]):
-        gram[i, i] = 1.0
-        for j in range(i):
-            scale, value = norm[i] * norm[j], 0.0
-            if scale > 0.0:
-                product = values.shape[1] * _dot(values[i], values[j])
-                value = (product - total[i] * total[j]) / scale
-            gram[i, j] = value
-            gram[j, i] = value

@@ -8,27 +8,24 @@ share their factor. A test costs time in the size of the set, never in the rows.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 
-from featstream.jit import inner, lean
-from featstream.kernels.contingency import (
+from featstream.jit import inner, inner_jit, jit, lean
+from featstream.measures.independence_tables import (
     DEPENDENT,
     INDEPENDENT,
     SINGULAR,
     UNRELIABLE,
 )
+from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.dense_values import DenseValues
+from featstream.measures.storages.sparse_codes import SparseCodes
+from featstream.measures.storages.sparse_values import SparseValues
 
-__all__ = [
-    "Correlations",
-    "PartialRule",
-    "PartialWork",
-    "begin_partial",
-    "judge_partial",
-    "measure_partial",
-    "partial_work",
-]
+_LANES = 16
 
 COLLINEAR = 1e-12
 """A share of the variance that is no more than rounding."""
@@ -206,3 +203,76 @@ def judge_partial(columns, path, size, built, rule, work):
     if np.isnan(value):
         return SINGULAR, built
     return (INDEPENDENT if value < critical else DEPENDENT), built
+
+
+@inner_jit
+def dot(a, b):
+    """Sum of products in lanes that are added in a fixed order."""
+    lanes = np.zeros(_LANES)
+    whole = a.size - a.size % _LANES
+    for start in range(0, whole, _LANES):
+        left, right = a[start : start + _LANES], b[start : start + _LANES]
+        for k in range(_LANES):
+            lanes[k] += left[k] * right[k]
+    for k in range(a.size - whole):
+        lanes[k] += a[whole + k] * b[whole + k]
+    total = 0.0
+    for k in range(_LANES):
+        total += lanes[k]
+    return total
+
+
+@inner_jit
+def _keep_tables(columns, i, values):
+    pass
+
+
+@inner_jit
+def keep_dense_deviations(columns, i, values):
+    """Write the deviations of a dense column."""
+    row = columns.values[i]
+    for r in range(values.size):
+        values[r] = row[r]
+
+
+@inner_jit
+def _keep_sparse_deviations(columns, i, values):
+    values[:] = columns.background[i]
+    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+        values[columns.rows[e]] = columns.values[e]
+
+
+_KEEP = {
+    DenseCodes: _keep_tables,
+    SparseCodes: _keep_tables,
+    DenseValues: keep_dense_deviations,
+    SparseValues: _keep_sparse_deviations,
+}
+
+
+def keep_values(columns: Any, i: int, values: np.ndarray) -> None:
+    """Write the deviations of column ``i``, by which later ones are correlated."""
+    _KEEP[type(columns)](columns, i, values)
+
+
+@overload(keep_values)
+def _keep_values(columns, i, values):
+    chosen = _KEEP[columns.instance_class]
+    return lambda columns, i, values: chosen(columns, i, values)
+
+
+@jit
+def fill_correlations(values, total, norm, gram):
+    """Correlations of dense columns, given as deviations, with each other.
+
+    A constant is uncorrelated with everything.
+    """
+    for i in range(values.shape[0]):
+        gram[i, i] = 1.0
+        for j in range(i):
+            scale, value = norm[i] * norm[j], 0.0
+            if scale > 0.0:
+                product = values.shape[1] * dot(values[i], values[j])
+                value = (product - total[i] * total[j]) / scale
+            gram[i, j] = value
+            gram[j, i] = value

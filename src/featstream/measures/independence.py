@@ -1,34 +1,48 @@
-"""G² and chi-square tests of independence, for discrete features."""
+"""Tests of independence given other features: G², chi-square, partial correlation."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from scipy import stats
 from scipy.special import chdtrc, chdtri
+from sklearn.base import BaseEstimator
 
-from featstream.errors import DataError, ParameterError, printable
-from featstream.kernels.coding import count_categories, score_chi_square, spell
-from featstream.kernels.contingency import (
+from featstream.errors import (
+    DataError,
+    check_alpha,
+    check_choice,
+    check_number,
+    printable,
+)
+from featstream.measures.checks import LeftOut
+from featstream.measures.fisher import BoundFisherZ, EncodedMoments, FisherZ
+from featstream.measures.independence_correlations import (
+    Correlations,
+    PartialRule,
+    PartialWork,
+    begin_partial,
+    fill_correlations,
+    keep_values,
+    measure_partial,
+    partial_work,
+)
+from featstream.measures.independence_tables import (
     CodedColumns,
     TableRule,
     TableWork,
     begin_tables,
+    count_categories,
     measure_tables,
+    n_words,
+    pack_plane,
+    recode_column,
+    score_chi_square,
     table_work,
-)
-from featstream.kernels.osfs import Candidates, KeptSet
-from featstream.kernels.planes import n_words, pack_plane
-from featstream.measures.conditional import (
-    TARGET,
-    BoundTest,
-    ConditionalTest,
-    Screening,
-    TestResult,
-    check_alpha,
-    check_unreliable,
 )
 from featstream.measures.information import BoundInformation, MutualInformation
 from featstream.measures.storages.bitplanes import unpack
@@ -36,9 +50,128 @@ from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.entropy import CodedTarget, fixed_point_nlogn
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.target import Labels, as_labels
-from featstream.protocols import Block, FloatArray, IntArray, SparseColumns
+from featstream.protocols import (
+    Block,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SparseColumns,
+)
 
-__all__ = ["BoundTableTest", "ChiSquareTest", "GTest"]
+_UNRELIABLE = ("independent", "skip")
+
+TARGET = -1
+"""Stands for the target where a test asks for two columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """What a test of independence found.
+
+    Attributes
+    ----------
+    statistic : float
+        The statistic; NaN if the test was not run.
+    df : int
+        Its degrees of freedom.
+    p_value : float
+        How often independence gives a statistic as extreme; 1 if not run.
+    is_reliable : bool
+        Whether there were enough samples. If not, the test was not run.
+    is_independent : bool
+        The verdict; of a test that was not run, what its rule says.
+    effect : float
+        The strength of the dependence: absolute (partial) correlation,
+        (conditional) mutual information in bits, or chi-square per sample.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    statistic: float
+    df: int
+    p_value: float
+    is_reliable: bool
+    is_independent: bool
+    effect: float
+
+
+class Screening(NamedTuple):
+    """Every column of a block tested with the target alone."""
+
+    effect: FloatArray
+    is_dependent: BoolArray
+    is_reliable: BoolArray
+
+
+class ConditionalTest(BaseEstimator):
+    """A test of independence given other features; bound to a target before use."""
+
+    @abstractmethod
+    def bind(self, y: Any) -> BoundTest:
+        """Prepare for the target ``y``."""
+
+
+class BoundTest(ABC):
+    """A test that knows the target.
+
+    ``encode`` checks a block and makes it ready for the kernels, ``screen`` tests
+    all its columns with the target, ``gather`` puts chosen columns into the form
+    in which `test` takes them. The rest is for searches, as `OSFS` makes them.
+    """
+
+    name: str
+    n_samples: int
+    left_out: LeftOut
+
+    @abstractmethod
+    def encode(self, block: Block) -> Any:
+        """Check a block and make it ready for the kernels."""
+
+    @abstractmethod
+    def screen(self, encoded: Any) -> Screening:
+        """Test every column with the target."""
+
+    @abstractmethod
+    def gather(self, encoded: Any, which: IntArray) -> Any:
+        """The chosen columns as `test` wants them."""
+
+    @abstractmethod
+    def test(
+        self, columns: Any, a: int, b: int = TARGET, given: Sequence[int] = ()
+    ) -> TestResult:
+        """Test columns ``a`` and ``b`` given others.
+
+        Parameters
+        ----------
+        columns : from `gather`
+            The columns.
+        a, b : int
+            Positions among them; ``b`` may be ``TARGET``.
+        given : sequence of int
+            Positions of the columns conditioned on.
+        """
+
+    @abstractmethod
+    def rule(self, max_size: int) -> Any:
+        """The test as the kernels want it, for sets of at most ``max_size``."""
+
+    @abstractmethod
+    def work(self, max_size: int) -> Any:
+        """Scratch buffers for one search."""
+
+    @abstractmethod
+    def newcomers(
+        self, encoded: Any, which: IntArray
+    ) -> tuple[Any, IntArray, IntArray, FloatArray]:
+        """The chosen columns as newcomers of a stream.
+
+        Returns columns, the position of each chosen one among them, its arity (0
+        for continuous columns) and its correlations with the target.
+        """
+
+    @abstractmethod
+    def allocate(self, capacity: int) -> tuple[Any, FloatArray]:
+        """Slots for kept columns: what the tests read of them, and deviations."""
 
 
 class _TableTest(ConditionalTest):
@@ -75,17 +208,17 @@ class _TableTest(ConditionalTest):
 
     def bind(self, y: Any) -> BoundTableTest:
         """Prepare for the target ``y``."""
-        owner, least = type(self).__name__, self.samples_per_df
-        if not isinstance(least, int | float | np.number) or not least >= 1:
-            raise ParameterError(
-                f"`samples_per_df` of {owner} must be a number of at least 1. "
-                f"Got {least!r}. The usual rule is samples_per_df=5."
-            )
-        if self.arity not in ("observed", "largest"):
-            raise ParameterError(
-                f"`arity` of {owner} must be 'observed' or 'largest'. "
-                f"Got {printable(self.arity)}."
-            )
+        owner = type(self).__name__
+        least = check_number(
+            self.samples_per_df,
+            "samples_per_df",
+            owner,
+            low=1,
+            closed="left",
+            hint="The usual rule is samples_per_df=5.",
+        )
+        check_choice(self.arity, "arity", ("observed", "largest"), owner)
+        check_choice(self.unreliable, "unreliable", _UNRELIABLE, owner)
         information = MutualInformation(
             binning=self.binning,
             n_bins=self.n_bins,
@@ -100,8 +233,8 @@ class _TableTest(ConditionalTest):
             name=self._name,
             uses_g2=self._uses_g2(),
             alpha=check_alpha(self.alpha, owner),
-            samples_per_df=float(least),
-            unreliable_separates=check_unreliable(self.unreliable, owner),
+            samples_per_df=least,
+            unreliable_separates=self.unreliable == "independent",
             uses_largest=self.arity == "largest",
         )
 
@@ -279,7 +412,7 @@ class BoundTableTest(BoundTest):
         """The chosen columns as codes that all occur."""
         columns = self._empty(len(which))
         for slot, i in enumerate(which):
-            spell(encoded.tables, i, encoded.arity[i], columns, slot)
+            recode_column(encoded.tables, i, encoded.arity[i], columns, slot)
         return columns
 
     def test(
@@ -309,33 +442,19 @@ class BoundTableTest(BoundTest):
         return self._rule._replace(max_size=max_size)
 
     def work(self, max_size: int) -> TableWork:
-        """Working memory for one search."""
+        """Scratch buffers for one search."""
         return table_work(self.n_samples, self._rule.samples_per_df, max_size)
 
-    def candidates(
-        self, encoded: EncodedTables, which: IntArray, scores: FloatArray, start: int
-    ) -> Candidates:
+    def newcomers(
+        self, encoded: EncodedTables, which: IntArray
+    ) -> tuple[Any, IntArray, IntArray, FloatArray]:
         """The chosen columns as newcomers of a stream."""
-        return Candidates(
-            encoded.tables,
-            which,
-            scores[which],
-            start + which,
-            encoded.arity[which],
-            np.zeros((which.size, 0)),
-        )
+        arity = encoded.arity[which]
+        return encoded.tables, which, arity, np.zeros((which.size, 0))
 
-    def allocate(self, capacity: int) -> KeptSet:
-        """An empty kept set of so many slots."""
-        return KeptSet(
-            pool=self._empty(capacity),
-            score=np.zeros(capacity),
-            arrival=np.zeros(capacity, np.int64),
-            values=np.zeros((0, 0)),
-            total=np.zeros(capacity),
-            norm=np.zeros(capacity),
-            size=np.zeros(1, np.int64),
-        )
+    def allocate(self, capacity: int) -> tuple[CodedColumns, FloatArray]:
+        """Slots for kept columns."""
+        return self._empty(capacity), np.zeros((0, 0))
 
     def _empty(self, capacity: int) -> CodedColumns:
         return CodedColumns(
@@ -397,3 +516,173 @@ def _largest_codes(block: Block) -> IntArray:
             "arity='observed'."
         )
     return np.asarray(values.max(axis=0), np.int64)
+
+
+class FisherZTest(ConditionalTest):
+    """Fisher's Z test of (partial) correlation, for continuous features.
+
+    The partial correlation ``r`` of two variables given a set comes from a Cholesky
+    factor that grows with the set, and ``W = sqrt(n - |S| - 3) atanh(r)`` is
+    compared with the normal distribution. With more than two classes the test is
+    the F-test of the classes in a regression on the set.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Significance level: dependent when the p-value is at most alpha.
+    target : {"nominal", "numeric"}, default="nominal"
+        "numeric" correlates with the target as a number, whatever its values.
+    unreliable : {"independent", "skip"}, default="independent"
+        What a search makes of a set for which there are too few samples:
+        independence, or nothing.
+
+    Notes
+    -----
+    A column that is a linear function of the given ones is independent of
+    everything, and so is everything of a target that they determine. A set that
+    is itself linearly dependent is passed over: its independent part has been
+    tried before. (The authors' own library inverts a singular matrix there.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream.measures import FisherZTest
+    >>> from featstream.protocols import Block
+    >>> rng = np.random.default_rng(0)
+    >>> cause = rng.normal(size=200)
+    >>> y = cause + rng.normal(size=200) > 0
+    >>> X = np.c_[cause, cause + rng.normal(size=200)]
+    >>> test = FisherZTest().bind(y)
+    >>> columns = test.gather(test.encode(Block(np.asfortranarray(X))), np.arange(2))
+    >>> test.test(columns, 1).is_independent
+    False
+    >>> test.test(columns, 1, given=[0]).is_independent
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.01,
+        target: Literal["nominal", "numeric"] = "nominal",
+        unreliable: Literal["independent", "skip"] = "independent",
+    ) -> None:
+        self.alpha = alpha
+        self.target = target
+        self.unreliable = unreliable
+
+    def bind(self, y: Any) -> BoundPartialTest:
+        """Prepare for the target ``y``."""
+        owner = type(self).__name__
+        alpha = check_alpha(self.alpha, owner)
+        check_choice(self.unreliable, "unreliable", _UNRELIABLE, owner)
+        separates = self.unreliable == "independent"
+        measure = FisherZ(alpha=alpha, target=self.target).bind(y)
+        return BoundPartialTest(measure, alpha, separates)
+
+
+class BoundPartialTest(BoundTest):
+    """`FisherZTest` that knows the target."""
+
+    name = "fisher-z"
+
+    def __init__(
+        self,
+        measure: BoundFisherZ,
+        alpha: float,
+        unreliable_separates: bool,
+    ) -> None:
+        self._measure = measure
+        self._n_targets = measure.n_spanning
+        self._alpha = alpha
+        self._unreliable_separates = unreliable_separates
+        self.n_samples = measure.n_samples
+        self.left_out = measure.left_out
+
+    def encode(self, block: Block) -> EncodedMoments:
+        """Check a block and sum its columns."""
+        return self._measure.encode(block)
+
+    def screen(self, encoded: EncodedMoments) -> Screening:
+        """Test every column with the target."""
+        scores = self._measure.relevance(encoded)
+        is_reliable = np.full(scores.size, np.isfinite(self._measure.critical))
+        return Screening(scores, self._measure.is_relevant(scores), is_reliable)
+
+    def gather(self, encoded: EncodedMoments, which: IntArray) -> Correlations:
+        """The chosen columns by their correlations."""
+        columns, positions = self._measure.columns(encoded, which)
+        values = np.empty((positions.size, self.n_samples))
+        for row, i in zip(values, positions, strict=True):
+            keep_values(columns, i, row)
+        total, norm = columns.total[positions], columns.norm[positions]
+        gram = np.empty((positions.size, positions.size))
+        fill_correlations(values, total, norm, gram)
+        return Correlations(gram, self._measure.span(encoded)[which])
+
+    def test(
+        self, columns: Correlations, a: int, b: int = TARGET, given: Sequence[int] = ()
+    ) -> TestResult:
+        """Test columns ``a`` and ``b`` given others."""
+        size = len(given)
+        rule, paired, work = self._pair(columns, b, size)
+        n_targets = paired.links.shape[1]
+        begin_partial(paired, a, rule, work)
+        path = np.array([*given, 0], np.int64)
+        effect, _ = measure_partial(paired, path, size, 0, rule, work)
+        n, is_singular = self.n_samples, bool(np.isnan(effect))
+        df = n - size - (3 if n_targets == 1 else n_targets + 1)
+        if df <= 0 or is_singular:
+            return TestResult(np.nan, df, 1.0, False, not is_singular, effect)
+        if n_targets == 1:
+            statistic = float(np.sqrt(df) * np.arctanh(min(effect, 1 - 1e-16)))
+            p_value = float(2 * stats.norm.sf(statistic))
+        else:
+            share = min(effect**2, 1 - 1e-16)
+            statistic = share / (1 - share) * df / n_targets
+            p_value = float(stats.f.sf(statistic, n_targets, df))
+        is_independent = bool(effect < rule.critical[size])
+        return TestResult(statistic, df, p_value, True, is_independent, effect)
+
+    def rule(self, max_size: int) -> PartialRule:
+        """The test as the kernels want it."""
+        return self._rule(self._n_targets, max_size)
+
+    def work(self, max_size: int) -> PartialWork:
+        """Scratch buffers for one search."""
+        return partial_work(self._n_targets, max_size)
+
+    def newcomers(
+        self, encoded: EncodedMoments, which: IntArray
+    ) -> tuple[Any, IntArray, IntArray, FloatArray]:
+        """The chosen columns as newcomers of a stream."""
+        columns, positions = self._measure.columns(encoded, which)
+        links = self._measure.span(encoded)[which]
+        return columns, positions, np.zeros(which.size, np.int64), links
+
+    def allocate(self, capacity: int) -> tuple[Correlations, FloatArray]:
+        """Slots for kept columns."""
+        links = np.zeros((capacity, self._n_targets))
+        values = np.zeros((capacity, self.n_samples))
+        return Correlations(np.zeros((capacity, capacity)), links), values
+
+    def _rule(self, n_targets: int, max_size: int) -> PartialRule:
+        sizes = np.arange(max_size + 1.0)
+        if n_targets == 1:
+            left = self.n_samples - sizes - 3
+            scale = np.sqrt(np.where(left > 0, left, np.nan))
+            critical = np.tanh(stats.norm.isf(self._alpha / 2) / scale)
+        else:
+            left = self.n_samples - sizes - n_targets - 1
+            left = np.where(left > 0, left, np.nan)
+            f = stats.f.isf(self._alpha, n_targets, left) * n_targets
+            critical = np.sqrt(f / (f + left))
+        return PartialRule(critical, max_size, self._unreliable_separates)
+
+    def _pair(
+        self, columns: Correlations, b: int, max_size: int
+    ) -> tuple[PartialRule, Correlations, PartialWork]:
+        if b == TARGET:
+            return self.rule(max_size), columns, self.work(max_size)
+        paired = columns._replace(links=columns.gram[:, b : b + 1].copy())
+        return self._rule(1, max_size), paired, partial_work(1, max_size)

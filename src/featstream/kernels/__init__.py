@@ -1,3 +1,0 @@
-"""Kernels of the tests of conditional independence."""
-
-import featstream.measures  # noqa: F401  (whose storages these kernels read)
