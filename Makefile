@@ -22,7 +22,7 @@ test-slow: $(VENV)/.dev ## the heavy suites, and property tests on random exampl
 
 test-nojit: $(VENV)/.dev ## the kernels as plain Python
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit_only" \
-		tests/kernels tests/measures tests/test_parallel.py tests/selectors/test_saola.py
+		tests/measures tests/test_parallel.py tests/selectors/test_saola.py
 
 lint: $(VENV)/.dev ## style, imports and types
 	$(BIN)/ruff check .

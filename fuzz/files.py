@@ -84,9 +84,9 @@ class Plink:
 
 
 class Csv:
-    """The reader of wide text, by strips: what pyarrow makes of the whole, or an error.
+    """The reader of wide text, by blocks: what pyarrow makes of the whole, or an error.
 
-    The first byte is the width of a strip, in bytes of text.
+    The first byte is the width of a block, in bytes of text.
     """
 
     words = (
@@ -110,7 +110,7 @@ class Csv:
     def run(self, content: bytes) -> str:
         width, text = (content[:1] + b"\0")[0], content[1:]
         self._path.write_bytes(text)
-        csv_reader.STRIP_BYTES = 1 + width
+        csv_reader.TEXT_BLOCK_BYTES = 1 + width
         whole = self._whole(text)
         try:
             table = find_table(self._path, separator=",")
@@ -120,8 +120,8 @@ class Csv:
             is_strict = "never closed" in str(error) or "codec" in str(error)
             if whole is None or is_strict:
                 return outcome_of(error, self._path)
-            raise AssertionError("the strips refuse what pyarrow takes") from error
-        assert whole is not None, "pyarrow refuses what the strips take"
+            raise AssertionError("the blocks refuse what pyarrow takes") from error
+        assert whole is not None, "pyarrow refuses what the blocks take"
         assert table.names == whole.column_names
         assert table.n_rows == whole.num_rows
         assert str(found.to_pydict()) == str(whole.to_pydict())  # NaN is NaN

@@ -471,6 +471,33 @@ def check_shifts_change_nothing(selector, X, y, seed=0):
     assert outcome(clone(selector).fit(X + offset, y)) == expected
 
 
+def check_dense_and_sparse_scores_agree(measure, X, y):
+    tolerance = 1e-12 if X.dtype.kind == "f" else 0.0
+    for score in (relevances, overlaps):
+        found, expected = score(measure, sparse.csc_array(X), y), score(measure, X, y)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+def check_overlap_is_symmetric(measure, X, y):
+    found = overlaps(measure, X, y)
+    np.testing.assert_allclose(found, found.T, rtol=0, atol=1e-15)
+
+
+def check_a_copy_of_the_class_is_most_relevant_and_a_constant_irrelevant(measure, X, y):
+    columns = np.column_stack([X, y, np.full(len(y), 3)]).astype(X.dtype)
+    *scores, best, none = relevances(measure, columns, y)
+    assert best >= max(scores) - 1e-12
+    assert none == 0.0
+    assert not measure.bind(y).is_relevant(np.array([none]))[0]
+
+
+MEASURE_CHECKS = [
+    check_dense_and_sparse_scores_agree,
+    check_overlap_is_symmetric,
+    check_a_copy_of_the_class_is_most_relevant_and_a_constant_irrelevant,
+]
+"""Of every measure."""
+
 STREAM_CHECKS = [
     check_fit_equals_update_loop,
     check_block_size_changes_nothing,

@@ -1,8 +1,9 @@
 """What the contract tests run on: selectors with the data that suit them.
 
-A new selector joins `SELECTORS`. ``test_contracts.py`` then runs on it the checks
-of ``checks.py`` or ``group_checks.py`` and those of scikit-learn; to leave one out
-takes a reason.
+A new selector joins `SELECTORS` and `ESTIMATORS`. ``test_contracts.py`` then runs on
+it the checks of ``checks.py`` or ``group_checks.py`` and those of scikit-learn; to
+leave one out takes a reason. A new measure joins `MEASURES`, a new format `FORMATS`
+in ``sources/test_every_format.py``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from featstream import (
     FisherZ,
     Grafting,
     GroupSAOLA,
+    MutualInformation,
     SymmetricalUncertainty,
 )
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
@@ -211,6 +213,12 @@ SELECTORS += [
     for name, make in OUTSIDE.items()
     for measure, data in (("su", DISCRETE), ("fisher-z", CONTINUOUS))
 ]
+
+MEASURES = {
+    "su": (SymmetricalUncertainty(), DISCRETE),
+    "mi": (MutualInformation(), DISCRETE),
+    "fisher-z": (FisherZ(), CONTINUOUS),
+}
 
 ESTIMATORS = [
     *(make() for make in OUTSIDE.values()),

@@ -22,7 +22,7 @@ def limits():
     """What a target changes is put back."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_reader, "HELD_BYTES", csv_reader.HELD_BYTES)
-        patch.setattr(csv_reader, "STRIP_BYTES", csv_reader.STRIP_BYTES)
+        patch.setattr(csv_reader, "TEXT_BLOCK_BYTES", csv_reader.TEXT_BLOCK_BYTES)
         yield
 
 

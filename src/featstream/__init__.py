@@ -54,14 +54,13 @@ _HOMES = {
     "Task": "evaluation",
     "Trace": "selectors",
     "as_source": "sources",
-    "random_groups": "groups",
-    "read_groups": "groups",
+    "random_groups": "sources.grouping",
+    "read_groups": "sources.grouping",
     "resume": "selectors",
 }
 
 if TYPE_CHECKING:
     from featstream.evaluation import Experiment, Task
-    from featstream.groups import random_groups, read_groups
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate, GroupDecision
     from featstream.selectors import (
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
     from featstream.selectors.result import GroupSelectionResult, SelectionResult
     from featstream.selectors.trace import Trace
     from featstream.sources import as_source
+    from featstream.sources.grouping import random_groups, read_groups
 
 
 def __getattr__(name: str) -> Any:

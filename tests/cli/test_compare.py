@@ -224,7 +224,7 @@ def test_a_missing_file_is_named_before_anything_is_done(tmp_path, files, capsys
     assert list((out / "cells").iterdir()) == []
 
 
-def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path, files, capsys):
+def test_files_of_one_name_are_named_by_their_paths(tmp_path, files, capsys):
     (tmp_path / "b").mkdir()
     other = str(tmp_path / "b" / "stream0.npz")
     Path(files[1]).rename(other)
@@ -273,7 +273,7 @@ def test_failed_cells_are_shown_with_their_reasons(tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
-def test_ctrl_c_says_how_to_go_on(tmp_path, files):
+def test_ctrl_c_says_how_to_continue(tmp_path, files):
     out = tmp_path / "out"
     command = ["compare", *files, "-o", str(out), "--classifiers", "knn"]
     source = str(Path(featstream.__file__).parents[1])

@@ -256,7 +256,7 @@ def test_an_interrupted_run_of_groups_is_resumed(
 
 
 def interrupting(at):
-    """What `observed` is replaced by: Ctrl-C after so many features."""
+    """What `observed` is replaced by: Ctrl-C after `at` features."""
 
     @contextlib.contextmanager
     def observed(progress, label):

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import checks
 import registry
+from featstream.measures.resolve import MEASURES
 from featstream.selectors.registry import SELECTORS
 from strategies import examples
 
@@ -33,6 +35,20 @@ def test_contracts_hold(entry, check):
     held()
 
 
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("name", registry.MEASURES)
+@pytest.mark.parametrize("check", checks.MEASURE_CHECKS, ids=lambda c: c.__name__[6:])
+def test_contracts_of_measures_hold(name, check):
+    measure, drawn = registry.MEASURES[name]
+
+    @examples(20)
+    @given(data=drawn)
+    def held(data):
+        check(measure, *data)
+
+    held()
+
+
 @pytest.mark.jit_only
 @parametrize_with_checks(registry.ESTIMATORS)
 def test_every_check_of_scikit_learn_passes(estimator, check):
@@ -46,6 +62,11 @@ def test_every_selector_is_in_the_registry():
     assert entries | set(registry.WITHOUT_STREAM) == set(own)
     assert not entries & set(registry.WITHOUT_STREAM)
     assert set(own.values()) == {type(selector) for selector in registry.ESTIMATORS}
+
+
+def test_every_measure_is_in_the_registry():
+    own = {n for n, c in MEASURES.items() if c.__module__.startswith("featstream.")}
+    assert set(registry.MEASURES) == own
 
 
 def test_what_is_left_out_exists_and_has_a_reason():

@@ -294,8 +294,8 @@ def test_what_is_absent_is_answered_with_what_is_there(path):
 
 
 def test_anndata_is_asked_for(path, monkeypatch):
-    monkeypatch.setattr("featstream.sources.dataset.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"needs anndata .*science"):
+    monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"needs anndata \(extra 'science'\)"):
         open_dataset(path)
 
 

@@ -1,4 +1,4 @@
-"""Wide text by strips gives the columns that pyarrow gives of the whole."""
+"""Wide text by blocks gives the columns that pyarrow gives of the whole."""
 
 from __future__ import annotations
 
@@ -22,14 +22,22 @@ from featstream.sources.tables import TableSource, open_table
 from gather import gather
 
 PLAIN = ["1", "-2", "3.5", "", "NA", "x", "true", " 7", "1e400", "é", "2024-01-01"]
+NUMBERS = [
+    *("-0", "007", "5.", ".5", "+5", "-1e5", "2E-3", "0x1F", "--1", "1.5.2", "1_000"),
+    *("1e", "4.9e-324", "1.7976931348623157e308", "0.1234567890123456789012345", "-.5"),
+]
+LARGE = ["9223372036854775807", "-9223372036854775808", "123456789012345678", "1.5"]
 QUOTED = ['"a,b"', '"say ""no"""', '"two\nlines"', '5"', '"open"shut']
-CELLS = st.sampled_from([*PLAIN, *QUOTED])
+CELLS = st.sampled_from([*PLAIN, *QUOTED, *NUMBERS])
+COLUMNS = st.sampled_from(
+    [["1", "-2", "30"], ["1.5", "-2", "1e-7"], ["", "7"], NUMBERS, LARGE]
+)
 
 
-def by_strips(path, strip_bytes=1):
+def in_blocks(path, block_bytes=1):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_reader, "HELD_BYTES", 0)
-        patch.setattr(csv_reader, "STRIP_BYTES", strip_bytes)
+        patch.setattr(csv_reader, "TEXT_BLOCK_BYTES", block_bytes)
         return CsvTable(path)
 
 
@@ -40,12 +48,12 @@ def by_strips(path, strip_bytes=1):
     ),
     end=st.sampled_from(["\n", "\r\n", "\r"]),
     is_ended=st.booleans(),
-    strip_bytes=st.integers(1, 60),
+    block_bytes=st.integers(1, 60),
 )
-def test_strips_are_read_as_the_whole_is(
-    tmp_path_factory, rows, end, is_ended, strip_bytes
+def test_blocks_are_read_as_the_whole_is(
+    tmp_path_factory, rows, end, is_ended, block_bytes
 ):
-    """Quotes, line ends of all three kinds, missing values, any width of a strip."""
+    """Quotes, line ends of all three kinds, missing values, any width of a block."""
     n_fields = len(rows[0]) if rows else 2
     header = [f'"n{j}"' if j % 2 else f"n{j}" for j in range(n_fields)]
     if n_fields == 1:  # an empty line is none, in a table of one column
@@ -61,7 +69,7 @@ def test_strips_are_read_as_the_whole_is(
             null_values=MISSING, strings_can_be_null=True
         ),
     )
-    table = by_strips(path, strip_bytes)
+    table = in_blocks(path, block_bytes)
     assert table.names == whole.column_names
     assert table.n_rows == whole.num_rows
     found = table.read(range(n_fields))
@@ -69,6 +77,30 @@ def test_strips_are_read_as_the_whole_is(
     assert found.to_pydict() == whole.to_pydict()
     backwards = table.read(range(n_fields)[::-1])
     assert backwards.column_names == whole.column_names[::-1]
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(
+        COLUMNS.flatmap(
+            lambda cells: st.lists(st.sampled_from(cells), min_size=4, max_size=4)
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_columns_of_numbers_are_read_as_the_whole_is(tmp_path_factory, columns):
+    """To the bit, with the same types, whoever parses them."""
+    rows = [f"n{j}" for j in range(len(columns))], *zip(*columns, strict=True)
+    text = "\n".join(",".join(row) for row in rows if row != ("",)) + "\n"
+    path = tmp_path_factory.mktemp("csv") / "d.csv"
+    path.write_text(text)
+    found, whole = (
+        t.read(range(len(columns))) for t in (in_blocks(path), CsvTable(path))
+    )
+    assert found.schema == whole.schema
+    for one, other in zip(found.columns, whole.columns, strict=True):
+        assert repr(one.to_pylist()) == repr(other.to_pylist())
 
 
 def write_wide(path, n_rows=30, n_columns=50):
@@ -82,7 +114,7 @@ def write_wide(path, n_rows=30, n_columns=50):
 @pytest.mark.parametrize("start", [0, 1, 24, 49, 50])
 def test_blocks_begin_anywhere(tmp_path, start):
     X, names = write_wide(tmp_path / "d.csv")
-    table = by_strips(tmp_path / "d.csv", strip_bytes=400)
+    table = in_blocks(tmp_path / "d.csv", block_bytes=400)
     assert 1 < table._width < 50
     source = TableSource(table, block_bytes=7 * 8 * 30)
     assert source.names == names
@@ -98,13 +130,13 @@ def test_few_columns_are_parsed_at_a_time(tmp_path, monkeypatch):
     np.testing.assert_array_equal(gather(TableSource(table))[0], X)
 
 
-def test_each_strip_is_parsed_once(tmp_path, monkeypatch):
+def test_each_block_is_parsed_once(tmp_path, monkeypatch):
     write_wide(tmp_path / "d.csv")
-    table = by_strips(tmp_path / "d.csv", strip_bytes=400)
+    table = in_blocks(tmp_path / "d.csv", block_bytes=400)
     parsed = []
-    real = csv_reader._parse
+    real = csv_reader._parse_block
     monkeypatch.setattr(
-        csv_reader, "_parse", lambda *a, **k: parsed.append(1) or real(*a, **k)
+        csv_reader, "_parse_block", lambda *a, **k: parsed.append(1) or real(*a, **k)
     )
     for _ in TableSource(table, block_bytes=3 * 8 * 30).blocks():
         pass
@@ -126,7 +158,7 @@ def test_compressed_text(tmp_path, monkeypatch, suffix, pack):
     path.write_bytes(pack((tmp_path / "d.csv").read_bytes()))
     for held in (0, 1 << 20):
         monkeypatch.setattr(csv_reader, "HELD_BYTES", held)
-        monkeypatch.setattr(csv_reader, "STRIP_BYTES", 200)
+        monkeypatch.setattr(csv_reader, "TEXT_BLOCK_BYTES", 200)
         np.testing.assert_array_equal(
             gather(open_table(path, "g49").source)[0], X[:, :-1]
         )
@@ -145,12 +177,12 @@ def test_zst_cut_short_is_refused(tmp_path, cut):
 def test_a_mark_of_byte_order_is_no_part_of_a_name(tmp_path):
     path = tmp_path / "d.csv"
     path.write_bytes(b"\xef\xbb\xbfa,b\n1,2\n")
-    assert by_strips(path).names == CsvTable(path).names == ["a", "b"]
+    assert in_blocks(path).names == CsvTable(path).names == ["a", "b"]
 
 
 def test_the_fingerprint_is_of_the_text(tmp_path):
     write_wide(tmp_path / "a.csv")
-    whole, cut = CsvTable(tmp_path / "a.csv"), by_strips(tmp_path / "a.csv")
+    whole, cut = CsvTable(tmp_path / "a.csv"), in_blocks(tmp_path / "a.csv")
     assert whole.fingerprint == cut.fingerprint
     text = (tmp_path / "a.csv").read_text()
     (tmp_path / "b.csv").write_text(text[:-1] + "7")
@@ -171,9 +203,9 @@ def test_the_fingerprint_is_of_the_text(tmp_path):
         ("a," + "b" * 200_000 + "\n1,2\n", "its header cannot be read: field larger"),
     ],
 )
-def test_bad_text_is_told(tmp_path, monkeypatch, text, reason):
+def test_bad_text_is_explained(tmp_path, monkeypatch, text, reason):
     monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
-    monkeypatch.setattr(csv_reader, "STRIP_BYTES", 1)
+    monkeypatch.setattr(csv_reader, "TEXT_BLOCK_BYTES", 1)
     path = tmp_path / "d.csv"
     path.write_text(text)
     with pytest.raises(DataError) as caught:

@@ -18,8 +18,7 @@ from featstream.sources import (
     SparseSource,
     as_source,
 )
-from featstream.sources.grouping import Sized, batches
-from featstream.sources.groups import lay_out
+from featstream.sources.grouping import Sized, batches, lay_out
 
 
 def dense(block):

@@ -76,9 +76,9 @@ def test_an_empty_iterator_gives_nothing():
 @pytest.mark.parametrize(
     ("pairs", "error", "message"),
     [
-        ([("a", [1, 2]), np.zeros(2)], DataTypeError, "Got ndarray at position 1"),
-        ([("a", 1, 2)], DataTypeError, "Got tuple at position 0"),
-        ([(7, [1, 2])], DataTypeError, "Got the name 7 at position 0"),
+        ([("a", [1, 2]), np.zeros(2)], DataTypeError, "Got a ndarray at position 1"),
+        ([("a", 1, 2)], DataTypeError, "Got a tuple of length 3 at position 0"),
+        ([(7, [1, 2])], DataTypeError, "Got 7 of type int at position 0"),
         (
             [("a", [1, 2]), ("b", [1])],
             DataError,

@@ -7,8 +7,11 @@ import polars as pl
 import pytest
 from scipy import sparse
 
+from featstream import SAOLA
+from featstream.cli import main
 from featstream.errors import DataError, FeatstreamError, ParameterError
 from featstream.sources import as_source, open_dataset
+from featstream.sources.open import FORMATS, Format
 from gather import gather
 
 X = np.array([[0, 1, 2], [3, 0, 5]])
@@ -130,46 +133,71 @@ def save_bad_rows(path):
     np.savez(path, **{**sparse_parts("X_"), "X_indices": np.array([9, 9, 9, 9])})
 
 
-def of(content):
-    return lambda path: path.write_bytes(content)
-
-
-def archive(**arrays):
-    return lambda path: np.savez(path, **arrays)
-
-
-UNKNOWN_FORMAT = {**sparse_parts("X_"), "X_format": "zzz"}
 BAD_FILES = {
     "named.npz": (
-        archive(X=X, names=["a", "b", "a"]),
-        "'a' already seen at position 0",
+        lambda path: np.savez(path, X=X, names=["a", "b", "a"]),
+        None,
+        ": Feature name 'a' already seen at position 0 (now 2). Names must be unique.",
     ),
-    "flat.npy": (lambda path: np.save(path, Y), ": Expected 2D array, got 1D"),
-    "twice.csv": (of(b"a,a,y\n1,2,3\n"), "'a' already seen at position 0 (now 1)"),
-    "pickle.npy": (save_object_array, "Python objects in dtype"),
-    "cut.npz": (save_truncated, "it is not an archive"),
-    "cut.npy": (save_truncated_array, "mmap length is greater than file"),
-    "rows.npz": (save_bad_rows, "row index 9 is outside [0, 2)"),
-    "junk.npz": (of(b"junk"), "it is not an archive"),
-    "empty.npz": (of(b""), "it is not an archive"),
-    "junk.parquet": (of(b"junk"), "Parquet"),
-    "empty.csv": (of(b""), "it is empty"),
-    "bad.svm": (of(b"1 1:x\n"), "is not a number"),
-    "cut.svm.gz": (of(b"\x1f\x8bjunk"), "gz"),
-    "format.npz": (archive(**UNKNOWN_FORMAT), "sparse format is 'zzz', not one of csc"),
-    "part.npz": (archive(X_format="csc"), "X_shape is not a file in the archive"),
-    "other.npz": (archive(a=X, b=Y), "neither an array X or X_train"),
-    "no target.npz": (archive(X=X, y=Y), "it has no array 'z' for a target"),
-    "no target.csv": (of(b"a,b\n1,2\n"), "no column 'z' for a target. Its columns are"),
+    "flat.npy": (lambda path: np.save(path, Y), None, ": Expected 2D array, got 1D"),
+    "twice.csv": (
+        lambda path: path.write_text("a,a,y\n1,2,3\n"),
+        None,
+        ": Feature name 'a' already seen at position 0 (now 1). Names must be unique.",
+    ),
+    "pickle.npy": (save_object_array, None, "Python objects in dtype"),
+    "cut.npz": (save_truncated, None, "it is not an archive"),
+    "cut.npy": (save_truncated_array, None, "mmap length is greater than file"),
+    "rows.npz": (
+        save_bad_rows,
+        None,
+        "its matrix is not a valid sparse matrix: row index 9 is outside [0, 2)",
+    ),
+    "junk.npz": (
+        lambda path: path.write_bytes(b"junk"),
+        None,
+        "it is not an archive",
+    ),
+    "empty.npz": (lambda path: path.write_bytes(b""), None, "it is not an archive"),
+    "junk.parquet": (lambda path: path.write_bytes(b"junk"), None, "Parquet"),
+    "empty.csv": (lambda path: path.write_bytes(b""), None, "it is empty"),
+    "bad.svm": (lambda path: path.write_text("1 1:x\n"), None, "is not a number"),
+    "cut.svm.gz": (lambda path: path.write_bytes(b"\x1f\x8bjunk"), None, "gz"),
+    "format.npz": (
+        lambda path: np.savez(path, **{**sparse_parts("X_"), "X_format": "zzz"}),
+        None,
+        "its sparse format is 'zzz', not one of csc",
+    ),
+    "part.npz": (
+        lambda path: np.savez(path, X_format="csc"),
+        None,
+        "X_shape is not a file in the archive",
+    ),
+    "other.npz": (
+        lambda path: np.savez(path, a=X, b=Y),
+        None,
+        "neither an array X or X_train, nor a sparse matrix (X_data, X_indices, "
+        "X_indptr, X_shape, X_format). It holds: a, b.",
+    ),
+    "target.npz": (
+        lambda path: np.savez(path, X=X, y=Y),
+        "z",
+        "it has no array 'z' for a target, and there is no such",
+    ),
+    "target.csv": (
+        lambda path: path.write_text("a,b\n1,2\n"),
+        "z",
+        "it has no column 'z' for a target. Its columns are: 'a', 'b'.",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_unreadable_files_are_named_with_the_reason(tmp_path, name):
-    write, reason = BAD_FILES[name]
+    write, target, reason = BAD_FILES[name]
     write(tmp_path / name)
     with pytest.raises(DataError) as caught:
-        open_dataset(tmp_path / name, "z" if name.startswith("no target") else None)
+        open_dataset(tmp_path / name, target)
     assert reason in str(caught.value)
     assert str(caught.value).startswith(str(tmp_path / name))
 
@@ -197,6 +225,31 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
     )
 
 
+STARS = """
+import numpy as np
+from featstream.sources import ArraySource, Dataset
+
+def open_stars(path, target=None, *, mark="*"):
+    rows = [[len(cell) * (cell[:1] == mark) for cell in line.split()]
+            for line in open(path)]
+    return Dataset(ArraySource(np.array(rows)[:, 1:]), np.array(rows)[:, 0])
+"""
+
+
+def test_a_new_format_is_a_module_and_a_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "stars.py").write_text(STARS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(FORMATS, ".stars", Format("stars:open_stars", ("mark",)))
+    (tmp_path / "data").mkdir()
+    path = tmp_path / "data" / "d.stars"
+    path.write_text("* * **\n** ** *\n* * *\n** ** *\n")
+    assert open_dataset(path).y.tolist() == [1, 2, 1, 2]
+    assert open_dataset(tmp_path / "data").source.n_features == 2
+    assert SAOLA(measure="su").fit(path).selected_.tolist() == [0]
+    assert main(["select", str(path), "--measure", "su", "-q"]) == 0
+    assert "1 of 2 features selected" in capsys.readouterr().out
+
+
 def test_svmlight_takes_no_target(tmp_path):
     (tmp_path / "d.svm").write_text("1 1:1\n")
     with pytest.raises(ParameterError, match=r"holds its own target\. Got target='y'"):
@@ -204,7 +257,7 @@ def test_svmlight_takes_no_target(tmp_path):
 
 
 def test_a_table_needs_pyarrow(tmp_path, monkeypatch):
-    monkeypatch.setattr("featstream.sources.dataset.find_spec", lambda name: None)
+    monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
     (tmp_path / "d.csv").write_text("a,y\n1,2\n")
     with pytest.raises(ImportError, match=r"pip install pyarrow"):
         open_dataset(tmp_path / "d.csv")

@@ -33,10 +33,10 @@ MARKS = ["?", ".", "-", "missing", "N.A.", "unknown", "none", " ?", "Missing"]
 
 @pytest.fixture(params=[False, True], ids=["held", "cut"])
 def is_cut(request, monkeypatch):
-    """Text is held, or cut into strips of one column each."""
+    """Text is held, or cut into blocks of one column each."""
     if request.param:
         monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
-        monkeypatch.setattr(csv_reader, "STRIP_BYTES", 1)
+        monkeypatch.setattr(csv_reader, "TEXT_BLOCK_BYTES", 1)
     return request.param
 
 

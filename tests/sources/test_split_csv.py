@@ -1,4 +1,4 @@
-"""Text cut into strips, against a regular expression for a field."""
+"""Text cut into blocks, against a regular expression for a field."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def rows_of(text):
 
 
 def cut(text, n_fields, width, cuts=()):
-    """Strips by the kernels, the text given in pieces; and what they carried."""
+    """Blocks by the kernels, the text given in pieces; and what they carried."""
     carried = np.zeros(4, np.int64)
-    n_strips = -(-n_fields // width)
-    found = [b""] * n_strips
+    n_blocks = -(-n_fields // width)
+    found = [b""] * n_blocks
     for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
         piece = np.frombuffer(text[begin:end], np.uint8)
         n_ends = int(np.isin(piece, [10, 13]).sum())
-        room = min(piece.size, (n_ends + 1) * n_strips) + 2
+        room = min(piece.size, (n_ends + 1) * n_blocks) + 2
         segments = np.empty((room, 4), np.int64)
         n = split_csv.find_segments(piece, ord(","), n_fields, width, carried, segments)
         if carried[split_csv.MISCOUNTED]:
             break
         segments = segments[:n]
-        sizes = np.zeros(n_strips, np.int64)
+        sizes = np.zeros(n_blocks, np.int64)
         np.add.at(sizes, segments[:, 2], segments[:, 1] - segments[:, 0])
         bounds = np.concatenate([[0], np.cumsum(sizes)])
         out = np.empty(bounds[-1], np.uint8)
         split_csv.copy_segments(piece, segments, bounds[:-1].copy(), out)
-        for k in range(n_strips):
+        for k in range(n_blocks):
             found[k] += out[bounds[k] : bounds[k + 1]].tobytes()
     return found, carried
 

@@ -240,6 +240,6 @@ def test_what_is_not_there_is_metadata_with_what_is(tmp_path):
 
 def test_zarr_is_asked_for(tmp_path, monkeypatch):
     path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
-    monkeypatch.setattr("featstream.sources.dataset.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"needs zarr .*science"):
+    monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"needs zarr \(extra 'science'\)"):
         open_dataset(path)

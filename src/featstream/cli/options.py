@@ -256,7 +256,7 @@ def groups_from_flags(
 def open_groups(spec: Any, dataset: Dataset) -> Any:
     """The groups of the features of a data set, from what `groups_from_flags` gave."""
     from featstream.errors import RunError
-    from featstream.groups import read_groups
+    from featstream.sources.grouping import read_groups
 
     types = {"path": str, "pattern": str, "size": int, "first": int}
     if (

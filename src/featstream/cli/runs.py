@@ -96,7 +96,7 @@ def _resume(arguments: argparse.Namespace) -> int:
         dataset = _open_like(selector, path, target, options)
         groups = _groups_of(arguments, selector, rest) or saved.get("groups")
         if groups is None and "fingerprint" in (rest.get("groups") or {}):
-            groups = {}  # an error: there are groups, and nobody says which
+            groups = {}  # an error: the run has groups, and no flag names them
         found = data_location(path, target, options, dataset)
         _consume(arguments, selector, dataset, found, groups)
     _print(selector, arguments)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from sklearn.tree import DecisionTreeClassifier as DecisionTree
 
 from featstream.evaluation.conclusion import Comparison, conclude
-from featstream.evaluation.display import CellProgress, cells_observed
 from featstream.evaluation.entrants import (
     CLASSIFIERS,
     SELECTORS,
@@ -47,6 +46,7 @@ from featstream.evaluation.statistics import (
     win_tie_lose,
 )
 from featstream.evaluation.tasks import Task, open_task
+from featstream.progress import CellProgress, cells_observed
 
 if TYPE_CHECKING:
     from featstream.paper.j48 import J48

@@ -37,7 +37,6 @@ from featstream.evaluation.cell_cache import (
     describe,
     key_of,
 )
-from featstream.evaluation.display import CellProgress, cells_observed
 from featstream.evaluation.entrants import BestOf, name_classifiers, name_selectors
 from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.splits import (
@@ -51,6 +50,7 @@ from featstream.evaluation.splits import (
 from featstream.evaluation.tasks import as_task
 from featstream.evaluation.worker import CellOutcome, run_jobs
 from featstream.parallel import count_threads
+from featstream.progress import CellProgress, cells_observed
 
 _PACKAGES = ("featstream", "numpy", "scipy", "sklearn", "numba")
 

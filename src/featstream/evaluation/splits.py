@@ -17,8 +17,8 @@ from sklearn.model_selection import (
 )
 
 from featstream.errors import DataError, check_count
-from featstream.groups import random_groups
 from featstream.protocols import IntArray
+from featstream.sources.grouping import random_groups
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,11 +19,10 @@ from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.evaluation.splits import TaskShape
-from featstream.groups import read_groups
 from featstream.measures.target import as_labels, as_vector
 from featstream.protocols import SparseColumns, feature_name
 from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
-from featstream.sources.grouping import label_of
+from featstream.sources.grouping import label_of, read_groups
 from featstream.sources.npy import read_archive
 
 

@@ -132,20 +132,6 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any
     return np.ascontiguousarray(array)
 
 
-def take_array(
-    arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...] = (None,)
-) -> NDArray[Any]:
-    """Return an array by its name; `RunError` unless it has that type and shape."""
-    return check_arrays(arrays, {name: Declared(dtype, shape)})[name]
-
-
-def take_floats(
-    arrays: Arrays, name: str, shape: tuple[int | None, ...] = (None,)
-) -> NDArray[np.float64]:
-    """Return an array of finite numbers in double precision; else `RunError`."""
-    return take_array(arrays, name, np.float64, shape)
-
-
 def damaged(how: str) -> RunError:
     """Return the error for a state that cannot be right."""
     return RunError(f"The run is damaged: {how}.")

@@ -20,7 +20,7 @@ from featstream.runs.arrays import (
     split_text,
 )
 from featstream.runs.folder import RunFolder, Saved
-from featstream.sources.labels import read_labels, write_labels
+from featstream.sources.grouping import read_labels, write_labels
 
 if TYPE_CHECKING:
     from featstream.selectors.stream import Stream
@@ -81,7 +81,7 @@ def _plain(value: Any, name: str) -> Any:
         }
     raise RunError(
         f"`{name}` is {printable(value)}, which cannot be saved. A run is saved with "
-        "numbers, text and featstream's own measures only."
+        "numbers, text and measures known to featstream.measures.register_measure."
     )
 
 

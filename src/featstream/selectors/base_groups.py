@@ -26,8 +26,7 @@ from featstream.selectors.result import GroupSelectionResult
 from featstream.selectors.stream import Stream
 from featstream.selectors.trace import GroupTrace
 from featstream.sources import as_source
-from featstream.sources.grouping import Batch, Layout, batches
-from featstream.sources.groups import lay_out
+from featstream.sources.grouping import Batch, Layout, batches, lay_out
 from featstream.sources.values import check_names
 
 __all__ = ["GroupSelector"]

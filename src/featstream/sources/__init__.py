@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from scipy import sparse
-
-from featstream.errors import DataTypeError
-from featstream.protocols import IndexedSource, Source
-from featstream.sources.annotated import (
-    is_anndata_object,
-    open_anndata,
-    open_h5ad,
-    open_zarr,
-)
-from featstream.sources.chain import ChainedSource, SampleSubset, open_folder
+from featstream.protocols import IndexedSource
+from featstream.sources.annotated import open_anndata, open_h5ad, open_zarr
 from featstream.sources.chunked import ChunkedArraySource, ColumnsSource, RowsSource
-from featstream.sources.dataset import Dataset
-from featstream.sources.frames import FrameSource, is_frame
+from featstream.sources.combined import ChainedSource, SampleSubset
+from featstream.sources.frames import FrameSource
 from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
 from featstream.sources.npy import open_npy, open_npz, read_archive
 from featstream.sources.open import (
+    Dataset,
+    as_source,
     is_svmlight,
     open_dataset,
     open_features,
+    open_folder,
 )
 from featstream.sources.parquet import FeatureTableSource, open_feature_table
 from featstream.sources.plink import PlinkSource, open_plink
@@ -42,7 +32,7 @@ from featstream.sources.svmlight import (
 )
 from featstream.sources.tables import TableSource, open_table
 from featstream.sources.target import read_target
-from featstream.sources.values import as_array, check_has_features
+from featstream.sources.values import check_has_features
 
 SlabSource = ChunkedArraySource  # its first name
 
@@ -86,70 +76,6 @@ __all__ = [
     "read_target",
     "write_store",
 ]
-
-
-def as_source(X: Any) -> Source:
-    """Make a source of anything that has columns.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix, data frame, path, iterable of pairs, or Source
-        A two-dimensional array (or list of rows), a matrix of scipy.sparse, a
-        frame of pandas, polars or pyarrow, an AnnData object (its ``X``; for a layer
-        see `open_anndata`), the path of a data set (`open_features`), or an iterable
-        of ``(name, values)``. A source is returned as it is.
-
-    Returns
-    -------
-    Source
-        The columns of ``X``, which is never modified.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from featstream.sources import as_source
-    >>> as_source(np.eye(3))
-    ArraySource(3 samples × 3 features, float64)
-    >>> as_source([("age", [31, 47]), ("height", [1.75, 1.68])])
-    IteratorSource(list)
-    """
-    if isinstance(X, (str, PathLike)):
-        return open_features(X).source
-    if sparse.issparse(X):
-        return SparseSource(X)
-    if isinstance(X, np.ndarray):
-        return ArraySource(X)
-    pyarrow = sys.modules.get("pyarrow")
-    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
-        X = pyarrow.Table.from_batches([X])
-    if is_frame(X):
-        return FrameSource(X)
-    if is_anndata_object(X):
-        return open_anndata(X).source
-    if isinstance(X, Source):
-        return X
-    if hasattr(X, "__array__") or (isinstance(X, (list, tuple)) and not _has_pairs(X)):
-        return ArraySource(as_array(X, "X"))
-    if isinstance(X, Iterable) and not isinstance(X, (Mapping, bytes, set)):
-        return IteratorSource(X)
-    raise DataTypeError(
-        f"Cannot read features from {type(X).__name__}. Give a two-dimensional "
-        "array or list of rows, a scipy.sparse matrix, a pandas, polars or pyarrow "
-        "table, an AnnData object, the path of a data set, an iterable of (name, "
-        "values), or a Source."
-    )
-
-
-def _has_pairs(X: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether a list holds (name, values) rather than rows, which hold scalars."""
-    first = X[0] if X else None
-    return (
-        isinstance(first, (list, tuple))
-        and len(first) == 2
-        and isinstance(first[0], str)
-        and (hasattr(first[1], "__len__") or sparse.issparse(first[1]))
-        and not isinstance(first[1], (str, bytes))
-    )
 
 
 if TYPE_CHECKING:

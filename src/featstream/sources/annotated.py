@@ -24,7 +24,8 @@ from featstream.sources.chunked import (
     CompressedArrays,
     RowsSource,
 )
-from featstream.sources.dataset import (
+from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.open import (
     Dataset,
     PathLike,
     existing,
@@ -33,7 +34,6 @@ from featstream.sources.dataset import (
     require,
     shortened,
 )
-from featstream.sources.memory import ArraySource, SparseSource
 from featstream.sources.target import is_target_file, read_target
 from featstream.sources.values import Duplicates, check_names
 
@@ -151,11 +151,6 @@ def open_anndata(
         make: Any = SparseSource if is_sparse else ArraySource
         source = make(matrix if is_sparse else np.asarray(matrix), names)
     return _dataset(source, adata.obs, target, ())
-
-
-def is_anndata_object(X: Any) -> bool:
-    """Whether it is an AnnData object; anndata is not imported to ask that."""
-    return type(X).__module__.partition(".")[0] == "anndata" and hasattr(X, "var_names")
 
 
 def _read_anndata(

@@ -19,9 +19,9 @@ from scipy import sparse
 
 from featstream.errors import DataError, FeatstreamWarning, printable
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources.dataset import PathLike, reading
 from featstream.sources.kernels.csc_from_rows import find_bad_column
 from featstream.sources.memory import MAX_ENTRIES, ArraySource, SparseSource
+from featstream.sources.open import PathLike, reading
 from featstream.sources.rows_to_columns import TempColumns, write_rows
 from featstream.sources.store import open_store
 from featstream.sources.store_writer import Progress
@@ -72,6 +72,13 @@ class ChunkedArraySource:
         What to do about two features of one name.
     read_bytes : int, default=2**26
         Bytes read at a time, unless one column is longer.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        The shape.
+    names, sample_names : list of str or None
+        The names of features, as given, and of samples.
     """
 
     sample_names: Sequence[str] | None = None
@@ -119,13 +126,17 @@ class ChunkedArraySource:
         if self._is_by_row and self._temporary is None:
             with reading(self.path):
                 self._temporary = self._transpose()
-        width = self._width
-        for first in range(start // width * width, self.n_features, width):
+        for first in range(
+            start // self._width * self._width, self.n_features, self._width
+        ):
             begin = max(start, first)
-            stop = min(first + width, self.n_features)
-            names = None if self.names is None else self.names[begin:stop]
-            for block in ArraySource(self._read(begin, first), names).blocks():
-                yield replace(block, start=begin + block.start)
+            source = ArraySource(self._read(begin, first), None)
+            for block in source.blocks():
+                names = None
+                if self.names is not None:
+                    at = begin + block.start
+                    names = self.names[at : at + block.n_columns]
+                yield replace(block, start=begin + block.start, names=names)
 
     def _read(self, begin: int, first: int) -> NDArray[Any]:
         """Columns from ``begin`` to the end of the group that begins at ``first``."""

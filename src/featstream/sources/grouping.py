@@ -1,52 +1,353 @@
-"""How the columns of a stream fall into groups, and the whole groups of its blocks."""
+"""Which features arrive together: reading groups, laying them over a source.
+
+`lay_out` makes a `Layout` of whatever says which feature is in which group;
+`batches` cuts the blocks of a source into whole groups.
+"""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import json
+import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from featstream.errors import DataError, printable
-from featstream.protocols import Block, IntArray, feature_name
-from featstream.sources.labels import write_labels
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    ParameterError,
+    RunError,
+    printable,
+)
+from featstream.protocols import Block, IndexedSource, IntArray, Source, feature_name
+from featstream.sources.missing import is_missing
 
-__all__ = [
-    "Batch",
-    "Layout",
-    "Mapped",
-    "Planned",
-    "Singles",
-    "Sized",
-    "batches",
-    "is_absent",
-    "label_of",
-]
+_HEADER = ["feature", "group"]
 
 Runs: TypeAlias = tuple[Sequence[Hashable], IntArray, bool]
 """Labels of the groups in a block, where each ends, and whether the last is whole."""
 
 
+def random_groups(n_features: int, n_groups: int, seed: int = 0) -> list[IntArray]:
+    """Divide features at random into groups whose sizes differ by at most one.
+
+    It is the protocol of Section 5.6 of the paper, which has no data with groups.
+
+    Parameters
+    ----------
+    n_features : int
+        Features to divide.
+    n_groups : int
+        Groups to make of them.
+    seed : int, default=0
+        The same seed gives the same groups.
+
+    Returns
+    -------
+    list of ndarray of int
+        The features of each group, in the order in which they arrive.
+
+    Examples
+    --------
+    >>> from featstream import random_groups
+    >>> [sorted(group.tolist()) for group in random_groups(6, 2)]
+    [[2, 3, 5], [0, 1, 4]]
+    """
+    if not 1 <= n_groups <= n_features:
+        raise ParameterError(
+            f"`n_groups` of random_groups must be between 1 and {n_features}, the "
+            f"number of features. Got {n_groups}."
+        )
+    order = np.random.default_rng(seed).permutation(n_features)
+    return np.array_split(order, n_groups)
+
+
+def read_groups(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    size: int | None = None,
+    pattern: str | None = None,
+    names: Sequence[str] | None = None,
+    n_features: int | None = None,
+    first: int = 0,
+) -> dict[str, str] | list[str] | IntArray:
+    """Groups from a file, by size or from the names of features.
+
+    Exactly one of `path`, `size` and `pattern` is given.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A text file with one label per line, in the order of the features; or a CSV
+        file of two columns, feature and group, with or without that header.
+    size : int
+        Features in a group, in order; the last may have fewer.
+    pattern : str
+        A regular expression: the first group in parentheses, or else the whole
+        match, is the label.
+    names : sequence of str, optional
+        Names of the features, for `pattern`.
+    n_features : int, optional
+        Number of features, for `size`; and for `pattern` if they have no names.
+    first : int, default=0
+        Number of the first group, for `size`: later features continue the numbers.
+
+    Returns
+    -------
+    dict, list or ndarray
+        What `GroupSAOLA.fit` takes for ``groups``.
+
+    Examples
+    --------
+    >>> from featstream import read_groups
+    >>> read_groups(size=2, n_features=5)
+    array([0, 0, 1, 1, 2])
+    >>> read_groups(pattern=r"(.*)_", names=["chr1_17", "chr1_40", "chrX_3"])
+    ['chr1', 'chr1', 'chrX']
+    """
+    if sum(given is not None for given in (path, size, pattern)) != 1:
+        raise ParameterError(
+            "read_groups takes one of `path`, `size` and `pattern`. Got "
+            f"path={path!r}, size={size!r}, pattern={pattern!r}."
+        )
+    if path is not None:
+        return _read_file(Path(path))
+    if names is None and n_features is None:
+        raise ParameterError(
+            "read_groups needs `n_features`, the number of features, or their `names`."
+        )
+    n_features = n_features if names is None else len(names)
+    assert n_features is not None
+    if size is not None:
+        if size < 1:
+            raise ParameterError(
+                f"`size` of read_groups must be at least 1. Got {size}."
+            )
+        return first + np.arange(n_features) // size
+    assert pattern is not None
+    return _match(pattern, names or [feature_name(i) for i in range(n_features)])
+
+
+def _match(pattern: str, names: Sequence[str]) -> list[str]:
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise ParameterError(
+            f"`pattern` of read_groups is not a regular expression: {error}. "
+            f"Got {printable(pattern)}."
+        ) from None
+    labels = []
+    for name in names:
+        found = expression.search(name)
+        label = found and found[min(1, expression.groups)]
+        if label is None:
+            raise DataError(
+                f"Feature {printable(name)} is in no group: {printable(pattern)} does "
+                "not match it. Every feature needs a group."
+            )
+        labels.append(label)
+    return labels
+
+
+def _read_file(path: Path) -> dict[str, str] | list[str]:
+    """Read labels, or pairs of feature and group, and say which line is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not text in UTF-8: {error.reason}.") from None
+    rows = [row for row in _rows(path, text) if row[1]]
+    if not rows:
+        raise DataError(
+            f"{path} has no groups. Give one label per line, or feature,group."
+        )
+    width = len(rows[0][1])
+    if width > 2:
+        raise DataError(
+            f"{path}, line {rows[0][0]}: {width} columns where one (group) or two "
+            "(feature, group) are expected."
+        )
+    if width == 2 and [cell.strip().lower() for cell in rows[0][1]] == _HEADER:
+        rows = rows[1:]
+    for line, row in rows:
+        if len(row) != width:
+            raise DataError(
+                f"{path}, line {line}: {len(row)} columns where the first line has "
+                f"{width}."
+            )
+        if not row[-1].strip():
+            raise DataError(f"{path}, line {line}: the group is empty.")
+    if width == 1:
+        return [row[0].strip() for _, row in rows]
+    group_of: dict[str, str] = {}
+    for line, (feature, group) in rows:
+        feature, group = feature.strip(), group.strip()
+        if group_of.setdefault(feature, group) != group:
+            raise DataError(
+                f"{path}, line {line}: feature {printable(feature)} is in group "
+                f"{printable(group)} and, further up, in "
+                f"{printable(group_of[feature])}. Groups must not overlap."
+            )
+    return group_of
+
+
+def _rows(path: Path, text: str) -> list[tuple[int, list[str]]]:
+    reader = csv.reader(text.splitlines(), strict=True)
+    try:
+        return [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise DataError(f"{path}, line {reader.line_num}: {error}.") from None
+
+
+def lay_out(groups: Any, source: Source) -> Layout:
+    """Check a grouping of the features of a source, and put groups together.
+
+    ``groups`` is one label per feature, a mapping of names to labels, one list of
+    positions per group, or None for groups of one feature, labelled with its name.
+    Groups arrive in the order in which they first appear, and the features of a
+    group in the order of the source or, in a list of index lists, as listed.
+
+    >>> from featstream.sources import ArraySource
+    >>> lay_out(["a", "b", "a"], ArraySource(np.eye(3))).order
+    array([0, 2, 1])
+    """
+    if groups is None:
+        return Singles()
+    if isinstance(groups, Mapping):
+        names = getattr(source, "names", None)
+        if names is None and source.n_features is None:
+            return Mapped(groups)
+        if names is None:
+            names = [feature_name(i) for i in range(source.n_features or 0)]
+        layout = _from_labels([label_of(name, groups) for name in names])
+    elif _holds_lists(groups):
+        layout = _from_lists(groups, source)
+    else:
+        layout = _from_labels(_as_labels(groups))
+    n_features = layout.n_features
+    if source.n_features is not None and source.n_features != n_features:
+        raise DataError(
+            f"`groups` has {n_features:,} labels for {source.n_features:,} features. "
+            "Give one label per feature."
+        )
+    if layout.order is not None and not isinstance(source, IndexedSource):
+        raise DataError(
+            "The features of a group are scattered, and "
+            f"{type(source).__name__} can only be read in order. Order its features "
+            "by group, or give an array, a sparse matrix or a data frame, from which "
+            "groups can be gathered."
+        )
+    return layout
+
+
+def _holds_lists(groups: Any) -> bool:
+    """Whether it is a list of index lists rather than of labels."""
+    return (
+        isinstance(groups, (list, tuple))
+        and len(groups) > 0
+        and all(isinstance(group, (list, range, set, np.ndarray)) for group in groups)
+    )
+
+
+def _as_labels(groups: Any) -> NDArray[Any]:
+    if hasattr(groups, "to_numpy"):
+        groups = groups.to_numpy()
+    if not isinstance(groups, (np.ndarray, list, tuple, range)):
+        raise DataTypeError(
+            "`groups` must be an array of labels, a mapping of feature names to "
+            f"labels, or a list of index lists. Got {type(groups).__name__}."
+        )
+    labels = np.asarray(groups)
+    if labels.dtype.kind in "US" and not isinstance(groups, np.ndarray):
+        labels = np.empty(len(groups), object)  # numpy would turn numbers into text
+        labels[:] = groups
+    if labels.ndim != 1:
+        raise DataError(
+            f"`groups` has the shape {labels.shape}. Give one label per feature, in "
+            "one dimension, or a list of index lists."
+        )
+    return labels
+
+
+def _from_labels(labels: NDArray[Any] | list[Hashable]) -> Planned:
+    """Features in order of the first appearance of their label."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "biu":
+        found, begins, codes = np.unique(labels, return_index=True, return_inverse=True)
+        by_appearance = np.argsort(begins)
+        codes = np.argsort(by_appearance)[codes]
+        names = found[by_appearance].tolist()
+    else:
+        number_of: dict[Hashable, int] = {}
+        coded = np.empty(len(labels), np.int64)
+        listed = labels.tolist() if isinstance(labels, np.ndarray) else labels
+        for i, label in enumerate(listed):
+            if is_missing(label):
+                raise DataError(
+                    f"Feature {i} is in no group: its label is {label}. Every feature "
+                    "needs one, of its own if need be."
+                )
+            coded[i] = number_of.setdefault(label, len(number_of))
+        codes, names = coded, list(number_of)
+    ends = np.cumsum(np.bincount(codes, minlength=len(names)))
+    is_contiguous = bool(np.all(codes[:-1] <= codes[1:]))
+    order = None if is_contiguous else np.argsort(codes, kind="stable")
+    return Planned(names, ends, order)
+
+
+def _from_lists(groups: Sequence[Any], source: Source) -> Planned:
+    """Groups numbered from 0, their features as listed."""
+    lists = [np.array(sorted(g) if isinstance(g, set) else g) for g in groups]
+    for number, members in enumerate(lists):
+        if not members.size:
+            raise DataError(f"Group {number} of `groups` has no features.")
+        if members.ndim != 1 or members.dtype.kind not in "iu":
+            raise DataTypeError(
+                f"Group {number} of `groups` is not a list of positions. Give "
+                "integers, or map feature names to labels."
+            )
+    order = np.concatenate(lists).astype(np.int64)
+    sizes = np.array([members.size for members in lists])
+    n_features = order.size if source.n_features is None else source.n_features
+    if order.min() < 0 or order.max() >= n_features:
+        wrong = order[(order < 0) | (order >= n_features)][0]
+        raise DataError(
+            f"`groups` has the position {wrong} for {n_features:,} features, which are "
+            "counted from 0."
+        )
+    times = np.bincount(order, minlength=n_features)
+    if times.max() > 1:
+        position = int(times.argmax())
+        holders = np.repeat(np.arange(len(lists)), sizes)[order == position]
+        raise DataError(
+            f"Feature {position} is in the groups {' and '.join(map(str, holders))}. "
+            "Groups must not overlap: leave it in one of them."
+        )
+    if times.min() == 0:
+        raise DataError(
+            f"Feature {int(times.argmin())} is in no group, as are "
+            f"{int((times == 0).sum()) - 1:,} others. Every feature needs one: add "
+            "them, or leave them out of the data."
+        )
+    is_in_order = bool(np.all(order == np.arange(order.size)))
+    return Planned(
+        list(range(len(lists))), np.cumsum(sizes), None if is_in_order else order
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some whole groups, in order of arrival.
-
-    Attributes
-    ----------
-    blocks : list of Block
-        Their columns.
-    labels : sequence of hashable
-        Their labels.
-    ends : ndarray of int
-        Where each group ends, counted in columns of the batch.
-    """
+    """Some whole groups, in order of arrival."""
 
     blocks: list[Block]
     labels: Sequence[Hashable]
-    ends: IntArray
+    ends: IntArray  # where each group ends, counted in columns of the batch
 
 
 class Layout(ABC):
@@ -61,25 +362,25 @@ class Layout(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """What tells one grouping from another, in plain words and numbers."""
+        """What identifies the grouping, as JSON values."""
 
     def placed(self, n_features: int, n_groups: int) -> Layout:
-        """The same in a stream that has seen so many features and groups before."""
+        """The same after ``n_features`` features in ``n_groups`` groups."""
         return self
 
     def may_end_at(self, n_seen: int) -> bool:
-        """Whether the first so many features can be whole groups."""
+        """Whether the first ``n_seen`` features can be whole groups."""
         return True
 
     def check_end(self, n_seen: int) -> None:
-        """Raise if the source has ended in the midst of things."""
+        """Raise if the source has ended too early or too late."""
         return
 
 
 def batches(
     blocks: Iterator[Block], layout: Layout, n_seen: int = 0
 ) -> Iterator[Batch]:
-    """Cut blocks where groups end, so that each piece is made of whole groups.
+    """Cut blocks where groups end, so that each batch is made of whole groups.
 
     A group that spans blocks is held until its last feature has come. The blocks
     come after the first ``n_seen`` features of their source.
@@ -131,7 +432,7 @@ class Singles(Layout):
 
 @dataclass(frozen=True)
 class Sized(Layout):
-    """So many features in order are a group; the last may have fewer."""
+    """Groups of ``size`` consecutive features; the last may have fewer."""
 
     size: int
     first: int = 0
@@ -144,7 +445,7 @@ class Sized(Layout):
         return (self.first + numbers).tolist(), ends, end % self.size == 0
 
     def placed(self, n_features: int, n_groups: int) -> Layout:
-        """The numbers go on."""
+        """The numbers continue."""
         return Sized(self.size, n_groups)
 
     def describe(self) -> dict[str, Any]:
@@ -154,7 +455,7 @@ class Sized(Layout):
 
 @dataclass(frozen=True)
 class Mapped(Layout):
-    """Groups by name, for a source that tells names only as features come."""
+    """Groups by name, for a source whose names are known only as features come."""
 
     group_of: Mapping[str, Hashable]
 
@@ -188,7 +489,7 @@ class Planned(Layout):
         """The groups between two arrivals."""
         begin, end = block.start, block.start + block.n_columns
         if end > self.n_features:
-            self._complain(f"more than {self.n_features:,}")
+            self._refuse(f"more than {self.n_features:,}")
         low = int(np.searchsorted(self.ends, begin, "right"))
         high = int(np.searchsorted(self.ends, end))
         ends = np.minimum(self.ends[low : high + 1], end) - begin
@@ -197,7 +498,7 @@ class Planned(Layout):
     def check_end(self, n_seen: int) -> None:
         """All of them must have come."""
         if n_seen != self.n_features:
-            self._complain(f"{n_seen:,}")
+            self._refuse(f"{n_seen:,}")
 
     def may_end_at(self, n_seen: int) -> bool:
         """Where a group ends."""
@@ -213,10 +514,10 @@ class Planned(Layout):
             "fingerprint": _digest(labels, self.ends.astype("<i8").tobytes(), order),
         }
 
-    def _complain(self, found: str) -> None:
+    def _refuse(self, found: str) -> None:
         raise DataError(
             f"`groups` has labels for {self.n_features:,} features, but the source has "
-            f"{found}. Give one label a feature."
+            f"{found}. Give one label per feature."
         )
 
 
@@ -236,7 +537,7 @@ def label_of(name: str, group_of: Mapping[str, Hashable]) -> Hashable:
             f"`groups` maps {printable(name)} to {printable(label)}. Groups must not "
             "overlap: map each feature to one label."
         )
-    if is_absent(label):
+    if is_missing(label):
         raise DataError(
             f"Feature {printable(name)} is in no group. Every feature needs one: map "
             "it to a label, of its own if need be."
@@ -244,6 +545,47 @@ def label_of(name: str, group_of: Mapping[str, Hashable]) -> Hashable:
     return label
 
 
-def is_absent(label: Any) -> bool:
-    """None, NaN and the missing values of data frames."""
-    return label is None or label != label or str(label) in ("<NA>", "NaT")
+def write_labels(labels: Sequence[Hashable]) -> str:
+    """Labels as JSON; `RunError` for one that is not text, number or tuple of such.
+
+    >>> write_labels(["a", 7, ("chr1", 2.5)])
+    '["a", 7, ["chr1", 2.5]]'
+    """
+    try:
+        return json.dumps(list(labels), default=_plain)
+    except (TypeError, ValueError) as error:
+        raise RunError(
+            f"The groups have a label that cannot be saved: {error}. Use text, "
+            "numbers, or tuples of these."
+        ) from None
+
+
+def _plain(label: Any) -> Any:
+    if isinstance(label, np.generic):
+        return label.item()
+    raise TypeError(f"{printable(label)} is of type {type(label).__name__}")
+
+
+def read_labels(text: str) -> list[Hashable]:
+    """The labels that `write_labels` wrote; `RunError` for any other text.
+
+    >>> read_labels('["a", 7, ["chr1", 2.5]]')
+    ['a', 7, ('chr1', 2.5)]
+    """
+    try:
+        found = json.loads(text)
+        if type(found) is not list:
+            raise ValueError("not a list")
+        return [_label(label) for label in found]
+    except (ValueError, RecursionError) as error:
+        raise RunError(
+            f"The run is damaged in the labels of its groups: {printable(error)}."
+        ) from None
+
+
+def _label(found: Any) -> Hashable:
+    if isinstance(found, list):
+        return tuple(_label(part) for part in found)
+    if not isinstance(found, str | int | float):
+        raise ValueError(f"a label is {printable(found)}")
+    return found

@@ -57,6 +57,13 @@ class ArraySource:
     block_bytes : int, default=2**23
         Size of a block.
 
+    Attributes
+    ----------
+    n_samples, n_features : int
+        The shape of ``X``.
+    names, sample_names : list of str or None
+        The names of features, as given, and of samples.
+
     Examples
     --------
     >>> import numpy as np
@@ -144,6 +151,13 @@ class SparseSource:
     block_columns, block_entries : int, default=2**16, 2**20
         Largest number of columns, and of stored entries, in a block.
 
+    Attributes
+    ----------
+    n_samples, n_features : int
+        The shape of ``X``.
+    names, sample_names : list of str or None
+        The names of features, as given, and of samples.
+
     Examples
     --------
     >>> from scipy import sparse
@@ -184,16 +198,21 @@ class SparseSource:
         while start < self.n_features:
             pointers = indptr[start : start + self.block_columns + 1].astype(np.int64)
             entries = int(pointers[0])
-            most = entries + self.block_entries
-            fitting = int(np.searchsorted(pointers, most, "right")) - 1
-            pointers = pointers[: max(fitting, 1) + 1]
+            fitting = (
+                np.searchsorted(pointers, entries + self.block_entries, "right") - 1
+            )
+            pointers = pointers[: max(int(fitting), 1) + 1]
             stop = start + pointers.size - 1
             if rows.dtype == np.int32:
                 columns = SparseColumns(pointers, rows, values, self.n_samples)
             else:
                 here = slice(entries, int(pointers[-1]))
-                narrow, pointers = rows[here].astype(np.int32), pointers - entries
-                columns = SparseColumns(pointers, narrow, values[here], self.n_samples)
+                columns = SparseColumns(
+                    pointers - entries,
+                    rows[here].astype(np.int32),
+                    values[here],
+                    self.n_samples,
+                )
             names = None if self.names is None else self.names[start:stop]
             yield Block(columns, start, names)
             start = stop
@@ -202,8 +221,10 @@ class SparseSource:
         """Yield the columns at these positions, in this order, from ``start`` on."""
         entries = np.cumsum(np.diff(self._csc.indptr)[positions], dtype=np.int64)
         while start < positions.size:
-            most = (entries[start - 1] if start else 0) + self.block_entries
-            fitting = int(np.searchsorted(entries, most, "right"))
+            before = entries[start - 1] if start else 0
+            fitting = int(
+                np.searchsorted(entries, before + self.block_entries, "right")
+            )
             stop = min(max(fitting, start + 1), start + self.block_columns)
             chosen = positions[start:stop]
             columns = as_sparse_columns(self._csc[:, chosen])
@@ -223,6 +244,11 @@ class IteratorSource:
         Names are not checked to be different: that would take memory for each.
     block_bytes : int, default=2**23
         Features are grouped into blocks of about this size.
+
+    Attributes
+    ----------
+    n_samples, n_features : None
+        Not known in advance.
 
     Notes
     -----
@@ -274,14 +300,21 @@ class IteratorSource:
     def _column(self, item: Any) -> NamedColumn:
         position = self._n_read
         self._n_read += 1
-        is_pair = isinstance(item, (tuple, list)) and len(item) == 2
-        if not is_pair or not isinstance(item[0], str):
-            got = f"the name {printable(item[0])}" if is_pair else type(item).__name__
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            got = type(item).__name__
+            if isinstance(item, (tuple, list)):
+                got += f" of length {len(item)}"
             raise DataTypeError(
-                "An iterator of features must give pairs (name, values), with a string "
-                f"for a name. Got {got} at position {position}."
+                "An iterator of features must give pairs (name, values). Got a "
+                f"{got} at position {position}."
             )
         name, values = item
+        if not isinstance(name, str):
+            raise DataTypeError(
+                "An iterator of features must give pairs (name, values) with a "
+                f"string for a name. Got {printable(name)} of type "
+                f"{type(name).__name__} at position {position}."
+            )
         what = f"Feature {printable(name)}"
         if sparse.issparse(values):
             column = canonical_csc(values, what)

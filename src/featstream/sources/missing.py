@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from featstream.errors import DataError, ParameterError, printable
 
 MISSING = (
@@ -23,6 +25,13 @@ _SUSPECTS = {
     *("not available", "not applicable", "no data", "nd", "n.d.", "void", "blank"),
 }
 """Words that mean a missing value if they stand among numbers."""
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, and the missing values of pandas, which need not be installed."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
 def as_na_values(na_values: str | Iterable[str] | None) -> tuple[str, ...]:

@@ -1,26 +1,214 @@
-"""Opening any data set: its suffix tells the format."""
+"""Opening data: any object, file or folder becomes a source, with its target.
+
+`FORMATS` lists the kinds of files by suffix: a new one is a module with a function
+that returns a `Dataset`, and a line there.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, NamedTuple
+import sys
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
-from featstream.errors import ParameterError, printable
-from featstream.sources.annotated import open_h5ad, open_zarr
-from featstream.sources.dataset import (
-    FOLDERS,
-    Dataset,
-    PathLike,
-    existing,
-    format_suffix,
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamError,
+    MissingExtraError,
+    MissingFileError,
+    ParameterError,
+    printable,
 )
-from featstream.sources.npy import open_npy, open_npz
-from featstream.sources.parquet import open_feature_table
-from featstream.sources.plink import open_plink
-from featstream.sources.store import open_store
-from featstream.sources.svmlight import open_svmlight
-from featstream.sources.tables import open_table
+from featstream.protocols import Source, sample_names_of
+from featstream.sources.combined import ChainedSource, SampleSubset, common_names
+from featstream.sources.frames import FrameSource, is_frame
+from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
+from featstream.sources.missing import is_missing
+from featstream.sources.values import as_array
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+
+
+class Format(NamedTuple):
+    """How files of a kind are opened."""
+
+    opener: str  # "module:function"; with a dot in front, of this package
+    options: tuple[str, ...] = ()
+    finds_target: bool = False  # whether the function takes ``optional``
+    takes_target_file: bool = False  # whether ``target`` may be a file of its own
+
+    def open(self, *args: Any, **options: Any) -> Dataset:
+        """Call the function; its module is imported when it is needed."""
+        module, function = self.opener.split(":")
+        found = getattr(import_module(module, __package__), function)
+        dataset: Dataset = found(*args, **options)
+        return dataset
+
+
+SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
+
+_TEXT = Format(".tables:open_table", ("separator", "na_values"), finds_target=True)
+_ARROW = Format(".tables:open_table", ("na_values",), finds_target=True)
+
+FORMATS = {
+    ".cols": Format(".store:open_cols"),
+    ".npy": Format(".npy:open_npy", takes_target_file=True),
+    ".npz": Format(".npy:open_npz", ("duplicates",), takes_target_file=True),
+    ".csv": _TEXT,
+    ".tsv": _TEXT,
+    ".parquet": Format(
+        ".parquet:open_parquet", ("orient", "na_values"), True, takes_target_file=True
+    ),
+    ".feather": _ARROW,
+    ".arrow": _ARROW,
+    ".zarr": Format(
+        ".annotated:open_zarr", ("layer", "duplicates"), True, takes_target_file=True
+    ),
+    ".h5ad": Format(".annotated:open_h5ad", ("layer", "duplicates"), finds_target=True),
+    ".bed": Format(
+        ".plink:open_plink", ("missing", "duplicates"), takes_target_file=True
+    ),
+    **dict.fromkeys(SVMLIGHT, Format(".svmlight:open_svmlight")),
+}
+
+FOLDERS = (".cols", ".zarr")
+"""Suffixes of data sets that are folders."""
+
+TARGET_NAMES = ("y", "target", "class", "label")
+
+_COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
+
+_UNREADABLE = (
+    *(EOFError, KeyError, NotImplementedError, OSError, RuntimeError, ValueError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+"""What the readers of other libraries raise on a file that is not well formed."""
+
+_NOT_THE_FILE = (
+    *(errno.EACCES, errno.EPERM, errno.EIO, errno.ENOMEM),
+    *(errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT),
+)
+"""Errors of the system, which are raised as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Features, and the target where the file holds one.
+
+    Attributes
+    ----------
+    source : Source
+        The features.
+    y : ndarray of shape (n_samples,) or None
+        The target.
+    names : sequence of str or None
+        The names of the features, where the file holds them.
+    target_name : str or None
+        The column, array or file that the target was read from; None if the format
+        has one place for it.
+    target_is_guessed : bool
+        Whether the target was found by its name (``y``, ``target``, ``class`` or
+        ``label``), not asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream.sources import ArraySource, Dataset
+    >>> Dataset(ArraySource(np.eye(2)), np.array([0, 1]))
+    Dataset(source=ArraySource(2 samples × 2 features, float64),
+            y=array([0, 1]), names=None)
+    """
+
+    source: Source
+    y: NDArray[Any] | None = None
+    names: Sequence[str] | None = None
+    target_name: str | None = field(default=None, repr=False)
+    target_is_guessed: bool = field(default=False, repr=False)
+
+    @property
+    def samples(self) -> Sequence[str] | None:
+        """The names of the samples, where they are known."""
+        return sample_names_of(self.source)
+
+
+def as_source(X: Any) -> Source:
+    """Make a source of anything that has columns.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, path, iterable of pairs, or Source
+        A two-dimensional array (or list of rows), a matrix of scipy.sparse, a
+        frame of pandas, polars or pyarrow, an AnnData object (its ``X``; for a layer
+        see `open_anndata`), the path of a data set (`open_features`), or an iterable
+        of ``(name, values)``. A source is returned as it is.
+
+    Returns
+    -------
+    Source
+        The columns of ``X``, which is never modified.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featstream.sources import as_source
+    >>> as_source(np.eye(3))
+    ArraySource(3 samples × 3 features, float64)
+    >>> as_source([("age", [31, 47]), ("height", [1.75, 1.68])])
+    IteratorSource(list)
+    """
+    if isinstance(X, (str, os.PathLike)):
+        return open_features(X).source
+    if sparse.issparse(X):
+        return SparseSource(X)
+    if isinstance(X, np.ndarray):
+        return ArraySource(X)
+    if isinstance(X, Source):
+        return X
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
+        X = pyarrow.Table.from_batches([X])
+    if is_frame(X):
+        return FrameSource(X)
+    anndata = sys.modules.get("anndata")
+    if anndata is not None and isinstance(X, anndata.AnnData):
+        from featstream.sources.annotated import open_anndata
+
+        return open_anndata(X).source
+    if hasattr(X, "__array__") or (isinstance(X, (list, tuple)) and not _has_pairs(X)):
+        return ArraySource(as_array(X, "X"))
+    if isinstance(X, Iterable) and not isinstance(X, (Mapping, bytes, set)):
+        return IteratorSource(X)
+    raise DataTypeError(
+        f"Cannot read features from {type(X).__name__}. Give a two-dimensional "
+        "array or list of rows, a scipy.sparse matrix, a pandas, polars or pyarrow "
+        "table, an AnnData object, the path of a data set, an iterable of (name, "
+        "values), or a Source."
+    )
+
+
+def _has_pairs(X: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether a list holds (name, values) rather than rows, which hold scalars."""
+    first = X[0] if X else None
+    return (
+        isinstance(first, (list, tuple))
+        and len(first) == 2
+        and isinstance(first[0], str)
+        and (hasattr(first[1], "__len__") or sparse.issparse(first[1]))
+        and not isinstance(first[1], (str, bytes))
+    )
 
 
 def open_dataset(
@@ -35,7 +223,7 @@ def open_dataset(
     na_values: str | Iterable[str] | None = None,
     drop_unlabelled: bool = False,
 ) -> Dataset:
-    """Open a data set, whose kind the file's suffix tells.
+    """Open a data set; the suffix of the file says which format it is.
 
     Parameters
     ----------
@@ -94,12 +282,10 @@ def open_dataset(
         "duplicates": duplicates,
     }
     if _is_folder_of_files(path):
-        from featstream.sources.chain import open_folder
-
         return open_folder(path, target, drop_unlabelled=drop_unlabelled, **options)
-    from featstream.sources.chain import labelled
-
-    return labelled(open_one(path, target, options), path, is_wanted=drop_unlabelled)
+    return _with_labels(
+        _open_file(path, target, options), path, is_wanted=drop_unlabelled
+    )
 
 
 def open_features(
@@ -136,15 +322,100 @@ def open_features(
     ['a', 'b']
     """
     if _is_folder_of_files(path):
-        from featstream.sources.chain import open_folder
-
         return open_folder(
             path, optional=target_names, drop_unlabelled=drop_unlabelled, **options
         )
-    from featstream.sources.chain import labelled
+    dataset = _open_file(path, None, options, target_names)
+    return _with_labels(dataset, path, is_wanted=drop_unlabelled)
 
-    dataset = open_one(path, None, options, target_names)
-    return labelled(dataset, path, is_wanted=drop_unlabelled)
+
+def open_folder(
+    path: PathLike,
+    target: str | None = None,
+    *,
+    optional: Collection[str] = (),
+    drop_unlabelled: bool = False,
+    **options: Any,
+) -> Dataset:
+    """Open the files in a folder as one data set.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A folder of files, or column stores, that `open_dataset` opens. They follow
+        each other in the order of their names, compared as text: ``part-2`` comes
+        after ``part-10``. Hidden files are skipped, and so are the ``.bim`` and
+        ``.fam`` that belong to a ``.bed``.
+    target : str, default=None
+        The column of tables that is the target, besides ``y``, ``target``,
+        ``class`` and ``label``. Or the file that holds it, where that is allowed.
+    optional : collection of str, default=()
+        Further names of such a column.
+    drop_unlabelled : bool, default=False
+        Whether to leave out samples without a label, instead of an error.
+    **options
+        As for `open_dataset`; they hold for every file.
+
+    Returns
+    -------
+    Dataset
+        The features of all files. The target is that of the files that have one;
+        they must agree.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, numpy as np
+    >>> from featstream.sources import open_folder
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.savez(folder / "part-01.npz", X=np.eye(3), y=[0, 1, 1])
+    >>> np.save(folder / "part-02.npy", np.ones((3, 2)))
+    >>> data = open_folder(folder)
+    >>> data.source.n_features, data.y
+    (5, array([0, 1, 1]))
+    """
+    files = sorted(p for p in Path(path).iterdir() if not _is_passed_over(p))
+    if not files:
+        raise MissingFileError(
+            f"There is no file in {printable(path, limit=400)}. It is a folder that "
+            "is empty."
+        )
+    from featstream.sources.target import is_target_file
+
+    names = [*optional] if target is None else [target, *optional]
+    is_file = target is not None and is_target_file(target)
+    parts = []
+    for file in files:
+        if is_file and _takes_target_file(file, options.get("orient")):
+            parts.append((file, _open_file(file, target, options)))
+        else:
+            parts.append((file, _open_file(file, None, options, names)))
+    found: Dataset | None = None
+    for file, part in parts:
+        if part.y is None:
+            continue
+        if found is not None and not _are_equal(found.y, part.y):
+            raise DataError(
+                f"{file} has another target than the files before it. The files of a "
+                "folder need the same samples, in the same order."
+            )
+        found = part
+    common_names([(str(file), part.source) for file, part in parts])
+    source = ChainedSource([part.source for _, part in parts])
+    whole = Dataset(source) if found is None else replace(found, source=source)
+    return _with_labels(replace(whole, names=None), path, is_wanted=drop_unlabelled)
+
+
+def _are_equal(y: NDArray[Any] | None, other: NDArray[Any]) -> bool:
+    """Whether two targets agree, missing labels included."""
+    assert y is not None
+    if y.dtype.kind == other.dtype.kind == "f":
+        return np.array_equal(y, other, equal_nan=True)
+    return np.array_equal(y, other)
+
+
+def _is_passed_over(path: Path) -> bool:
+    is_companion = path.suffix in (".bim", ".fam") and path.with_suffix(".bed").exists()
+    return path.name.startswith(".") or is_companion
 
 
 def is_svmlight(path: PathLike) -> bool:
@@ -156,18 +427,18 @@ def is_svmlight(path: PathLike) -> bool:
     return format_suffix(path) in SVMLIGHT
 
 
-def takes_target_file(path: PathLike, orient: str | None = None) -> bool:
+def _takes_target_file(path: PathLike, orient: str | None = None) -> bool:
     """Whether the target of a data set may be in a file of its own."""
     kind = FORMATS.get(format_suffix(path))
     is_table = format_suffix(path) == ".parquet" and orient != "features"
-    return kind is not None and kind.takes_file and not is_table
+    return kind is not None and kind.takes_target_file and not is_table
 
 
 def _is_folder_of_files(path: PathLike) -> bool:
     return os.path.isdir(path) and format_suffix(path) not in FOLDERS
 
 
-def open_one(
+def _open_file(
     path: PathLike,
     target: str | None,
     options: dict[str, Any],
@@ -191,67 +462,117 @@ def open_one(
                 f"`{name}` has no meaning for {suffix} files; it is for "
                 f"{' and '.join(others)}. Got {name}={value!r} for {path}."
             )
-    if optional is not None and kind.may_look:
+    if optional is not None and kind.finds_target:
         return kind.open(path, None, optional=optional, **given)
     return kind.open(path, target, **given)
 
 
-def open_cols(path: PathLike, target: str | None = None) -> Dataset:
-    """Open a column store; see `featstream.sources.open_store`."""
-    if target is not None:
-        raise ParameterError(
-            f"A column store holds its own target. Got target={target!r} for {path}."
+def _with_labels(dataset: Dataset, path: PathLike, *, is_wanted: bool) -> Dataset:
+    """Leave out the samples without a label if that is wanted, otherwise raise."""
+    y = dataset.y
+    if y is None or y.ndim != 1:
+        return dataset
+    if y.dtype.kind == "f":
+        is_unlabelled = np.isnan(y)
+    elif y.dtype.kind == "O":
+        is_unlabelled = np.array([is_missing(label) for label in y], bool)
+    else:
+        return dataset
+    n_missing = int(is_unlabelled.sum())
+    if not n_missing:
+        return dataset
+    if not is_wanted:
+        target = dataset.target_name
+        where = "" if target is None else f" in {printable(target)}"
+        row = int(is_unlabelled.argmax())
+        first = f"row {row}"
+        if dataset.samples is not None:
+            first += f" ({printable(dataset.samples[row])})"
+        raise DataError(
+            f"{path}: {n_missing:,} of {y.size:,} samples have no label{where}, the "
+            f"first at {first}. Pass drop_unlabelled=True (command line: "
+            "--drop-unlabelled) to leave them out."
         )
-    store = open_store(path)
-    return Dataset(store, store.y, store.names)
+    labels = y[~is_unlabelled]
+    if labels.dtype.kind == "O":
+        labels = np.array(labels.tolist())
+    source = SampleSubset(dataset.source, ~is_unlabelled)
+    return replace(dataset, source=source, y=labels)
 
 
-def _open_parquet(
-    path: PathLike,
-    target: str | None = None,
-    *,
-    orient: str = "samples",
-    optional: Collection[str] | None = None,
-    na_values: str | Iterable[str] | None = None,
-) -> Dataset:
-    if orient not in ("samples", "features"):
-        raise ParameterError(
-            f"`orient` must be 'samples' or 'features', what a row is. Got {orient!r}."
+def format_suffix(path: PathLike) -> str:
+    """The suffix of the format in lower case, without that of a compression.
+
+    >>> format_suffix("NEWS20.svm.gz"), format_suffix("data")
+    ('.svm', '')
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def existing(path: PathLike) -> Path:
+    """The path, if there is a data set at it."""
+    path = Path(path)
+    is_other_folder = path.is_dir() and format_suffix(path) not in FOLDERS
+    if not path.exists() or is_other_folder:
+        hint = "It is a folder." if path.is_dir() else "Check the path."
+        raise MissingFileError(
+            f"There is no file {printable(path, limit=400)} "
+            f"(working folder: {Path.cwd()}). {hint}"
         )
-    if orient == "samples":
-        return open_table(path, target, optional=optional, na_values=na_values)
-    if na_values is not None:
-        raise ParameterError(
-            "`na_values` is for tables with one row per sample, not orient='features'. "
-            f"Got {na_values!r} for {path}. Write nulls in the file."
+    return path
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say which file it was that could not be read."""
+    try:
+        yield
+    except (DataError, DataTypeError) as error:
+        raise type(error)(f"{path}: {error}") from error
+    except FeatstreamError:  # a wrong parameter, or a package that is not installed
+        raise
+    except _UNREADABLE as error:
+        if isinstance(error, OSError) and error.errno in _NOT_THE_FILE:
+            raise
+        raise DataError(
+            f"{path} cannot be read as {path.suffix}: {str(error).rstrip('.')}. "
+            "It may be truncated, or not what its name says."
+        ) from error
+
+
+def require(package: str, extra: str, path: PathLike) -> None:
+    """Raise if a package that reads a file is not installed."""
+    if find_spec(package) is None:
+        raise MissingExtraError(
+            f"Reading {path} needs {package} (extra {extra!r}). Install it: pip "
+            f"install {package}"
         )
-    return open_feature_table(path, target)
 
 
-class Format(NamedTuple):
-    """How files of a kind are opened."""
+def find_target(names: Sequence[str], also: Collection[str] = ()) -> str | None:
+    """The one name that is among ``also``, or else that a target has by custom.
 
-    open: Callable[..., Dataset]
-    options: tuple[str, ...] = ()
-    may_look: bool = False  # whether `open` takes ``optional``, as `open_table` does
-    takes_file: bool = False  # whether the target may be a file of its own
+    >>> find_target(["age", "Class"]), find_target(["age", "sex"])
+    ('Class', None)
+    """
+    found = [name for name in names if name in also]
+    found = found or [name for name in names if name.lower() in TARGET_NAMES]
+    if len(found) > 1:
+        raise DataError(
+            f"which is the target: {' or '.join(map(printable, found))}? Name it with "
+            "target=... (command line: --target)."
+        )
+    return found[0] if found else None
 
 
-SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
+def shortened(names: Sequence[str], most: int = 20) -> str:
+    """Names for a message, some of them if they are many.
 
-FORMATS = {
-    ".cols": Format(open_cols),
-    ".npy": Format(open_npy, takes_file=True),
-    ".npz": Format(open_npz, ("duplicates",), takes_file=True),
-    ".csv": Format(open_table, ("separator", "na_values"), may_look=True),
-    ".tsv": Format(open_table, ("separator", "na_values"), may_look=True),
-    ".parquet": Format(
-        _open_parquet, ("orient", "na_values"), may_look=True, takes_file=True
-    ),
-    ".feather": Format(open_table, ("na_values",), may_look=True),
-    ".arrow": Format(open_table, ("na_values",), may_look=True),
-    ".zarr": Format(open_zarr, ("layer", "duplicates"), may_look=True, takes_file=True),
-    ".h5ad": Format(open_h5ad, ("layer", "duplicates"), may_look=True),
-    ".bed": Format(open_plink, ("missing", "duplicates"), takes_file=True),
-    **dict.fromkeys(SVMLIGHT, Format(open_svmlight)),
-}
+    >>> shortened(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    shown = ", ".join(printable(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

@@ -1,20 +1,25 @@
-"""Tables with one row a feature: genes by samples, say."""
+"""Parquet and Arrow IPC: one row per sample, or one row per feature (genes, say)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, DataTypeError, printable
+from featstream.errors import DataError, DataTypeError, ParameterError, printable
 from featstream.protocols import Block
-from featstream.sources.dataset import Dataset, PathLike, existing, reading, require
 from featstream.sources.memory import ArraySource
-from featstream.sources.tables import footer_digest, index_columns
+from featstream.sources.missing import is_number
+from featstream.sources.open import Dataset, PathLike, existing, reading, require
+from featstream.sources.tables import as_sample_names, open_table
 from featstream.sources.target import read_target
 from featstream.sources.values import (
     BLOCK_BYTES,
@@ -25,21 +30,189 @@ from featstream.sources.values import (
     group_columns,
 )
 
-__all__ = ["FeatureTableSource", "open_feature_table"]
-
 _BUFFERED_BYTES = 16 << 20  # by the reader, in all columns together
-_LEAST_ROWS = 256  # at a time: each costs the reader some work a column
+_LEAST_ROWS = 256  # at a time: each batch costs the reader some work per column
 _MOST_BYTES = 64 << 20
 
 
+def open_parquet(
+    path: PathLike,
+    target: str | None = None,
+    *,
+    orient: str = "samples",
+    optional: Collection[str] | None = None,
+    na_values: str | Iterable[str] | None = None,
+) -> Dataset:
+    """Open a parquet file, with one row per sample or per feature (``orient``)."""
+    if orient not in ("samples", "features"):
+        raise ParameterError(
+            f"`orient` must be 'samples' or 'features', what a row is. Got {orient!r}."
+        )
+    if orient == "samples":
+        return open_table(path, target, optional=optional, na_values=na_values)
+    if na_values is not None:
+        raise ParameterError(
+            "`na_values` is for tables with one row per sample, not orient='features'. "
+            f"Got {na_values!r} for {path}. Write nulls in the file."
+        )
+    return open_feature_table(path, target)
+
+
+class _ArrowTable(ABC):
+    """Named columns in a file of pyarrow's, without the index of pandas."""
+
+    n_rows: int
+
+    def __init__(self, path: Path, schema: Any, na_values: Sequence[str]) -> None:
+        _refuse_nested(schema)
+        self.path, self._na_values = path, na_values
+        self._index = index_columns(schema)
+        self.names = [name for name in schema.names if name not in self._index]
+
+    @property
+    def samples(self) -> list[str] | None:
+        """The index of pandas, if it is one column."""
+        if len(self._index) != 1:
+            return None
+        return as_sample_names(self._read([*self._index]).column(0).to_pylist())
+
+    def read(self, positions: Sequence[int]) -> Any:
+        """Some columns, in this order."""
+        names = [self.names[i] for i in positions]
+        with reading(self.path):
+            return mark_missing(self._read(names).select(names), self._na_values)
+
+    @abstractmethod
+    def _read(self, names: list[str]) -> Any:
+        """These columns, in any order."""
+
+
+class ParquetTable(_ArrowTable):
+    """The columns of a parquet file.
+
+    The footer is held in memory: about 1.4 KB for each column and row group.
+    """
+
+    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
+        from pyarrow.parquet import ParquetFile
+
+        self._file: Any = ParquetFile(path, pre_buffer=True)
+        super().__init__(path, self._file.schema_arrow, na_values)
+        self.n_rows = self._file.metadata.num_rows
+        self.fingerprint = footer_digest(path)
+
+    def _read(self, names: list[str]) -> Any:
+        return self._file.read(columns=names)  # a.1 comes along with a
+
+
+class IpcTable(_ArrowTable):
+    """The columns of an Arrow IPC file (Feather version 2), or of an IPC stream."""
+
+    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
+        self.path = path
+        with self._open() as file:
+            self._schema = file.schema
+        super().__init__(path, self._schema, na_values)
+        with self._open(included_fields=[0]) as file:
+            self.n_rows = file.read_all().num_rows
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Checksum of the file."""
+        with open(self.path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def _open(self, **options: Any) -> Any:
+        from pyarrow import ArrowInvalid, ipc, memory_map
+
+        chosen = ipc.IpcReadOptions(**options)
+        try:
+            return ipc.open_file(memory_map(str(self.path)), options=chosen)
+        except ArrowInvalid:
+            return ipc.open_stream(memory_map(str(self.path)), options=chosen)
+
+    def _read(self, names: list[str]) -> Any:
+        fields = sorted(self._schema.get_field_index(name) for name in names)
+        with self._open(included_fields=fields) as file:
+            return file.read_all()
+
+
+def mark_missing(table: Any, na_values: Sequence[str]) -> Any:
+    """Make nulls of ``na_values``, and numbers of text that has only numbers then."""
+    if not na_values:
+        return table
+    import pyarrow
+    from pyarrow import compute
+
+    numbers = [float(value) for value in na_values if is_number(value)]
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        kind = field.type
+        if pyarrow.types.is_dictionary(kind):
+            column = column.cast(kind.value_type)
+            kind = kind.value_type
+        if str(kind) in ("string", "large_string", "string_view"):
+            kind = pyarrow.large_string()
+            column = column.cast(kind)
+            wanted = pyarrow.array(na_values, kind)
+        elif pyarrow.types.is_integer(kind):
+            limits = np.iinfo(kind.to_pandas_dtype())
+            whole = [int(value) for value in numbers if value.is_integer()]
+            fitting = [v for v in whole if limits.min <= v <= limits.max]
+            wanted = pyarrow.array(fitting, kind)
+        elif pyarrow.types.is_floating(kind):
+            wanted = pyarrow.array(numbers, pyarrow.float64()).cast(kind)
+        else:
+            continue
+        is_missing = compute.is_in(column, value_set=wanted)
+        if not compute.any(is_missing).as_py():
+            continue
+        column = compute.if_else(is_missing, pyarrow.scalar(None, kind), column)
+        if not pyarrow.types.is_primitive(kind):
+            with suppress(pyarrow.ArrowInvalid):
+                column = column.cast(pyarrow.float64())
+        table = table.set_column(i, field.name, column)
+    return table
+
+
+def index_columns(schema: Any) -> set[str]:
+    """Columns in which pandas keeps the index of its frame."""
+    described = schema.pandas_metadata or {}
+    columns = described.get("index_columns", ())
+    return {column for column in columns if isinstance(column, str)}
+
+
+def _refuse_nested(schema: Any) -> None:
+    import pyarrow
+
+    for field in schema:
+        if pyarrow.types.is_nested(field.type):
+            hint = "Give each of its fields as a feature of its own."
+            if pyarrow.types.is_list(field.type):
+                hint = "If each row is a feature, and not a sample: orient='features'."
+            raise DataTypeError(
+                f"Feature {printable(field.name)} has dtype {field.type}, which is "
+                f"neither numbers nor text. {hint}"
+            )
+
+
+def footer_digest(path: Path) -> str:
+    """Checksum of a parquet footer, which says where all is and how large."""
+    with open(path, "rb") as file:
+        file.seek(-8, 2)
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(-8 - length, 2)
+        return hashlib.sha256(file.read(length)).hexdigest()
+
+
 def open_feature_table(path: PathLike, target: str | None = None) -> Dataset:
-    """Open a parquet file with one row a feature; needs pyarrow.
+    """Open a parquet file with one row per feature; needs pyarrow.
 
     Parameters
     ----------
     path : str or path-like
         The names of the features are in the first column that is text. Their values
-        are in the one column of lists, or else in all the other columns, one a
+        are in the one column of lists, or else in all the other columns, one per
         sample, whose names are then the names of the samples.
     target : str, default=None
         The file that holds it, ``FILE`` or ``FILE:COLUMN``; see `read_target`.
@@ -85,7 +258,7 @@ class FeatureTableSource:
     n_samples, n_features : int
         The shape.
     names : sequence of str
-        One name a feature.
+        One name per feature.
     samples, sample_names : list of str or None
         One name per sample, where they have any.
     fingerprint : str
@@ -164,7 +337,7 @@ class FeatureTableSource:
             position += batch.num_rows
 
     def _columns(self, batch: Any) -> list[Any]:
-        """The columns with values: one a sample, or one of lists."""
+        """The columns with values: one per sample, or one of lists."""
         return [batch.column(name) for name in self._roles.values]
 
     def _matrix(self, batch: Any, names: Sequence[str]) -> NDArray[Any] | None:
@@ -192,7 +365,7 @@ class FeatureTableSource:
 
     def _length_of_first(self) -> int:
         if not self.n_features:
-            raise DataError("it has no rows, so that nothing tells how many samples.")
+            raise DataError("it has no rows, so that the number of samples is unknown.")
         _, batch = next(self._batches(0, 1))
         first = self._columns(batch)[0][0].as_py()
         if first is None:
@@ -217,7 +390,7 @@ def _find_roles(schema: Any) -> _Roles:
     if not any(is_text):
         raise DataError(
             "none of its columns is text, to name the features. Give them names, or "
-            "open it with one row a sample: orient='samples'."
+            "open it with one row per sample: orient='samples'."
         )
     name = is_text.index(True)
     others = [i for i in range(len(fields)) if i != name]
@@ -228,7 +401,7 @@ def _find_roles(schema: Any) -> _Roles:
         samples = [fields[i].name for i in values]
     if len(lists) > 1 or not values:
         raise DataError(
-            f"the values should be in one column of lists, or in one column a sample. "
+            "the values should be in one column of lists, or in one column per sample. "
             f"Besides the names in {printable(fields[name].name)} it has "
             f"{len(lists)} columns of lists."
         )
@@ -238,7 +411,7 @@ def _find_roles(schema: Any) -> _Roles:
         odd = next(i for i in values if is_text[i])
         raise DataTypeError(
             f"the column {printable(fields[odd].name)} is text, and others are "
-            "numbers. All but the first text column are values, one column a sample: "
+            "numbers. All but the first text column are values, one per sample: "
             "leave it out of the file."
         )
     return _Roles(fields[name].name, [fields[i].name for i in values], samples)
@@ -256,16 +429,12 @@ def _refuse_kind(field: Any) -> None:
     import pyarrow.types as kinds
 
     kind = field.type
-    if (
-        kinds.is_list(kind)
-        or kinds.is_large_list(kind)
-        or kinds.is_fixed_size_list(kind)
+    if any(
+        f(kind) for f in (kinds.is_list, kinds.is_large_list, kinds.is_fixed_size_list)
     ):
         kind = kind.value_type
-    is_number = kinds.is_integer(kind) or kinds.is_floating(kind)
-    if not (is_number or kinds.is_boolean(kind) or kinds.is_decimal(kind)) and not (
-        _is_text(kind) or kinds.is_null(kind)
-    ):
+    good = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
+    if not any(f(kind) for f in (*good, kinds.is_null, _is_text)):
         raise DataTypeError(
             f"the values in {printable(field.name)} have dtype {field.type}, which is "
             "neither numbers nor text."
@@ -297,7 +466,7 @@ def _check_lengths(lists: Any, names: Sequence[str], n_samples: int) -> None:
 
 
 class Names(Sequence[str]):
-    """Strings as pyarrow holds them, made Python's one at a time."""
+    """Strings of pyarrow, converted when they are asked for."""
 
     def __init__(self, texts: Any) -> None:
         self._texts = texts.cast("large_string")

@@ -25,13 +25,13 @@ from featstream.errors import (
     printable,
 )
 from featstream.protocols import Block, IntArray
-from featstream.sources.dataset import Dataset, PathLike, existing, reading, shortened
 from featstream.sources.kernels.genotypes import (
     MISSING,
     decode_genotypes,
     fill_with_mode,
 )
 from featstream.sources.memory import release_pages
+from featstream.sources.open import Dataset, PathLike, existing, reading, shortened
 from featstream.sources.target import split_column
 from featstream.sources.values import (
     BLOCK_BYTES,

@@ -24,13 +24,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from featstream.errors import DataError, ParameterError, explain_full_disk
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources.dataset import PathLike
 from featstream.sources.kernels.csc_from_rows import (
     count_columns,
     describe_values,
     pack_entries,
     place_entries,
 )
+from featstream.sources.open import PathLike
 from featstream.sources.store import ONES, StoreSource, open_store
 from featstream.sources.store_writer import (
     NO_VALUES,

@@ -26,7 +26,7 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.lib import format as npy
@@ -36,6 +36,9 @@ from featstream.errors import DataError, ParameterError, printable
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
 from featstream.sources.memory import release_pages
+
+if TYPE_CHECKING:
+    from featstream.sources.open import Dataset, PathLike
 
 FORMAT = "featstream columns"
 VERSION = 2  # of a store with kinds or uint64; any other is of version 1
@@ -62,7 +65,12 @@ def open_store(path: str | os.PathLike[str]) -> StoreSource:
     Returns
     -------
     store : StoreSource
-        A source; only the description is read yet.
+        A source; nothing is read but the description.
+
+    Raises
+    ------
+    DataError
+        If the folder is not a store, is damaged, or is of a later version.
 
     Examples
     --------
@@ -79,6 +87,18 @@ def open_store(path: str | os.PathLike[str]) -> StoreSource:
     return StoreSource(path)
 
 
+def open_cols(path: PathLike, target: str | None = None) -> Dataset:
+    """Open a column store; see `featstream.sources.open_store`."""
+    if target is not None:
+        raise ParameterError(
+            f"A column store holds its own target. Got target={target!r} for {path}."
+        )
+    from featstream.sources.open import Dataset
+
+    store = open_store(path)
+    return Dataset(store, store.y, store.names)
+
+
 class StoreSource:
     """Columns of a store, as a source.
 
@@ -87,10 +107,16 @@ class StoreSource:
 
     Attributes
     ----------
+    path : Path
+        The folder.
+    n_samples, n_features : int
+        Shape of the data.
     n_entries : int or None
         Stored entries; None if the columns are dense.
     dtype : dtype
         Type of the values.
+    sample_names : list of str or None
+        Names of the samples.
     fingerprint : str
         Changes with any value, name or label.
     """
@@ -338,11 +364,8 @@ def _read_meta(path: Path) -> dict[str, Any]:
 def _check_meta(meta: dict[str, Any]) -> None:
     """Raise unless every field has a type and value that it can have."""
 
-    def is_count(value: object, most: int = 2**62) -> bool:
-        return type(value) is int and 0 <= value < most
-
-    def is_optional_count(value: object) -> bool:
-        return value is None or is_count(value)
+    def is_count(value: object) -> bool:
+        return type(value) is int and 0 <= value < 2**62
 
     def is_target(value: object) -> bool:
         return value is None or (
@@ -350,18 +373,19 @@ def _check_meta(meta: dict[str, Any]) -> None:
             and (is_count(value.get("n_bytes")) or value.get("dtype") in _TARGETS)
         )
 
-    meta = {"kinds": False, "samples": None} | meta
-    is_sparse, dtype = meta["n_entries"] is not None, meta["dtype"]
     checks = {
         "version": is_count(meta["version"]),
-        "n_samples": is_count(meta["n_samples"], 2**31),
+        "n_samples": is_count(meta["n_samples"]) and meta["n_samples"] < 2**31,
         "n_features": is_count(meta["n_features"]),
-        "n_entries": is_optional_count(meta["n_entries"]),
-        "dtype": dtype in DTYPES or (dtype == ONES and is_sparse),
-        "names": is_optional_count(meta["names"]),
-        "samples": is_optional_count(meta["samples"]),
+        "n_entries": meta["n_entries"] is None or is_count(meta["n_entries"]),
+        "dtype": meta["dtype"] in DTYPES
+        or (meta["dtype"] == ONES and meta["n_entries"] is not None),
+        "names": meta["names"] is None or is_count(meta["names"]),
         "nominal": type(meta["nominal"]) is bool,
-        "kinds": type(meta["kinds"]) is bool and not (meta["kinds"] and dtype != "<f8"),
+        "kinds": meta.setdefault("kinds", False) is False
+        or (meta["kinds"] is True and meta["dtype"] == "<f8"),
+        "samples": meta.setdefault("samples", None) is None
+        or is_count(meta["samples"]),
         "y": is_target(meta["y"]),
         "checksums": type(meta["checksums"]) is dict,
         "fingerprint": type(meta["fingerprint"]) is str,

@@ -20,9 +20,9 @@ from scipy.sparse import csr_array
 
 from featstream.errors import DataError, ParameterError, printable
 from featstream.parallel import count_threads
-from featstream.sources.dataset import Dataset, PathLike, existing
 from featstream.sources.kernels import parse_svmlight as grammar
 from featstream.sources.memory import SparseSource
+from featstream.sources.open import Dataset, PathLike, existing
 from featstream.sources.text_file import MAX_BYTES, TextFile
 
 ZeroBased: TypeAlias = bool | Literal["auto"]
@@ -173,7 +173,7 @@ def iter_svmlight(
     ------
     rows : RowSlice
         Slices in the order of the file. With ``zero_based="auto"`` only the last
-        one tells: the file is zero-based if some slice has ``lowest == -1``.
+        one decides: the file is zero-based if some slice has ``lowest == -1``.
 
     Examples
     --------

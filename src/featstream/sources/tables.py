@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, DataTypeError, FeatstreamWarning, printable
+from featstream.errors import DataError, FeatstreamWarning, printable
 from featstream.protocols import Block, IntArray
 from featstream.sources.csv import CsvTable
-from featstream.sources.dataset import (
+from featstream.sources.frames import MAX_FRAME_COLUMNS, FrameSource
+from featstream.sources.missing import (
+    as_na_values,
+    refuse_hidden_missing,
+)
+from featstream.sources.open import (
     Dataset,
     PathLike,
     existing,
@@ -26,12 +28,6 @@ from featstream.sources.dataset import (
     reading,
     require,
     shortened,
-)
-from featstream.sources.frames import MAX_FRAME_COLUMNS, FrameSource
-from featstream.sources.missing import (
-    as_na_values,
-    is_number,
-    refuse_hidden_missing,
 )
 from featstream.sources.values import (
     BLOCK_BYTES,
@@ -79,7 +75,7 @@ def open_table(
     Notes
     -----
     The columns are read some at a time. A text file of more than 64 MiB is first cut
-    into strips of columns, in a temporary file of its own size.
+    into blocks of columns, in a temporary file of its own size.
 
     Examples
     --------
@@ -137,7 +133,7 @@ def _find_index(table: Table) -> tuple[list[int], Sequence[str] | None]:
     samples = table.samples
     if nameless[:1] == [0] or (names and names[0] == "Unnamed: 0"):
         found = table.read([0]).column(0).to_pylist()
-        is_counted = _as_sample_names(found) is None
+        is_counted = as_sample_names(found) is None
         are_names = len(set(found)) == len(found) and (
             all(type(value) is str for value in found)
             or all(type(value) is int for value in found)
@@ -150,7 +146,7 @@ def _find_index(table: Table) -> tuple[list[int], Sequence[str] | None]:
                 FeatstreamWarning,
                 stacklevel=3,
             )
-            return [0], _as_sample_names(found)
+            return [0], as_sample_names(found)
     if nameless:
         raise DataError(
             f"its column {nameless[0] + 1} has no name. Name it if it is a feature, "
@@ -159,7 +155,7 @@ def _find_index(table: Table) -> tuple[list[int], Sequence[str] | None]:
     return [], samples
 
 
-def _as_sample_names(found: list[Any]) -> list[str] | None:
+def as_sample_names(found: list[Any]) -> list[str] | None:
     """An index as text; None if it counts the rows, from 0 or from 1."""
     n = len(found)
     is_counted = found in (list(range(n)), list(range(1, n + 1)))
@@ -196,169 +192,12 @@ def find_table(
     listed = as_na_values(na_values)
     with reading(path):
         suffix = format_suffix(path)
-        if suffix == ".parquet":
-            return ParquetTable(path, listed)
-        if suffix in (".feather", ".arrow"):
-            return IpcTable(path, listed)
-        return CsvTable(path, separator, listed)
+        if suffix in (".csv", ".tsv"):
+            return CsvTable(path, separator, listed)
+        from featstream.sources import parquet
 
-
-class ParquetTable:
-    """The columns of a parquet file.
-
-    The footer is held in memory: about 1.4 KB for each column and row group.
-    """
-
-    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
-        from pyarrow.parquet import ParquetFile
-
-        self.path = path
-        self._na_values = na_values
-        self._file: Any = ParquetFile(path, pre_buffer=True)
-        schema = self._file.schema_arrow
-        self._index = index_columns(schema)
-        _refuse_nested(schema)
-        self.names = [name for name in schema.names if name not in self._index]
-        self.n_rows: int = self._file.metadata.num_rows
-        self.fingerprint = footer_digest(path)
-
-    @property
-    def samples(self) -> list[str] | None:
-        """The index of pandas, if it is one column."""
-        if len(self._index) != 1:
-            return None
-        return _as_sample_names(self._read([*self._index]).column(0).to_pylist())
-
-    def read(self, positions: Sequence[int]) -> Any:
-        """Some columns, in this order."""
-        return mark_missing(
-            self._read([self.names[i] for i in positions]), self._na_values
-        )
-
-    def _read(self, names: list[str]) -> Any:
-        with reading(self.path):  # by name, a.1 comes along with a
-            return self._file.read(columns=names).select(names)
-
-
-class IpcTable:
-    """The columns of an Arrow IPC file (Feather version 2), or of an IPC stream."""
-
-    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
-        self.path = path
-        self._na_values = na_values
-        with self._open() as file:
-            schema = file.schema
-            self._index = index_columns(schema)
-            _refuse_nested(schema)
-            names = schema.names
-            self._places = [
-                i for i, name in enumerate(names) if name not in self._index
-            ]
-            self.names = [names[i] for i in self._places]
-        self.n_rows: int = self._read([0]).num_rows if names else 0
-
-    @property
-    def samples(self) -> list[str] | None:
-        """The index of pandas, if it is one column."""
-        if len(self._index) != 1:
-            return None
-        with self._open() as file:
-            place = file.schema.get_field_index(*self._index)
-        return _as_sample_names(self._read([place]).column(0).to_pylist())
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Checksum of the file."""
-        with open(self.path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
-    def read(self, positions: Sequence[int]) -> Any:
-        """Some columns, in this order."""
-        with reading(self.path):
-            table = self._read([self._places[i] for i in positions])
-        return mark_missing(table, self._na_values)
-
-    def _open(self, **options: Any) -> Any:
-        from pyarrow import ArrowInvalid, ipc, memory_map
-
-        chosen = ipc.IpcReadOptions(**options)
-        try:
-            return ipc.open_file(memory_map(str(self.path)), options=chosen)
-        except ArrowInvalid:
-            return ipc.open_stream(memory_map(str(self.path)), options=chosen)
-
-    def _read(self, places: list[int]) -> Any:
-        with self._open(included_fields=sorted(places)) as file:
-            table = file.read_all()
-        return table.select(np.argsort(np.argsort(places)).tolist())
-
-
-def mark_missing(table: Any, na_values: Sequence[str]) -> Any:
-    """Values that mean a missing one as nulls; text that is then numbers as such."""
-    if not na_values:
-        return table
-    import pyarrow
-    from pyarrow import compute
-
-    numbers = [float(value) for value in na_values if is_number(value)]
-    for i, field in enumerate(table.schema):
-        column = table.column(i)
-        kind = field.type
-        if pyarrow.types.is_dictionary(kind):
-            column = column.cast(kind.value_type)
-            kind = kind.value_type
-        if str(kind) in ("string", "large_string", "string_view"):
-            kind = pyarrow.large_string()
-            column = column.cast(kind)
-            wanted = pyarrow.array(na_values, kind)
-        elif pyarrow.types.is_integer(kind):
-            limits = np.iinfo(kind.to_pandas_dtype())
-            whole = [int(value) for value in numbers if value.is_integer()]
-            fitting = [v for v in whole if limits.min <= v <= limits.max]
-            wanted = pyarrow.array(fitting, kind)
-        elif pyarrow.types.is_floating(kind):
-            wanted = pyarrow.array(numbers, pyarrow.float64()).cast(kind)
-        else:
-            continue
-        is_missing = compute.is_in(column, value_set=wanted)
-        if not compute.any(is_missing).as_py():
-            continue
-        column = compute.if_else(is_missing, pyarrow.scalar(None, kind), column)
-        if not pyarrow.types.is_primitive(kind):
-            with suppress(pyarrow.ArrowInvalid):
-                column = column.cast(pyarrow.float64())
-        table = table.set_column(i, field.name, column)
-    return table
-
-
-def index_columns(schema: Any) -> set[str]:
-    """Columns in which pandas keeps the index of its frame."""
-    described = schema.pandas_metadata or {}
-    columns = described.get("index_columns", ())
-    return {column for column in columns if isinstance(column, str)}
-
-
-def _refuse_nested(schema: Any) -> None:
-    import pyarrow
-
-    for field in schema:
-        if pyarrow.types.is_nested(field.type):
-            hint = "Give each of its fields as a feature of its own."
-            if pyarrow.types.is_list(field.type):
-                hint = "If each row is a feature, and not a sample: orient='features'."
-            raise DataTypeError(
-                f"Feature {printable(field.name)} has dtype {field.type}, which is "
-                f"neither numbers nor text. {hint}"
-            )
-
-
-def footer_digest(path: Path) -> str:
-    """Checksum of a parquet footer, which says where all is and how large."""
-    with open(path, "rb") as file:
-        file.seek(-8, 2)
-        length = int.from_bytes(file.read(4), "little")
-        file.seek(-8 - length, 2)
-        return hashlib.sha256(file.read(length)).hexdigest()
+        kind = parquet.ParquetTable if suffix == ".parquet" else parquet.IpcTable
+        return kind(path, listed)
 
 
 class TableSource:

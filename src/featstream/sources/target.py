@@ -11,7 +11,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.sources.dataset import (
+from featstream.sources.missing import MISSING, as_na_values, refuse_hidden_missing
+from featstream.sources.open import (
     PathLike,
     existing,
     find_target,
@@ -19,7 +20,6 @@ from featstream.sources.dataset import (
     reading,
     shortened,
 )
-from featstream.sources.missing import MISSING, as_na_values, refuse_hidden_missing
 from featstream.sources.tables import Table, find_table, read_labels_of
 
 _TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow")

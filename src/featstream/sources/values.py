@@ -24,7 +24,7 @@ from featstream.errors import (
     printable,
 )
 from featstream.protocols import Block, Source, SparseColumns, feature_name
-from featstream.sources.missing import refuse_hidden_missing
+from featstream.sources.missing import is_missing, refuse_hidden_missing
 
 BLOCK_BYTES = 2**23
 """Size of a dense block: about what one core's second-level cache holds."""
@@ -113,7 +113,7 @@ def as_column(values: NDArray[Any], name: str) -> tuple[NDArray[Any], bool]:
 def as_column_of_objects(values: list[Any], name: str) -> tuple[NDArray[Any], bool]:
     """`as_column` for Python objects, all of them numbers or all of them text."""
     if not set(map(type, values)) <= {str, bytes, int, bool, type(None)}:
-        values = [None if _is_missing(value) else value for value in values]
+        values = [None if is_missing(value) else value for value in values]
     sort_of = {kind: _sort(kind) for kind in set(map(type, values)) - {type(None)}}
     sorts = set(sort_of.values())
     if "other" in sorts:
@@ -156,13 +156,6 @@ def _as_numbers(values: list[Any]) -> tuple[NDArray[Any], bool]:
     if not is_exact:
         return code_categories(values, sorted(present)), True
     return np.array([np.nan if v is None else float(v) for v in values]), False
-
-
-def _is_missing(value: Any) -> bool:
-    """None, NaN, and the missing values of pandas, which need not be installed."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
 def _sort(kind: type) -> str:

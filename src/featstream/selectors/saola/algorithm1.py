@@ -17,6 +17,7 @@ from featstream.measures.storages.dispatch import (
     NEITHER,
     bound_of,
     end_walk,
+    has_room,
     list_candidates,
     load_newcomer,
     overlap,
@@ -24,7 +25,7 @@ from featstream.measures.storages.dispatch import (
     unload_newcomer,
     who_wins,
 )
-from featstream.selectors.saola.kept import add_column, can_take, remove_column
+from featstream.selectors.saola.kept import add_column, remove_column
 
 KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = 1, 2, 3, 4
 
@@ -73,6 +74,7 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
     """
     score, witness, value, n_displaced = newcomers.score[k], -1, np.nan, 0
     n_steps, is_listed = find_candidates(newcomers, k, kept, rule)
+    length = kept.size[0]
     for step in range(n_steps):  # Step 9: for each kept feature Y
         slot = kept.index.shortlist[step] if is_listed else kept.live[step]
         winner = who_wins(kept.score[slot], score, rule)
@@ -82,13 +84,14 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
             newcomers, k, kept, slot, is_listed, rule, scratch
         )
         if is_enough and winner == EARLIER:
-            witness = slot  # Step 11: the newcomer is redundant
+            witness, length = slot, step + 1  # Step 11: the newcomer is redundant
             break
         if is_enough:
             displaced[n_displaced] = slot  # Step 16: Y gives way
             n_displaced += 1
     end_walk(newcomers.columns, kept)
-    _note_length(kept.index.mean_walk, kept.live, kept.size[0], witness)
+    if witness < 0 or not is_listed:  # whether an index pays depends on the mean
+        kept.index.mean_walk[0] += (length - kept.index.mean_walk[0]) / 64.0
     return witness, value, n_displaced
 
 
@@ -125,21 +128,6 @@ def overlaps_enough(newcomers, k, kept, slot, is_listed, rule, scratch):
     return reaches(value, score, kept_score, rule), value
 
 
-@inner
-def _note_length(mean_walk, live, n_live, witness):
-    """Update the mean length of walks, by which an index is built or not."""
-    low, high = 0, n_live
-    if witness >= 0:
-        while low < high:
-            middle = (low + high) // 2
-            if live[middle] < witness:
-                low = middle + 1
-            else:
-                high = middle
-        high = low + 1
-    mean_walk[0] += (high - mean_walk[0]) / 64.0
-
-
 @lean
 def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
     """Take the newcomers from ``begin`` on through Steps 9 to 20.
@@ -151,7 +139,7 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
     columns = newcomers.columns
     for k in range(begin, newcomers.column.size):
         i, arrival = newcomers.column[k], newcomers.arrival[k]
-        if not can_take(columns, i, kept):
+        if kept.size[1] == kept.live.size or not has_room(columns, i, kept):
             return k
         load_newcomer(columns, i, scratch)
         slot, value, n_displaced = walk(newcomers, k, kept, rule, scratch, displaced)

@@ -22,6 +22,7 @@ from featstream.measures.storages.dispatch import (
     EARLIER,
     LATER,
     Rule,
+    has_room,
     load_newcomer,
     overlap,
     reaches,
@@ -32,7 +33,6 @@ from featstream.selectors.saola.algorithm1 import Newcomers, walk
 from featstream.selectors.saola.kept import (
     Kept,
     add_column,
-    can_take,
     remove_all,
     remove_column,
 )
@@ -193,7 +193,7 @@ def _close(arriving, kept, ends, rule, follows_library, scratch, work, outcome):
         k = left.live[outcome.n_added[0]]
         feature = left.arrival[k] - outcome.first
         if outcome.fate[feature] != REDUNDANT:
-            if not can_take(arriving.newcomers.columns, k, kept):
+            if kept.size[1] == kept.live.size or not has_room(left.columns, k, kept):
                 return False
             add_column(left.columns, k, left.score[k], left.arrival[k], kept)
             outcome.fate[feature] = KEPT

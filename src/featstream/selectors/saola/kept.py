@@ -14,7 +14,6 @@ from featstream.measures.storages.dispatch import (
     copy_column,
     enter_index,
     for_storage,
-    has_room,
     leave_index,
     storage_named,
     storage_of,
@@ -72,12 +71,6 @@ class Kept(NamedTuple):
 
 
 @inner
-def can_take(columns, i, kept):
-    """Whether there is room for a column in all pools of the kept ones."""
-    return kept.size[1] < kept.live.size and has_room(columns, i, kept)
-
-
-@inner
 def add_column(columns, i, score, arrival, kept):
     """Add a column at the end of the kept ones."""
     slot = kept.size[1]
@@ -125,9 +118,10 @@ def _repack(kept, larger):
     larger.index.mean_walk[1] = kept.index.mean_walk[1]
 
 
-def start_kept(columns: Any, tuning: Tuning = Tuning()) -> Kept:  # noqa: B008
-    """An empty kept set for columns of this storage."""
-    kept = _allocate(columns, _FEW, (0, 0))
+def start_kept(columns: Any, which: IntArray, tuning: Tuning) -> Kept:
+    """An empty kept set with room for the first of the chosen columns."""
+    demand = storage_of(columns).demand(columns, which[:_FEW]).sum(axis=1)
+    kept = _allocate(columns, _FEW, (int(demand[0]), int(demand[1])))
     kept.index.mean_walk[1] = tuning.is_index_forced
     return kept
 

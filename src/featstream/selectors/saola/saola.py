@@ -234,7 +234,7 @@ class SAOLA(StreamSelector):
         if self._scratch is None:
             self._scratch = storage_of(columns).scratch(len(self._stream.y))
         if self._state is None:
-            self._state = start_kept(columns, self._tuning)
+            self._state = start_kept(columns, column, self._tuning)
         else:
             self._state = fit_index(self._state, self._tuning)
         if found is None:

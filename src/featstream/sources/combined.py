@@ -1,17 +1,14 @@
-"""Several sources as one stream: features that come in several files."""
+"""Sources made of other sources: one after the other, or for some of the samples."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from featstream.errors import DataError, MissingFileError, printable
+from featstream.errors import DataError
 from featstream.protocols import (
     Block,
     BoolArray,
@@ -21,11 +18,7 @@ from featstream.protocols import (
     SparseColumns,
     sample_names_of,
 )
-from featstream.sources.dataset import Dataset, PathLike
-from featstream.sources.grouping import is_absent
-from featstream.sources.open import open_one, takes_target_file
 from featstream.sources.samples import hash_samples, refuse_other_samples
-from featstream.sources.target import is_target_file
 
 
 class ChainedSource:
@@ -54,7 +47,7 @@ class ChainedSource:
                 f"Got {sorted(lengths)}."
             )
         self.n_samples: int | None = lengths.pop() if lengths else None
-        self.sample_names = _common_names(
+        self.sample_names = common_names(
             [(f"Source {i}", source) for i, source in enumerate(self.sources)]
         )
 
@@ -157,122 +150,7 @@ class SampleSubset:
         return replace(block, columns=subset)
 
 
-def labelled(dataset: Dataset, path: PathLike, *, is_wanted: bool) -> Dataset:
-    """Leave out the samples without a label if that is wanted, otherwise raise."""
-    y = dataset.y
-    if y is None or y.ndim != 1:
-        return dataset
-    if y.dtype.kind == "f":
-        is_missing = np.isnan(y)
-    elif y.dtype.kind == "O":
-        is_missing = np.array([is_absent(label) for label in y], bool)
-    else:
-        return dataset
-    n_missing = int(is_missing.sum())
-    if not n_missing:
-        return dataset
-    if not is_wanted:
-        target = dataset.target_name
-        where = "" if target is None else f" in {printable(target)}"
-        row = int(is_missing.argmax())
-        first = f"row {row}"
-        if dataset.samples is not None:
-            first += f" ({printable(dataset.samples[row])})"
-        raise DataError(
-            f"{path}: {n_missing:,} of {y.size:,} samples have no label{where}, the "
-            f"first at {first}. Pass drop_unlabelled=True (command line: "
-            "--drop-unlabelled) to leave them out."
-        )
-    labels = y[~is_missing]
-    if labels.dtype.kind == "O":
-        labels = np.array(labels.tolist())
-    source = SampleSubset(dataset.source, ~is_missing)
-    return replace(dataset, source=source, y=labels)
-
-
-def open_folder(
-    path: PathLike,
-    target: str | None = None,
-    *,
-    optional: Collection[str] = (),
-    drop_unlabelled: bool = False,
-    **options: Any,
-) -> Dataset:
-    """Open the files in a folder as one data set.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A folder of files, or column stores, that `open_dataset` opens. They follow
-        each other in the order of their names, compared as text: ``part-2`` comes
-        after ``part-10``. Hidden files are passed over, and so are the ``.bim`` and
-        ``.fam`` that belong to a ``.bed``.
-    target : str, default=None
-        The column of tables that is the target, besides ``y``, ``target``,
-        ``class`` and ``label``. Or the file that holds it, where that is allowed.
-    optional : collection of str, default=()
-        Further names of such a column.
-    drop_unlabelled : bool, default=False
-        Whether to leave out samples without a label, instead of an error.
-    **options
-        As for `open_dataset`; they hold for every file.
-
-    Returns
-    -------
-    Dataset
-        The features of all files. The target is that of the files that have one;
-        they must agree.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile, numpy as np
-    >>> from featstream.sources import open_folder
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> np.savez(folder / "part-01.npz", X=np.eye(3), y=[0, 1, 1])
-    >>> np.save(folder / "part-02.npy", np.ones((3, 2)))
-    >>> data = open_folder(folder)
-    >>> data.source.n_features, data.y
-    (5, array([0, 1, 1]))
-    """
-    files = sorted(p for p in Path(path).iterdir() if not _is_passed_over(p))
-    if not files:
-        raise MissingFileError(
-            f"There is no file in {printable(path, limit=400)}. It is a folder that "
-            "is empty."
-        )
-    names = [*optional] if target is None else [target, *optional]
-    is_file = target is not None and is_target_file(target)
-    parts = []
-    for file in files:
-        if is_file and takes_target_file(file, options.get("orient")):
-            parts.append((file, open_one(file, target, options)))
-        else:
-            parts.append((file, open_one(file, None, options, names)))
-    found: Dataset | None = None
-    for file, part in parts:
-        if part.y is None:
-            continue
-        if found is not None and not _are_equal(found.y, part.y):
-            raise DataError(
-                f"{file} has another target than the files before it. The files of a "
-                "folder need the same samples, in the same order."
-            )
-        found = part
-    _common_names([(str(file), part.source) for file, part in parts])
-    source = ChainedSource([part.source for _, part in parts])
-    whole = Dataset(source) if found is None else replace(found, source=source)
-    return labelled(replace(whole, names=None), path, is_wanted=drop_unlabelled)
-
-
-def _are_equal(y: NDArray[Any] | None, other: NDArray[Any]) -> bool:
-    """Whether two targets agree, missing labels included."""
-    assert y is not None
-    if y.dtype.kind == other.dtype.kind == "f":
-        return np.array_equal(y, other, equal_nan=True)
-    return np.array_equal(y, other)
-
-
-def _common_names(sources: Sequence[tuple[str, Source]]) -> Sequence[str] | None:
+def common_names(sources: Sequence[tuple[str, Source]]) -> Sequence[str] | None:
     """Names of the samples of all sources; `DataError` where they differ."""
     first: str = ""
     names: Sequence[str] | None = None
@@ -285,8 +163,3 @@ def _common_names(sources: Sequence[tuple[str, Source]]) -> Sequence[str] | None
         elif names != found:
             refuse_other_samples(hash_samples(names), found, what, first)
     return names
-
-
-def _is_passed_over(path: Path) -> bool:
-    is_companion = path.suffix in (".bim", ".fam") and path.with_suffix(".bed").exists()
-    return path.name.startswith(".") or is_companion
