@@ -26,7 +26,12 @@ from featstream.runs.compatibility import (
     refuse_other_source,
 )
 from featstream.runs.folder import Checkpoint, RunFolder, Saved, is_run
-from featstream.runs.state import describe_selector, load_parameters, load_run
+from featstream.runs.state import (
+    complete_parameters,
+    describe_selector,
+    load_parameters,
+    load_run,
+)
 from featstream.selectors.registry import SELECTORS
 from featstream.sources.grouping import Layout
 
@@ -421,6 +426,8 @@ def _join(selector: Savable, folder: RunFolder) -> OpenRun:
             "features. Choose a new folder, or continue it with featstream.resume."
         )
     mine = describe_selector(selector) | selector._facts()
+    theirs = saved.description["parameters"]
+    saved.description["parameters"] = complete_parameters(theirs)
     refuse_difference(mine, saved, f"The run {folder.path}")
     run = OpenRun.of(folder, saved)
     if len(run.sources) > 1:
