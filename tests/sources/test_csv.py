@@ -203,7 +203,7 @@ def test_the_fingerprint_is_of_the_text(tmp_path):
         ("a," + "b" * 200_000 + "\n1,2\n", "its header cannot be read: field larger"),
     ],
 )
-def test_bad_text_is_told(tmp_path, monkeypatch, text, reason):
+def test_bad_text_is_explained(tmp_path, monkeypatch, text, reason):
     monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
     monkeypatch.setattr(csv_reader, "TEXT_BLOCK_BYTES", 1)
     path = tmp_path / "d.csv"

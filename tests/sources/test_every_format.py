@@ -234,9 +234,9 @@ def test_the_command_line_knows_it(tmp_path, kind, capsys):
     expected = SAOLA(measure="su").fit(X, Y).selected_.tolist()
 
     assert main(["info", *data, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["n_samples"], told["n_features"]) == X.shape
-    assert sorted(told["target"]["classes"].values()) == sorted(np.bincount(Y))
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["n_samples"], facts["n_features"]) == X.shape
+    assert sorted(facts["target"]["classes"].values()) == sorted(np.bincount(Y))
 
     assert main(["select", *data, "--measure", "su", "--json", "-q"]) == 0
     found = json.loads(capsys.readouterr().out)["selected"]
@@ -261,7 +261,7 @@ def test_resume_opens_the_file_again(tmp_path, kind, capsys, monkeypatch):
     dataset = open_dataset(path, **options)
     run = str(tmp_path / "run")
     assert main(["select", path.name, *flags(options), "-o", run, "-q"]) == 0
-    told = json.loads((tmp_path / "run" / "run.json").read_text())["sources"][0]["data"]
+    data = json.loads((tmp_path / "run" / "run.json").read_text())["sources"][0]["data"]
 
     def stop(progress):
         raise KeyboardInterrupt
@@ -270,7 +270,7 @@ def test_resume_opens_the_file_again(tmp_path, kind, capsys, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         stream.consume(
             checks.Recut(dataset.source, 40),
-            checkpoint=Checkpoint(tmp_path / "cut", every=0, data=told),
+            checkpoint=Checkpoint(tmp_path / "cut", every=0, data=data),
             progress=stop,
         )
     (tmp_path / "elsewhere").mkdir()

@@ -158,7 +158,7 @@ def test_bad_files_are_refused(tmp_path, columns, error, reason):
     assert str(path) in str(caught.value)
 
 
-def test_a_wrong_option_is_told(tmp_path):
+def test_a_wrong_option_is_refused(tmp_path):
     path = write(tmp_path / "d.parquet", {"a": [1]})
     with pytest.raises(ParameterError, match="must be 'samples' or 'features', what a"):
         open_dataset(path, orient="columns")

@@ -74,7 +74,7 @@ def test_row_groups_are_put_together(tmp_path):
         np.testing.assert_array_equal(as_array(open_table(path, "c").source), X[:, :2])
 
 
-def test_names_with_dots_are_told_apart(tmp_path):
+def test_names_with_dots_are_kept_apart(tmp_path):
     """By name, the reader would give a.1 along with a."""
     path = write(tmp_path / "d.parquet", {"a": [1, 2], "a.1": [3, 4], "b": [5, 6]})
     dataset = open_table(path, "a")
@@ -144,7 +144,7 @@ def test_a_date_is_refused_when_it_is_reached(tmp_path):
         as_array(open_table(path).source)
 
 
-def test_damage_is_told_wherever_it_is(wide):
+def test_damage_is_reported_wherever_it_is(wide):
     """In the footer when it is opened; in a column when that is read."""
     path, _ = wide
     content = path.read_bytes()

@@ -57,14 +57,14 @@ def test_an_array_takes_any_of_them(tmp_path):
          ".tsv, .parquet, .feather, .arrow. Got"),
     ],
 )  # fmt: skip
-def test_bad_files_are_told(tmp_path, name, text, error, reason):
+def test_bad_files_are_explained(tmp_path, name, text, error, reason):
     (tmp_path / name.split(":")[0]).write_text(text)
     with pytest.raises(error) as caught:
         read_target(f"{tmp_path}/{name}")
     assert reason in str(caught.value)
 
 
-def test_samples_that_are_not_there_are_told(tmp_path):
+def test_samples_that_are_not_there_are_named(tmp_path):
     (tmp_path / "y.csv").write_text("id,y\ns1,1\ns2,2\n")
     with pytest.raises(DataError) as caught:
         read_target(tmp_path / "y.csv", ["s1", "s3", "s4"])

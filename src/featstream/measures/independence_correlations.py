@@ -8,12 +8,11 @@ share their factor. A test costs time in the size of the set, never in the rows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from featstream.jit import inner, inner_jit, jit, lean
+from featstream.jit import by_type, inner, inner_jit, jit, lean
 from featstream.measures.independence_tables import (
     DEPENDENT,
     INDEPENDENT,
@@ -242,23 +241,15 @@ def _keep_sparse_deviations(columns, i, values):
         values[columns.rows[e]] = columns.values[e]
 
 
-_KEEP = {
-    DenseCodes: _keep_tables,
-    SparseCodes: _keep_tables,
-    DenseValues: keep_dense_deviations,
-    SparseValues: _keep_sparse_deviations,
-}
-
-
-def keep_values(columns: Any, i: int, values: np.ndarray) -> None:
-    """Write the deviations of column ``i``, by which later ones are correlated."""
-    _KEEP[type(columns)](columns, i, values)
-
-
-@overload(keep_values)
-def _keep_values(columns, i, values):
-    chosen = _KEEP[columns.instance_class]
-    return lambda columns, i, values: chosen(columns, i, values)
+keep_values = by_type(
+    {
+        DenseCodes: _keep_tables,
+        SparseCodes: _keep_tables,
+        DenseValues: keep_dense_deviations,
+        SparseValues: _keep_sparse_deviations,
+    }
+)
+"""Write the deviations of a column, by which later ones are correlated."""
 
 
 @jit

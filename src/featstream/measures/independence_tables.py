@@ -15,9 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from featstream.jit import inner, inner_jit, jit, lean
+from featstream.jit import by_type, inner, inner_jit, jit, lean
 from featstream.measures.storages.bitplanes import count_common, unpack
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.row_index import sort_short
@@ -354,18 +353,8 @@ def _spell_sparse(columns, i, codes):
         codes[columns.rows[e]] = columns.codes[e]
 
 
-_SPELL = {DenseCodes: _spell_dense, SparseCodes: _spell_sparse}
-
-
-def spell_raw(columns, i, codes):
-    """Write the codes of column ``i`` as they are stored."""
-    _SPELL[type(columns)](columns, i, codes)
-
-
-@overload(spell_raw)
-def _spell_raw(columns, i, codes):
-    chosen = _SPELL[columns.instance_class]
-    return lambda columns, i, codes: chosen(columns, i, codes)
+spell_raw = by_type({DenseCodes: _spell_dense, SparseCodes: _spell_sparse})
+"""Write the codes of a column as they are stored."""
 
 
 @inner_jit
@@ -388,18 +377,8 @@ def _plane_of_sparse(columns, i, plane):
     return columns.length[i]
 
 
-_PLANE_OF = {DenseCodes: _plane_of_dense, SparseCodes: _plane_of_sparse}
-
-
-def plane_of(columns, i, plane):
-    """Write a column of two codes as a plane; how many rows it has, or -1."""
-    return _PLANE_OF[type(columns)](columns, i, plane)
-
-
-@overload(plane_of)
-def _plane_of(columns, i, plane):
-    chosen = _PLANE_OF[columns.instance_class]
-    return lambda columns, i, plane: chosen(columns, i, plane)
+plane_of = by_type({DenseCodes: _plane_of_dense, SparseCodes: _plane_of_sparse})
+"""Write a column of two codes as a plane; the number of its rows, or -1."""
 
 
 @jit
@@ -450,18 +429,8 @@ def _sizes_in_sparse(columns, i, n, sizes):
         sizes[c + 1] = columns.counts[columns.count_offset[i] + c]
 
 
-_SIZES = {DenseCodes: _sizes_in_dense, SparseCodes: _sizes_in_sparse}
-
-
-def sizes_of(columns, i, n, sizes):
-    """Count the rows of each category of column ``i``."""
-    _SIZES[type(columns)](columns, i, n, sizes)
-
-
-@overload(sizes_of)
-def _sizes_of(columns, i, n, sizes):
-    chosen = _SIZES[columns.instance_class]
-    return lambda columns, i, n, sizes: chosen(columns, i, n, sizes)
+sizes_of = by_type({DenseCodes: _sizes_in_dense, SparseCodes: _sizes_in_sparse})
+"""Count the rows of each category of a column."""
 
 
 @jit
@@ -492,18 +461,10 @@ def _classes_in_sparse(columns, i, target, cells):
         cells[c] -= 1
 
 
-_CLASSES = {DenseCodes: _classes_in_dense, SparseCodes: _classes_in_sparse}
-
-
-def count_classes(columns, i, target, cells):
-    """Table of (category, class) of column ``i``."""
-    _CLASSES[type(columns)](columns, i, target, cells)
-
-
-@overload(count_classes)
-def _count_classes(columns, i, target, cells):
-    chosen = _CLASSES[columns.instance_class]
-    return lambda columns, i, target, cells: chosen(columns, i, target, cells)
+count_classes = by_type(
+    {DenseCodes: _classes_in_dense, SparseCodes: _classes_in_sparse}
+)
+"""Table of (category, class) of a column."""
 
 
 @jit

@@ -27,7 +27,14 @@ from featstream.errors import (
     RunError,
     printable,
 )
-from featstream.protocols import Block, IndexedSource, IntArray, Source, feature_name
+from featstream.protocols import (
+    Block,
+    IndexedSource,
+    IntArray,
+    Source,
+    feature_name,
+    names_of,
+)
 from featstream.sources.missing import is_missing
 
 _HEADER = ["feature", "group"]
@@ -209,25 +216,11 @@ def _rows(path: Path, text: str) -> list[tuple[int, list[str]]]:
 def lay_out(groups: Any, source: Source) -> Layout:
     """Check a grouping of the features of a source, and put groups together.
 
+    ``groups`` is one label per feature, a mapping of names to labels, one list of
+    positions per group, or None for groups of one feature, labelled with its name.
     Groups arrive in the order in which they first appear, and the features of a
     group in the order of the source or, in a list of index lists, as listed.
 
-    Parameters
-    ----------
-    groups : array of labels, mapping of names to labels, list of index lists, or None
-        One label per feature, or one list of positions per group. None makes each
-        feature a group of its own, labelled with its name.
-    source : Source
-        The features.
-
-    Returns
-    -------
-    Layout
-        The groups in order of arrival.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> from featstream.sources import ArraySource
     >>> lay_out(["a", "b", "a"], ArraySource(np.eye(3))).order
     array([0, 2, 1])
@@ -235,7 +228,7 @@ def lay_out(groups: Any, source: Source) -> Layout:
     if groups is None:
         return Singles()
     if isinstance(groups, Mapping):
-        names = getattr(source, "names", None)
+        names = names_of(source)
         if names is None and source.n_features is None:
             return Mapped(groups)
         if names is None:
@@ -357,21 +350,11 @@ def _from_lists(groups: Sequence[Any], source: Source) -> Planned:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some whole groups, in order of arrival.
-
-    Attributes
-    ----------
-    blocks : list of Block
-        Their columns.
-    labels : sequence of hashable
-        Their labels.
-    ends : ndarray of int
-        Where each group ends, counted in columns of the batch.
-    """
+    """Some whole groups, in order of arrival."""
 
     blocks: list[Block]
     labels: Sequence[Hashable]
-    ends: IntArray
+    ends: IntArray  # where each group ends, counted in columns of the batch
 
 
 class Layout(ABC):

@@ -223,7 +223,7 @@ def open_dataset(
     na_values: str | Iterable[str] | None = None,
     drop_unlabelled: bool = False,
 ) -> Dataset:
-    """Open a data set, whose kind the file's suffix tells.
+    """Open a data set; the suffix of the file says which format it is.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def open_folder(
     path : str or path-like
         A folder of files, or column stores, that `open_dataset` opens. They follow
         each other in the order of their names, compared as text: ``part-2`` comes
-        after ``part-10``. Hidden files are passed over, and so are the ``.bim`` and
+        after ``part-10``. Hidden files are skipped, and so are the ``.bim`` and
         ``.fam`` that belong to a ``.bed``.
     target : str, default=None
         The column of tables that is the target, besides ``y``, ``target``,
@@ -501,7 +501,7 @@ def _with_labels(dataset: Dataset, path: PathLike, *, is_wanted: bool) -> Datase
 
 
 def format_suffix(path: PathLike) -> str:
-    """The suffix that tells the format: in small letters, before one of compression.
+    """The suffix of the format in lower case, without that of a compression.
 
     >>> format_suffix("NEWS20.svm.gz"), format_suffix("data")
     ('.svm', '')

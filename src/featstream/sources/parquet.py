@@ -429,16 +429,12 @@ def _refuse_kind(field: Any) -> None:
     import pyarrow.types as kinds
 
     kind = field.type
-    if (
-        kinds.is_list(kind)
-        or kinds.is_large_list(kind)
-        or kinds.is_fixed_size_list(kind)
+    if any(
+        f(kind) for f in (kinds.is_list, kinds.is_large_list, kinds.is_fixed_size_list)
     ):
         kind = kind.value_type
-    is_number = kinds.is_integer(kind) or kinds.is_floating(kind)
-    if not (is_number or kinds.is_boolean(kind) or kinds.is_decimal(kind)) and not (
-        _is_text(kind) or kinds.is_null(kind)
-    ):
+    good = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
+    if not any(f(kind) for f in (*good, kinds.is_null, _is_text)):
         raise DataTypeError(
             f"the values in {printable(field.name)} have dtype {field.type}, which is "
             "neither numbers nor text."

@@ -173,7 +173,7 @@ def iter_svmlight(
     ------
     rows : RowSlice
         Slices in the order of the file. With ``zero_based="auto"`` only the last
-        one tells: the file is zero-based if some slice has ``lowest == -1``.
+        one decides: the file is zero-based if some slice has ``lowest == -1``.
 
     Examples
     --------

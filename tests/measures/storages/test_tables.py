@@ -19,8 +19,11 @@ from strategies import examples, generators
 
 STORAGES = {"dense": np.asarray, "sparse": sparse.csc_array}
 MEASURES = {
-    "su": (SymmetricalUncertainty(), reference.symmetrical_uncertainty),
-    "mi": (MutualInformation(), reference.mutual_information),
+    "su": (
+        SymmetricalUncertainty(max_categories=10**6),
+        reference.symmetrical_uncertainty,
+    ),
+    "mi": (MutualInformation(max_categories=10**6), reference.mutual_information),
 }
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from featstream.jit import inner, jit, lean
 from featstream.measures.storages.dispatch import register_storage
 from featstream.measures.storages.moments import median_of_three, score_column
-from featstream.protocols import IntArray, SavedField, Storage
+from featstream.protocols import IntArray, SavedField, Storage, read_only
 from featstream.sources.kernels.transpose import (
     AHEAD_BYTES,
     CACHE_LINE,
@@ -24,15 +24,14 @@ from featstream.sources.kernels.transpose import (
 
 LANES = 64
 _MOST_SPARE, _SPARE_BYTES = 64, 2**20
-_NO_UNITS = np.empty((0, 0), np.float32)
 
 
 class DenseValues(NamedTuple):
     """Deviations of continuous columns, one row per column.
 
-    ``total`` is their sum, ``norm`` the root of ``n·Σa² − (Σa)²``. Kept columns
-    also have ``unit``, the same centred, of length one, and in single precision:
-    the product of two is near their correlation, at a fraction of the cost.
+    ``total`` is their sum, ``norm`` the root of ``n·Σa² − (Σa)²``, and ``unit`` the
+    same centred, of length one, and in single precision: the product of two is near
+    their correlation, at a fraction of the cost.
     """
 
     total: np.ndarray
@@ -56,8 +55,10 @@ def deviations(
 ) -> DenseValues:
     """Deviations of the chosen rows of ``columns``, which is one row per column."""
     values = np.empty((which.size, columns.shape[1]))
-    _deviate(columns, which, sums.pivot, values)
-    return DenseValues(sums.total[which], norm[which], values, _NO_UNITS)
+    unit = np.empty(values.shape, np.float32)
+    chosen = DenseValues(sums.total[which], norm[which], values, unit)
+    _deviate(columns, which, sums.pivot, chosen)
+    return chosen
 
 
 @inner
@@ -154,10 +155,15 @@ def screen_rows(x, target, critical, sums, scores, chunk, held):
 
 @lean
 def _deviate(columns, which, pivot, out):
+    n = columns.shape[1]
     for k in range(which.size):
         column, shift = columns[which[k]], pivot[which[k]]
-        for r in range(column.size):
-            out[k, r] = np.float64(column[r]) - shift
+        values, unit = out.values[k], out.unit[k]
+        mean, scale = out.total[k] / n, np.sqrt(np.float64(n)) / out.norm[k]
+        for r in range(n):
+            deviation = np.float64(column[r]) - shift
+            values[r] = deviation
+            unit[r] = (deviation - mean) * scale
 
 
 @inner
@@ -209,28 +215,9 @@ def _copy_column(new, i, kept, slot, used):
     kept.norm[slot] = new.norm[i]
     for r in range(kept.values.shape[1]):
         kept.values[slot, r] = new.values[i, r]
-    if new.unit.size > 0:  # it was kept before
-        for r in range(kept.unit.shape[1]):
-            kept.unit[slot, r] = new.unit[i, r]
-    else:
-        _write_unit(new.values[i], new.total[i], new.norm[i], kept.unit[slot])
+    for r in range(kept.unit.shape[1]):
+        kept.unit[slot, r] = new.unit[i, r]
     used[0] = slot + 1
-
-
-@inner
-def _write_unit(deviations, total, norm, out):
-    """Write a column centred, of length one, in single precision."""
-    n = deviations.size
-    mean, scale = total / n, np.sqrt(np.float64(n)) / norm
-    for r in range(n):
-        out[r] = (deviations[r] - mean) * scale
-
-
-@lean
-def _write_units(columns, which, unit):
-    for k in range(which.size):
-        i = which[k]
-        _write_unit(columns.values[i], columns.total[i], columns.norm[i], unit[k])
 
 
 def _units(columns: DenseValues, which: IntArray) -> tuple[NDArray[np.float32], float]:
@@ -241,9 +228,8 @@ def _units(columns: DenseValues, which: IntArray) -> tuple[NDArray[np.float32], 
     far below any relevance that matters.
     """
     n = columns.values.shape[1]
-    unit = np.empty((which.size, n), np.float32)
-    _write_units(columns, which, unit)
-    return unit, (2 * n + 16) * 2.0**-24
+    is_whole = which.size == columns.unit.shape[0]  # positions increase
+    return columns.unit if is_whole else columns.unit[which], (2 * n + 16) * 2.0**-24
 
 
 def _demand(columns: DenseValues, which: IntArray) -> IntArray:
@@ -267,7 +253,12 @@ def _spare_slots(like: DenseValues) -> int:
 def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseValues:
     if not (arrays["norm"] > 0).all():
         raise ValueError("a kept column is constant")
-    return DenseValues(unit=_NO_UNITS, **arrays)
+    restored = DenseValues(
+        unit=np.empty((arrays["norm"].size, n), np.float32), **arrays
+    )
+    columns = np.arange(arrays["norm"].size)
+    _deviate(read_only(restored.values), columns, np.zeros(columns.size), restored)
+    return restored
 
 
 DENSE_VALUES = register_storage(

@@ -370,7 +370,8 @@ class GroupStream:
         left = start_group(chosen, begins, self.tuning)
         group = np.append(group, -1)
         if self.kept is None:
-            self.kept = start_kept(*chosen[0], self.tuning)
+            columns, column = chosen[0]
+            self.kept = start_kept(columns, column, self.tuning)
         scratch = storage_of(chosen[0][0]).scratch(measure.n_samples)
         all_ends = np.concatenate([kept_ends, ends])
         how = all_ends, self._rule, self._follows_library, scratch
