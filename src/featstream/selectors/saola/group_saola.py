@@ -221,7 +221,7 @@ class GroupSAOLA(GroupSelector):
                 self._forget_names(stream, scored.block)
         return decided
 
-    def _tell(
+    def _describe(
         self,
         batch: ScoredBatch,
         decided: tuple[GroupOutcome, list[Hashable]],
