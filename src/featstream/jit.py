@@ -20,6 +20,7 @@ from typing import Any
 
 import numba
 from numba.core import event
+from numba.extending import overload
 
 Kernel = Callable[..., Any]
 
@@ -104,6 +105,20 @@ def plain(kernel: Kernel) -> Kernel:
     return FunctionType(
         function.__code__, {**known, **called}, function.__name__, function.__defaults__
     )
+
+
+def by_type(kernels: dict[Any, Kernel]) -> Kernel:
+    """One function for several kernels: the type of the first argument decides."""
+
+    def run(first: Any, *rest: Any) -> Any:
+        return kernels[type(first)](first, *rest)
+
+    @overload(run, strict=False)
+    def _run(first: Any, *rest: Any) -> Any:
+        chosen = kernels[first.instance_class]
+        return lambda first, *rest: chosen(first, *rest)
+
+    return run
 
 
 class CompileClock(event.Listener):

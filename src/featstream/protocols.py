@@ -20,16 +20,18 @@ __all__ = [
     "BoolArray",
     "BoundMeasure",
     "Decision",
+    "DescribedSource",
     "Fate",
     "FloatArray",
     "GroupDecision",
     "IndexedSource",
     "IntArray",
     "Measure",
-    "NamedSamples",
     "Source",
     "SparseColumns",
     "feature_name",
+    "fingerprint_of",
+    "names_of",
     "sample_names_of",
 ]
 
@@ -168,22 +170,42 @@ class Source(Protocol):
         """Yield the columns from position ``start`` on."""
 
 
-class NamedSamples(Protocol):
-    """A source that may know the names of its samples.
+class DescribedSource(Source, Protocol):
+    """What a source may know besides; None, or no attribute, where it does not."""
 
-    All features of a stream need the same samples in the same order: the names
-    of two sources are compared where both have them.
-    """
+    @property
+    def names(self) -> Sequence[str] | None:
+        """One name per feature."""
 
     @property
     def sample_names(self) -> Sequence[str] | None:
-        """One name per sample, in the order of the rows; None if not known."""
+        """One name per sample, in the order of the rows.
+
+        All features of a stream need the same samples in the same order: the names
+        of two sources are compared where both have them.
+        """
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Text that changes with the data, so that a run resumes on the same."""
+
+
+def names_of(source: Source) -> Sequence[str] | None:
+    """Names of the features of a source; None if it has none."""
+    names: Sequence[str] | None = getattr(source, "names", None)
+    return names
 
 
 def sample_names_of(source: Any) -> Sequence[str] | None:
     """Names of the samples of a source; None if it has none."""
     names: Sequence[str] | None = getattr(source, "sample_names", None)
     return names
+
+
+def fingerprint_of(source: Source) -> str | None:
+    """Fingerprint of the data of a source; None if it has none."""
+    fingerprint: str | None = getattr(source, "fingerprint", None)
+    return fingerprint
 
 
 @runtime_checkable

@@ -20,7 +20,7 @@ from scipy import sparse
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.evaluation.splits import TaskShape
 from featstream.measures.target import as_labels, as_vector
-from featstream.protocols import SparseColumns, feature_name
+from featstream.protocols import SparseColumns, feature_name, names_of
 from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
 from featstream.sources.grouping import label_of, read_groups
 from featstream.sources.npy import read_archive
@@ -272,7 +272,7 @@ def as_matrix(X: Any, what: str) -> Matrix:
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.ndim == 2:
         return Matrix(X, None, has_text=False)
     source = as_source(X)
-    names = getattr(source, "names", None)
+    names = names_of(source)
     found: list[Any] = []
     has_text = False
     for block in source.blocks():

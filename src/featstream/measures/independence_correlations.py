@@ -8,12 +8,11 @@ share their factor. A test costs time in the size of the set, never in the rows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from featstream.jit import inner, inner_jit, jit, lean
+from featstream.jit import by_type, inner, inner_jit, jit, lean
 from featstream.measures.independence_tables import (
     DEPENDENT,
     INDEPENDENT,
@@ -25,7 +24,7 @@ from featstream.measures.storages.dense_values import DenseValues
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.sparse_values import SparseValues
 
-_LANES = 16
+_N_SUMS = 16
 
 COLLINEAR = 1e-12
 """A share of the variance that is no more than rounding."""
@@ -54,7 +53,7 @@ class PartialRule(NamedTuple):
 
 
 class PartialWork(NamedTuple):
-    """Working memory of one search.
+    """Scratch buffers of one search.
 
     Row ``d`` of ``factor`` belongs to member ``d`` of the set, as do ``own`` and
     ``links``: column and target, forward-substituted. What is left of the column's
@@ -77,7 +76,7 @@ class PartialWork(NamedTuple):
 
 
 def partial_work(n_targets: int, max_size: int) -> PartialWork:
-    """Fresh working memory."""
+    """Empty scratch buffers."""
     size = max(1, max_size)
     return PartialWork(
         factor=np.zeros((size, size)),
@@ -207,18 +206,18 @@ def judge_partial(columns, path, size, built, rule, work):
 
 @inner_jit
 def dot(a, b):
-    """Sum of products in lanes that are added in a fixed order."""
-    lanes = np.zeros(_LANES)
-    whole = a.size - a.size % _LANES
-    for start in range(0, whole, _LANES):
-        left, right = a[start : start + _LANES], b[start : start + _LANES]
-        for k in range(_LANES):
-            lanes[k] += left[k] * right[k]
+    """Sum of products, in partial sums that are added in a fixed order."""
+    sums = np.zeros(_N_SUMS)
+    whole = a.size - a.size % _N_SUMS
+    for start in range(0, whole, _N_SUMS):
+        left, right = a[start : start + _N_SUMS], b[start : start + _N_SUMS]
+        for k in range(_N_SUMS):
+            sums[k] += left[k] * right[k]
     for k in range(a.size - whole):
-        lanes[k] += a[whole + k] * b[whole + k]
+        sums[k] += a[whole + k] * b[whole + k]
     total = 0.0
-    for k in range(_LANES):
-        total += lanes[k]
+    for k in range(_N_SUMS):
+        total += sums[k]
     return total
 
 
@@ -242,23 +241,15 @@ def _keep_sparse_deviations(columns, i, values):
         values[columns.rows[e]] = columns.values[e]
 
 
-_KEEP = {
-    DenseCodes: _keep_tables,
-    SparseCodes: _keep_tables,
-    DenseValues: keep_dense_deviations,
-    SparseValues: _keep_sparse_deviations,
-}
-
-
-def keep_values(columns: Any, i: int, values: np.ndarray) -> None:
-    """Write the deviations of column ``i``, by which later ones are correlated."""
-    _KEEP[type(columns)](columns, i, values)
-
-
-@overload(keep_values)
-def _keep_values(columns, i, values):
-    chosen = _KEEP[columns.instance_class]
-    return lambda columns, i, values: chosen(columns, i, values)
+keep_values = by_type(
+    {
+        DenseCodes: _keep_tables,
+        SparseCodes: _keep_tables,
+        DenseValues: keep_dense_deviations,
+        SparseValues: _keep_sparse_deviations,
+    }
+)
+"""Write the deviations of a column, by which later ones are correlated."""
 
 
 @jit

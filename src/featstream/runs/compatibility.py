@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from featstream.errors import DataError, RunError, printable
-from featstream.protocols import Block, Source, SparseColumns
+from featstream.protocols import Block, Source, SparseColumns, fingerprint_of
 from featstream.runs.folder import Saved
 from featstream.runs.state import target_arrays
 from featstream.sources.grouping import Layout
@@ -40,7 +40,7 @@ def describe_source(source: Source, layout: Layout | None = None) -> dict[str, A
         "kind": type(source).__name__,
         "n_samples": source.n_samples,
         "n_features": n_features,
-        "fingerprint": getattr(source, "fingerprint", None),
+        "fingerprint": fingerprint_of(source),
         "sample": None,
     }
     if n_features:

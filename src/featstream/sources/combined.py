@@ -16,6 +16,8 @@ from featstream.protocols import (
     IntArray,
     Source,
     SparseColumns,
+    fingerprint_of,
+    names_of,
     sample_names_of,
 )
 from featstream.sources.samples import hash_samples, refuse_other_samples
@@ -99,7 +101,7 @@ class SampleSubset:
         self._is_chosen = is_chosen
         self.n_samples = int(is_chosen.sum())
         self.n_features = source.n_features
-        self.names = getattr(source, "names", None)
+        self.names = names_of(source)
         self.sample_names: list[str] | None = None
         sample_names = sample_names_of(source)
         if sample_names is not None:
@@ -117,7 +119,7 @@ class SampleSubset:
     @property
     def fingerprint(self) -> str | None:
         """Changes with the data and with the choice; None if the source has none."""
-        whole = getattr(self._source, "fingerprint", None)
+        whole = fingerprint_of(self._source)
         if whole is None:
             return None
         chosen = np.packbits(self._is_chosen).tobytes()

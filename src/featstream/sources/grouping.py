@@ -27,7 +27,14 @@ from featstream.errors import (
     RunError,
     printable,
 )
-from featstream.protocols import Block, IndexedSource, IntArray, Source, feature_name
+from featstream.protocols import (
+    Block,
+    IndexedSource,
+    IntArray,
+    Source,
+    feature_name,
+    names_of,
+)
 from featstream.sources.missing import is_missing
 
 _HEADER = ["feature", "group"]
@@ -221,7 +228,7 @@ def lay_out(groups: Any, source: Source) -> Layout:
     if groups is None:
         return Singles()
     if isinstance(groups, Mapping):
-        names = getattr(source, "names", None)
+        names = names_of(source)
         if names is None and source.n_features is None:
             return Mapped(groups)
         if names is None:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from featstream.jit import inner, inner_jit, jit
+from featstream.jit import by_type, inner, inner_jit, jit
 from featstream.measures.independence_correlations import (
     Correlations,
-    PartialRule,
     begin_partial,
     dot,
     judge_partial,
@@ -26,7 +24,6 @@ from featstream.measures.independence_tables import (
     SINGULAR,
     UNRELIABLE,
     CodedColumns,
-    TableRule,
     begin_tables,
     judge_tables,
     recode_column,
@@ -42,32 +39,10 @@ KEPT, REDUNDANT = 1, 2
 N_TESTS, N_UNRELIABLE, CUT, LEFT = 0, 1, 2, 3
 """Places in a tally: tests run, not run, searches cut short, tests left to spend."""
 
-_BEGIN = {TableRule: begin_tables, PartialRule: begin_partial}
-_JUDGE = {TableRule: judge_tables, PartialRule: judge_partial}
-
-
-def begin(columns, a, rule, work):
-    """Pair column ``a`` with the target."""
-    _BEGIN[type(rule)](columns, a, rule, work)
-
-
-@overload(begin)
-def _begin(columns, a, rule, work):
-    chosen = _BEGIN[rule.instance_class]
-    return lambda columns, a, rule, work: chosen(columns, a, rule, work)
-
-
-def judge(columns, path, size, built, rule, work):
-    """Verdict on the set ``path[:size]``, of which ``built`` members are worked in."""
-    return _JUDGE[type(rule)](columns, path, size, built, rule, work)
-
-
-@overload(judge)
-def _judge(columns, path, size, built, rule, work):
-    chosen = _JUDGE[rule.instance_class]
-    return lambda columns, path, size, built, rule, work: chosen(
-        columns, path, size, built, rule, work
-    )
+begin = by_type({CodedColumns: begin_tables, Correlations: begin_partial})
+"""Pair a column with the target."""
+judge = by_type({CodedColumns: judge_tables, Correlations: judge_partial})
+"""Verdict on the set ``path[:size]``, of which ``built`` members are worked in."""
 
 
 @inner
@@ -223,23 +198,15 @@ def _finish_moments(new, k, kept, slot, total, norm):
     kept.norm[slot] = norm
 
 
-_PLACE = {
-    DenseCodes: _place_tables,
-    SparseCodes: _place_tables,
-    DenseValues: _place_dense_moments,
-    SparseValues: _place_sparse_moments,
-}
-
-
-def place(columns, new, k, kept, slot):
-    """Put what the tests need to know of newcomer ``k`` into the slot."""
-    _PLACE[type(columns)](columns, new, k, kept, slot)
-
-
-@overload(place)
-def _place(columns, new, k, kept, slot):
-    chosen = _PLACE[columns.instance_class]
-    return lambda columns, new, k, kept, slot: chosen(columns, new, k, kept, slot)
+place = by_type(
+    {
+        DenseCodes: _place_tables,
+        SparseCodes: _place_tables,
+        DenseValues: _place_dense_moments,
+        SparseValues: _place_sparse_moments,
+    }
+)
+"""Put what the tests need to know of a newcomer into a slot."""
 
 
 @inner_jit
@@ -261,18 +228,8 @@ def _move_correlations(pool, source, slot, size):
     pool.links[slot] = pool.links[source]
 
 
-_MOVE = {CodedColumns: _move_codes, Correlations: _move_correlations}
-
-
-def move(pool, source, slot, size):
-    """Copy a column of a pool to another slot."""
-    _MOVE[type(pool)](pool, source, slot, size)
-
-
-@overload(move)
-def _move(pool, source, slot, size):
-    chosen = _MOVE[pool.instance_class]
-    return lambda pool, source, slot, size: chosen(pool, source, slot, size)
+move = by_type({CodedColumns: _move_codes, Correlations: _move_correlations})
+"""Copy a column of a pool to another slot."""
 
 
 @inner_jit

@@ -299,7 +299,7 @@ class GroupSAOLA(GroupSelector):
         fates[n_relevant == 0] = Fate.IRRELEVANT
         self._groups.extend(batch.labels, batch.ends - begins, fates, n_kept)
 
-    def _tell(
+    def _describe(
         self,
         batch: ScoredBatch,
         decided: tuple[GroupOutcome, list[Hashable]],
