@@ -228,7 +228,7 @@ def test_an_interrupted_run_of_groups_is_resumed(
     narrow = SparseSource(sparse.csc_array(stream.X[:, :150]), block_columns=10)
     opened = Dataset(narrow, stream.y)
     monkeypatch.setattr("featstream.sources.open_dataset", lambda *a: opened)
-    command = ["select", data, "--measure", "su", "-o", str(run), "-q", *flag]
+    command = ["select", data, "--measure", "su", "-o", str(run), *flag]
     assert main(command) == 130
     assert f"to continue: featstream resume {run}" in capsys.readouterr().err
     monkeypatch.undo()

@@ -6,6 +6,7 @@ import logging
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -284,7 +285,9 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         was given for the source.
         """
         with (
-            observed(progress, type(self).__name__) as observe,
+            observed(progress, type(self).__name__)
+            if progress
+            else nullcontext() as observe,
             recording(self, source, offered, checkpoint, layout) as recorder,
             single_blas,  # blocks are spread over threads, not products
         ):

@@ -65,7 +65,7 @@ class TextFile:
     def __init__(
         self, path: str | os.PathLike[str], chunk_bytes: int, max_bytes: int | None
     ) -> None:
-        self.name = printable(os.fspath(path), limit=4096)[1:-1]
+        self._path = path
         self._chunk_bytes = chunk_bytes
         self._file: IO[bytes] = open(path, "rb")  # noqa: SIM115 - closed by close()
         self.size = os.fstat(self._file.fileno()).st_size
@@ -85,6 +85,11 @@ class TextFile:
         """Close the file; chunks handed out stay readable."""
         self._map = None  # unmapped with the last chunk that looks into it
         self._file.close()
+
+    @property
+    def name(self) -> str:
+        """The path, for messages."""
+        return printable(os.fspath(self._path), limit=4096)[1:-1]
 
     @property
     def is_compressed(self) -> bool:
