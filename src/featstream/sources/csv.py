@@ -90,7 +90,8 @@ class CsvTable:
         import pyarrow
 
         if self._spill is None:
-            return self._table.select(positions)
+            names = [self.names[i] for i in positions]
+            return self._table.select(positions).rename_columns(names)
         columns = {}
         for position in sorted(positions):  # each block is parsed once
             block, place = divmod(position, self._width)
