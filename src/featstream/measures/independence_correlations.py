@@ -24,7 +24,7 @@ from featstream.measures.storages.dense_values import DenseValues
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.sparse_values import SparseValues
 
-_LANES = 16
+_N_SUMS = 16
 
 COLLINEAR = 1e-12
 """A share of the variance that is no more than rounding."""
@@ -53,7 +53,7 @@ class PartialRule(NamedTuple):
 
 
 class PartialWork(NamedTuple):
-    """Working memory of one search.
+    """Scratch buffers of one search.
 
     Row ``d`` of ``factor`` belongs to member ``d`` of the set, as do ``own`` and
     ``links``: column and target, forward-substituted. What is left of the column's
@@ -76,7 +76,7 @@ class PartialWork(NamedTuple):
 
 
 def partial_work(n_targets: int, max_size: int) -> PartialWork:
-    """Fresh working memory."""
+    """Empty scratch buffers."""
     size = max(1, max_size)
     return PartialWork(
         factor=np.zeros((size, size)),
@@ -206,18 +206,18 @@ def judge_partial(columns, path, size, built, rule, work):
 
 @inner_jit
 def dot(a, b):
-    """Sum of products in lanes that are added in a fixed order."""
-    lanes = np.zeros(_LANES)
-    whole = a.size - a.size % _LANES
-    for start in range(0, whole, _LANES):
-        left, right = a[start : start + _LANES], b[start : start + _LANES]
-        for k in range(_LANES):
-            lanes[k] += left[k] * right[k]
+    """Sum of products, in partial sums that are added in a fixed order."""
+    sums = np.zeros(_N_SUMS)
+    whole = a.size - a.size % _N_SUMS
+    for start in range(0, whole, _N_SUMS):
+        left, right = a[start : start + _N_SUMS], b[start : start + _N_SUMS]
+        for k in range(_N_SUMS):
+            sums[k] += left[k] * right[k]
     for k in range(a.size - whole):
-        lanes[k] += a[whole + k] * b[whole + k]
+        sums[k] += a[whole + k] * b[whole + k]
     total = 0.0
-    for k in range(_LANES):
-        total += lanes[k]
+    for k in range(_N_SUMS):
+        total += sums[k]
     return total
 
 

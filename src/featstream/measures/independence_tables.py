@@ -87,7 +87,7 @@ class CodedColumns(NamedTuple):
 
     Column ``i`` has ``n_codes[i]`` categories that occur, of which the degrees of
     freedom count ``arity[i]``. A binary column is the plane of its rows with code
-    1; its ``codes`` are spelt out when they are first needed. Others have codes.
+    1; its ``codes`` are filled in when they are first needed. Others have codes.
     """
 
     codes: np.ndarray
@@ -118,7 +118,7 @@ class TableRule(NamedTuple):
 
 
 class TableWork(NamedTuple):
-    """Working memory of one search; ``cells`` is all zero between tests.
+    """Scratch buffers of one search; ``cells`` is all zero between tests.
 
     ``levels[d]`` is the cell of each row given the first ``d`` members of the set,
     ``plane_levels[d]`` and ``plane_sizes[d]`` are the same as planes. ``depth``
@@ -138,7 +138,7 @@ class TableWork(NamedTuple):
 
 
 def table_work(n_rows: int, samples_per_df: float, max_size: int) -> TableWork:
-    """Fresh working memory; a reliable table has at most 4 cells a degree."""
+    """Empty scratch buffers; a reliable table has at most 4 cells per degree."""
     n_cells = int(4 * n_rows / samples_per_df) + 4
     size = max(1, max_size)
     n_planes = 4 << min(size - 1, MAX_MEMBERS)
@@ -258,8 +258,8 @@ def _count_planes(columns, path, size, rule, work):
 
 
 @inner
-def _spell_out(columns, i):
-    """Make sure that a column has codes."""
+def _fill_codes(columns, i):
+    """Fill in the codes of a binary column, if they are missing."""
     if not columns.has_codes[i]:
         unpack(columns.planes[i : i + 1], columns.codes[i])
         columns.has_codes[i] = True
@@ -270,12 +270,12 @@ def _count_rows(columns, path, size, rule, work):
     """Fill the cells of the table, row by row."""
     levels, depth = work.levels, work.depth[0]
     if depth < 0:
-        _spell_out(columns, work.column[0])
+        _fill_codes(columns, work.column[0])
         codes, level = columns.codes[work.column[0]], levels[0]
         for i in range(codes.size):
             level[i] = codes[i] * rule.target_codes + rule.target[i]
     for d in range(max(depth, 0), size - 1):
-        _spell_out(columns, path[d])
+        _fill_codes(columns, path[d])
         n_member, member = columns.n_codes[path[d]], columns.codes[path[d]]
         level, deeper = levels[d], levels[d + 1]
         for i in range(level.size):
@@ -287,7 +287,7 @@ def _count_rows(columns, path, size, rule, work):
             cells[level[i]] += 1
         return
     last = path[size - 1]
-    _spell_out(columns, last)
+    _fill_codes(columns, last)
     n_member, member = columns.n_codes[last], columns.codes[last]
     for i in range(level.size):
         cells[level[i] * n_member + member[i]] += 1
@@ -313,7 +313,7 @@ def measure_tables(columns, path, size, unchanged, rule, work):
         return np.nan, df
     n_cells = n_a * n_t * n_s
     if n_cells > work.cells.size:
-        return 0.0, df  # only a constant has so few degrees and so many cells
+        return 0.0, df  # only a constant has few degrees and this many cells
     if _has_planes(columns, path, size, rule, work):
         _count_planes(columns, path, size, rule, work)
     else:
@@ -338,7 +338,7 @@ def judge_tables(columns, path, size, built, rule, work):
 
 
 @inner_jit
-def _spell_dense(columns, i, codes):
+def _write_dense(columns, i, codes):
     if columns.code_row[i] >= 0:
         codes[:] = columns.codes[columns.code_row[i]]
     else:
@@ -347,13 +347,13 @@ def _spell_dense(columns, i, codes):
 
 
 @inner_jit
-def _spell_sparse(columns, i, codes):
+def _write_sparse(columns, i, codes):
     codes[:] = 0
     for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
         codes[columns.rows[e]] = columns.codes[e]
 
 
-spell_raw = by_type({DenseCodes: _spell_dense, SparseCodes: _spell_sparse})
+write_codes = by_type({DenseCodes: _write_dense, SparseCodes: _write_sparse})
 """Write the codes of a column as they are stored."""
 
 
@@ -392,7 +392,7 @@ def recode_column(columns, i, arity, pool, slot):
         pool.arity[slot] = arity if arity > 0 else 2
         return
     pool.has_codes[slot] = True
-    spell_raw(columns, i, codes)
+    write_codes(columns, i, codes)
     new_code = np.zeros(columns.arity[i], np.int32)
     for r in range(codes.size):
         new_code[codes[r]] = 1
@@ -445,7 +445,7 @@ def count_categories(columns, n, found):
 @inner_jit
 def _classes_in_dense(columns, i, target, cells):
     codes = np.empty(target.classes.size, np.int32)
-    spell_raw(columns, i, codes)
+    write_codes(columns, i, codes)
     n_classes = target.counts.size
     for r in range(codes.size):
         cells[codes[r] * n_classes + target.classes[r]] += 1

@@ -67,7 +67,7 @@ def as_labels(y: Any) -> Labels:
     if classes.size < 2:
         raise DataError(
             f"y has a single class ({printable(classes.tolist()[0])}); at least two "
-            "are needed, so one class cannot be told from another. Check the labels."
+            "are needed to tell one from another. Check the labels."
         )
     counts = np.bincount(codes).astype(np.int64)
     return Labels(classes, codes.astype(np.int32), counts)
@@ -191,7 +191,7 @@ def _find_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _as_plain(values: NDArray[Any]) -> NDArray[Any]:
-    """Objects as the array of numbers, booleans or text that they spell."""
+    """Objects as an array of numbers, booleans or text, if they are all of one kind."""
     listed = values.tolist()
     if all(isinstance(v, str) for v in listed):
         return np.array(listed, dtype=np.str_)

@@ -29,14 +29,12 @@ from featstream.sources import as_source
 from featstream.sources.grouping import Batch, Layout, batches, lay_out
 from featstream.sources.values import check_names
 
-__all__ = ["GroupSelector"]
-
 
 class GroupSelector(OnlineSelector):
     """Base of selectors to which features arrive in groups.
 
     A subclass prepares whole groups in `_score`, decides about them in `_decide`,
-    and puts into words what it decided in `_tell`.
+    and describes what it decided in `_describe`.
     """
 
     _groups: GroupTrace
@@ -49,7 +47,7 @@ class GroupSelector(OnlineSelector):
         """
 
     @abstractmethod
-    def _tell(self, batch: Any, decided: Any, stream: Stream) -> GroupDecision:
+    def _describe(self, batch: Any, decided: Any, stream: Stream) -> GroupDecision:
         """What was decided about a batch of one group."""
 
     @abstractmethod
@@ -117,15 +115,14 @@ class GroupSelector(OnlineSelector):
             One label a feature; or a mapping of the names of features to labels;
             or the positions of the features of each group, whose labels are then
             0, 1 and so on. Every feature is in one group. By default each feature
-            is a group of its own, labelled with its name; of `OGFS`, so many in
-            order as its ``group_size``, numbered.
+            is a group of its own, labelled with its name; `OGFS` makes groups of
+            ``group_size`` consecutive features, numbered from 0.
         progress : bool or callable, default=False
             Show a live line, or call with a `Progress` after each block.
         checkpoint : str, path or Checkpoint, optional
             Folder in which the run is saved between groups, now and then and at
-            Ctrl-C, so that `featstream.resume` can go on from there. If it holds
-            this very run, unfinished, that is gone on with. Later calls use the
-            same folder.
+            Ctrl-C, for `featstream.resume`. If it holds this very run,
+            unfinished, that is continued. Later calls use the same folder.
         every : float, default=10.0
             Seconds between checkpoints.
 
@@ -233,7 +230,7 @@ class GroupSelector(OnlineSelector):
                 decided = self._decide(scored, stream)
         stream.seconds += clock() - began
         stream.warn_of_identifiers()
-        return self._tell(scored, decided, stream)
+        return self._describe(scored, decided, stream)
 
     def explain(
         self,

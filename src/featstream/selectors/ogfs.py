@@ -220,7 +220,9 @@ class OGFS(GroupSelector):
         gone_by = np.full(gone.size, block.start + block.n_columns - 1)
         return Verdict(fate, scores, gone=gone, gone_by=gone_by)
 
-    def _tell(self, batch: Batch, decided: Decided, stream: Stream) -> GroupDecision:
+    def _describe(
+        self, batch: Batch, decided: Decided, stream: Stream
+    ) -> GroupDecision:
         block, verdict = decided.block, decided.verdict
         features = tuple(
             Decision(block.name(i), block.start + i, Fate(fate), score)

@@ -34,7 +34,7 @@ class SelectionResult:
     selector, measure : str
         How they were selected.
     parameters : dict
-        The parameters of the selector, spelt out.
+        The parameters of the selector, as text where they are not plain.
     seconds : float
         Time spent on selection.
     trace : Trace

@@ -191,11 +191,10 @@ class Trace:
 class Names:
     """Names of features by arrival, and arrivals by name.
 
-    Features without a name of their own cost nothing. Features that arrive in
-    another order than their source holds them have a position beside their
-    arrival; those without a name are called by it. ``order`` has the positions, by
-    arrival, as far as they are not the same; those of a source that is being read
-    in another order are there from its beginning on.
+    Features without a name of their own cost nothing: they are called by their
+    position in the source. ``order[a]`` is the source position of arrival ``a``; it
+    is empty while both orders agree, and complete from the moment on at which a
+    source is read in another order.
     """
 
     def __init__(self) -> None:
@@ -207,7 +206,7 @@ class Names:
         return len(self._name_of)
 
     def add(self, first: int, names: Sequence[str]) -> None:
-        """Name consecutive features, with names that `refuse_taken` let pass."""
+        """Name consecutive features, with names that `refuse_taken` accepts."""
         arrivals = range(first, first + len(names))
         self._arrival_of.update(zip(names, arrivals, strict=True))
         self._name_of.update(zip(arrivals, names, strict=True))
@@ -218,7 +217,7 @@ class Names:
         self._arrival_of = dict(zip(names, arrivals, strict=True))
 
     def refuse_taken(self, first: int, names: Sequence[str]) -> None:
-        """Complain of names that cannot be given to features from ``first`` on."""
+        """Raise if a name for the features from ``first`` on is not unique."""
         distinct = set(names)
         if len(distinct) != len(names) or not self._arrival_of.keys().isdisjoint(
             distinct
@@ -238,12 +237,12 @@ class Names:
         return feature_name(int(self.positions(np.array([arrival]))[0]))
 
     def reorder(self, first: int, order: IntArray) -> None:
-        """Say at which positions, from ``first`` on, the next features are."""
+        """Set the source positions of the next features, relative to ``first``."""
         before = self.positions(np.arange(first))
         self.order = np.concatenate([before, first + order])
 
     def positions(self, arrivals: IntArray) -> IntArray:
-        """Where features are in their source, or one after the other in several."""
+        """Positions of features in their source; several sources count as one."""
         if not self.order.size:
             return arrivals
         moved = arrivals < self.order.size
