@@ -130,7 +130,7 @@ class Csv:
     def _whole(self, text: bytes) -> pa.Table | None:
         text = text.removeprefix(b"\xef\xbb\xbf")
         try:
-            return pyarrow.csv.read_csv(
+            table = pyarrow.csv.read_csv(
                 io.BytesIO(text),
                 pyarrow.csv.ReadOptions(block_size=1 << 20),
                 pyarrow.csv.ParseOptions(newlines_in_values=True),
@@ -138,5 +138,7 @@ class Csv:
                     null_values=MISSING, strings_can_be_null=True
                 ),
             )
+            dialect = csv_reader.Dialect(",", ".", list(MISSING))
+            return csv_reader._keep_large_integers(table, text, dialect, is_block=False)
         except (ValueError, KeyError):
             return None

@@ -43,6 +43,7 @@ def write_archive(folder):
     stores.mkdir()
     write_store(stores / "dense.cols", ArraySource(X, names), words)
     write_store(stores / "real.cols", ArraySource(X / 3, names), y)
+    write_store(stores / "large.cols", ArraySource(X.astype(np.uint64) + 2**63), y)
     write_store(stores / "sparse.cols", SparseSource(sparse.csc_array(X)), y)
     write_store(stores / "ones.cols", SparseSource(sparse.csc_array(1 * (X > 0))))
 
