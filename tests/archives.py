@@ -3,7 +3,7 @@
     PYTHONPATH=src:. python tests/archives.py
 
 writes ``tests/data/archives/version-N.zip``. It is run when a version of the format
-goes up, and never again for the same version: old archives are not made anew.
+goes up, and never again for the same version: old archives are never written again.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def write_archive(folder):
     stores.mkdir()
     write_store(stores / "dense.cols", ArraySource(X, names), words)
     write_store(stores / "real.cols", ArraySource(X / 3, names), y)
+    write_store(stores / "large.cols", ArraySource(X.astype(np.uint64) + 2**63), y)
     write_store(stores / "sparse.cols", SparseSource(sparse.csc_array(X)), y)
     write_store(stores / "ones.cols", SparseSource(sparse.csc_array(1 * (X > 0))))
 
@@ -50,7 +51,7 @@ def write_archive(folder):
 def main():
     path = FOLDER / f"version-{VERSION}.zip"
     if path.exists():
-        sys.exit(f"{path} exists. An old archive is not made anew.")
+        sys.exit(f"{path} exists. An old archive is never written again.")
     folder = Path(tempfile.mkdtemp())
     write_archive(folder)
     FOLDER.mkdir(parents=True, exist_ok=True)

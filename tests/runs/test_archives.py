@@ -45,7 +45,7 @@ def test_an_archive_can_be_made(tmp_path):
 
 
 @each_version
-def test_runs_are_resumed(folder, data, tmp_path):
+def test_runs_are_resumed(path, folder, data, tmp_path):
     """To what a run of today finds in the same data; and they continue."""
     runs = sorted((folder / "runs").iterdir())
     assert len(runs) >= 13
@@ -53,7 +53,8 @@ def test_runs_are_resumed(folder, data, tmp_path):
         old = featstream.resume(run)
         save_run(run.name, tmp_path / run.name, data[0])
         new = featstream.resume(tmp_path / run.name)
-        if run.name != "OFS-partial":  # its samples of features are drawn otherwise
+        # Since version 1, OFS draws the features that it explores in another way.
+        if (path.stem, run.name) != ("version-1", "OFS-partial"):
             assert old.selected_.tolist() == new.selected_.tolist()
             np.testing.assert_allclose(old.scores_, new.scores_, rtol=0, atol=1e-9)
         assert old.get_params().keys() == new.get_params().keys()
@@ -61,13 +62,16 @@ def test_runs_are_resumed(folder, data, tmp_path):
 
 
 @each_version
-def test_stores_are_opened(folder, data):
+def test_stores_are_opened(path, folder, data):
     X, y = data
     stores = {path.stem: open_store(path) for path in (folder / "stores").iterdir()}
     np.testing.assert_array_equal(as_array(stores["dense"]), X)
     np.testing.assert_array_equal(as_array(stores["real"]), X / 3)
     np.testing.assert_array_equal(as_array(stores["sparse"]), X)
     np.testing.assert_array_equal(as_array(stores["ones"]), X > 0)
+    if path.stem != "version-1":
+        large = as_array(stores["large"])
+        np.testing.assert_array_equal(large, X.astype(np.uint64) + 2**63)
     assert list(stores["dense"].names) == [f"gene_{j}" for j in range(X.shape[1])]
     assert (stores["dense"].y == "ill").tolist() == (y == 1).tolist()
     assert stores["sparse"].y.tolist() == y.tolist()

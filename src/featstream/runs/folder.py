@@ -38,7 +38,7 @@ from featstream.errors import (
 from featstream.runs.arrays import read_arrays, write_arrays
 
 FORMAT = "featstream run"
-VERSION = 1
+VERSION = 2  # 1 had other names for the arrays of kept columns; it is still read
 
 _CURRENT, _PREVIOUS, _LOCK = "run.json", "previous.json", "lock"
 _MAX_JSON = 16 << 20
