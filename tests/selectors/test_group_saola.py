@@ -332,7 +332,7 @@ def test_an_index_of_sparse_columns_changes_nothing(
             found[threshold, block_columns] = outcome(fitted)
     plain = found[10**9, 3000]
     assert all(other == plain for other in found.values())
-    assert fitted._state.kept.index.head.size > 0
+    assert fitted._state.index.head.size > 0
     assert arriving[0].index.head.size == 0
     assert arriving[-1].index.head.size > 0
     # Walks along a large group are so long that the index is asked.

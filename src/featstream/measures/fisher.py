@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import BaseEstimator
 
-from featstream.errors import ParameterError, printable
+from featstream.errors import check_alpha, check_choice
 from featstream.measures.checks import (
     LeftOut,
     check_length,
@@ -97,38 +97,24 @@ class FisherZ(BaseEstimator):
 
     def bind(self, y: Any) -> BoundFisherZ:
         """Prepare for the target ``y``."""
-        alpha = self.alpha
-        is_number = isinstance(alpha, int | float | np.number)
-        if not is_number or isinstance(alpha, bool) or not 0 < alpha < 1:
-            hint = "Use a small level such as alpha=0.01."
-            if is_number and 1 <= alpha < 100:
-                hint = f"For a {alpha:g}% level write alpha={alpha / 100:g}."
-            raise ParameterError(
-                f"`alpha` of FisherZ must be a float in (0, 1). Got {alpha!r}. {hint}"
-            )
+        alpha = check_alpha(self.alpha, "FisherZ")
+        check_choice(self.target, "target", ("nominal", "numeric"), "FisherZ")
         if self.target == "numeric":
             numbers = as_numbers(y)
             # A power of two changes no correlation, and keeps squares in range.
             _, exponent = np.frexp(np.abs(numbers).max())
             numbers = np.ldexp(numbers, -exponent)
             shifted = numbers - np.median(numbers)
-            return BoundFisherZ(float(alpha), shifted[None, :], is_nominal=False)
-        if self.target != "nominal":
-            raise ParameterError(
-                f"`target` of FisherZ must be 'nominal' or 'numeric'. "
-                f"Got {printable(self.target)}."
-            )
+            return BoundFisherZ(alpha, shifted[None, :], is_nominal=False)
         labels = as_labels(y)
         if labels.classes.size == 2:
             # The rarer class, or that of the first row: whatever the names are.
             counts = labels.counts
             chosen = labels.codes[0] if counts[0] == counts[1] else counts.argmin()
             indicator = (labels.codes == chosen).astype(np.float64)
-            return BoundFisherZ(float(alpha), indicator[None, :], is_nominal=False)
+            return BoundFisherZ(alpha, indicator[None, :], is_nominal=False)
         indicators = np.equal.outer(np.arange(labels.classes.size), labels.codes)
-        return BoundFisherZ(
-            float(alpha), indicators.astype(np.float64), is_nominal=True
-        )
+        return BoundFisherZ(alpha, indicators.astype(np.float64), is_nominal=True)
 
 
 @dataclass(slots=True)

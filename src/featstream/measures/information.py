@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from featstream.errors import ParameterError, printable
+from featstream.errors import check_choice, check_count, check_number
 from featstream.measures.checks import (
     FEW_VALUES,
     LeftOut,
@@ -83,46 +83,21 @@ class _InformationMeasure(BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
-        owner, threshold = type(self).__name__, self.threshold
-        if (
-            not isinstance(threshold, int | float | np.number)
-            or isinstance(threshold, bool)
-            or not 0 <= threshold < self._largest
-        ):
-            raise ParameterError(
-                f"`threshold` of {owner} must be in [0, {self._largest:g}). Got "
-                f"{threshold!r}. The paper uses threshold=0.0."
-            )
-        if not isinstance(self.binning, str | None) or self.binning not in _BINNINGS:
-            raise ParameterError(
-                f"`binning` of {owner} must be 'quantile', 'uniform', 'mdl' or None. "
-                f"Got {printable(self.binning)}."
-            )
-        if not isinstance(self.n_bins, int | np.integer) or self.n_bins < 2:
-            raise ParameterError(
-                f"`n_bins` of {owner} must be an integer of at least 2. "
-                f"Got {self.n_bins!r}."
-            )
-        if self.missing not in ("error", "category"):
-            raise ParameterError(
-                f"`missing` of {owner} must be 'error' or 'category'. "
-                f"Got {printable(self.missing)}."
-            )
-        limit = self.max_categories
-        if limit is not None and (
-            not isinstance(limit, int | np.integer)
-            or isinstance(limit, bool)
-            or limit < 2
-        ):
-            raise ParameterError(
-                f"`max_categories` of {owner} must be an integer of at least 2, or "
-                f"None. Got {limit!r}."
-            )
-        if self.identifiers not in ("drop", "keep"):
-            raise ParameterError(
-                f"`identifiers` of {owner} must be 'drop' or 'keep'. "
-                f"Got {printable(self.identifiers)}."
-            )
+        owner = type(self).__name__
+        check_number(
+            self.threshold,
+            "threshold",
+            owner,
+            high=self._largest,
+            closed="left",
+            hint="The paper uses threshold=0.0.",
+        )
+        check_choice(self.binning, "binning", _BINNINGS, owner)
+        check_count(self.n_bins, "n_bins", owner, least=2)
+        check_choice(self.missing, "missing", ("error", "category"), owner)
+        none = "for half the samples"
+        check_count(self.max_categories, "max_categories", owner, least=2, none=none)
+        check_choice(self.identifiers, "identifiers", ("drop", "keep"), owner)
 
 
 class SymmetricalUncertainty(_InformationMeasure):

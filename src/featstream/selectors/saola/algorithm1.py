@@ -156,7 +156,7 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
         slot = add_column(columns, i, newcomers.score[k], arrival, kept)  # Step 20
         kept.ceiling_column[slot] = newcomers.ceiling.shape[1]
         outcome.fate[k] = KEPT
-        if kept.size[0] > rule.limit:  # beyond the paper: the most relevant ones
+        if kept.size[0] > rule.limit:  # the top k, after Step 20
             least = _least_relevant(kept.score, kept.live, kept.size[0])
             remove_column(kept, least)
             _record(outcome, kept.arrival[least], arrival, OVER_LIMIT)

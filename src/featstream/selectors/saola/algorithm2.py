@@ -54,7 +54,7 @@ class GroupOutcome(NamedTuple):
     ``first`` on. The first ``n_events[0]`` of ``gone`` and ``gone_by`` list the
     arrivals that left earlier groups and the arrivals that caused it.
     ``n_added[0]`` is how many features of a group that is being closed have been
-    dealt with, or -1 if none is.
+    decided, or -1 if none is.
     """
 
     first: int

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import ParameterError, printable
-from featstream.measures.storages.dispatch import EARLIER, Rule, for_storage, storage_of
+from featstream.errors import ParameterError, check_choice, printable
+from featstream.measures.storages.dispatch import EARLIER, for_storage, storage_of
 from featstream.parallel import count_threads, prepared_ahead
 from featstream.protocols import (
     Block,
@@ -43,7 +43,7 @@ from featstream.selectors.saola.kept import (
 )
 from featstream.selectors.saola.saola import make_rule, storages_in
 from featstream.selectors.stream import Stream, in_storage
-from featstream.selectors.trace import GroupTrace, TraceLevel
+from featstream.selectors.trace import TraceLevel
 from featstream.sources.grouping import Batch
 
 _LIBRARY = {"ties": "keep", "pruning": "interleaved", "overlap": ">="}
@@ -82,7 +82,7 @@ class GroupSAOLA(GroupSelector):
         Whether overlap must reach its bound, as printed, or exceed it.
     trace : {"full", "kept"} or None, default="full"
         What is remembered of dropped features: why each was dropped (nine bytes
-        a feature), only those once kept, or nothing.
+        per feature), only those once kept, or nothing.
     n_jobs : int, optional
         Number of threads that score blocks ahead of the scan. The selection does
         not depend on it.
@@ -139,7 +139,7 @@ class GroupSAOLA(GroupSelector):
     >>> set(stream.blanket) <= set(selector.selected_)
     True
 
-    Online, a group at a time:
+    Online, one group at a time:
 
     >>> selector = GroupSAOLA(measure="fisher-z").start(stream.y)
     >>> decision = selector.update_group(stream.X[:, :50], group="plate-0")
@@ -174,12 +174,8 @@ class GroupSAOLA(GroupSelector):
 
     def _begin(self, stream: Stream) -> None:
         super()._begin(stream)
-        rule = make_rule(self)
-        if self.reading not in ("printed", "library"):
-            raise ParameterError(
-                "`reading` of GroupSAOLA must be 'printed' or 'library'. "
-                f"Got {printable(self.reading)}."
-            )
+        rule, tuning = make_rule(self), self._tuning
+        check_choice(self.reading, "reading", ("printed", "library"), "GroupSAOLA")
         if self.reading == "library":
             for name, default in _LIBRARY.items():
                 if getattr(self, name) != default:
@@ -189,24 +185,21 @@ class GroupSAOLA(GroupSelector):
                         "reading='printed'."
                     )
             rule = rule._replace(needs_excess=True, tie_winner=EARLIER)
-        follows_library, tuning = self.reading == "library", self._tuning
-        if follows_library:  # it visits all kept features
-            tuning = tuning._replace(index_from=np.inf)
-        self._state = GroupStream(
-            self._groups, rule, tuning, follows_library=follows_library
-        )
+            tuning = tuning._replace(index_from=np.inf)  # it visits all kept features
+        self._rule, self._used_tuning = rule, tuning
+        self._state: Kept | None = None
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
-        return arrivals_and_scores(self._state.kept)
+        return arrivals_and_scores(self._state)
 
     def _own_arrays(self) -> dict[str, NDArray[Any]]:
-        return pack_kept(self._state.kept)
+        return pack_kept(self._state)
 
     def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         stream = self._stream
         storages = storages_in(stream.measure, stream.is_sparse)
-        self._state.kept = unpack_kept(
-            arrays, len(stream.y), storages, stream.measure, self._state.tuning
+        self._state = unpack_kept(
+            arrays, len(stream.y), storages, stream.measure, self._used_tuning
         )
 
     def _score(self, batches: Iterator[Batch], stream: Stream) -> Iterator[ScoredBatch]:
@@ -215,11 +208,96 @@ class GroupSAOLA(GroupSelector):
     def _decide(
         self, batch: ScoredBatch, stream: Stream
     ) -> tuple[GroupOutcome, list[Hashable]]:
-        decided = self._state.decide(batch, stream)
+        """Decide about whole groups; those that cannot be used change nothing.
+
+        Returns what became of their features, and earlier groups that left.
+        """
+        self._groups.check_new(batch.labels)
+        named = [
+            scored.block for scored in batch.blocks if scored.block.names is not None
+        ]
+        names = [name for block in named for name in block.names or ()]
+        stream.names.refuse_taken(stream.n_seen, names)
+        outcome = self._scan(batch, stream)
+        stream.trace.extend(outcome.fate, batch.scores, outcome.witness)
+        self._record(batch, outcome)
+        for block in named:
+            stream.names.add(block.start, block.names or ())
+        gone, by = displacements(outcome)
+        fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
+        stream.trace.mark(gone, fates, by)
         if stream.trace.level != "full":
             for scored in batch.blocks:
                 self._forget_names(stream, scored.block)
-        return decided
+        return outcome, self._groups.lose(gone)
+
+    def _scan(self, batch: ScoredBatch, stream: Stream) -> GroupOutcome:
+        """Walk the relevant features of some groups through the kernel."""
+        measure, first = stream.measure, stream.n_seen
+        assert measure is not None
+        kept_arrivals, _ = arrivals_and_scores(self._state)
+        kept_ends = np.unique(self._groups.ends[self._groups.of(kept_arrivals)])
+        ends = first + batch.ends
+        n_relevant = sum(scored.relevant.size for scored in batch.blocks)
+        n_events = kept_arrivals.size + n_relevant
+        outcome = _new_outcome(first, int(batch.ends[-1]), n_events)
+        blocks = [scored for scored in batch.blocks if scored.relevant.size]
+        if not blocks:
+            return outcome
+        chosen = [measure.columns(scored.encoded, scored.relevant) for scored in blocks]
+        arrivals = [scored.block.start + scored.relevant for scored in blocks]
+        group = np.searchsorted(ends, np.concatenate(arrivals), "right")
+        begins = np.flatnonzero(np.diff(group, prepend=-1))
+        left = start_group(chosen, begins, self._used_tuning)
+        group = np.append(group, -1)
+        if self._state is None:
+            columns, column = chosen[0]
+            self._state = start_kept(columns, column, self._used_tuning)
+        scratch = storage_of(chosen[0][0]).scratch(measure.n_samples)
+        all_ends = np.concatenate([kept_ends, ends])
+        how = all_ends, self._rule, self.reading == "library", scratch
+        begin = 0
+        for scored, arrival, (columns, column) in zip(
+            blocks, arrivals, chosen, strict=True
+        ):
+            scores = scored.scores[scored.relevant]
+            no_ceiling = np.empty((scores.size, 0), np.float32)
+            newcomers = Newcomers(columns, column, scores, arrival, no_ceiling, 0.0)
+            own_group = group[begin : begin + scores.size + 1]
+            begin += scores.size
+            self._scan_block(newcomers, own_group, left, how, outcome)
+        return outcome
+
+    def _scan_block(
+        self,
+        newcomers: Newcomers,
+        group: IntArray,
+        left: Kept,
+        how: tuple[Any, ...],
+        outcome: GroupOutcome,
+    ) -> None:
+        assert self._state is not None
+        self._state = fit_index(self._state, self._used_tuning)
+        run, done = for_storage(scan_groups, newcomers.columns), 0
+        while True:
+            arriving = Arriving(left, as_newcomers(left))
+            sets, work = (arriving, self._state), _workspace(left, self._state)
+            done = run(newcomers, group, done, *sets, *how, work, outcome)
+            if done == newcomers.column.size:
+                break
+            slot = int(left.live[outcome.n_added[0]])  # the next one to be added
+            self._state = make_room(self._state, left.columns, slot, self._used_tuning)
+
+    def _record(self, batch: ScoredBatch, outcome: GroupOutcome) -> None:
+        """Note what became of the groups of a batch."""
+        begins = np.concatenate([[0], batch.ends[:-1]])
+        is_kept = outcome.fate == Fate.KEPT
+        is_relevant = outcome.fate != Fate.IRRELEVANT
+        n_kept = np.add.reduceat(is_kept, begins, dtype=np.int64)
+        n_relevant = np.add.reduceat(is_relevant, begins, dtype=np.int64)
+        fates = np.where(n_kept > 0, Fate.KEPT, Fate.REDUNDANT)
+        fates[n_relevant == 0] = Fate.IRRELEVANT
+        self._groups.extend(batch.labels, batch.ends - begins, fates, n_kept)
 
     def _describe(
         self,
@@ -301,122 +379,6 @@ def _score(batch: Batch, stream: Stream) -> ScoredBatch:
             relevant = np.flatnonzero(measure.is_relevant(scores))
             blocks.append(ScoredBlock(part, encoded, scores, relevant))
     return ScoredBatch(blocks, list(batch.labels), batch.ends)
-
-
-class GroupStream:
-    """The kept features of a stream of groups, and the history of the groups.
-
-    Parameters
-    ----------
-    groups : GroupTrace
-        Where the fates of groups are recorded.
-    rule : Rule
-        When one of two features makes the other redundant.
-    tuning : Tuning
-        When shortcuts are taken.
-    follows_library : bool
-        Whether removed features still act while groups are compared.
-    """
-
-    def __init__(
-        self, groups: GroupTrace, rule: Rule, tuning: Tuning, *, follows_library: bool
-    ) -> None:
-        self.groups = groups
-        self.kept: Kept | None = None
-        self.tuning = tuning
-        self._rule = rule
-        self._follows_library = follows_library
-
-    def decide(
-        self, batch: ScoredBatch, stream: Stream
-    ) -> tuple[GroupOutcome, list[Hashable]]:
-        """Decide about whole groups; those that cannot be used change nothing.
-
-        Returns what became of their features, and earlier groups that left.
-        """
-        self.groups.check_new(batch.labels)
-        named = [
-            scored.block for scored in batch.blocks if scored.block.names is not None
-        ]
-        names = [name for block in named for name in block.names or ()]
-        stream.names.refuse_taken(stream.n_seen, names)
-        outcome = self._scan(batch, stream)
-        stream.trace.extend(outcome.fate, batch.scores, outcome.witness)
-        self._record(batch, outcome)
-        for block in named:
-            stream.names.add(block.start, block.names or ())
-        gone, by = displacements(outcome)
-        fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
-        stream.trace.mark(gone, fates, by)
-        return outcome, self.groups.lose(gone)
-
-    def _scan(self, batch: ScoredBatch, stream: Stream) -> GroupOutcome:
-        """Walk the relevant features of some groups through the kernel."""
-        measure, first = stream.measure, stream.n_seen
-        assert measure is not None
-        kept_arrivals, _ = arrivals_and_scores(self.kept)
-        kept_ends = np.unique(self.groups.ends[self.groups.of(kept_arrivals)])
-        ends = first + batch.ends
-        n_relevant = sum(scored.relevant.size for scored in batch.blocks)
-        n_events = kept_arrivals.size + n_relevant
-        outcome = _new_outcome(first, int(batch.ends[-1]), n_events)
-        blocks = [scored for scored in batch.blocks if scored.relevant.size]
-        if not blocks:
-            return outcome
-        chosen = [measure.columns(scored.encoded, scored.relevant) for scored in blocks]
-        arrivals = [scored.block.start + scored.relevant for scored in blocks]
-        group = np.searchsorted(ends, np.concatenate(arrivals), "right")
-        begins = np.flatnonzero(np.diff(group, prepend=-1))
-        left = start_group(chosen, begins, self.tuning)
-        group = np.append(group, -1)
-        if self.kept is None:
-            columns, column = chosen[0]
-            self.kept = start_kept(columns, column, self.tuning)
-        scratch = storage_of(chosen[0][0]).scratch(measure.n_samples)
-        all_ends = np.concatenate([kept_ends, ends])
-        how = all_ends, self._rule, self._follows_library, scratch
-        begin = 0
-        for scored, arrival, (columns, column) in zip(
-            blocks, arrivals, chosen, strict=True
-        ):
-            scores = scored.scores[scored.relevant]
-            no_ceiling = np.empty((scores.size, 0), np.float32)
-            newcomers = Newcomers(columns, column, scores, arrival, no_ceiling, 0.0)
-            own_group = group[begin : begin + scores.size + 1]
-            begin += scores.size
-            self._scan_block(newcomers, own_group, left, how, outcome)
-        return outcome
-
-    def _scan_block(
-        self,
-        newcomers: Newcomers,
-        group: IntArray,
-        left: Kept,
-        how: tuple[Any, ...],
-        outcome: GroupOutcome,
-    ) -> None:
-        assert self.kept is not None
-        self.kept = fit_index(self.kept, self.tuning)
-        run, done = for_storage(scan_groups, newcomers.columns), 0
-        while True:
-            arriving = Arriving(left, as_newcomers(left))
-            sets, work = (arriving, self.kept), _workspace(left, self.kept)
-            done = run(newcomers, group, done, *sets, *how, work, outcome)
-            if done == newcomers.column.size:
-                break
-            slot = int(left.live[outcome.n_added[0]])  # the next one to be added
-            self.kept = make_room(self.kept, left.columns, slot, self.tuning)
-
-    def _record(self, batch: ScoredBatch, outcome: GroupOutcome) -> None:
-        """Note what became of the groups of a batch."""
-        begins = np.concatenate([[0], batch.ends[:-1]])
-        is_kept = outcome.fate == Fate.KEPT
-        is_relevant = outcome.fate != Fate.IRRELEVANT
-        n_kept = np.add.reduceat(is_kept, begins, dtype=np.int64)
-        n_relevant = np.add.reduceat(is_relevant, begins, dtype=np.int64)
-        fates = np.where(n_kept > 0, Fate.KEPT, Fate.REDUNDANT)
-        fates[n_relevant == 0] = Fate.IRRELEVANT
-        self.groups.extend(batch.labels, batch.ends - begins, fates, n_kept)
 
 
 def displacements(outcome: GroupOutcome) -> tuple[IntArray, IntArray]:

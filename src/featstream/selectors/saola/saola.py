@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import ParameterError, printable
+from featstream.errors import check_choice, check_count
 from featstream.measures.storages.dispatch import (
     EARLIER,
     NEITHER,
@@ -79,10 +79,10 @@ class SAOLA(StreamSelector):
         Whether overlap must reach its bound, as printed, or exceed it, as in the
         authors' own library.
     max_features : int, optional
-        Keep at most so many: after each arrival the least relevant leaves.
+        Keep at most this number: after each arrival the least relevant leaves.
     trace : {"full", "kept"} or None, default="full"
         What is remembered of dropped features: why each was dropped (nine bytes
-        a feature), only those once kept, or nothing.
+        per feature), only those once kept, or nothing.
     n_jobs : int, optional
         Number of threads. The selection does not depend on it.
 
@@ -118,7 +118,7 @@ class SAOLA(StreamSelector):
     >>> set(stream.blanket) <= set(selector.selected_)
     True
 
-    Online, a feature at a time:
+    Online, one feature at a time:
 
     >>> selector = SAOLA(measure="fisher-z").start(stream.y)
     >>> decision = selector.update(stream.X[:, stream.blanket[0]], name="gene_17")
@@ -297,20 +297,9 @@ def make_rule(selector: Any) -> Rule:
         "overlap": (">=", ">"),
     }
     for name, known in choices.items():
-        value = getattr(selector, name)
-        if value not in known:
-            raise ParameterError(
-                f"`{name}` of {owner} must be {known[0]!r} or {known[1]!r}. "
-                f"Got {printable(value)}."
-            )
+        check_choice(getattr(selector, name), name, known, owner)
     limit = getattr(selector, "max_features", None)
-    if limit is not None and (
-        not isinstance(limit, int | np.integer) or isinstance(limit, bool) or limit < 1
-    ):
-        raise ParameterError(
-            f"`max_features` of {owner} must be an integer of at least 1, or None for "
-            f"no limit. Got {limit!r}."
-        )
+    check_count(limit, "max_features", owner, none="for no limit")
     return Rule(
         uses_max_bound=selector.bound == "max",
         needs_excess=selector.overlap == ">",

@@ -2,7 +2,7 @@
 
 They come from a matrix product in single precision, save time, and change no
 decision. A bound may be loose but never wrong: what it rules out could not have
-decided anything, and what it does not is computed as ever. So the selection does not
+decided anything, and what it does not is computed exactly. So the selection does not
 depend on it, nor on the order in which a matrix product adds its terms.
 
 Ceilings for the kept features of a moment ago can be computed in another thread,
