@@ -36,6 +36,7 @@ from featstream.sources.samples import (
 )
 
 _DENSE_BYTES = 1 << 24
+_FATES = tuple(Fate)
 _FEW_NAMES = 5
 """How many identifiers a warning names."""
 
@@ -123,7 +124,7 @@ class Stream:
 
     def decision(self, verdict: Verdict) -> Decision:
         """The decision about the newest feature, which arrived alone."""
-        arrival, fate = self.n_seen - 1, Fate(int(verdict.fate[0]))
+        arrival, fate = self.n_seen - 1, _FATES[verdict.fate[0]]
         gone = verdict.gone.tolist()
         witness, overlap = None, None
         if fate is Fate.REDUNDANT and verdict.witness is not None:

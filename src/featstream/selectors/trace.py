@@ -234,7 +234,9 @@ class Names:
         name = self._name_of.get(arrival)
         if name is not None:
             return name
-        return feature_name(int(self.positions(np.array([arrival]))[0]))
+        if arrival < self.order.size:
+            arrival = int(self.order[arrival])
+        return feature_name(arrival)
 
     def reorder(self, first: int, order: IntArray) -> None:
         """Set the source positions of the next features, relative to ``first``."""
