@@ -22,8 +22,8 @@ _QUOTED = re.compile(r"'.*'|\".*\"|[0-9]+", re.DOTALL)
 
 def outcome_of(error: Exception, path: Path) -> str:
     """The kind of an error and what it says, without what it quotes."""
-    told = str(error).replace(str(path.parent), "")
-    return f"{type(error).__name__}:" + _QUOTED.sub("n", told)[:100]
+    message = str(error).replace(str(path.parent), "")
+    return f"{type(error).__name__}:" + _QUOTED.sub("n", message)[:100]
 
 
 class Plink:
@@ -130,7 +130,7 @@ class Csv:
     def _whole(self, text: bytes) -> pa.Table | None:
         text = text.removeprefix(b"\xef\xbb\xbf")
         try:
-            return pyarrow.csv.read_csv(
+            table = pyarrow.csv.read_csv(
                 io.BytesIO(text),
                 pyarrow.csv.ReadOptions(block_size=1 << 20),
                 pyarrow.csv.ParseOptions(newlines_in_values=True),
@@ -138,5 +138,7 @@ class Csv:
                     null_values=MISSING, strings_can_be_null=True
                 ),
             )
+            dialect = csv_reader.Dialect(",", ".", list(MISSING))
+            return csv_reader._keep_large_integers(table, text, dialect, is_block=False)
         except (ValueError, KeyError):
             return None

@@ -108,7 +108,7 @@ def test_run_writes_pages_numbers_and_figures(capsys, data, tmp_path):
     ("arguments", "words"),
     [
         (["table99"], "Unknown table or figure 'table99'"),
-        (["3"], "Is '3' a table or a figure? Write table3 or figure3"),
+        (["3"], "'3' may be a table or a figure. Write table3"),
         (["table3", "--data", "/nowhere/at/all"], "There is no folder"),
         (["table3", "--time-limit", "0"], "--time-limit must be"),
         (["table3", "--memory-limit", "much"], "--memory-limit must be a size"),

@@ -174,6 +174,16 @@ def test_zst_cut_short_is_refused(tmp_path, cut):
         open_table(path, "g49")
 
 
+def test_odd_names_do_not_matter(tmp_path):
+    """pyarrow would take a byte order mark from the first name of a block."""
+    path = tmp_path / "d.csv"
+    path.write_text('a,\ufeffb,c,"d\ne"\n1,x,2.5,3\n2,y,,4\n')
+    table = in_blocks(path)
+    assert table.names == ["a", "\ufeffb", "c", "d\ne"]
+    found = table.read(range(4))
+    assert found.to_pydict() == CsvTable(path).read(range(4)).to_pydict()
+
+
 def test_a_mark_of_byte_order_is_no_part_of_a_name(tmp_path):
     path = tmp_path / "d.csv"
     path.write_bytes(b"\xef\xbb\xbfa,b\n1,2\n")

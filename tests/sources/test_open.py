@@ -4,6 +4,8 @@ import gzip
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
@@ -277,8 +279,45 @@ def test_a_matrix_of_scipy_with_a_target_file(tmp_path):
         np.testing.assert_array_equal(gather(dataset.source)[0], X.toarray())
 
 
-def test_names_in_an_archive_may_be_numbered(tmp_path):
-    np.savez(tmp_path / "d.npz", X=np.eye(3), names=["a", "b", "a"])
-    with pytest.raises(DataError, match="'a' already seen"):
-        open_dataset(tmp_path / "d.npz")
-    assert open_dataset(tmp_path / "d.npz", duplicates="number").names[2] == "a#2"
+def write_twice(path):
+    """Three columns, of which two have one name, in a file of any kind with names."""
+    y = [0, 1, 0]
+    if path.suffix == ".npz":
+        np.savez(path, X=np.eye(3), y=y, names=["a", "b", "a"])
+        return
+    if path.suffix in (".csv", ".tsv"):
+        rows = ["a b a y", "1 0 0 0", "0 1 0 1", "0 0 1 0"]
+        mark = "," if path.suffix == ".csv" else "\t"
+        path.write_text("\n".join(row.replace(" ", mark) for row in rows))
+        return
+    table = pa.table([*np.eye(3), pa.array(y)], names=["a", "b", "a", "y"])
+    if path.suffix == ".feather":
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+    else:
+        pq.write_table(table, path)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".tsv", ".parquet", ".feather"])
+def test_names_that_occur_twice_may_be_numbered(tmp_path, suffix):
+    path = tmp_path / f"d{suffix}"
+    write_twice(path)
+    with pytest.raises(DataError, match=r"'a' already seen .*duplicates='number'"):
+        list(open_dataset(path).source.blocks())
+    dataset = open_dataset(path, duplicates="number")
+    columns, names, _ = gather(dataset.source)
+    assert list(names) == list(dataset.names) == ["a", "b", "a#2"]
+    np.testing.assert_array_equal(columns, np.eye(3))
+
+
+def test_rows_of_one_name_may_be_numbered(tmp_path):
+    table = pa.table({"gene": ["g", "h", "g"], "s1": [1, 2, 3], "s2": [4, 5, 6]})
+    pq.write_table(table, tmp_path / "d.parquet")
+    options = {"orient": "features", "duplicates": "number"}
+    dataset = open_dataset(tmp_path / "d.parquet", **options)
+    assert list(dataset.names) == ["g", "h", "g#2"]
+    columns, names, _ = gather(dataset.source)
+    assert (list(names), columns.tolist()) == (
+        ["g", "h", "g#2"],
+        [[1, 2, 3], [4, 5, 6]],
+    )

@@ -25,7 +25,7 @@ import numpy as np
 from featstream.errors import DataError, FeatstreamWarning, ParameterError
 from featstream.sources.kernels import split_csv
 from featstream.sources.missing import MISSING
-from featstream.sources.open import format_suffix
+from featstream.sources.open import format_suffix, reading
 from featstream.sources.rows_to_columns import TempColumns
 from featstream.sources.text_file import TextFile
 
@@ -90,7 +90,8 @@ class CsvTable:
         import pyarrow
 
         if self._spill is None:
-            return self._table.select(positions)
+            names = [self.names[i] for i in positions]
+            return self._table.select(positions).rename_columns(names)
         columns = {}
         for position in sorted(positions):  # each block is parsed once
             block, place = divmod(position, self._width)
@@ -98,7 +99,8 @@ class CsvTable:
                 begin = block * self._width
                 names = self.names[begin : begin + self._width]
                 text = b"".join(self._spill.read(block))
-                self._table = _parse_block(text, self._dialect, names, self.n_rows)
+                with reading(self.path):
+                    self._table = _parse_block(text, self._dialect, names, self.n_rows)
                 self._held = block
             columns[position] = self._table.column(place)
         names = [self.names[i] for i in positions]
@@ -264,36 +266,38 @@ def _parse_block(
     """
     import pyarrow
 
-    begin = text.find(b"\n") + 1
-    is_usual = dialect.decimal == "." and len(set(names)) == len(names)
     has_marks = any(mark[-1:].isdigit() for mark in dialect.null_values)  # -99, say
-    if not is_usual or has_marks or any("\n" in name for name in names):
+    has_lines = any("\n" in name or "\r" in name for name in names)
+    if dialect.decimal != "." or has_marks or has_lines:
         return _parse(text, dialect, is_block=True)
+    places = [str(i) for i in range(len(names))]  # instead of names, which may be odd
+    header = f"{dialect.separator.join(places)}\n".encode()
+    text = header + text[text.find(b"\n") + 1 :]
     whole = np.empty((n_rows, len(names)), np.int64, order="F")
     real = np.empty((n_rows, len(names)), order="F")
     kinds = np.zeros(len(names), np.int64)
     separator = ord(dialect.separator)
     with np.errstate(over="ignore"):  # as compiled, also without numba
         is_unquoted = split_csv.parse_numbers(
-            np.frombuffer(text, np.uint8), begin, separator, whole, real, kinds
+            np.frombuffer(text, np.uint8), len(header), separator, whole, real, kinds
         )
     if not is_unquoted:
         return _parse(text, dialect, is_block=True)
     is_plain = (kinds & (split_csv.OTHER | split_csv.NUMBER)) == split_csv.NUMBER
-    others = [name for name, plain in zip(names, is_plain, strict=True) if not plain]
+    others = [place for i, place in enumerate(places) if not is_plain[i]]
     rest = None
     if others:
         rest = _read_csv(text, dialect, is_block=True, include_columns=others)
     columns = []
-    for i, name in enumerate(names):
+    for i, place in enumerate(places):
         missing = np.isnan(real[:, i]) if kinds[i] & split_csv.MISSING else None
         if rest is not None and not is_plain[i]:
-            columns.append(rest.column(name))
+            columns.append(rest.column(place))
         elif kinds[i] & split_csv.FRACTION:
             columns.append(pyarrow.array(real[:, i], mask=missing))
         else:
             columns.append(pyarrow.array(whole[:, i], mask=missing))
-    table = pyarrow.table(columns, names=list(names))
+    table = pyarrow.table(columns, names=places)
     return _keep_large_integers(table, text, dialect, is_block=True)
 
 

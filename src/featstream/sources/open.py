@@ -60,8 +60,10 @@ class Format(NamedTuple):
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
 
-_TEXT = Format(".tables:open_table", ("separator", "na_values"), finds_target=True)
-_ARROW = Format(".tables:open_table", ("na_values",), finds_target=True)
+_TEXT = Format(
+    ".tables:open_table", ("separator", "na_values", "duplicates"), finds_target=True
+)
+_ARROW = Format(".tables:open_table", ("na_values", "duplicates"), finds_target=True)
 
 FORMATS = {
     ".cols": Format(".store:open_cols"),
@@ -70,7 +72,10 @@ FORMATS = {
     ".csv": _TEXT,
     ".tsv": _TEXT,
     ".parquet": Format(
-        ".parquet:open_parquet", ("orient", "na_values"), True, takes_target_file=True
+        ".parquet:open_parquet",
+        ("orient", "na_values", "duplicates"),
+        True,
+        takes_target_file=True,
     ),
     ".feather": _ARROW,
     ".arrow": _ARROW,

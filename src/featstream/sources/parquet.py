@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,6 +24,7 @@ from featstream.sources.tables import as_sample_names, open_table
 from featstream.sources.target import read_target
 from featstream.sources.values import (
     BLOCK_BYTES,
+    Duplicates,
     as_column_of_objects,
     block_width,
     check_dimensions,
@@ -42,6 +44,7 @@ def open_parquet(
     orient: str = "samples",
     optional: Collection[str] | None = None,
     na_values: str | Iterable[str] | None = None,
+    duplicates: Duplicates = "error",
 ) -> Dataset:
     """Open a parquet file, with one row per sample or per feature (``orient``)."""
     if orient not in ("samples", "features"):
@@ -49,13 +52,14 @@ def open_parquet(
             f"`orient` must be 'samples' or 'features', what a row is. Got {orient!r}."
         )
     if orient == "samples":
-        return open_table(path, target, optional=optional, na_values=na_values)
+        options: dict[str, Any] = {"na_values": na_values, "duplicates": duplicates}
+        return open_table(path, target, optional=optional, **options)
     if na_values is not None:
         raise ParameterError(
             "`na_values` is for tables with one row per sample, not orient='features'. "
             f"Got {na_values!r} for {path}. Write nulls in the file."
         )
-    return open_feature_table(path, target)
+    return open_feature_table(path, target, duplicates=duplicates)
 
 
 class _ArrowTable(ABC):
@@ -68,6 +72,11 @@ class _ArrowTable(ABC):
         self.path, self._na_values = path, na_values
         self._index = index_columns(schema)
         self.names = [name for name in schema.names if name not in self._index]
+        times: Counter[str] = Counter()
+        self._columns = []  # the name in the file, and the number of those before it
+        for name in self.names:
+            self._columns.append((name, times[name]))
+            times[name] += 1
 
     @property
     def samples(self) -> list[str] | None:
@@ -78,9 +87,13 @@ class _ArrowTable(ABC):
 
     def read(self, positions: Sequence[int]) -> Any:
         """Some columns, in this order."""
-        names = [self.names[i] for i in positions]
+        wanted = [self._columns[i] for i in positions]
         with reading(self.path):
-            return mark_missing(self._read(names).select(names), self._na_values)
+            table = self._read([name for name, _ in wanted])
+            find = table.schema.get_all_field_indices
+            table = table.select([find(name)[number] for name, number in wanted])
+            table = table.rename_columns([self.names[i] for i in positions])
+            return mark_missing(table, self._na_values)
 
     @abstractmethod
     def _read(self, names: list[str]) -> Any:
@@ -132,7 +145,8 @@ class IpcTable(_ArrowTable):
             return ipc.open_stream(memory_map(str(self.path)), options=chosen)
 
     def _read(self, names: list[str]) -> Any:
-        fields = sorted(self._schema.get_field_index(name) for name in names)
+        find = self._schema.get_all_field_indices
+        fields = sorted({place for name in names for place in find(name)})
         with self._open(included_fields=fields) as file:
             return file.read_all()
 
@@ -205,7 +219,9 @@ def footer_digest(path: Path) -> str:
         return hashlib.sha256(file.read(length)).hexdigest()
 
 
-def open_feature_table(path: PathLike, target: str | None = None) -> Dataset:
+def open_feature_table(
+    path: PathLike, target: str | None = None, *, duplicates: Duplicates = "error"
+) -> Dataset:
     """Open a parquet file with one row per feature; needs pyarrow.
 
     Parameters
@@ -216,6 +232,8 @@ def open_feature_table(path: PathLike, target: str | None = None) -> Dataset:
         sample, whose names are then the names of the samples.
     target : str, default=None
         The file that holds it, ``FILE`` or ``FILE:COLUMN``; see `read_target`.
+    duplicates
+        As for `open_dataset`.
 
     Returns
     -------
@@ -236,7 +254,7 @@ def open_feature_table(path: PathLike, target: str | None = None) -> Dataset:
     path = existing(path)
     require("pyarrow", "frames", path)
     with reading(path):
-        source = FeatureTableSource(path)
+        source = FeatureTableSource(path, duplicates=duplicates)
     y = None if target is None else read_target(target, source.samples)
     return Dataset(source, y, source.names)
 
@@ -252,6 +270,8 @@ class FeatureTableSource:
         The file; see `open_feature_table`.
     block_bytes : int, default=2**23
         Size of a block.
+    duplicates
+        As for `open_dataset`.
 
     Attributes
     ----------
@@ -265,7 +285,12 @@ class FeatureTableSource:
         Changes with the data.
     """
 
-    def __init__(self, path: Path, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self,
+        path: Path,
+        block_bytes: int = BLOCK_BYTES,
+        duplicates: Duplicates = "error",
+    ) -> None:
         from pyarrow.parquet import ParquetFile
 
         self.path = path
@@ -288,7 +313,7 @@ class FeatureTableSource:
         self.n_samples, _ = check_dimensions((n_samples, self.n_features))
         table = self._file.read(columns=[self._roles.name])
         self.names = Names(table.column(self._roles.name))
-        self.names.check()
+        self.names.make_unique(duplicates)
         self.fingerprint = footer_digest(path)
 
     def __repr__(self) -> str:
@@ -471,12 +496,14 @@ class Names(Sequence[str]):
     def __init__(self, texts: Any) -> None:
         self._texts = texts.cast("large_string")
 
-    def check(self) -> None:
-        """Raise unless all are there and different."""
+    def make_unique(self, duplicates: Duplicates) -> None:
+        """Raise unless all are there and different, or number those that are not."""
+        import pyarrow
         from pyarrow import compute
 
         if compute.count_distinct(self._texts).as_py() < len(self):
-            check_names(self._texts.to_pylist(), len(self))
+            names = check_names(self._texts.to_pylist(), len(self), duplicates)
+            self._texts = pyarrow.chunked_array([names], "large_string")
 
     def __len__(self) -> int:
         return len(self._texts)

@@ -31,6 +31,7 @@ from featstream.sources.open import (
 )
 from featstream.sources.values import (
     BLOCK_BYTES,
+    Duplicates,
     block_width,
     check_dimensions,
     check_names,
@@ -44,6 +45,7 @@ def open_table(
     optional: Collection[str] | None = None,
     separator: str | None = None,
     na_values: str | Iterable[str] | None = None,
+    duplicates: Duplicates = "error",
 ) -> Dataset:
     r"""Open a table: CSV, TSV, parquet or Arrow IPC (Feather); needs pyarrow.
 
@@ -64,6 +66,8 @@ def open_table(
     na_values : str or list of str, default=None
         Values that mean a missing one, in every column, besides those that
         ``pandas.read_csv`` knows (an empty one, ``NA``, ``nan``, ``null``, ...).
+    duplicates
+        As for `open_dataset`.
 
     Returns
     -------
@@ -89,8 +93,10 @@ def open_table(
     """
     table = find_table(path, separator, na_values)
     with reading(table.path):
-        names = table.names
         index, samples = _find_index(table)
+        if duplicates != "error":
+            table.names = check_names(table.names, len(table.names), duplicates)
+        names = table.names
         is_guessed = target is None
         if target is None:
             target = find_target(names, optional or ())
