@@ -14,6 +14,7 @@ from crash_runs import Stop, narrow, stop_at
 from featstream import SAOLA, FisherZ, SymmetricalUncertainty
 from featstream.datasets import make_stream
 from featstream.errors import ParameterError, RunError
+from featstream.runs.state import complete_parameters, describe_selector
 from featstream.sources import ArraySource, SparseSource
 
 
@@ -229,3 +230,11 @@ def test_a_run_in_progress_may_be_looked_at(tmp_path, stream):
     selector.consume(narrow(stream.X), checkpoint=tmp_path, every=0, progress=look)
     assert seen
     assert all(seen)
+
+
+def test_a_run_from_before_a_measure_gained_an_option_continues():
+    new = describe_selector(SAOLA(measure=SymmetricalUncertainty()))["parameters"]
+    old = describe_selector(SAOLA(measure=SymmetricalUncertainty()))["parameters"]
+    del old["measure"]["parameters"]["identifiers"]
+    assert old != new
+    assert complete_parameters(old) == new
