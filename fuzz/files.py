@@ -22,8 +22,8 @@ _QUOTED = re.compile(r"'.*'|\".*\"|[0-9]+", re.DOTALL)
 
 def outcome_of(error: Exception, path: Path) -> str:
     """The kind of an error and what it says, without what it quotes."""
-    told = str(error).replace(str(path.parent), "")
-    return f"{type(error).__name__}:" + _QUOTED.sub("n", told)[:100]
+    message = str(error).replace(str(path.parent), "")
+    return f"{type(error).__name__}:" + _QUOTED.sub("n", message)[:100]
 
 
 class Plink:

@@ -149,11 +149,11 @@ def _with_array(state: bytes, k: int, content: bytes) -> bytes:
 def _sealed(facts: bytes, state: bytes) -> bytes:
     """A description with right checksums, if it is one at all."""
     try:
-        told = json.loads(facts)
-        told.pop("sha256", None)
-        for name in told["files"]:
-            told["files"][name] = hashlib.sha256(state).hexdigest()
-        return seal(told)
+        content = json.loads(facts)
+        content.pop("sha256", None)
+        for name in content["files"]:
+            content["files"][name] = hashlib.sha256(state).hexdigest()
+        return seal(content)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return facts
 

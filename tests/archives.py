@@ -3,7 +3,7 @@
     PYTHONPATH=src:. python tests/archives.py
 
 writes ``tests/data/archives/version-N.zip``. It is run when a version of the format
-goes up, and never again for the same version: old archives are not made anew.
+goes up, and never again for the same version: old archives are never written again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def write_archive(folder):
 def main():
     path = FOLDER / f"version-{VERSION}.zip"
     if path.exists():
-        sys.exit(f"{path} exists. An old archive is not made anew.")
+        sys.exit(f"{path} exists. An old archive is never written again.")
     folder = Path(tempfile.mkdtemp())
     write_archive(folder)
     FOLDER.mkdir(parents=True, exist_ok=True)

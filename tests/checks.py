@@ -211,7 +211,7 @@ def state(selector):
 
 
 def consume_with_kills(selector, source, y, folder, cuts, **how):
-    """Take in a source, stopped after so many features each time, and resumed."""
+    """Consume a source, stopped at each of ``cuts`` and resumed."""
     running = clone(selector).start(y)
     for cut in sorted(cuts):
         saving = {"checkpoint": folder, "every": 0, "progress": stop_at(cut)}

@@ -117,7 +117,7 @@ def squared_error(columns, y):
 def alpha_investing(X, y, *, start, first, wealth=0.5, payout=0.5):
     """As published; ``start`` is the model's first columns, ``first`` the first index.
 
-    The count of features goes on from the number of columns before ``first``.
+    The count of features continues from the number of columns before ``first``.
     """
     model, kept, n = list(start), [], len(y)
     for i in range(first, X.shape[1]):

@@ -45,7 +45,7 @@ def test_a_file_holds_labels_or_pairs(tmp_path, text, expected):
         ('a,1\n"b"c,2\n', "line 2: "),
     ],
 )
-def test_a_bad_file_is_told_by_line(tmp_path, text, message):
+def test_a_bad_file_is_refused_with_its_line(tmp_path, text, message):
     path = tmp_path / "groups.csv"
     path.write_text(text)
     with pytest.raises(ValueError, match=message):

@@ -15,26 +15,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Block",
-    "BoolArray",
-    "BoundMeasure",
-    "Decision",
-    "DescribedSource",
-    "Fate",
-    "FloatArray",
-    "GroupDecision",
-    "IndexedSource",
-    "IntArray",
-    "Measure",
-    "Source",
-    "SparseColumns",
-    "feature_name",
-    "fingerprint_of",
-    "names_of",
-    "sample_names_of",
-]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]

@@ -182,7 +182,7 @@ def test_an_empty_selection_is_judged_as_the_majority_class():
         assert "majority class" in row["note"]
 
 
-def test_failures_are_told_and_stay_in_the_table(tmp_path):
+def test_failures_are_reported_and_stay_in_the_table(tmp_path):
     selectors = {how: spies.Misfit(how) for how in ("raise", "crash", "exit")}
     selectors |= {"not": spies.NotASelector(), "fine": spies.FirstFeatures()}
     result = run(selectors, n_jobs=2, folder=tmp_path)
@@ -524,7 +524,7 @@ def test_errors_name_features_and_rows_as_the_data_do(protocol):
     assert f"Feature 'x50' {fault}" in reasons["plain"]
 
 
-def test_a_class_with_fewer_rows_than_folds_is_told_once(recwarn):
+def test_a_class_with_fewer_rows_than_folds_is_reported_once(recwarn):
     labels = np.where(np.arange(120) < 2, "rare", np.where(Y[-1] == Y, "a", "b"))
     run(["saola"], {"data": (X, labels)}, protocol=CrossValidation(4))
     (told,) = (str(warning.message) for warning in recwarn)

@@ -93,7 +93,7 @@ def is_alive(pid):
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
-def test_a_killed_comparison_goes_on_where_it_was(tmp_path, script):
+def test_a_killed_comparison_continues_where_it_was(tmp_path, script):
     with tempfile.TemporaryDirectory() as folder:  # a killed process cannot tidy up
         process = begin(script, temporary=folder)
         wait_until(lambda: len(finished_cells(tmp_path)) >= 4, process)
@@ -167,7 +167,7 @@ def test_a_guarded_script_may_define_its_own_selector(tmp_path):
     assert (process.returncode, out.strip()) == (0, "[]"), err
 
 
-def test_an_unguarded_script_with_its_own_selector_is_told_what_to_do(tmp_path):
+def test_an_unguarded_script_with_its_own_selector_gets_advice(tmp_path):
     path = tmp_path / "own.py"
     path.write_text(OWN_SELECTOR + "main()\n")
     process = begin([sys.executable, str(path)])
@@ -176,7 +176,7 @@ def test_an_unguarded_script_with_its_own_selector_is_told_what_to_do(tmp_path):
     assert err.strip().splitlines()[-1].endswith('if __name__ == "__main__":')
 
 
-def test_a_selector_of_a_notebook_is_told_what_to_do():
+def test_a_selector_of_a_notebook_gets_advice():
     code = OWN_SELECTOR + "main()\n"
     process = begin([sys.executable, "-c", code])
     out, err = process.communicate(timeout=120)

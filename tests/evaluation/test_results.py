@@ -203,7 +203,7 @@ def test_tidy_rows_in_every_form(tmp_path):
     assert json.loads(table.schema.metadata[b"featstream"])["settings"]["seed"] == 0
 
 
-def test_wrong_names_are_told():
+def test_wrong_names_are_refused():
     result = make_result(SMALL)
     with pytest.raises(ParameterError, match=r"Unknown metric 'acuracy'.+Did you mean"):
         result.table("acuracy")

@@ -267,7 +267,7 @@ def test_a_lock_file_of_an_earlier_version_is_taken_over(run, small):
     featstream.resume(run).consume(small.X)
 
 
-def test_a_moved_run_goes_on(run, tmp_path, small):
+def test_a_moved_run_continues(run, tmp_path, small):
     shutil.move(run, tmp_path / "moved")
     assert featstream.resume(tmp_path / "moved").n_seen_ == 40
 

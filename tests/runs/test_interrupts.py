@@ -104,7 +104,7 @@ def test_an_iterator_cannot_be_continued(stream):
         selector.consume(one)
 
 
-def test_after_an_error_the_stream_may_go_on_with_other_data(stream):
+def test_after_an_error_the_stream_may_continue_with_other_data(stream):
     selector = SAOLA(measure="su").start(stream.y)
     interrupt(selector, Interrupted(stream.X, error=OSError), OSError)
     assert selector.consume(stream.X[:, 20:]).n_seen_ == 60

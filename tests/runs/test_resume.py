@@ -14,6 +14,7 @@ from crash_runs import Stop, narrow, stop_at
 from featstream import SAOLA, FisherZ, SymmetricalUncertainty
 from featstream.datasets import make_stream
 from featstream.errors import ParameterError, RunError
+from featstream.runs.state import complete_parameters, describe_selector
 from featstream.sources import ArraySource, SparseSource
 
 
@@ -55,7 +56,7 @@ def test_few_rows_with_gaps_between_their_categories_resume():
     checks.check_updates_go_on_after_save(SAOLA(measure="su"), X, y, 2)
 
 
-def test_a_second_run_of_the_same_script_goes_on(tmp_path, stream):
+def test_a_second_run_of_the_same_script_continues(tmp_path, stream):
     interrupted(tmp_path / "run", stream, SAOLA(measure="su"))
     before = featstream.resume(tmp_path / "run").n_seen_
     seen = []
@@ -93,7 +94,7 @@ def test_features_that_arrive_later_join_the_run(tmp_path, stream):
     assert table[0] == "feature,index,relevance"
 
 
-def test_the_same_data_in_another_storage_may_go_on(tmp_path, stream):
+def test_the_same_data_in_another_storage_may_continue(tmp_path, stream):
     interrupted(tmp_path, stream, SAOLA(measure="su"))
     resumed = featstream.resume(tmp_path)
     resumed.consume(SparseSource(sparse.csc_array(stream.X)))
@@ -101,7 +102,7 @@ def test_the_same_data_in_another_storage_may_go_on(tmp_path, stream):
     assert checks.outcome(resumed) == checks.outcome(expected)
 
 
-def test_the_same_data_in_other_blocks_may_go_on(tmp_path, stream):
+def test_the_same_data_in_other_blocks_may_continue(tmp_path, stream):
     interrupted(tmp_path, stream, SAOLA(measure="su"))
     resumed = featstream.resume(tmp_path).consume(narrow(stream.X, n_columns=3))
     expected = SAOLA(measure="su").fit(stream.X, stream.y)
@@ -201,7 +202,7 @@ def test_saving_needs_a_folder(tmp_path, stream):
         selector.save(tmp_path)
 
 
-def test_an_iterator_may_be_made_anew(tmp_path, stream):
+def test_an_iterator_may_be_created_again(tmp_path, stream):
     def columns():
         return ((f"f{j}", stream.X[:, j]) for j in range(stream.X.shape[1]))
 
@@ -229,3 +230,11 @@ def test_a_run_in_progress_may_be_looked_at(tmp_path, stream):
     selector.consume(narrow(stream.X), checkpoint=tmp_path, every=0, progress=look)
     assert seen
     assert all(seen)
+
+
+def test_a_run_from_before_a_measure_gained_an_option_continues():
+    new = describe_selector(SAOLA(measure=SymmetricalUncertainty()))["parameters"]
+    old = describe_selector(SAOLA(measure=SymmetricalUncertainty()))["parameters"]
+    del old["measure"]["parameters"]["identifiers"]
+    assert old != new
+    assert complete_parameters(old) == new

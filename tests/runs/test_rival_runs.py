@@ -166,7 +166,7 @@ def test_a_run_refuses(case, selector, data, tmp_path):
 
 
 @each_kind
-def test_a_second_run_of_the_same_script_goes_on(selector, data, tmp_path):
+def test_a_second_run_of_the_same_script_continues(selector, data, tmp_path):
     X, y = data
     groups = np.arange(40) % 7
     interrupted(tmp_path, clone(selector), narrow(X, 6), y, groups)
@@ -193,7 +193,7 @@ def test_saving_what_was_loaded_gives_the_same_bytes(selector, data, tmp_path):
     assert state.read_bytes() == newest.read_bytes()
 
 
-def test_groups_by_name_of_an_iterator_made_anew(data, tmp_path):
+def test_groups_by_name_of_an_iterator_created_again(data, tmp_path):
     X, y = data
     group_of = {f"f{j}": f"group {j // 3}" for j in range(40)}
 
@@ -224,7 +224,7 @@ def test_groups_of_a_frame_are_gathered_from_where_the_run_stopped(data, tmp_pat
     assert resumed.result_.names == whole.result_.names
 
 
-def test_groups_scored_in_threads_go_on(data):
+def test_groups_scored_in_threads_continue(data):
     X, y = data
     source = SparseSource(sparse.csc_array(X), block_columns=5)
     groups = np.arange(40) % 9

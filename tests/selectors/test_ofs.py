@@ -57,7 +57,7 @@ def test_two_samples_by_hand():
     assert selector.n_mistakes_ == 2
 
 
-def test_partial_fit_goes_on_where_fit_stopped():
+def test_partial_fit_continues_where_fit_stopped():
     X, y = study(500)
     whole = OFS(3).fit(X, y)
     parts = OFS(3)

@@ -299,7 +299,7 @@ def test_anndata_is_asked_for(path, monkeypatch):
         open_dataset(path)
 
 
-def test_a_file_cut_short_is_told_at_any_length(path):
+def test_a_file_cut_short_is_refused_at_any_length(path):
     """HDF5 looks for its end first. Of other damage it may make anything."""
     content = path.read_bytes()
     for length in range(0, len(content), 97):

@@ -62,7 +62,7 @@ def test_integers_of_any_size_keep_their_differences(power):
     assert block.nominal.tolist() == [True]
 
 
-def test_an_iterator_goes_on_from_where_it_was():
+def test_an_iterator_continues_from_where_it_was():
     source = IteratorSource((f"f{i}", [i, i]) for i in range(5))
     assert gather(source, 2)[1] == ["f2", "f3", "f4"]
     with pytest.raises(DataError, match="already given 5 features"):

@@ -187,7 +187,7 @@ BAD_PHENOTYPES = {
 
 
 @pytest.mark.parametrize("text", BAD_PHENOTYPES)
-def test_bad_phenotypes_are_told(tmp_path, text):
+def test_bad_phenotypes_are_refused(tmp_path, text):
     path = write_plink(tmp_path / "d.bed", WHOLE, ["-9"] * 5)
     (tmp_path / "p.txt").write_text(text)
     with pytest.raises(DataError) as caught:
@@ -195,7 +195,7 @@ def test_bad_phenotypes_are_told(tmp_path, text):
     assert str(caught.value).startswith(f"{tmp_path}/p.txt: {BAD_PHENOTYPES[text]}")
 
 
-def test_an_unknown_column_of_phenotypes_is_told(tmp_path):
+def test_an_unknown_column_of_phenotypes_is_refused(tmp_path):
     path = write_plink(tmp_path / "d.bed", WHOLE, ["-9"] * 5)
     (tmp_path / "p.txt").write_text("FID IID bmi\nfam s0 1\n")
     with pytest.raises(DataError, match=r"no column 'age'. Its columns are: 'bmi'\."):
@@ -229,14 +229,14 @@ def test_bad_files_are_refused(tmp_path, suffix, damage, reason):
 
 
 @pytest.mark.parametrize("suffix", [".bim", ".fam"])
-def test_a_missing_companion_is_told(tmp_path, suffix):
+def test_a_missing_companion_is_refused(tmp_path, suffix):
     path = write_plink(tmp_path / "d.bed", WHOLE, Y)
     path.with_suffix(suffix).unlink()
     with pytest.raises(MissingFileError, match=rf"no file '.*d\{suffix}'"):
         open_plink(path)
 
 
-def test_a_wrong_option_is_told(tmp_path):
+def test_a_wrong_option_is_refused(tmp_path):
     path = write_plink(tmp_path / "d.bed", WHOLE, Y)
     with pytest.raises(ParameterError, match="must be 'error', 'mode' or 'category'"):
         open_plink(path, missing="mean")

@@ -103,7 +103,7 @@ def test_a_source_is_converted_too(tmp_path):
     assert read.y.tolist() == [1, 2, 3]
 
 
-def test_progress_is_told(tmp_path):
+def test_progress_is_reported(tmp_path):
     path = tmp_path / "x.svm"
     path.write_text(random_text(20, 10, 0))
     seen = []

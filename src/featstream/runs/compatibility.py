@@ -93,30 +93,16 @@ def fingerprint_of_target(y: Any) -> str:
     return digest.hexdigest()
 
 
-def is_same_source(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two descriptions are of the same data in the same groups."""
-    groups = one.get("groups") or {}, other.get("groups") or {}
-    return (
-        _difference(one, other, _OF_DATA) is None
-        and _difference(*groups, _OF_GROUPS) is None
-    )
-
-
-def refuse_other_source(saved: dict[str, Any], found: dict[str, Any]) -> None:
-    """Raise unless a source is the one that a run was reading, in the same groups."""
+def find_difference(saved: dict[str, Any], found: dict[str, Any]) -> str | None:
+    """Say what differs between a source and the one that was described, if anything."""
     difference = _difference(saved, found, _OF_DATA)
     if difference is not None:
-        raise RunError(
-            f"This is another data set than the run was reading: {difference}. Give "
-            "the one it began with."
-        )
+        return f"This is another data set than the run was reading: {difference}."
     groups = saved.get("groups") or {}, found.get("groups") or {}
     difference = _difference(*groups, _OF_GROUPS)
     if difference is not None:
-        raise RunError(
-            f"These are other groups than the run was reading: {difference}. Give the "
-            "ones it began with."
-        )
+        return f"These are other groups than the run was reading: {difference}."
+    return None
 
 
 def refuse_difference(mine: dict[str, Any], saved: Saved, where: str) -> None:

@@ -21,12 +21,16 @@ from featstream.parallel import handling_interrupts, single_blas
 from featstream.protocols import Source
 from featstream.runs.compatibility import (
     describe_source,
-    is_same_source,
+    find_difference,
     refuse_difference,
-    refuse_other_source,
 )
 from featstream.runs.folder import Checkpoint, RunFolder, Saved, is_run
-from featstream.runs.state import describe_selector, load_parameters, load_run
+from featstream.runs.state import (
+    complete_parameters,
+    describe_selector,
+    load_parameters,
+    load_run,
+)
 from featstream.selectors.registry import SELECTORS
 from featstream.sources.grouping import Layout
 
@@ -355,7 +359,9 @@ def recording(
             last = {**found, "begin": selector.n_seen_, "is_done": False}
             run.sources.append(last)
         else:
-            refuse_other_source(last, found)
+            difference = find_difference(last, found)
+            if difference is not None:
+                raise RunError(f"{difference} Give what it began with.")
             last.update({"data": found["data"]} if "data" in found else {})
         recorder = Recorder(selector, int(last["begin"]), checkpoint.every)
         with handling_interrupts(recorder.note_interrupt):
@@ -380,7 +386,7 @@ def _find_begin(
         is_same = offered is rest.offered and not isinstance(offered, Iterator)
     else:
         old = describe_source(rest.source, rest.layout)
-        is_same = is_same_source(old, describe_source(source, layout))
+        is_same = find_difference(old, describe_source(source, layout)) is None
     if not is_same:
         stream.leave_unfinished()
         return stream.n_seen
@@ -421,6 +427,8 @@ def _join(selector: Savable, folder: RunFolder) -> OpenRun:
             "features. Choose a new folder, or continue it with featstream.resume."
         )
     mine = describe_selector(selector) | selector._facts()
+    theirs = saved.description["parameters"]
+    saved.description["parameters"] = complete_parameters(theirs)
     refuse_difference(mine, saved, f"The run {folder.path}")
     run = OpenRun.of(folder, saved)
     if len(run.sources) > 1:

@@ -100,6 +100,12 @@ def load_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return loaded
 
 
+def complete_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Saved parameters, with the options that measures have gained since."""
+    loaded = load_parameters(parameters)
+    return {name: _plain(value, name) for name, value in loaded.items()}
+
+
 def load_run(folder: RunFolder) -> Saved:
     """Read the newest whole generation of a run, and check its description."""
     saved = folder.load()

@@ -13,8 +13,6 @@ import numpy as np
 
 from featstream.jit import inner, jit
 
-__all__ = ["Account", "Fit", "invest_dense", "invest_sparse"]
-
 COLLINEAR = 1e-10
 """A share of a column's square that may be rounding: it adds nothing to the model."""
 

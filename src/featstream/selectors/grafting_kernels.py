@@ -10,8 +10,6 @@ import numpy as np
 
 from featstream.jit import inner, inner_jit, jit
 
-__all__ = ["fit_logistic", "graft_dense", "graft_sparse", "objective"]
-
 
 @inner
 def _gradient(values, rows, n, residuals, totals):

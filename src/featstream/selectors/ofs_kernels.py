@@ -12,8 +12,6 @@ import numpy as np
 
 from featstream.jit import inner_jit, jit
 
-__all__ = ["RowModel", "RowRule", "learn_rows"]
-
 
 class RowModel(NamedTuple):
     """The weights, and which features have any.

@@ -14,8 +14,6 @@ from featstream.errors import DataError
 from featstream.protocols import Fate, FloatArray, IntArray
 from featstream.selectors.trace import GroupTrace, Trace
 
-__all__ = ["GroupSelectionResult", "SelectionResult"]
-
 
 @dataclass(frozen=True, repr=False)
 class SelectionResult:

@@ -30,8 +30,6 @@ from featstream.sources.values import (
     group_columns,
 )
 
-__all__ = ["FrameSource", "is_frame"]
-
 MAX_FRAME_COLUMNS = 1024
 
 EXACT_IN_FLOAT = (nw.Int8, nw.Int16, nw.Int32, nw.UInt8, nw.UInt16, nw.UInt32)
