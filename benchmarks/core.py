@@ -18,6 +18,7 @@ from benchmarks.timing import (
     as_matrix,
     binary,
     continuous,
+    latent_copies,
     one_entry_columns,
     shared_set,
     table,
@@ -82,6 +83,17 @@ def by_row():
             (f"{name}: one thread / two", best["saola"] / best["two threads"], ""),
         ]
     return rows
+
+
+def dense_copies():
+    X, y = latent_copies()
+    selector = SAOLA(measure=FisherZ(alpha=0.01))
+    selector.fit(X[:, :5000], y)
+    best = alternate({"saola": lambda: selector.fit(X, y), "sum": lambda: np.sum(X)})
+    n_kept = len(selector.selected_)
+    return [
+        (f"SAOLA / np.sum, {n_kept} kept", best["saola"] / best["sum"], "at most 3.5")
+    ]
 
 
 def dense_noise():
@@ -185,6 +197,7 @@ def second_process():
 def main():
     table(dense_continuous(), "1,000 x 100,000 float32, a fifth informative (FisherZ)")
     table(dense_noise(), "the same, one in a thousand informative")
+    table(dense_copies(), "the same, a fifth of it copies of 50 latent features")
     table(dense_binary(), "2,000 x 100,000 uint8, a fifth informative (SU)")
     table(by_row(), "the same, row-major")
     table(sparse_overhead(), "1,000,000 sparse columns of one entry (SU)")

@@ -37,6 +37,18 @@ def continuous(n_samples=1000, n_features=100_000, seed=0, informative=0.2):
     return X.T, y
 
 
+def latent_copies(n_samples=1000, n_features=100_000, n_latent=50, seed=0):
+    """Column-major float32, a fifth of it noisy copies of 50 latent features."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n_samples)
+    strength = np.linspace(0.4, 1.2, n_latent)
+    latent = rng.standard_normal((n_latent, n_samples)) + np.outer(strength, y)
+    X = rng.standard_normal((n_features, n_samples), dtype=np.float32)
+    for k, j in enumerate(rng.permutation(n_features)[: n_features // 5]):
+        X[j] = latent[k % n_latent] + 0.5 * X[j]
+    return X.T, y
+
+
 def binary(n_samples=2000, n_features=100_000, seed=0):
     """Column-major uint8, a fifth of it noisy copies of 20 informative features."""
     rng = np.random.default_rng(seed)

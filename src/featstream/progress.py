@@ -43,13 +43,7 @@ Describe: TypeAlias = Callable[[Any, float], Sequence[str]]
 
 
 class Display:
-    """Shows the latest state that it is called with.
-
-    Parameters
-    ----------
-    describe : callable
-        The state and the seconds until it was reached, as lines of text.
-    """
+    """Shows the latest state that it is called with, as `describe` puts it."""
 
     def __init__(self, describe: Describe) -> None:
         self._describe = describe

@@ -165,7 +165,6 @@ import resource, sys
 import numpy as np
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.store_writer import write_store
-from scores import relevances
 
 class Mixed:
     n_samples, n_features = 20_000, 2_001

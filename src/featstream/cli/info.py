@@ -69,7 +69,7 @@ def _info(arguments: argparse.Namespace) -> int:
             "measure_reason": choice.reason,
         }
     if dataset.y is not None:
-        facts["target"] = about_target(dataset.y, getattr(dataset, "target_name", None))
+        facts["target"] = about_target(dataset.y, dataset.target_name)
     if arguments.json:
         print(json.dumps(facts, indent=2))
         return 0

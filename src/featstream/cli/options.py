@@ -26,13 +26,8 @@ if TYPE_CHECKING:
     from featstream.sources import Dataset
 
 OPTIONS = (
-    "layer",
-    "orient",
-    "missing",
-    "na_values",
-    "drop_unlabelled",
-    "separator",
-    "duplicates",
+    *("layer", "orient", "missing", "na_values"),
+    *("drop_unlabelled", "separator", "duplicates"),
 )
 """Named parameters of `featstream.sources.open_dataset`."""
 

@@ -123,7 +123,7 @@ def _select(arguments: argparse.Namespace) -> int:
             )
     about = about_target(
         dataset.y,
-        getattr(dataset, "target_name", None),
+        dataset.target_name,
         is_numeric=arguments.target_type == "numeric",
     )
     if file is not None:
@@ -215,18 +215,16 @@ def _measure(arguments: argparse.Namespace) -> Any:
     """The measure that the flags describe."""
     from featstream.measures.resolve import MEASURES, resolve_measure
 
-    is_numeric = arguments.target_type == "numeric" or None
     flags = {
         "--alpha": ("alpha", arguments.alpha),
         "--delta": ("threshold", arguments.delta),
         "--identifiers": ("identifiers", arguments.identifiers),
-        "--target-type numeric": ("target", is_numeric and "numeric"),
-        "--missing category": (
-            "missing",
-            "category" if _is_missing_for_measure(arguments) else None,
-        ),
     }
     given = {flag: pair for flag, pair in flags.items() if pair[1] is not None}
+    if arguments.target_type == "numeric":
+        given["--target-type numeric"] = ("target", "numeric")
+    if _is_missing_for_measure(arguments):
+        given["--missing category"] = ("missing", "category")
     name = arguments.measure
     if name == "auto" and "--target-type numeric" in given:
         name = "fisher-z"
@@ -259,8 +257,7 @@ def _result_file(arguments: argparse.Namespace) -> Path | None:
             raise ParameterError("--overwrite goes with -o. Name the file to replace.")
         return None
     path = Path(os.path.realpath(arguments.output))
-    inputs = [arguments.data, arguments.target, arguments.groups]
-    refuse_input(path, inputs)
+    refuse_input(path, [arguments.data, arguments.target, arguments.groups])
     suffix = path.suffix.lower()
     is_folder = path.is_dir() or arguments.output.endswith(("/", os.sep))
     if is_folder or suffix not in _FILES:

@@ -111,15 +111,8 @@ __all__ = [
     "win_tie_lose",
 ]
 
-_OF_THE_PAPER = {
-    "J48": "j48",
-    "PaperClaim": "tables",
-    "PaperColumn": "tables",
-    "PaperTable": "tables",
-    "paper_claims": "tables",
-    "paper_table": "tables",
-    "paper_tables": "tables",
-}
+_NAMES = "PaperClaim PaperColumn PaperTable paper_claims paper_table paper_tables"
+_OF_THE_PAPER = {"J48": "j48", **dict.fromkeys(_NAMES.split(), "tables")}
 """Names whose home is `featstream.paper`, loaded when they are first used."""
 
 

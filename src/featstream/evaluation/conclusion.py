@@ -39,26 +39,9 @@ def conclude(
 ) -> str:
     """Say in a paragraph what a table of scores shows.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score of each method on each data set.
-    methods : sequence of str
-        Names of the methods.
-    what : str, default="accuracy"
-        What the scores measure.
-    best : {"high", "low"}, default="high"
-        Which scores are good.
-    alpha : float, default=0.05
-        Significance level.
+    The ranks, the Friedman test, and the Nemenyi test if that rejects. Options are
+    those of `nemenyi`; ``what`` names what the scores measure.
 
-    Returns
-    -------
-    str
-        Ranks, the Friedman test, and what the Nemenyi test adds if it rejects.
-
-    Examples
-    --------
     >>> print(conclude([[0.9, 0.8], [0.7, 0.8]], ["SAOLA", "OFS"]))
     In accuracy on 2 data sets the average ranks are SAOLA 1.50 and OFS 1.50
     (1 is best). The Friedman test does not reject that all perform alike

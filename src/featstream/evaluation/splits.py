@@ -23,7 +23,7 @@ from featstream.sources.grouping import random_groups
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskShape:
-    """All that a split may depend on: classes and counts, never a value of X.
+    """What a split may depend on: classes and counts, never a value of X.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class TaskShape:
     n_train : int
         Rows of the given training part; all, if no test part is given.
     n_features : int
-        Columns.
+        Number of columns.
     """
 
     y: NDArray[Any]

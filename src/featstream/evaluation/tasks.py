@@ -186,23 +186,16 @@ def open_task(
 
     Parameters
     ----------
-    path : str or path-like
-        Whatever `featstream.sources.open_dataset` opens.
+    path, test : str or path-like
+        Whatever `featstream.sources.open_dataset` opens; an ``.npz`` with ``X_test``
+        and ``y_test`` has its test part in it.
     target : str, optional
         Where the target is, as there.
-    test : str or path-like, optional
-        A file of the same kind with the test part.
     groups : mapping, optional
         Where the groups of its features come from: ``path``, ``size`` or ``pattern``
         of `featstream.read_groups`.
     **options
-        As for `featstream.sources.open_dataset`.
-
-    Returns
-    -------
-    Task
-        The data set. An ``.npz`` with ``X_test`` and ``y_test`` has its test part in
-        it.
+        Further options of `open_dataset`.
 
     Examples
     --------

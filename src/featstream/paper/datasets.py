@@ -74,39 +74,17 @@ _DEPTH = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Benchmark:
-    """A data set of the paper.
+    """A data set of the paper, and how the paper treats it."""
 
-    Attributes
-    ----------
-    name : str
-        As the paper spells it, such as ``"lung-cancer"``.
-    X : array or csc_array of shape (n_samples, n_features)
-        The training part where the paper uses a published one, otherwise all rows.
-    y : ndarray of shape (n_samples,)
-        The class of each row.
-    X_test, y_test : array and ndarray, or None
-        The published test part, where the paper uses one and it is there.
-    kind : {"continuous", "discrete"}
-        How the paper treats it: Fisher's Z, or symmetrical uncertainty.
-    is_split : bool
-        Whether the paper uses published parts, or draws its own from all rows.
-    origin : Path
-        The file that was read, the first if there are several.
-    differs : str
-        How the rows or features differ from the paper's; "" if they do not.
-    notes : tuple of str
-        What else there is to know.
-    """
-
-    name: str
-    X: Any
+    name: str  # as the paper spells it, such as "lung-cancer"
+    X: Any  # the published training part if the paper uses it, otherwise all rows
     y: NDArray[Any]
-    X_test: Any
+    X_test: Any  # the published test part, if the paper uses it and it is there
     y_test: NDArray[Any] | None
-    kind: Kind
-    is_split: bool
-    origin: Path
-    differs: str = ""
+    kind: Kind  # by Fisher's Z, or by symmetrical uncertainty
+    is_split: bool  # whether the paper uses published parts, or draws its own
+    origin: Path  # the (first) file that was read
+    differs: str = ""  # how the data differ from the paper's, if they do
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

@@ -79,17 +79,8 @@ class ChainedSource:
 
 
 class SampleSubset:
-    """The columns of a source, for some of its samples.
+    """The columns of a source, for the samples where ``is_chosen``.
 
-    Parameters
-    ----------
-    source : Source
-        The columns.
-    is_chosen : ndarray of bool of shape (n_samples,)
-        Which samples.
-
-    Examples
-    --------
     >>> from featstream.sources import ArraySource
     >>> source = SampleSubset(ArraySource(np.eye(3)), np.array([True, False, True]))
     >>> next(source.blocks()).columns.tolist()

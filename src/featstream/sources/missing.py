@@ -58,17 +58,8 @@ def refuse_hidden_missing(
 ) -> None:
     """Raise if text is numbers but for a usual spelling of a missing value.
 
-    Parameters
-    ----------
-    values : sequence of str or None
-        The values of a column; None is missing already.
-    what : str
-        The column, for the message.
-    is_target : bool, default=False
-        Whether a bare mark, such as a question mark, is refused among words too.
+    In a target a bare mark, such as a question mark, is refused among words too.
 
-    Examples
-    --------
     >>> refuse_hidden_missing(["red", "unknown", "blue"], "Feature 'colour'")
     >>> refuse_hidden_missing(["1.5", "?", "2"], "Feature 'age'")
     Traceback (most recent call last):

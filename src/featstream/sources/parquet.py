@@ -260,29 +260,9 @@ def open_feature_table(
 
 
 class FeatureTableSource:
-    """The rows of a parquet file as columns.
+    """The rows of a parquet file as columns; see `open_feature_table`.
 
-    Some rows at a time are read, however large a row group is.
-
-    Parameters
-    ----------
-    path : Path
-        The file; see `open_feature_table`.
-    block_bytes : int, default=2**23
-        Size of a block.
-    duplicates
-        As for `open_dataset`.
-
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape.
-    names : sequence of str
-        One name per feature.
-    samples, sample_names : list of str or None
-        One name per sample, where they have any.
-    fingerprint : str
-        Changes with the data.
+    Some rows at a time are read, about ``block_bytes``, however large a row group is.
     """
 
     def __init__(

@@ -207,27 +207,9 @@ def find_table(
 
 
 class TableSource:
-    """The columns of a table on disk, but for the target.
+    """The columns of a table on disk, but for those at the positions ``without``.
 
-    Parameters
-    ----------
-    table : Table
-        Where the columns are.
-    without : int or sequence of int, default=()
-        Positions of columns that are not features.
-    block_bytes : int, default=2**23
-        Size of a block, of at most 1024 columns.
-
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape.
-    names : list of str
-        One name per feature.
-    sample_names : sequence of str or None
-        One name per sample, where the file has them apart.
-    fingerprint : str
-        Changes with the data.
+    A block has about ``block_bytes``, and at most 1024 columns.
     """
 
     sample_names: Sequence[str] | None = None
