@@ -108,10 +108,13 @@ def plain(kernel: Kernel) -> Kernel:
 
 
 def by_type(kernels: dict[Any, Kernel]) -> Kernel:
-    """One function for several kernels: the type of the first argument decides."""
+    """One function for several kernels: the type of the first argument decides.
+
+    Called from Python it runs as plain Python: inner kernels have no entry point.
+    """
 
     def run(first: Any, *rest: Any) -> Any:
-        return kernels[type(first)](first, *rest)
+        return plain(kernels[type(first)])(first, *rest)
 
     @overload(run, strict=False)
     def _run(first: Any, *rest: Any) -> Any:

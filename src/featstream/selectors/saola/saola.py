@@ -232,7 +232,9 @@ class SAOLA(StreamSelector):
         """Take newcomers through Algorithm 1, in batches where ceilings pay."""
         columns, column, found = chosen
         if self._scratch is None:
-            self._scratch = storage_of(columns).scratch(len(self._stream.y))
+            measure = self._stream.measure
+            assert measure is not None
+            self._scratch = storage_of(columns).scratch(measure.n_samples)
         if self._state is None:
             self._state = start_kept(columns, column, self._tuning)
         else:
