@@ -229,6 +229,10 @@ BAD_FILES = {
     "no obs": (no_longer("obs"), "it has no table 'obs', so that it is not AnnData"),
     "an old obs": (replace("obs", np.zeros(3)), "'obs' is as anndata wrote it before"),
     "no X": (no_longer("X"), "it has no X. Choose a layer: none"),
+    "an unmarked obs": (
+        edit(lambda file: file["obs"].attrs.clear()),
+        "its table 'obs' is not marked as one",
+    ),
     "no index": (no_longer("var/_index"), "anndata cannot read its table 'var': "),
     "names twice": (replace("var/_index", [*"abca"]), "Feature name 'a' already seen"),
     "too few names": (

@@ -201,10 +201,16 @@ def _read_table(root: Any, part: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of files of old versions
-            return read_elem(root[part])
+            table = read_elem(root[part])
     except Exception as error:  # anndata raises whatever its parts raise
         reason = str(error.__cause__ or error).partition("\n")[0].rstrip(".")
         raise DataError(f"anndata cannot read its table {part!r}: {reason}.") from error
+    if not hasattr(table, "index"):
+        raise DataError(
+            f"its table {part!r} is not marked as one: it lacks the attribute "
+            "'encoding-type' that anndata writes. Write the file with anndata."
+        )
+    return table
 
 
 def _dataset(
