@@ -264,7 +264,7 @@ def test_a_lock_of_a_dead_process_is_taken_over(run, small):
 def test_a_lock_file_of_an_earlier_version_is_taken_over(run, small):
     owner = {"pid": os.getpid(), "host": "elsewhere", "since": None}
     (run / "lock").write_text(json.dumps(owner))
-    featstream.resume(run).consume(small.X)
+    assert featstream.resume(run).consume(small.X).n_seen_ == 2 * small.X.shape[1]
 
 
 def test_a_moved_run_continues(run, tmp_path, small):
