@@ -309,6 +309,55 @@ def check_updates_go_on_after_save(selector, X, y, cut=None):
         assert outcome(resumed) == expected
 
 
+# Of batch selectors ---------------------------------------------------------------
+
+
+def check_trace_tells_the_selection(selector, X, y):
+    fitted = clone(selector).fit(X, y)
+    trace = fitted.result_.trace
+    kept = [a for a in range(X.shape[1]) if trace.fate(a) is Fate.KEPT]
+    assert kept == sorted(fitted.selected_.tolist())
+    assert np.flatnonzero(fitted.support_).tolist() == kept
+    assert [str(name) for name in fitted.result_.names] == [
+        f"x{j}" for j in fitted.selected_
+    ]
+    sizes = trace.sizes()[1]
+    assert (sizes[-1] if sizes.size else 0) == len(kept)
+    for j in range(X.shape[1]):
+        assert f"'x{j}' " in fitted.explain(j)
+
+
+def check_a_run_holds_the_result(selector, X, y):
+    """Stopped before its end, it begins again; then the folder has it all."""
+    whole, source = clone(selector).fit(X, y), narrow(X, 3)
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        running = clone(selector).start(y)
+        with (
+            mock.patch.object(type(selector), "_select", side_effect=KeyboardInterrupt),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            running.consume(source, checkpoint=folder)
+        resumed = featstream.resume(folder)
+        assert resumed.n_seen_ == 0
+        for found in (
+            running.consume(source),
+            featstream.resume(folder),
+            clone(selector).start(y).consume(source, checkpoint=folder),
+        ):
+            assert outcome(found) == outcome(whole)
+            assert state(found) == state(whole)
+            assert repr(found) == repr(whole)
+
+
+def check_more_features_are_refused(selector, X, y):
+    fitted = clone(selector).fit(X, y)
+    expected = outcome(fitted)
+    with pytest.raises(ValueError, match="all features at once"):
+        fitted.consume(X)
+    assert outcome(fitted) == expected
+    assert outcome(fitted.start(y).consume(X)) == expected
+
+
 # Of selectors that compare pairs by Algorithm 1 -----------------------------------
 
 
@@ -516,6 +565,20 @@ STREAM_CHECKS = [
     check_updates_go_on_after_save,
 ]
 """Of every stream selector, with any measure."""
+
+BATCH_CHECKS = [
+    check_block_size_changes_nothing,
+    check_every_storage_agrees,
+    check_row_permutation_changes_nothing,
+    check_class_names_do_not_matter,
+    check_input_is_never_modified,
+    check_constants_change_nothing,
+    check_irrelevant_features_change_nothing,
+    check_trace_tells_the_selection,
+    check_a_run_holds_the_result,
+    check_more_features_are_refused,
+]
+"""Of every batch selector."""
 
 PAIRWISE_CHECKS = [
     check_the_kept_never_dominate_each_other,

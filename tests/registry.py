@@ -19,6 +19,7 @@ import checks
 import group_checks
 import strategies
 from featstream import (
+    FCBF,
     OFS,
     OGFS,
     OSFS,
@@ -88,6 +89,7 @@ def drawn(kind, **options):
 DISCRETE, CONTINUOUS = strategies.discrete_data(), strategies.continuous_data()
 AWKWARD = strategies.awkward_data()
 PAIRWISE = (*checks.STREAM_CHECKS, *checks.PAIRWISE_CHECKS)
+BATCH = tuple(checks.BATCH_CHECKS)
 GROUPWISE = tuple(group_checks.GROUP_CHECKS)
 TABLES = [
     GTest(alpha=0.2, samples_per_df=1),
@@ -196,6 +198,20 @@ SELECTORS = [
         GROUPWISE,
         without={"check_row_order_changes_nothing": SUMS},
     ),
+    Entry(
+        "fcbf",
+        "FCBF su",
+        st.just(FCBF(measure="su")),
+        DISCRETE,
+        (*BATCH, *checks.DISCRETE_CHECKS),
+    ),
+    Entry(
+        "fcbf",
+        "FCBF fisher-z",
+        st.just(FCBF(measure=FisherZ(alpha=0.1))),
+        CONTINUOUS,
+        (*BATCH, *checks.CONTINUOUS_CHECKS),
+    ),
 ]
 WITHOUT_STREAM = {"ofs": ROWS}
 
@@ -239,5 +255,6 @@ ESTIMATORS = [
     Grafting(),
     OFS(),
     OGFS(),
+    FCBF(),
 ]
 """What scikit-learn's checks run on, without exceptions."""

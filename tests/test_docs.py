@@ -87,3 +87,11 @@ def test_the_commands_of_the_page_on_sources_run(examples, capsys):
             warnings.simplefilter("ignore")
             assert main(shlex.split(command)) == 0, command
         assert capsys.readouterr().out
+
+
+def test_the_page_on_batch_selectors_runs():
+    page = ROOT / "docs" / "batch.md"
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    found = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert found.attempted >= 4
+    assert found.failed == 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "FCBF",
     "OFS",
     "OGFS",
     "OSFS",
@@ -34,6 +35,7 @@ __all__ = [
 # Names are loaded when they are first used: the command line must not wait for
 # scikit-learn and numba to say how it is called.
 _HOMES = {
+    "FCBF": "selectors",
     "OFS": "selectors",
     "OGFS": "selectors",
     "OSFS": "selectors",
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate, GroupDecision
     from featstream.selectors import (
+        FCBF,
         OFS,
         OGFS,
         OSFS,

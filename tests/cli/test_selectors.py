@@ -22,6 +22,7 @@ OPTIONS = {
     "grafting": {"l1": 0.2},
     "ofs": {"n_features": 4},
     "ogfs": {"penalty": 0.2},
+    "fcbf": {},
 }
 
 

@@ -7,7 +7,7 @@ import shlex
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
@@ -364,7 +364,10 @@ def recording(
                 raise RunError(f"{difference} Give what it began with.")
             last.update({"data": found["data"]} if "data" in found else {})
         recorder = Recorder(selector, int(last["begin"]), checkpoint.every)
-        with handling_interrupts(recorder.note_interrupt):
+        can_wait = selector._saves_between_blocks
+        with (
+            handling_interrupts(recorder.note_interrupt) if can_wait else nullcontext()
+        ):
             recorder.save()  # trouble with the folder shows now, not in ten seconds
             yield recorder
             last["is_done"] = True

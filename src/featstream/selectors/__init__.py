@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from featstream.selectors.registry import SELECTORS, register
 
 __all__ = [
+    "FCBF",
     "OFS",
     "OGFS",
     "OSFS",
@@ -13,11 +14,13 @@ __all__ = [
     "SAOLA",
     "SELECTORS",
     "AlphaInvesting",
+    "BatchSelector",
     "FastOSFS",
     "Grafting",
     "GroupSAOLA",
     "GroupSelectionResult",
     "GroupTrace",
+    "Selection",
     "SelectionResult",
     "StreamSelector",
     "Trace",
@@ -28,17 +31,20 @@ __all__ = [
 
 # Imported when they are first used: the command line asks for names alone.
 _HOMES = {
+    "FCBF": "selectors.batch.fcbf",
     "OFS": "selectors.ofs",
     "OGFS": "selectors.ogfs",
     "OSFS": "selectors.osfs.osfs",
     "OVER_LIMIT": "selectors.trace",
     "SAOLA": "selectors.saola.saola",
     "AlphaInvesting": "selectors.alpha_investing",
+    "BatchSelector": "selectors.batch.base",
     "FastOSFS": "selectors.osfs.osfs",
     "Grafting": "selectors.grafting",
     "GroupSAOLA": "selectors.saola.group_saola",
     "GroupSelectionResult": "selectors.result",
     "GroupTrace": "selectors.trace",
+    "Selection": "selectors.batch.base",
     "SelectionResult": "selectors.result",
     "StreamSelector": "selectors.base",
     "Trace": "selectors.trace",
@@ -50,6 +56,8 @@ if TYPE_CHECKING:
     from featstream.runs.session import resume
     from featstream.selectors.alpha_investing import AlphaInvesting
     from featstream.selectors.base import StreamSelector
+    from featstream.selectors.batch.base import BatchSelector, Selection
+    from featstream.selectors.batch.fcbf import FCBF
     from featstream.selectors.grafting import Grafting
     from featstream.selectors.ofs import OFS
     from featstream.selectors.ogfs import OGFS

@@ -107,6 +107,8 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     trace: Any
     _scores_are_relevances: ClassVar[bool] = True
     _uses_blas: ClassVar[bool] = True
+    _saves_between_blocks: ClassVar[bool] = True
+    """Whether a Ctrl-C can wait for a block to end, so that a run saves it."""
     _numeric_target: ClassVar[str] = "FisherZ(target='numeric')"
     """How a quantity is given as the target; empty if it cannot be."""
 

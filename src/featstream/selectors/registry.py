@@ -109,6 +109,7 @@ SELECTORS = Registry(
         "grafting": "featstream.selectors:Grafting",
         "ofs": "featstream.selectors:OFS",
         "ogfs": "featstream.selectors:OGFS",
+        "fcbf": "featstream.selectors:FCBF",
     }
 )
 register = SELECTORS.register

@@ -39,6 +39,9 @@ class SelectionResult:
         The fate of every feature.
     measure_reason : str or None
         Why ``"auto"`` chose the measure; None if the measure was given.
+    is_ranked : bool
+        Whether the order of the selected features is a ranking, the best first, as
+        batch selectors make it. Tables then keep it; otherwise they go by relevance.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class SelectionResult:
     seconds: float
     trace: Trace = field(compare=False)
     measure_reason: str | None = field(default=None, compare=False)
+    is_ranked: bool = field(default=False, compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -110,25 +114,25 @@ class SelectionResult:
 
     def ranked(self) -> list[tuple[str, int, float]]:
         """Name, index and relevance of the selected features, the best first."""
-        order = np.argsort(-self.scores, kind="stable")
         return [
-            (self.names[i], int(self.indices[i]), float(self.scores[i])) for i in order
+            (self.names[i], int(self.indices[i]), float(self.scores[i]))
+            for i in self._order()
         ]
 
     def to_frame(self, backend: str = "pandas") -> Any:
-        """The selected features as a data frame, the most relevant first.
+        """The selected features as a data frame, the best first.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Which library's frame to make.
         """
-        order = np.argsort(-self.scores, kind="stable")
+        order = self._order()
         columns = {name: [cells[i] for i in order] for name, cells in self._columns()}
         return _frame(columns, backend)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the selected features, the most relevant first."""
+        """Write the selected features, the best first."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             file.write(self.as_csv())
 
@@ -139,9 +143,15 @@ class SelectionResult:
         titles, cells = zip(*self._columns(), strict=True)
         writer.writerow(titles)
         rows = list(zip(*cells, strict=True))
-        order = np.argsort(-self.scores, kind="stable")
-        writer.writerows(rows[i] for i in order)
+        writer.writerows(rows[i] for i in self._order())
         return text.getvalue()
+
+    def _order(self) -> list[int]:
+        """The selected features, the best first."""
+        if self.is_ranked:
+            return list(range(len(self)))
+        order: list[int] = np.argsort(-self.scores, kind="stable").tolist()
+        return order
 
     def _columns(self) -> list[tuple[str, list[Any]]]:
         """What the frame says of each feature."""

@@ -1,0 +1,1 @@
+"""Selectors that need all features at once: the batch rivals of the paper."""

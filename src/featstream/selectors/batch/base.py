@@ -1,0 +1,203 @@
+"""What batch selectors have in common: all features are read, then some chosen."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from featstream.errors import DataError
+from featstream.parallel import count_threads, prepared_ahead
+from featstream.progress import Observer
+from featstream.protocols import (
+    Block,
+    Fate,
+    FloatArray,
+    IntArray,
+    Source,
+    SparseColumns,
+)
+from featstream.runs.folder import Checkpoint
+from featstream.runs.session import as_checkpoint, begun
+from featstream.selectors.base import OnlineSelector
+from featstream.selectors.stream import Stream, Verdict, in_stream
+from featstream.selectors.trace import OVER_LIMIT, Names
+from featstream.sources import as_source
+
+
+@dataclass(slots=True)
+class Selection:
+    """What a batch selector chose among all features.
+
+    Attributes
+    ----------
+    order : ndarray of int of shape (n_selected,)
+        The selected features, the first choice first.
+    relevance : ndarray of float of shape (n_features,)
+        The score of every feature, alone, with the target.
+    scores : ndarray of float of shape (n_selected,), optional
+        What `scores_` shall be; by default the relevance of the selected.
+    fate : ndarray of uint8 of shape (n_features,), optional
+        Why the others were not selected: ``Fate.IRRELEVANT``, ``Fate.REDUNDANT``
+        or ``OVER_LIMIT``, others came first. By default the first for a relevance
+        of 0, and the last for the rest.
+    witness : ndarray of int of shape (n_features,), optional
+        The selected feature that makes another one redundant; -1 if none does.
+    """
+
+    order: IntArray
+    relevance: FloatArray
+    scores: FloatArray | None = None
+    fate: NDArray[np.uint8] | None = None
+    witness: IntArray | None = None
+
+
+class BatchSelector(OnlineSelector):
+    """Base of selectors that decide about all features of a source at once.
+
+    A subclass checks its parameters in `_begin`, turns a block into what it keeps
+    of it in `_prepare`, perhaps in a thread, and chooses among the features in
+    `_select`. What it has learned besides the selection goes into `_state_arrays`
+    and comes back in `_restore`.
+
+    A batch selector needs a whole source: there is no `update`, and a second
+    `consume` is an error. All that `_prepare` returns is in memory at the same time.
+    """
+
+    _saves_between_blocks = False
+
+    @abstractmethod
+    def _prepare(self, block: Block, stream: Stream) -> Any:
+        """What `_select` shall know of a block, whose columns may then be freed."""
+
+    @abstractmethod
+    def _select(self, parts: list[Any], stream: Stream) -> Selection:
+        """Choose among all features; ``parts`` is what `_prepare` returned."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Select from a whole data set: ``start(y).consume(X)``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Source
+            Samples by features.
+        y : array of shape (n_samples,)
+            The class of each sample; by default what the file of ``X`` holds.
+        """
+        return self._fit(X, y)
+
+    def consume(
+        self,
+        source: Any,
+        *,
+        progress: bool | Observer = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+    ) -> Self:
+        """Read all features of a source, and select.
+
+        Parameters
+        ----------
+        source : anything that `as_source` takes
+            All features; a second call is an error.
+        progress : bool or callable, default=False
+            Show a live line, or call with a `Progress` at the end.
+        checkpoint : str, path or Checkpoint, optional
+            Folder in which the run is saved at the end, for `featstream.resume`. A
+            run that was stopped before begins again when it is resumed.
+        """
+        owner = type(self).__name__
+        if self._started().n_seen:
+            raise DataError(
+                f"{owner} chooses among all features at once, and has done so. Call "
+                "start(y), or fit, with all features to choose again."
+            )
+        saving = as_checkpoint(checkpoint, 0.0, source, self._run)
+        with begun(self, saving):
+            offered, source = source, as_source(source)
+            steps = partial(self._steps, source)
+            self._consume(source, steps, offered, progress=progress, checkpoint=saving)
+        return self
+
+    def _steps(self, source: Source, position: int) -> Iterator[Callable[[], object]]:
+        """Read and choose, and then record it in a single step."""
+        if position:  # a run in this folder is done with this very source
+            return
+        stream, blocks = self._stream, source.blocks()
+        if stream.measure is None:
+            blocks = self._look_ahead(blocks, stream)
+        names, parts = Names(), []
+        for block, part in prepared_ahead(
+            in_stream(blocks, stream),
+            lambda block: (block, self._prepare(block, stream)),
+            count_threads(getattr(self, "n_jobs", None)),
+        ):
+            if block.names is not None:
+                names.refuse_taken(block.start, block.names)
+                names.add(block.start, block.names)
+            parts.append(part)
+        if parts:
+            selection = self._select(parts, stream)
+            yield partial(self._record, selection, names, stream)
+
+    def _record(self, selection: Selection, names: Names, stream: Stream) -> None:
+        order, relevance = selection.order, selection.relevance
+        fate, witness, scores = selection.fate, selection.witness, selection.scores
+        if fate is None:
+            fate = np.where(relevance == 0.0, Fate.IRRELEVANT, OVER_LIMIT)
+        fate = fate.astype(np.uint8)
+        fate[order] = Fate.KEPT
+        if witness is None:
+            witness = np.full(fate.size, -1)
+        own = np.arange(fate.size)  # who came too late was never kept
+        witness = np.where(fate == OVER_LIMIT, own, witness)
+        stream.names = names
+        stream.record(0, Verdict(fate, relevance, witness))
+        scores = relevance[order] if scores is None else scores
+        stream.kept = dict(zip(order.tolist(), scores.tolist(), strict=True))
+        if stream.trace.level != "full":
+            for arrival in dict(names.items()).keys() - stream.kept.keys():
+                names.forget(arrival)
+
+    def _reason(
+        self, arrival: int, fate: Fate, name: str, relevance: str, other: str
+    ) -> str:
+        if fate is Fate.REDUNDANT:
+            return super()._reason(arrival, fate, name, relevance, other)
+        return f"{name} is not selected: others come first; {relevance}."
+
+    def _result_fields(self) -> dict[str, Any]:
+        return super()._result_fields() | {"is_ranked": True}
+
+
+def join_values(parts: list[NDArray[Any] | SparseColumns]) -> Any:
+    """All columns as one matrix of float64: column-major, or of scipy (CSC).
+
+    ``parts`` are what `as_numeric` returned. The matrix of a single dense part is
+    read-only.
+
+    >>> join_values([np.ones((2, 1)), np.zeros((2, 2))]).shape
+    (2, 3)
+    """
+    stored = [part for part in parts if isinstance(part, SparseColumns)]
+    if not stored:
+        dense = [part for part in parts if isinstance(part, np.ndarray)]
+        return np.asfortranarray(np.hstack(dense), dtype=np.float64)
+    entries = [slice(p.indptr[0], p.indptr[-1]) for p in stored]
+    lengths = np.concatenate([np.diff(p.indptr) for p in stored])
+    rows = [p.rows[entry] for p, entry in zip(stored, entries, strict=True)]
+    values = [p.values[entry] for p, entry in zip(stored, entries, strict=True)]
+    return sparse.csc_array(
+        (
+            np.concatenate(values).astype(np.float64),
+            np.concatenate(rows),
+            np.concatenate([[0], np.cumsum(lengths)]),
+        ),
+        shape=(stored[0].n_samples, lengths.size),
+    )
