@@ -54,8 +54,9 @@ class Kept(NamedTuple):
 def overlap_of(columns, i, j, n_samples):
     """Score of two columns of a storage."""
     scratch = storage_of(columns).scratch(n_samples)
-    index = empty_index(0, 0, 0, 0, has_values=False)
-    return compare(columns, i, Kept(columns, index), j, scratch)
+    kept = Kept(columns, empty_index(0, 0, 0, 0, has_values=False))
+    compare(columns, j, kept, j, scratch)  # a kept column was a newcomer once
+    return compare(columns, i, kept, j, scratch)
 
 
 @lean

@@ -12,6 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from featstream import SAOLA, FisherZ
 from featstream.errors import DataError
+from featstream.jit import plain
+from featstream.measures.storages.dense_values import write_deviations
 from featstream.protocols import Block
 from scores import relevances
 
@@ -198,6 +200,9 @@ def test_row_major_blocks_give_the_same_numbers(dtype):
     for which in (relevant, relevant[1:], np.arange(400), np.arange(0)):
         own, own_places = measure.columns(by_row, which)
         other, places = measure.columns(by_column, which)
+        for i in range(which.size):
+            plain(write_deviations)(own, i)
+            plain(write_deviations)(other, i)
         np.testing.assert_array_equal(own.values[own_places], other.values[places])
         for name in ("total", "norm"):
             found = getattr(own, name)[own_places]

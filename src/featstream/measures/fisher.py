@@ -191,7 +191,7 @@ class BoundFisherZ:
     ) -> tuple[int, NDArray[Any]]:
         """The first column that cannot be scored, or -1, and the relevant columns."""
         width = min(CHUNK_BYTES // values.itemsize, values.shape[1])
-        held = np.empty(values.shape[::-1], values.dtype)
+        held = dense_values.memory.empty(values.shape[::-1], values.dtype)
         shape = width, self.n_samples
         with self._pool.borrow(np.empty, shape, values.dtype) as chunk:
             bad, n_held = screen_rows(

@@ -20,7 +20,7 @@ from featstream.measures.independence_tables import (
     UNRELIABLE,
 )
 from featstream.measures.storages.dense_codes import DenseCodes
-from featstream.measures.storages.dense_values import DenseValues
+from featstream.measures.storages.dense_values import DenseValues, write_deviations
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.sparse_values import SparseValues
 
@@ -229,6 +229,7 @@ def _keep_tables(columns, i, values):
 @inner_jit
 def keep_dense_deviations(columns, i, values):
     """Write the deviations of a dense column."""
+    write_deviations(columns, i)
     row = columns.values[i]
     for r in range(values.size):
         values[r] = row[r]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from featstream.jit import inner, jit, lean
 from featstream.measures.storages.dispatch import register_storage
 from featstream.measures.storages.moments import median_of_three, score_column
+from featstream.parallel import ReusedMemory
 from featstream.protocols import IntArray, SavedField, Storage, read_only
 from featstream.sources.kernels.transpose import (
     AHEAD_BYTES,
@@ -24,6 +25,7 @@ from featstream.sources.kernels.transpose import (
 
 LANES = 64
 _MOST_SPARE, _SPARE_BYTES = 64, 2**20
+memory = ReusedMemory()
 
 
 class DenseValues(NamedTuple):
@@ -32,12 +34,20 @@ class DenseValues(NamedTuple):
     ``total`` is their sum, ``norm`` the root of ``n·Σa² − (Σa)²``, and ``unit`` the
     same centred, of length one, and in single precision: the product of two is near
     their correlation, at a fraction of the cost.
+
+    Few newcomers need more than ``unit``, so `write_deviations` fills their rows of
+    ``values`` when they are first needed. ``raw`` has the bytes of the block, ``row``
+    the row of a column there, or -1 once its deviations are written, and ``pivot``
+    is what is subtracted.
     """
 
     total: np.ndarray
     norm: np.ndarray
     values: np.ndarray
     unit: np.ndarray
+    raw: np.ndarray
+    row: np.ndarray
+    pivot: np.ndarray
 
 
 class Lanes(NamedTuple):
@@ -54,11 +64,42 @@ def deviations(
     columns: NDArray[Any], which: IntArray, sums: Any, norm: NDArray[np.float64]
 ) -> DenseValues:
     """Deviations of the chosen rows of ``columns``, which is one row per column."""
-    values = np.empty((which.size, columns.shape[1]))
-    unit = np.empty(values.shape, np.float32)
-    chosen = DenseValues(sums.total[which], norm[which], values, unit)
-    _deviate(columns, which, sums.pivot, chosen)
-    return chosen
+    pivot, total, norm = sums.pivot[which], sums.total[which], norm[which]
+    row = which.copy()
+    if columns.dtype.kind != "f":
+        columns, row = read_only(columns[which].astype(np.float64)), np.arange(row.size)
+    values = np.empty((row.size, columns.shape[1]))
+    unit = memory.empty(values.shape, np.float32)
+    _write_units(columns, row, pivot, total, norm, unit)
+    return DenseValues(total, norm, values, unit, columns.view(np.uint8), row, pivot)
+
+
+@lean
+def _write_units(columns, row, pivot, total, norm, unit):
+    n = columns.shape[1]
+    for k in range(row.size):
+        column, out = columns[row[k]], unit[k]
+        shift, mean = pivot[k], total[k] / n
+        scale = np.sqrt(np.float64(n)) / norm[k]
+        for r in range(n):
+            out[r] = (np.float64(column[r]) - shift - mean) * scale
+
+
+@inner
+def write_deviations(columns, i):
+    """Write the deviations of a column if they are not there yet."""
+    row, n = columns.row[i], columns.values.shape[1]
+    if row >= 0 and columns.raw.shape[1] == 4 * n:
+        _deviate(columns.raw[row].view(np.float32), columns.pivot[i], columns.values[i])
+    elif row >= 0:
+        _deviate(columns.raw[row].view(np.float64), columns.pivot[i], columns.values[i])
+    columns.row[i] = -1
+
+
+@inner
+def _deviate(column, pivot, values):
+    for r in range(values.size):
+        values[r] = np.float64(column[r]) - pivot
 
 
 @inner
@@ -153,19 +194,6 @@ def screen_rows(x, target, critical, sums, scores, chunk, held):
     return -1, n_held
 
 
-@lean
-def _deviate(columns, which, pivot, out):
-    n = columns.shape[1]
-    for k in range(which.size):
-        column, shift = columns[which[k]], pivot[which[k]]
-        values, unit = out.values[k], out.unit[k]
-        mean, scale = out.total[k] / n, np.sqrt(np.float64(n)) / out.norm[k]
-        for r in range(n):
-            deviation = np.float64(column[r]) - shift
-            values[r] = deviation
-            unit[r] = (deviation - mean) * scale
-
-
 @inner
 def fold(lanes):
     """Add the lanes pairwise, in place and in a fixed order."""
@@ -200,6 +228,7 @@ def _dot(a, b, lanes):
 
 def _overlap(new, i, kept, slot, is_listed, scratch):
     columns = kept.columns
+    write_deviations(new, i)
     left, right = new.values[i], columns.values[slot]
     product = _dot(left, right, scratch.lanes)
     covariance = left.size * product - new.total[i] * columns.total[slot]
@@ -213,6 +242,7 @@ def _has_room(new, i, kept):
 def _copy_column(new, i, kept, slot, used):
     kept.total[slot] = new.total[i]
     kept.norm[slot] = new.norm[i]
+    write_deviations(new, i)
     for r in range(kept.values.shape[1]):
         kept.values[slot, r] = new.values[i, r]
     for r in range(kept.unit.shape[1]):
@@ -243,7 +273,17 @@ def _allocate(like: DenseValues, n_slots: int, first: int, second: int) -> Dense
         norm=np.zeros(n_slots),
         values=np.zeros((n_slots, n)),
         unit=np.zeros((n_slots, n), np.float32),
+        **_written(n_slots),
     )
+
+
+def _written(n_columns: int) -> dict[str, NDArray[Any]]:
+    """The other fields of columns whose deviations are there."""
+    return {
+        "raw": read_only(np.empty((0, 0), np.uint8)),
+        "row": np.full(n_columns, -1),
+        "pivot": np.zeros(n_columns),
+    }
 
 
 def _spare_slots(like: DenseValues) -> int:
@@ -253,11 +293,11 @@ def _spare_slots(like: DenseValues) -> int:
 def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseValues:
     if not (arrays["norm"] > 0).all():
         raise ValueError("a kept column is constant")
-    restored = DenseValues(
-        unit=np.empty((arrays["norm"].size, n), np.float32), **arrays
-    )
-    columns = np.arange(arrays["norm"].size)
-    _deviate(read_only(restored.values), columns, np.zeros(columns.size), restored)
+    n_kept = arrays["norm"].size
+    unit, pivot = np.empty((n_kept, n), np.float32), np.zeros(n_kept)
+    restored = DenseValues(unit=unit, **_written(n_kept), **arrays)
+    values, rows = read_only(restored.values), np.arange(n_kept)
+    _write_units(values, rows, pivot, restored.total, restored.norm, unit)
     return restored
 
 
