@@ -16,7 +16,7 @@ from featstream.protocols import IntArray, read_only
 _IS_LITTLE = sys.byteorder == "little"
 
 
-def _ones(word):
+def ones_of_word(word):
     """Number of set bits of a 64-bit word."""
     return int(word).bit_count()
 
@@ -29,8 +29,8 @@ def _ctpop(typingctx, word):
     return types.uint64(types.uint64), codegen
 
 
-@overload(_ones, jit_options=INNER)
-def _ones_compiled(word):
+@overload(ones_of_word, jit_options=INNER)
+def _ones_of_word_compiled(word):
     return lambda word: np.int64(_ctpop(np.uint64(word)))
 
 
@@ -80,7 +80,7 @@ def _pack_binary(codes, which, planes, sizes):
             for b in range(8):
                 word |= ((eights[8 * w + b] * gather) >> shift) << np.uint64(8 * b)
             plane[w] = word
-            size += _ones(word)
+            size += ones_of_word(word)
         for i in range(64 * n_whole, n):
             plane[n_whole] |= np.uint64(column[i]) << np.uint64(i & 63)
             size += np.int64(column[i])
@@ -92,7 +92,7 @@ def count_common(a, b):
     """Number of rows set in both of two planes."""
     total = 0
     for w in range(a.size):
-        total += _ones(a[w] & b[w])
+        total += ones_of_word(a[w] & b[w])
     return total
 
 

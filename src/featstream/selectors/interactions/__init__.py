@@ -1,0 +1,1 @@
+"""Pairs of features that matter together: the search, its kernels, the selector."""

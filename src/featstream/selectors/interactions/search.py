@@ -1,0 +1,458 @@
+"""The search for pairs in a stream: what is tested, at which level, what is kept."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc, chdtri
+
+from featstream.errors import DataError, FeatstreamWarning, size_text
+from featstream.measures.information import SymmetricalUncertainty
+from featstream.measures.target import as_labels
+from featstream.protocols import Block, BoolArray, Fate, FloatArray, IntArray
+from featstream.runs.arrays import Declared, check_arrays, damaged
+from featstream.selectors.interactions.pools import DensePool, Newcomers, Pairs
+from featstream.selectors.interactions.sparse_pool import SparsePool
+
+FIRST_PAIRS = 1e5
+"""Pairs after which the level begins to fall."""
+
+_STEP = 512
+_FEW_LEVELS = 4
+"""Whole numbers of at most this many values are categories as they are."""
+
+
+class Pair(NamedTuple):
+    """Two kept features that interact.
+
+    Attributes
+    ----------
+    first, second : int
+        Their arrivals, the earlier first.
+    information : float
+        Interaction information, in bits.
+    p_value : float
+        Of the test of no interaction.
+    level : float
+        What the p-value had to reach: it pays for the pairs tested so far.
+    """
+
+    first: int
+    second: int
+    information: float
+    p_value: float
+    level: float
+
+
+class Found(NamedTuple):
+    """What the search found in a block: per column, and of earlier features.
+
+    ``fate`` is KEPT for members of kept pairs, REDUNDANT for features whose pairs
+    add nothing to ``witness``, and IRRELEVANT for all others; the witness of a kept
+    feature is its partner. ``recalled`` are earlier features that enter now, each
+    because of ``recalled_by``.
+    """
+
+    fate: NDArray[np.uint8]
+    witness: IntArray
+    score: FloatArray
+    recalled: IntArray
+    recalled_by: IntArray
+
+
+@dataclass(slots=True)
+class _Member:
+    """A feature that a pair brought in."""
+
+    score: float
+    pair: int
+    """Number of the pair."""
+    codes: NDArray[np.uint8]
+
+
+def spent(n_tested: float, n_more: float, alpha: float) -> float:
+    """Level of each of the next tests, if so many have been made.
+
+    The tests up to number m may spend ``alpha * (1 - 1 / log2(2 + m / 100,000))``, so
+    that all tests of a stream without end spend ``alpha``.
+
+    >>> round(sum(spent(m, 1, 0.05) for m in range(100_000)), 4)
+    0.0185
+    """
+    begin = 2 + n_tested / FIRST_PAIRS
+    end = begin + n_more / FIRST_PAIRS
+    gone = np.log1p((end - begin) / begin) / np.log(2)
+    return float(alpha * gone / (np.log2(begin) * np.log2(end)) / n_more)
+
+
+class PairSearch:
+    """Looks for pairs that say more about the class than their members do.
+
+    Bound to a target; features arrive in blocks. `InteractionScreen` describes the
+    parameters.
+    """
+
+    name = "interaction"
+
+    def __init__(
+        self,
+        y: Any,
+        *,
+        alpha: float,
+        n_bins: int,
+        n_features: int | None,
+        redundancy_alpha: float | None,
+        memory: int,
+        seed: int,
+        n_threads: int,
+    ) -> None:
+        labels = as_labels(y)
+        self.n_samples = labels.codes.size
+        self._alpha, self._n_features = alpha, n_features
+        self._redundancy_alpha = redundancy_alpha
+        self._memory, self._seed, self._n_threads = memory, seed, n_threads
+        self._encoder = SymmetricalUncertainty(
+            n_bins=n_bins, max_categories=max(n_bins, _FEW_LEVELS)
+        ).bind(y)
+        self.left_out = self._encoder.left_out
+        self._n_classes = labels.classes.size
+        self._class_of = np.repeat(np.arange(self._n_classes), labels.counts)
+        self._pools = {False: DensePool(labels), True: SparsePool(labels)}
+        self._pool: DensePool | SparsePool = self._pools[False]
+        nlogn = self._pool.nlogn
+        self._nats = 4 * np.log(2) / float(nlogn[2])  # statistic to G², twice n nats
+        self.pairs: list[Pair] = []
+        self._members: dict[int, _Member] = {}
+        self._by_partition: dict[bytes, int] = {}
+        self._used = 0
+        self.n_tested = self.n_compared = self.n_candidates = self.n_too_many = 0
+        self.is_full = False
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of features that are not constant or all but constant."""
+        return self.n_candidates * (self.n_candidates - 1) // 2
+
+    def kept(self) -> tuple[IntArray, FloatArray]:
+        """Members of kept pairs and their scores, in order of arrival."""
+        arrivals = np.array(sorted(self._members), np.int64)
+        scores = [self._members[arrival].score for arrival in arrivals.tolist()]
+        return arrivals, np.array(scores, np.float64)
+
+    def pair_of(self, arrival: int) -> Pair | None:
+        """The pair that brought a feature in."""
+        member = self._members.get(arrival)
+        return None if member is None else self.pairs[member.pair]
+
+    def is_remembered(self, arrivals: IntArray) -> BoolArray:
+        """Which features are in the pool and can still be recalled."""
+        return np.isin(arrivals, self._pool.arrivals())
+
+    def encode(self, block: Block) -> list[tuple[int, Newcomers]]:
+        """Columns in a form that can be compared; in parts that fit the caches."""
+        parts: list[tuple[int, Newcomers]] = []
+        pool: Any = self._pools[block.is_sparse]
+        for begin in range(0, block.n_columns, _STEP):
+            part = block.part(begin, min(begin + _STEP, block.n_columns))
+            parts.append((begin, pool.encode(self._encoder.encode(part))))
+        return parts
+
+    def take(
+        self,
+        start: int,
+        n_columns: int,
+        encoded: list[tuple[int, Newcomers]],
+        *,
+        is_sparse: bool,
+        scores: FloatArray | None = None,
+    ) -> Found:
+        """Test the columns of a block with all in the pool, and add them to it.
+
+        ``scores`` are theirs if a feature is to have another score than the
+        interaction information of the pair that brought it in.
+        """
+        self._has_scores = scores is not None
+        self._pool = self._pools[is_sparse]
+        end = start + n_columns
+        if self._n_features is not None and end > self._n_features:
+            raise DataError(
+                f"Feature number {self._n_features + 1:,} has arrived, and the level "
+                f"was set for n_features={self._n_features:,}. Give the number of "
+                "features of the whole stream, or None if it has no end."
+            )
+        found = Found(
+            np.zeros(n_columns, np.uint8),
+            np.full(n_columns, -1),
+            np.zeros(n_columns),
+            *np.empty((2, 0), np.int64),
+        )
+        recalled: dict[int, int] = {}
+        for begin, newcomers in encoded:
+            self.n_too_many += newcomers.n_left_out
+            which = begin + newcomers.which
+            own = np.zeros(which.size) if scores is None else scores[which]
+            self._take_part(start, which, newcomers, own, found, recalled)
+        return found._replace(
+            recalled=np.array(list(recalled), np.int64),
+            recalled_by=np.array(list(recalled.values()), np.int64),
+        )
+
+    def _take_part(
+        self,
+        start: int,
+        which: IntArray,
+        newcomers: Newcomers,
+        scores: FloatArray,
+        found: Found,
+        recalled: dict[int, int],
+    ) -> None:
+        if not which.size:
+            return
+        pool, arrivals = self._pool, start + which
+        places = pool.add(newcomers, arrivals, scores)
+        n_members = self._admit(newcomers, places, arrivals)
+        level = self._level(1)
+        pairs, n_tested = pool.compare(
+            newcomers, places, lambda a, b: self._bounds(level, a, b), self._n_threads
+        )
+        self.n_candidates += which.size
+        self.n_compared += int(n_members.sum())
+        order = np.lexsort((pairs.partner, pairs.newcomer))
+        cuts = np.searchsorted(pairs.newcomer[order], np.arange(which.size + 1))
+        for q in np.flatnonzero(np.diff(cuts) | (n_tested > 0)).tolist():
+            level = self._level(int(n_tested[q]))
+            here = order[cuts[q] : cuts[q + 1]]
+            if here.size:
+                own = Pairs(*(part[here] for part in pairs))
+                place, arrival = places[q], int(arrivals[q])
+                column = int(which[q])
+                self._judge(own, place, arrival, column, level, found, recalled)
+            self.n_tested += int(n_tested[q])
+        pool.settle()
+
+    def _level(self, n_tests: int) -> float:
+        """Level of each of the next tests."""
+        if self._n_features is not None:
+            n = self._n_features
+            return self._alpha / max(1, n * (n - 1) // 2)
+        return spent(self.n_tested, max(n_tests, 1), self._alpha)
+
+    def _bounds(self, level: float, a: int, b: int) -> FloatArray:
+        """Bounds of the statistic, a little below that of the level."""
+        bound = float(chdtri(self._df(a, b), level)) * 0.999
+        return np.array([np.floor(bound / self._nats), bound / 2])
+
+    def _df(self, a: Any, b: Any) -> Any:
+        return (a - 1) * (b - 1) * (self._n_classes - 1)
+
+    def _admit(
+        self, newcomers: Newcomers, places: IntArray, arrivals: IntArray
+    ) -> IntArray:
+        """Enter newcomers in the roster; how many members each is compared with.
+
+        When memory is full a newcomer replaces a member with the probability with
+        which every earlier feature is in the pool: a uniform sample of the stream.
+        """
+        pool, n_before = self._pool, self._pool.roster.shape[0]
+        sizes = pool.bytes_of(newcomers)
+        if not self.is_full and self._used + int(sizes.sum()) <= self._memory:
+            self._used += int(sizes.sum())
+            pool.roster = np.concatenate([pool.roster, places])
+            return n_before + np.arange(arrivals.size)
+        roster, members = list(pool.roster), []
+        held = pool.bytes_held()
+        n_seen = self.n_candidates
+        for q, (size, arrival) in enumerate(
+            zip(sizes.tolist(), arrivals.tolist(), strict=True)
+        ):
+            members.append(len(roster))
+            if self._used + size <= self._memory and not self.is_full:
+                roster.append(places[q])
+                held.append(size)
+                self._used += size
+                continue
+            self._say_full(arrival, len(roster))
+            r = _draw(self._seed, arrival, n_seen + q + 1)
+            if r < len(roster) and self._used - held[r] + size <= self._memory:
+                pool.leave(roster[r], q)
+                self._used += size - held[r]
+                roster[r], held[r] = places[q], size
+            else:
+                pool.leave(places[q], q)
+        pool.roster = np.array(roster, np.int64).reshape(-1, 2)
+        return np.array(members, np.int64)
+
+    def _say_full(self, arrival: int, n_members: int) -> None:
+        if self.is_full:
+            return
+        self.is_full = True
+        warnings.warn(
+            f"The memory for pairs, {size_text(self._memory)}, is full after "
+            f"{arrival:,} features. From now on newcomers are compared with a random "
+            f"sample of {n_members:,} of the features before them; share_compared_ "
+            "says how much that is. Give more memory to compare all pairs.",
+            FeatstreamWarning,
+            stacklevel=2,
+        )
+
+    def _judge(
+        self,
+        pairs: Pairs,
+        place: NDArray[np.int64],
+        arrival: int,
+        column: int,
+        level: float,
+        found: Found,
+        recalled: dict[int, int],
+    ) -> None:
+        """Keep the significant pairs of a newcomer, the most significant first."""
+        pool = self._pool
+        g2 = pairs.statistic * self._nats
+        df = self._df(place[0], pairs.place[:, 0])
+        p_value = chdtrc(df, g2)
+        order = np.lexsort((pairs.partner, -g2, p_value))
+        codes: NDArray[np.uint8] | None = None
+        for k in order[p_value[order] <= level].tolist():
+            codes = pool.codes(place) if codes is None else codes
+            partner = int(pairs.partner[k])
+            bits = float(g2[k]) / (2 * self.n_samples * np.log(2))
+            pair = Pair(partner, arrival, bits, float(p_value[k]), level)
+            entering = {
+                a: c
+                for a, c in (
+                    (partner, pool.codes(pairs.place[k])),
+                    (arrival, codes),
+                )
+                if a not in self._members
+            }
+            witness = self._witness(pair, entering, pool.codes(pairs.place[k]), codes)
+            if witness is not None:
+                if found.fate[column] == Fate.IRRELEVANT:
+                    found.fate[column] = Fate.REDUNDANT
+                    found.witness[column], found.score[column] = witness, bits
+                continue
+            self.pairs.append(pair)
+            for a, c in entering.items():
+                score = bits
+                if self._has_scores:
+                    score = pool.score_of(place if a == arrival else pairs.place[k])
+                self._enter(a, _Member(score, len(self.pairs) - 1, c))
+                if a == arrival:
+                    found.fate[column], found.witness[column] = Fate.KEPT, partner
+                    found.score[column] = bits
+                elif a >= arrival - column:
+                    earlier = a - (arrival - column)
+                    found.fate[earlier], found.witness[earlier] = Fate.KEPT, arrival
+                    found.score[earlier] = bits
+                else:
+                    recalled[a] = arrival
+
+    def _enter(self, arrival: int, member: _Member) -> None:
+        self._members[arrival] = member
+        self._by_partition[_partition(member.codes)] = arrival
+
+    def _witness(
+        self,
+        pair: Pair,
+        entering: dict[int, NDArray[np.uint8]],
+        first: NDArray[np.uint8],
+        second: NDArray[np.uint8],
+    ) -> int | None:
+        """The kept feature to which a pair adds nothing; None if there is none."""
+        for arrival, codes in entering.items():
+            copy = self._by_partition.get(_partition(codes))
+            if copy is not None:
+                return copy
+            if self._redundancy_alpha is None:
+                continue
+            partner = second if arrival == pair.first else first
+            for other, member in self._members.items():
+                if other in pair[:2]:
+                    continue
+                given = member.codes.astype(np.int64) * 256 + partner
+                if _p_given(codes, self._class_of, given) > self._redundancy_alpha:
+                    return other
+        return None
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The state as plain arrays, for `restore`."""
+        members = sorted(self._members)
+        numbers = [[*pair[:2]] for pair in self.pairs]
+        entered = [self._members[a].pair for a in members]
+        codes = [self._members[a].codes for a in members]
+        counts = self.n_tested, self.n_compared, self.n_candidates, self.n_too_many
+        own = {
+            "counts": np.array([*counts, self.is_full], np.int64),
+            "pairs": np.array(numbers, np.int64).reshape(-1, 2),
+            "tests": np.array([p[2:] for p in self.pairs], np.float64).reshape(-1, 3),
+            "member": np.array(members, np.int64),
+            "member_pair": np.array(entered, np.int64),
+            "member_score": np.array([self._members[a].score for a in members]),
+            "member_codes": np.array(codes, np.uint8).reshape(-1, self.n_samples),
+        }
+        own["member_score"] = own["member_score"].astype(np.float64)
+        return own | {f"pool_{k}": v for k, v in self._pool.arrays().items()}
+
+    def restore(
+        self, arrays: Mapping[str, NDArray[Any]], n_seen: int, *, is_sparse: bool
+    ) -> None:
+        """Take back the state that `arrays` gave."""
+        self._pool = self._pools[is_sparse]
+        table = {
+            "counts": Declared(np.int64, (5,), 0),
+            "pairs": Declared(np.int64, ("n_pairs", 2), 0, "n_seen"),
+            "tests": Declared(np.float64, ("n_pairs", 3)),
+            "member": Declared(np.int64, ("n_members",), 0, "n_seen"),
+            "member_pair": Declared(np.int64, ("n_members",), 0, "n_pairs"),
+            "member_score": Declared(np.float64, ("n_members",)),
+            "member_codes": Declared(np.uint8, ("n_members", self.n_samples)),
+        }
+        saved = check_arrays(arrays, table, n_seen=n_seen)
+        *counts, is_full = saved["counts"].tolist()
+        self.n_tested, self.n_compared, self.n_candidates, self.n_too_many = counts
+        self.is_full = bool(is_full)
+        listed = zip(saved["pairs"].tolist(), saved["tests"].tolist(), strict=True)
+        self.pairs = [Pair(*who, *what) for who, what in listed]
+        for k, arrival in enumerate(saved["member"].tolist()):
+            pair = int(saved["member_pair"][k])
+            if arrival not in self.pairs[pair][:2]:
+                raise damaged("a feature has entered with a pair of others")
+            score, codes = float(saved["member_score"][k]), saved["member_codes"][k]
+            self._enter(arrival, _Member(score, pair, codes))
+        pool = {k.removeprefix("pool_"): v for k, v in arrays.items() if k[:5] == "pool_"}
+        self._pool.restore(pool, n_seen)
+        self._used = sum(self._pool.bytes_held())
+
+
+def _draw(seed: int, arrival: int, n: int) -> int:
+    """A number below n that depends on the seed and the arrival alone."""
+    generator = np.random.Generator(np.random.Philox(key=[seed, arrival]))
+    return int(generator.integers(n))
+
+
+def _partition(codes: NDArray[np.uint8]) -> bytes:
+    """The same bytes for columns that differ only in the names of categories."""
+    values, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    rank = np.empty(values.size, np.uint8)
+    rank[np.argsort(first)] = np.arange(values.size)
+    return rank[inverse].tobytes()
+
+
+def _p_given(codes: Any, classes: Any, given: Any) -> float:
+    """P-value of G² of a feature and the class within each value of a third."""
+    _, given = np.unique(given, return_inverse=True)
+    n_codes, n_classes = int(codes.max()) + 1, int(classes.max()) + 1
+    shape = (int(given.max()) + 1, n_codes, n_classes)
+    cells = np.bincount((given * n_codes + codes) * n_classes + classes, minlength=np.prod(shape))
+    table = cells.reshape(shape).astype(np.float64)
+    by_code, by_class = table.sum(axis=2), table.sum(axis=1)
+    df = (((by_code > 0).sum(axis=1) - 1) * ((by_class > 0).sum(axis=1) - 1)).sum()
+    if df == 0:
+        return 1.0
+    sums = [np.sum(part[part > 0] * np.log(part[part > 0])) for part in (table, table.sum(axis=(1, 2)), by_code, by_class)]
+    return float(chdtrc(df, max(0.0, 2 * (sums[0] + sums[1] - sums[2] - sums[3]))))
