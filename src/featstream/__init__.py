@@ -21,6 +21,7 @@ __all__ = [
     "GroupDecision",
     "GroupSAOLA",
     "GroupSelectionResult",
+    "InteractionScreen",
     "MutualInformation",
     "SelectionResult",
     "SymmetricalUncertainty",
@@ -50,6 +51,7 @@ _HOMES = {
     "GroupDecision": "protocols",
     "GroupSAOLA": "selectors",
     "GroupSelectionResult": "selectors",
+    "InteractionScreen": "selectors",
     "MutualInformation": "measures",
     "SelectionResult": "selectors",
     "SymmetricalUncertainty": "measures",
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
         FastOSFS,
         Grafting,
         GroupSAOLA,
+        InteractionScreen,
         resume,
     )
     from featstream.selectors.result import GroupSelectionResult, SelectionResult

@@ -390,11 +390,14 @@ class Decision:
     relevance : float
         Its score with the target.
     witness : str or None
-        The kept feature that makes it redundant.
+        The kept feature that makes it redundant; or, of a feature that is kept
+        because of a pair, the other of the two.
     overlap : float or None
         Its score with the witness.
     displaced : tuple of str
         Kept features that it removed.
+    recalled : tuple of str
+        Features that had been dropped and are kept now, because of it.
     """
 
     name: str
@@ -404,6 +407,7 @@ class Decision:
     witness: str | None = None
     overlap: float | None = None
     displaced: tuple[str, ...] = field(default=())
+    recalled: tuple[str, ...] = field(default=())
 
     @property
     def is_kept(self) -> bool:

@@ -20,6 +20,8 @@ __all__ = [
     "GroupSAOLA",
     "GroupSelectionResult",
     "GroupTrace",
+    "InteractionScreen",
+    "Pair",
     "Selection",
     "SelectionResult",
     "StreamSelector",
@@ -44,6 +46,8 @@ _HOMES = {
     "GroupSAOLA": "selectors.saola.group_saola",
     "GroupSelectionResult": "selectors.result",
     "GroupTrace": "selectors.trace",
+    "InteractionScreen": "selectors.interactions.screen",
+    "Pair": "selectors.interactions.search",
     "Selection": "selectors.batch.base",
     "SelectionResult": "selectors.result",
     "StreamSelector": "selectors.base",
@@ -59,6 +63,8 @@ if TYPE_CHECKING:
     from featstream.selectors.batch.base import BatchSelector, Selection
     from featstream.selectors.batch.fcbf import FCBF
     from featstream.selectors.grafting import Grafting
+    from featstream.selectors.interactions.screen import InteractionScreen
+    from featstream.selectors.interactions.search import Pair
     from featstream.selectors.ofs import OFS
     from featstream.selectors.ogfs import OGFS
     from featstream.selectors.osfs.osfs import OSFS, FastOSFS

@@ -335,7 +335,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         kept, scores = self._kept()
         if arrival in kept:
             score = scores[np.flatnonzero(kept == arrival)[0]]
-            return f"{name} is kept: its relevance is {score:.6g}."
+            return f"{name} is kept{self._why_kept(arrival, float(score))}."
         fate, witness = trace.fate(arrival), trace.witness(arrival)
         relevance = f"its relevance {trace.relevance(arrival):.6g}"
         left_out = getattr(stream.measure, "left_out", None)
@@ -361,6 +361,9 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         named = copy(self)
         named._stream = replace(stream, names=names)
         return named
+
+    def _why_kept(self, arrival: int, score: float) -> str:
+        return f": its relevance is {score:.6g}"
 
     def _why_irrelevant(self, relevance: str) -> str:
         return f"{relevance} does not pass the threshold"

@@ -109,6 +109,7 @@ SELECTORS = Registry(
         "grafting": "featstream.selectors:Grafting",
         "ofs": "featstream.selectors:OFS",
         "ogfs": "featstream.selectors:OGFS",
+        "interactions": "featstream.selectors:InteractionScreen",
         "fcbf": "featstream.selectors:FCBF",
     }
 )

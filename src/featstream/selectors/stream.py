@@ -61,6 +61,9 @@ class Verdict:
     gone, gone_by, gone_fate : ndarray, optional
         Arrivals that are no longer kept, the arrivals that displaced them, and
         their fates, by default ``Fate.DISPLACED``.
+    recalled, recalled_by, recalled_scores : ndarray, optional
+        Arrivals that are kept from now on though they had been dropped, the arrivals
+        because of which they are, and their scores.
     """
 
     fate: NDArray[np.uint8]
@@ -70,6 +73,9 @@ class Verdict:
     gone: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     gone_by: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     gone_fate: NDArray[np.uint8] | None = None
+    recalled: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    recalled_by: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    recalled_scores: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(slots=True)
@@ -121,13 +127,16 @@ class Stream:
             self.trace.mark(verdict.gone, fates, verdict.gone_by)
             for gone in verdict.gone.tolist():
                 self.kept.pop(gone, None)
+        if verdict.recalled.size:
+            arrivals, by = verdict.recalled, verdict.recalled_by
+            self.trace.recall(arrivals, verdict.recalled_scores, by)
 
     def decision(self, verdict: Verdict) -> Decision:
         """The decision about the newest feature, which arrived alone."""
         arrival, fate = self.n_seen - 1, _FATES[verdict.fate[0]]
         gone = verdict.gone.tolist()
         witness, overlap = None, None
-        if fate is Fate.REDUNDANT and verdict.witness is not None:
+        if verdict.witness is not None and verdict.witness[0] >= 0:
             witness = self.names[int(verdict.witness[0])]
             if verdict.overlap is not None:
                 overlap = float(verdict.overlap[0])
@@ -139,6 +148,7 @@ class Stream:
             witness=witness,
             overlap=overlap,
             displaced=tuple(self.names[a] for a in sorted(gone) if a != arrival),
+            recalled=tuple(self.names[a] for a in verdict.recalled.tolist()),
         )
 
     def warn_of_identifiers(self) -> None:

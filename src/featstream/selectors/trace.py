@@ -33,7 +33,8 @@ class Trace:
     Notes
     -----
     The witness of a redundant feature is the kept one that covers it; of a
-    displaced one, the newcomer that removed it. Both are arrivals. Relevance
+    displaced one, the newcomer that removed it; of one that is kept because of a
+    pair, the other of the two. All are arrivals. Relevance
     is in single precision here; the selector holds the exact scores of the
     features that it keeps.
 
@@ -101,11 +102,25 @@ class Trace:
         """Change the fates of features that were kept."""
         if self.level is None:
             return
-        positions = arrivals
-        if self.level == "kept":
-            positions = np.searchsorted(self.arrivals, arrivals)
+        positions = self._positions(arrivals)
         self._records["fate"][positions] = fates
         self._records["witness"][positions] = witnesses
+
+    def recall(
+        self, arrivals: IntArray, relevance: NDArray[Any], witnesses: IntArray
+    ) -> None:
+        """Keep features that had been dropped, because of later ones."""
+        if self.level is None:
+            return
+        if self.level == "kept":
+            new = np.setdiff1d(arrivals, self.arrivals)
+            at = np.searchsorted(self.arrivals, new)
+            self._records = np.insert(self.records, at, np.zeros(1, _DTYPE))
+            self._arrivals = np.insert(self.arrivals, at, new)
+            self._size += new.size
+        fates = np.full(arrivals.size, Fate.KEPT, np.uint8)
+        self.mark(arrivals, fates, witnesses)
+        self._records["relevance"][self._positions(arrivals)] = relevance
 
     def restore(self, n_seen: int, records: NDArray[Any], arrivals: IntArray) -> None:
         """Take over what was recorded before."""
@@ -142,7 +157,10 @@ class Trace:
         records, arrivals = self.records, self.arrivals
         was_kept = (records["fate"] == Fate.KEPT) | (records["fate"] >= Fate.DISPLACED)
         left = records["witness"][records["fate"] >= Fate.DISPLACED]
-        moments = np.concatenate([arrivals[was_kept], left.astype(np.int64)])
+        # A feature that a pair has recalled was kept when the other of the two came.
+        is_kept = records["fate"] == Fate.KEPT
+        joined = np.where(is_kept, np.maximum(arrivals, records["witness"]), arrivals)
+        moments = np.concatenate([joined[was_kept], left.astype(np.int64)])
         steps = np.concatenate([np.ones(was_kept.sum(), int), -np.ones(left.size, int)])
         changed, where = np.unique(moments, return_inverse=True)
         change = np.bincount(where, weights=steps, minlength=changed.size)
@@ -161,6 +179,11 @@ class Trace:
             "redundant": int(found[Fate.REDUNDANT]),
             "displaced": int(found[Fate.DISPLACED] + found[OVER_LIMIT]),
         }
+
+    def _positions(self, arrivals: IntArray) -> IntArray:
+        if self.level == "full":
+            return arrivals
+        return np.searchsorted(self.arrivals, arrivals)
 
     def _record(self, arrival: int) -> Any:
         return self._records[self._position(arrival)]

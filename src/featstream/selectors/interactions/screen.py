@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import as_bytes, check_alpha, check_count, check_number
+from featstream.errors import as_bytes, check_alpha, check_count
 from featstream.parallel import count_threads
 from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.selectors.base import StreamSelector
@@ -161,7 +160,7 @@ class InteractionScreen(StreamSelector):
         return search
 
     def _begin(self, stream: Stream) -> None:
-        pass
+        """Nothing: the search, which `_bind` made, holds the state."""
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
         return self._search().kept()
@@ -192,4 +191,25 @@ class InteractionScreen(StreamSelector):
             recalled=found.recalled,
             recalled_by=found.recalled_by,
             recalled_scores=found.recalled_scores,
+        )
+
+    def _forget_names(self, stream: Stream, block: Block) -> None:
+        end = block.start + block.n_columns
+        for arrival in sorted(self._search().forgotten(block.start, end)):
+            if not stream.trace.knows(arrival) and not self._search().pair_of(arrival):
+                stream.names.forget(arrival)
+
+    def _why_kept(self, arrival: int, score: float) -> str:
+        stream = self._started()
+        return self._search().why_kept(arrival, lambda a: self._shown(a, stream))
+
+    def _why_irrelevant(self, relevance: str) -> str:
+        return "it interacts significantly with no feature that it was compared with"
+
+    def _reason(
+        self, arrival: int, fate: Fate, name: str, relevance: str, other: str
+    ) -> str:
+        return (
+            f"{name} is redundant: it interacts with another feature, but adds nothing "
+            f"to {other}, which is kept."
         )

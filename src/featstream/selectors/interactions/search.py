@@ -55,7 +55,8 @@ class Found(NamedTuple):
     ``fate`` is KEPT for members of kept pairs, REDUNDANT for features whose pairs
     add nothing to ``witness``, and IRRELEVANT for all others; the witness of a kept
     feature is its partner. ``recalled`` are earlier features that enter now, each
-    because of ``recalled_by``.
+    because of ``recalled_by``. ``score`` and ``recalled_scores`` are what the kept
+    ones have.
     """
 
     fate: NDArray[np.uint8]
@@ -63,6 +64,7 @@ class Found(NamedTuple):
     score: FloatArray
     recalled: IntArray
     recalled_by: IntArray
+    recalled_scores: FloatArray
 
 
 @dataclass(slots=True)
@@ -132,6 +134,8 @@ class PairSearch:
         self._used = 0
         self.n_tested = self.n_compared = self.n_candidates = self.n_too_many = 0
         self.is_full = False
+        self._departed: set[int] = set()  # in the last block
+        self._has_scores = False
 
     @property
     def n_pairs(self) -> int:
@@ -149,9 +153,26 @@ class PairSearch:
         member = self._members.get(arrival)
         return None if member is None else self.pairs[member.pair]
 
-    def is_remembered(self, arrivals: IntArray) -> BoolArray:
-        """Which features are in the pool and can still be recalled."""
-        return np.isin(arrivals, self._pool.arrivals())
+    @property
+    def share_compared(self) -> float:
+        """Share of the pairs that were compared."""
+        return self.n_compared / self.n_pairs if self.n_pairs else 1.0
+
+    def forgotten(self, start: int, end: int) -> set[int]:
+        """Features that cannot be recalled: of some that arrived, and of departed."""
+        members = set(self._pool.arrivals().tolist())
+        return (set(range(start, end)) | self._departed) - members
+
+    def why_kept(self, arrival: int, shown: Callable[[int], str]) -> str:
+        """Why a member of a pair is kept; ``shown`` names a feature."""
+        pair = self.pair_of(arrival)
+        assert pair is not None
+        other = shown(pair.second if arrival == pair.first else pair.first)
+        return (
+            f" because of {other}, with which it interacts: together they tell "
+            f"{pair.information:.3g} bits more about the class than each alone "
+            f"(p = {pair.p_value:.2g}, level {pair.level:.2g})"
+        )
 
     def encode(self, block: Block) -> list[tuple[int, Newcomers]]:
         """Columns in a form that can be compared; in parts that fit the caches."""
@@ -176,7 +197,7 @@ class PairSearch:
         ``scores`` are theirs if a feature is to have another score than the
         interaction information of the pair that brought it in.
         """
-        self._has_scores = scores is not None
+        self._has_scores, self._departed = scores is not None, set()
         self._pool = self._pools[is_sparse]
         end = start + n_columns
         if self._n_features is not None and end > self._n_features:
@@ -190,6 +211,7 @@ class PairSearch:
             np.full(n_columns, -1),
             np.zeros(n_columns),
             *np.empty((2, 0), np.int64),
+            np.empty(0),
         )
         recalled: dict[int, int] = {}
         for begin, newcomers in encoded:
@@ -200,6 +222,7 @@ class PairSearch:
         return found._replace(
             recalled=np.array(list(recalled), np.int64),
             recalled_by=np.array(list(recalled.values()), np.int64),
+            recalled_scores=np.array([self._members[a].score for a in recalled]),
         )
 
     def _take_part(
@@ -265,7 +288,7 @@ class PairSearch:
             pool.roster = np.concatenate([pool.roster, places])
             return n_before + np.arange(arrivals.size)
         roster, members = list(pool.roster), []
-        held = pool.bytes_held()
+        held, names = pool.bytes_held(), pool.arrivals().tolist()
         n_seen = self.n_candidates
         for q, (size, arrival) in enumerate(
             zip(sizes.tolist(), arrivals.tolist(), strict=True)
@@ -274,6 +297,7 @@ class PairSearch:
             if self._used + size <= self._memory and not self.is_full:
                 roster.append(places[q])
                 held.append(size)
+                names.append(arrival)
                 self._used += size
                 continue
             self._say_full(arrival, len(roster))
@@ -281,7 +305,8 @@ class PairSearch:
             if r < len(roster) and self._used - held[r] + size <= self._memory:
                 pool.leave(roster[r], q)
                 self._used += size - held[r]
-                roster[r], held[r] = places[q], size
+                self._departed.add(names[r])
+                roster[r], held[r], names[r] = places[q], size, arrival
             else:
                 pool.leave(places[q], q)
         pool.roster = np.array(roster, np.int64).reshape(-1, 2)
@@ -344,11 +369,11 @@ class PairSearch:
                 self._enter(a, _Member(score, len(self.pairs) - 1, c))
                 if a == arrival:
                     found.fate[column], found.witness[column] = Fate.KEPT, partner
-                    found.score[column] = bits
+                    found.score[column] = score
                 elif a >= arrival - column:
                     earlier = a - (arrival - column)
                     found.fate[earlier], found.witness[earlier] = Fate.KEPT, arrival
-                    found.score[earlier] = bits
+                    found.score[earlier] = score
                 else:
                     recalled[a] = arrival
 
