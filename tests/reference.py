@@ -354,3 +354,74 @@ def group_saola_of_the_library(groups, relevance, overlap, is_relevant, bound="m
         kept = {m: [f for f in left if f not in gone] for m, left in kept.items()}
         kept = {m: left for m, left in kept.items() if left}
     return kept
+
+
+# Pairs ------------------------------------------------------------------------
+
+
+def interaction(a, b, y):
+    """G² of the interaction of two columns with the class, and whether it is a test.
+
+    ``2 n (I(A,B;C) - I(A;C) - I(B;C))`` in nats. There is something to test if more
+    cells of the table of the two have five rows than their margins need.
+    """
+    n, table = len(y), nlogn(len(y))
+
+    def shared(values):
+        counts, classes = Counter(values), Counter(y)
+        joint = sum(table[c] for c in Counter(zip(values, y, strict=True)).values())
+        own = sum(table[c] for c in counts.values())
+        return table[n] + joint - own - sum(table[c] for c in classes.values())
+
+    pair = list(zip(a, b, strict=True))
+    total = shared(pair) - shared(a) - shared(b)
+    n_thick = sum(count >= 5 for count in Counter(pair).values())
+    g2 = total * 2 * math.log(2) / (table[2] / 2)
+    return g2, n_thick > len(set(a)) + len(set(b)) - 1
+
+
+def level_of_pairs(n_before, n_tests, alpha):
+    """Level of each of the next tests: what is left before less what is after."""
+
+    def left(m):
+        return 1 / math.log2(2 + m / 100_000)
+
+    return alpha * (left(n_before) - left(n_before + n_tests)) / n_tests
+
+
+def partition(values):
+    """The sets of rows with one value."""
+    return frozenset(
+        frozenset(i for i, value in enumerate(values) if value == wanted)
+        for wanted in set(values)
+    )
+
+
+def interaction_screen(columns, y, alpha, p_value, n_features=None):
+    """All pairs, one after the other, in the order of arrival.
+
+    Returns the kept features with their partners, the kept pairs, and the number of
+    pairs tested. Copies of kept features do not enter.
+    """
+    n_classes, n_tested, pairs, partners = len(set(y)), 0, [], {}
+    for j, new in enumerate(columns):
+        tests = []
+        for i, old in enumerate(columns[:j]):
+            g2, is_test = interaction(old, new, y)
+            if is_test:
+                df = (len(set(old)) - 1) * (len(set(new)) - 1) * (n_classes - 1)
+                tests.append((p_value(df, g2), -g2, i))
+        if not tests:
+            continue
+        level = level_of_pairs(n_tested, len(tests), alpha)
+        if n_features is not None:
+            level = alpha / math.comb(n_features, 2)
+        n_tested += len(tests)
+        for p, _, i in sorted(tests):
+            entering = [k for k in (i, j) if k not in partners]
+            known = {partition(columns[k]) for k in partners}
+            if p > level or any(partition(columns[k]) in known for k in entering):
+                continue
+            pairs.append((i, j))
+            partners |= {k: i + j - k for k in entering}
+    return partners, pairs, n_tested

@@ -29,6 +29,7 @@ from featstream import (
     FisherZ,
     Grafting,
     GroupSAOLA,
+    InteractionScreen,
     MutualInformation,
     SymmetricalUncertainty,
 )
@@ -38,6 +39,7 @@ from featstream.selectors import SELECTORS as REGISTERED
 SUMS = "sums of rounded products depend on the order of rows in the last bit"
 TOGETHER = "a feature that is useless alone may be used beside others"
 SPENDS = "every arrival is tested, and a test costs wealth"
+PAIRS = "every pair that is tested is paid for, and a newcomer may find a partner"
 ROWS = "it learns from rows; columns do not arrive"
 EXACT_SUMS = {
     "check_row_permutation_changes_nothing",
@@ -212,6 +214,20 @@ SELECTORS = [
         CONTINUOUS,
         (*BATCH, *checks.CONTINUOUS_CHECKS),
     ),
+    Entry(
+        "interactions",
+        "InteractionScreen",
+        drawn(
+            InteractionScreen,
+            alpha=[0.05, 0.5],
+            n_bins=[2, 3],
+            redundancy_alpha=[None, 0.1],
+            n_jobs=[None, 2],
+        ),
+        strategies.interacting_data(),
+        without={"check_irrelevant_features_change_nothing": PAIRS},
+        n_examples=12,
+    ),
 ]
 WITHOUT_STREAM = {"ofs": ROWS}
 
@@ -249,6 +265,7 @@ ESTIMATORS = [
     ),
     SAOLA(measure=FisherZ(alpha=0.05, target="numeric")),
     GroupSAOLA(),
+    InteractionScreen(),
     OSFS(),
     FastOSFS(),
     AlphaInvesting(),

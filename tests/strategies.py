@@ -146,3 +146,20 @@ def awkward_data(draw, *, max_features=12):
         elif kind == 5 and j:
             X[:, j] = 3.0 * X[:, j - 1] - 7.0
     return X, y
+
+
+@st.composite
+def interacting_data(draw, *, max_features=12, max_arity=4):
+    """Columns of few categories, some of which tell the class only in pairs."""
+    rng, p, n = draw(generators(max_features, 150))
+    n, p = n + 40, p + 3
+    X = rng.integers(0, rng.integers(2, max_arity + 1, p), (n, p))
+    first, second, copied = rng.permutation(p)[:3]
+    y = (X[:, first] + X[:, second]) % rng.integers(2, 4)
+    y = np.where(rng.random(n) < rng.choice([0.0, 0.15]), rng.integers(0, 2, n), y)
+    y[:2] = [0, 1]
+    if rng.random() < 0.5:
+        X[:, copied] = 3 - X[:, first]
+    elif rng.random() < 0.5:
+        X[:, copied] *= rng.random(n) < 0.1
+    return X, y

@@ -128,8 +128,8 @@ class Stream:
             for gone in verdict.gone.tolist():
                 self.kept.pop(gone, None)
         if verdict.recalled.size:
-            arrivals, by = verdict.recalled, verdict.recalled_by
-            self.trace.recall(arrivals, verdict.recalled_scores, by)
+            scores, by = verdict.recalled_scores, verdict.recalled_by
+            self.trace.recall(verdict.recalled, scores, by)
 
     def decision(self, verdict: Verdict) -> Decision:
         """The decision about the newest feature, which arrived alone."""

@@ -255,7 +255,12 @@ def compare_levels(new, pool, order, classes, least, tiles, scratch, hits):
                     for b in range(n_old):
                         common = counts[(c * n_new + a) * n_old + b]
                         _count_common(
-                            new.words[q], tile, begin, end, a * n_words, b * n_words,
+                            new.words[q],
+                            tile,
+                            begin,
+                            end,
+                            a * n_words,
+                            b * n_words,
                             common,
                         )
             for i in range(k):
@@ -333,7 +338,9 @@ def link_rows(members, index, first, last):
 
 
 @lean
-def compare_sparse(members, index, class_of, order, classes, bounds, slots, scratch, hits):
+def compare_sparse(
+    members, index, class_of, order, classes, bounds, slots, scratch, hits
+):
     """Pairs of the columns in some slots with those before them, by the row index.
 
     ``bounds[a, b]`` is what the statistic must reach for a and b categories. Only
@@ -375,7 +382,9 @@ def compare_sparse(members, index, class_of, order, classes, bounds, slots, scra
                     at = c * n_a * n_b
                     cells[at] = classes.counts[c]
                     for b in range(n_b - 1):
-                        cells[at + b + 1] = members.margins[margin_b + b * n_classes + c]
+                        cells[at + b + 1] = members.margins[
+                            margin_b + b * n_classes + c
+                        ]
                         cells[at] -= cells[at + b + 1]
                     for a in range(n_a - 1):
                         here = at + (a + 1) * n_b

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,8 @@ class Pairs(NamedTuple):
     place: IntArray
 
 
-_NO_PAIRS = Pairs(*np.empty((3, 0), np.int64), np.empty((0, 2), np.int64))
+_NONE = np.empty(0, np.int64)
+_NO_PAIRS = Pairs(_NONE, _NONE, _NONE, np.empty((0, 2), np.int64))
 
 
 def lay_out(labels: Labels) -> tuple[Classes, IntArray]:
@@ -70,7 +72,9 @@ def joined(found: list[Pairs]) -> Pairs:
     return Pairs(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def in_threads(run: Callable[[Any], Any], tasks: list[Any], n_threads: int) -> list[Any]:
+def in_threads(
+    run: Callable[[Any], Any], tasks: list[Any], n_threads: int
+) -> list[Any]:
     """What a function returns for each task, in order."""
     if n_threads == 1 or len(tasks) < 2:
         return [run(task) for task in tasks]
@@ -80,8 +84,9 @@ def in_threads(run: Callable[[Any], Any], tasks: list[Any], n_threads: int) -> l
 
 def new_hits(capacity: int, n_newcomers: int) -> Hits:
     """Room for pairs."""
-    found = np.empty((3, capacity), np.int64)
-    return Hits(*found, np.zeros(1, np.int64), np.zeros(n_newcomers, np.int64))
+    newcomer, slot, statistic = np.empty((3, capacity), np.int64)
+    size, n_tested = np.zeros(1, np.int64), np.zeros(n_newcomers, np.int64)
+    return Hits(newcomer, slot, statistic, size, n_tested)
 
 
 class Newcomers(NamedTuple):
@@ -294,7 +299,7 @@ class DensePool:
                 n_tiles = -(-int(limit.max(initial=0)) // TILE)
                 order = Order(limit, mine.astype(np.int32), group.left)
                 cuts = np.linspace(0, n_tiles, min(n_threads, max(n_tiles, 1)) + 1)
-                for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+                for first, last in pairwise(cuts.tolist()):
                     tiles = np.array([first, last], np.int64)
                     tasks.append((level, columns, other, group, order, tiles))
         n_tested = np.zeros(newcomers.which.size, np.int64)

@@ -65,6 +65,8 @@ class InteractionScreen(StreamSelector):
         Number of pairs tested: those that the level pays for.
     share_compared_ : float
         Share of all pairs of features that were compared: 1 until memory is full.
+    n_left_out_ : int
+        Number of features with too many categories, more than 8, to be compared.
     support_ : ndarray of bool of shape (n_features,)
         Whether each feature is kept.
     result_ : SelectionResult
@@ -132,6 +134,11 @@ class InteractionScreen(StreamSelector):
     def share_compared_(self) -> float:
         """Share of all pairs of features that were compared."""
         return self._search().share_compared
+
+    @property
+    def n_left_out_(self) -> int:
+        """Number of features with too many categories to be compared."""
+        return self._search().n_left_out
 
     def _bind(self, y: Any) -> PairSearch:
         return self.search_in(y, count_threads(self.n_jobs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, chdtri
+from scipy.special import chdtrc, chdtri, xlogy
 
 from featstream.errors import DataError, FeatstreamWarning, size_text
 from featstream.measures.information import SymmetricalUncertainty
 from featstream.measures.target import as_labels
-from featstream.protocols import Block, BoolArray, Fate, FloatArray, IntArray
+from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
 from featstream.selectors.interactions.pools import DensePool, Newcomers, Pairs
 from featstream.selectors.interactions.sparse_pool import SparsePool
@@ -22,6 +23,7 @@ from featstream.selectors.interactions.sparse_pool import SparsePool
 FIRST_PAIRS = 1e5
 """Pairs after which the level begins to fall."""
 
+_POOL = "pool_"
 _STEP = 512
 _FEW_LEVELS = 4
 """Whole numbers of at most this many values are categories as they are."""
@@ -124,15 +126,16 @@ class PairSearch:
         self.left_out = self._encoder.left_out
         self._n_classes = labels.classes.size
         self._class_of = np.repeat(np.arange(self._n_classes), labels.counts)
-        self._pools = {False: DensePool(labels), True: SparsePool(labels)}
-        self._pool: DensePool | SparsePool = self._pools[False]
+        self._pools: dict[bool, Any] = {}
+        self._pools[False], self._pools[True] = DensePool(labels), SparsePool(labels)
+        self._pool = self._pools[False]
         nlogn = self._pool.nlogn
         self._nats = 4 * np.log(2) / float(nlogn[2])  # statistic to G², twice n nats
         self.pairs: list[Pair] = []
         self._members: dict[int, _Member] = {}
         self._by_partition: dict[bytes, int] = {}
         self._used = 0
-        self.n_tested = self.n_compared = self.n_candidates = self.n_too_many = 0
+        self.n_tested = self.n_compared = self.n_candidates = self.n_left_out = 0
         self.is_full = False
         self._departed: set[int] = set()  # in the last block
         self._has_scores = False
@@ -210,12 +213,13 @@ class PairSearch:
             np.zeros(n_columns, np.uint8),
             np.full(n_columns, -1),
             np.zeros(n_columns),
-            *np.empty((2, 0), np.int64),
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
             np.empty(0),
         )
         recalled: dict[int, int] = {}
         for begin, newcomers in encoded:
-            self.n_too_many += newcomers.n_left_out
+            self.n_left_out += newcomers.n_left_out
             which = begin + newcomers.which
             own = np.zeros(which.size) if scores is None else scores[which]
             self._take_part(start, which, newcomers, own, found, recalled)
@@ -281,7 +285,7 @@ class PairSearch:
         When memory is full a newcomer replaces a member with the probability with
         which every earlier feature is in the pool: a uniform sample of the stream.
         """
-        pool, n_before = self._pool, self._pool.roster.shape[0]
+        pool, n_before = self._pool, int(self._pool.roster.shape[0])
         sizes = pool.bytes_of(newcomers)
         if not self.is_full and self._used + int(sizes.sum()) <= self._memory:
             self._used += int(sizes.sum())
@@ -345,7 +349,7 @@ class PairSearch:
         for k in order[p_value[order] <= level].tolist():
             codes = pool.codes(place) if codes is None else codes
             partner = int(pairs.partner[k])
-            bits = float(g2[k]) / (2 * self.n_samples * np.log(2))
+            bits = float(g2[k] / (2 * self.n_samples * np.log(2)))
             pair = Pair(partner, arrival, bits, float(p_value[k]), level)
             entering = {
                 a: c
@@ -410,7 +414,7 @@ class PairSearch:
         numbers = [[*pair[:2]] for pair in self.pairs]
         entered = [self._members[a].pair for a in members]
         codes = [self._members[a].codes for a in members]
-        counts = self.n_tested, self.n_compared, self.n_candidates, self.n_too_many
+        counts = self.n_tested, self.n_compared, self.n_candidates, self.n_left_out
         own = {
             "counts": np.array([*counts, self.is_full], np.int64),
             "pairs": np.array(numbers, np.int64).reshape(-1, 2),
@@ -421,7 +425,7 @@ class PairSearch:
             "member_codes": np.array(codes, np.uint8).reshape(-1, self.n_samples),
         }
         own["member_score"] = own["member_score"].astype(np.float64)
-        return own | {f"pool_{k}": v for k, v in self._pool.arrays().items()}
+        return own | {_POOL + k: v for k, v in self._pool.arrays().items()}
 
     def restore(
         self, arrays: Mapping[str, NDArray[Any]], n_seen: int, *, is_sparse: bool
@@ -439,7 +443,7 @@ class PairSearch:
         }
         saved = check_arrays(arrays, table, n_seen=n_seen)
         *counts, is_full = saved["counts"].tolist()
-        self.n_tested, self.n_compared, self.n_candidates, self.n_too_many = counts
+        self.n_tested, self.n_compared, self.n_candidates, self.n_left_out = counts
         self.is_full = bool(is_full)
         listed = zip(saved["pairs"].tolist(), saved["tests"].tolist(), strict=True)
         self.pairs = [Pair(*who, *what) for who, what in listed]
@@ -449,8 +453,9 @@ class PairSearch:
                 raise damaged("a feature has entered with a pair of others")
             score, codes = float(saved["member_score"][k]), saved["member_codes"][k]
             self._enter(arrival, _Member(score, pair, codes))
-        pool = {k.removeprefix("pool_"): v for k, v in arrays.items() if k[:5] == "pool_"}
-        self._pool.restore(pool, n_seen)
+        names = [name for name in arrays if name.startswith(_POOL)]
+        own = {name.removeprefix(_POOL): arrays[name] for name in names}
+        self._pool.restore(own, n_seen)
         self._used = sum(self._pool.bytes_held())
 
 
@@ -473,11 +478,12 @@ def _p_given(codes: Any, classes: Any, given: Any) -> float:
     _, given = np.unique(given, return_inverse=True)
     n_codes, n_classes = int(codes.max()) + 1, int(classes.max()) + 1
     shape = (int(given.max()) + 1, n_codes, n_classes)
-    cells = np.bincount((given * n_codes + codes) * n_classes + classes, minlength=np.prod(shape))
-    table = cells.reshape(shape).astype(np.float64)
+    cell = (given * n_codes + codes) * n_classes + classes
+    table = np.bincount(cell, minlength=math.prod(shape)).reshape(shape)
     by_code, by_class = table.sum(axis=2), table.sum(axis=1)
     df = (((by_code > 0).sum(axis=1) - 1) * ((by_class > 0).sum(axis=1) - 1)).sum()
     if df == 0:
         return 1.0
-    sums = [np.sum(part[part > 0] * np.log(part[part > 0])) for part in (table, table.sum(axis=(1, 2)), by_code, by_class)]
-    return float(chdtrc(df, max(0.0, 2 * (sums[0] + sums[1] - sums[2] - sums[3]))))
+    parts = table, by_code.sum(axis=1), by_code, by_class
+    both, given_sum, code_sum, class_sum = (xlogy(part, part).sum() for part in parts)
+    return float(chdtrc(df, max(0.0, 2 * (both + given_sum - code_sum - class_sum))))

@@ -107,14 +107,12 @@ class SparsePool:
         margins = np.bincount(at + self._class_of[rows], minlength=int(n_margins.sum()))
         own = np.zeros(m, np.int64)
         if m:
-            by_class = np.empty((sizes.size, m), np.int64)
-            for c in range(sizes.size):
-                by_class[c] = np.add.reduceat(margins[c :: sizes.size], margin_offset // sizes.size)
-            rest = sizes[:, None] - by_class
-            by_code = margins.reshape(-1, sizes.size).sum(axis=1)
-            own = np.add.reduceat(nlogn[by_code], margin_offset // sizes.size)
-            own -= np.add.reduceat(nlogn[margins], margin_offset)
-            own += nlogn[rest.sum(axis=0)] - nlogn[rest].sum(axis=0)
+            first = np.cumsum(n_codes) - n_codes
+            by_code = margins.reshape(-1, sizes.size)
+            rest = sizes - np.add.reduceat(by_code, first)
+            own = np.add.reduceat(nlogn[by_code.sum(axis=1)], first)
+            own -= np.add.reduceat(nlogn[by_code].sum(axis=1), first)
+            own += nlogn[rest.sum(axis=1)] - nlogn[rest].sum(axis=1)
         return SparseMembers(
             offset, rows, codes, levels, n_codes, margin_offset, margins, own
         )
@@ -130,7 +128,7 @@ class SparsePool:
 
     def _bytes_of(self, members: SparseMembers, slots: IntArray) -> IntArray:
         n_entries: IntArray = np.diff(members.offset)[slots]
-        n_margins = members.n_codes[slots] * self._classes.counts.size
+        n_margins: IntArray = members.n_codes[slots] * self._classes.counts.size
         return 21 * n_entries + 8 * n_margins + 80
 
     def arrivals(self) -> IntArray:
@@ -188,7 +186,9 @@ class SparsePool:
             for b in levels:
                 bounds[a, b] = least(a, b)[0]
         most_codes = int(self._members.n_codes[:size].max())
-        order = Order(np.empty(0, np.int64), np.arange(n_new, dtype=np.int32), self._left)
+        order = Order(
+            np.empty(0, np.int64), np.arange(n_new, dtype=np.int32), self._left
+        )
         n_classes = self._classes.counts.size
         n_parts = n_threads if n_new >= 2 * n_threads else 1
         cuts = np.linspace(size - n_new, size, n_parts + 1).astype(np.int64)
@@ -237,7 +237,9 @@ class SparsePool:
         """Categories of a column, its rows sorted by class."""
         begin, end = self._members.offset[place[1] : place[1] + 2]
         codes = np.zeros(self._rank.size, np.uint8)
-        codes[self._rank[self._members.rows[begin:end]]] = self._members.codes[begin:end]
+        codes[self._rank[self._members.rows[begin:end]]] = self._members.codes[
+            begin:end
+        ]
         return codes
 
     def settle(self) -> None:

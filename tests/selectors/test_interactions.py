@@ -1,0 +1,273 @@
+"""Pairs: the kernels against all pairs counted plainly, and what is kept."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.stats import chi2
+from sklearn.base import clone
+from sklearn.neighbors import KNeighborsClassifier
+
+import featstream
+import reference
+from checks import check_kills_change_nothing, outcome, state
+from crash_runs import narrow
+from featstream import Fate, InteractionScreen
+from featstream.errors import DataError, FeatstreamWarning, ParameterError
+from featstream.selectors.interactions.search import spent
+from featstream.sources import SparseSource
+from shared import load, shared
+from strategies import examples, interacting_data
+
+TRUE = [28, 48, 64, 105, 128, 153, 241, 281, 318, 336]
+TRUE += [338, 378, 433, 442, 451, 453, 455, 472, 475, 493]
+"""The features of madelon that are not noise."""
+
+
+def xor_data(n=400, p=40, pairs=((3, 17), (8, 30)), seed=0):
+    """Each pair decides the class of some of the rows; nothing else does."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (n, p))
+    which = rng.integers(0, len(pairs), n)
+    y = np.array([X[i, pairs[k][0]] ^ X[i, pairs[k][1]] for i, k in enumerate(which)])
+    return X, y
+
+
+def found(screen):
+    return [(pair.first, pair.second) for pair in screen.pairs_]
+
+
+@pytest.mark.hypothesis
+@examples(40)
+@given(
+    data=interacting_data(),
+    alpha=st.sampled_from([0.05, 0.9]),
+    n_jobs=st.sampled_from([1, 3]),
+    width=st.integers(1, 6),
+    is_known=st.booleans(),
+)
+def test_the_screen_is_all_pairs_one_after_the_other(
+    data, alpha, n_jobs, width, is_known
+):
+    X, y = data
+    n_features = X.shape[1] if is_known else None
+    columns, classes = [c.tolist() for c in X.T], y.tolist()
+    partners, pairs, n_tested = reference.interaction_screen(
+        columns, classes, alpha, lambda df, g2: chi2.sf(g2, df), n_features
+    )
+    screen = InteractionScreen(alpha=alpha, n_features=n_features, n_jobs=n_jobs)
+    stored = SparseSource(sparse.csc_array(X), block_columns=width)
+    for source in (narrow(X, width), stored):
+        fitted = clone(screen).start(y).consume(source)
+        assert found(fitted) == pairs
+        assert fitted.n_tested_ == n_tested
+        assert fitted.selected_.tolist() == sorted(partners)
+        assert fitted.share_compared_ == 1.0
+        trace = fitted.result_.trace
+        assert {k: trace.witness(k) for k in partners} == partners
+        for pair in fitted.pairs_:
+            g2, _ = reference.interaction(
+                columns[pair.first], columns[pair.second], classes
+            )
+            bits = g2 / (2 * len(y) * math.log(2))
+            assert pair.information == pytest.approx(bits, rel=1e-12)
+            assert pair.p_value <= pair.level
+
+
+@pytest.mark.hypothesis
+@examples(20)
+@given(data=interacting_data(max_arity=2), n_classes=st.integers(2, 4))
+def test_bits_and_categories_give_the_same_statistics(data, n_classes):
+    """The kernel of two categories, with its bound, is a case of the general one."""
+    X, _ = data
+    y = (X[:, 0] ^ X[:, 1]) + 2 * (np.arange(len(X)) % max(1, n_classes - 1))
+    screen = InteractionScreen(alpha=0.99)
+    fast = clone(screen).fit(X, y)
+    with pytest.MonkeyPatch.context() as patch:
+        module = featstream.selectors.interactions.pools
+        patch.setattr(module, "compare_binary", module.compare_levels)
+        slow = clone(screen).fit(X, y)
+    assert (fast.pairs_, fast.n_tested_) == (slow.pairs_, slow.n_tested_)
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 127, 1000])
+def test_words_of_every_length_are_counted(n):
+    X, y = xor_data(n=n, p=70, pairs=((3, 68),))
+    screen = InteractionScreen().fit(X, y)
+    assert found(screen) == [(3, 68)]
+
+
+def test_a_feature_is_recalled_when_its_partner_comes():
+    X, y = xor_data()
+    screen = InteractionScreen().start(y)
+    decisions = [screen.update(X[:, j], name=f"f{j}") for j in range(X.shape[1])]
+    assert decisions[3].fate is Fate.IRRELEVANT
+    assert decisions[17].is_kept
+    assert (decisions[17].witness, decisions[17].recalled) == ("f3", ("f3",))
+    assert screen.explain("f3").startswith("'f3' is kept because of 'f17', with which")
+    assert screen.explain("f17").startswith("'f17' is kept because of 'f3'")
+    assert "no feature" in screen.explain("f4")
+    changed, sizes = screen.result_.trace.sizes()
+    assert (changed.tolist(), sizes.tolist()) == ([17, 30], [2, 4])
+
+
+@pytest.mark.parametrize("trace", ["full", "kept", None])
+def test_names_last_until_a_feature_can_no_longer_be_recalled(trace):
+    X, y = xor_data()
+    screen = InteractionScreen(trace=trace).start(y)
+    for j in range(X.shape[1]):
+        screen.update(X[:, j], name=f"f{j}")
+    assert screen.result_.names == ("f3", "f8", "f17", "f30")
+
+
+def test_copies_of_a_kept_feature_add_nothing():
+    X, y = xor_data()
+    copies = np.column_stack([X, 1 - X[:, 17], X[:, 3], X[:, 0]])
+    screen = InteractionScreen().fit(copies, y)
+    assert screen.selected_.tolist() == [3, 8, 17, 30]
+    trace = screen.result_.trace
+    assert [str(trace.fate(40 + k)) for k in range(3)] == [
+        "redundant",
+        "redundant",
+        "irrelevant",
+    ]
+    assert trace.witness(40) == 17
+    assert "adds nothing to 'x3'" in screen.explain(41)
+    first = InteractionScreen().fit(copies[:, ::-1], y)  # the copy comes first
+    assert sorted(42 - first.selected_) == [8, 30, 40, 41]
+
+
+def test_near_copies_are_dropped_where_a_level_is_given():
+    X, y = xor_data(n=600)
+    near = X[:, 17].copy()
+    near[::60] ^= 1
+    X = np.column_stack([X, near])
+    assert 40 in InteractionScreen().fit(X, y).selected_
+    strict = InteractionScreen(redundancy_alpha=0.001).fit(X, y)
+    assert strict.selected_.tolist() == [3, 8, 17, 30]
+    assert strict.result_.trace.witness(40) == 17
+
+
+def test_the_levels_of_all_pairs_sum_to_alpha():
+    spends = [(0, 1), (1, 99), (100, 10**5), (10**5 + 100, 10**9), (10**10, 10**30)]
+    for n_before, n_tests in spends:
+        expected = reference.level_of_pairs(n_before, n_tests, 0.05)
+        assert spent(n_before, n_tests, 0.05) == pytest.approx(expected, rel=1e-6)
+    assert spent(0, 10**300, 0.05) * 10**300 == pytest.approx(0.05, rel=2e-3)
+
+
+def test_noise_gives_pairs_in_as_few_streams_as_the_level_says():
+    rng, n_streams = np.random.default_rng(1), 300
+    n_false = 0
+    for _ in range(n_streams):
+        X, y = rng.integers(0, 2, (200, 40)), rng.random(200) < 0.2
+        n_false += bool(InteractionScreen(n_features=40).fit(X, y).pairs_)
+    assert n_false <= n_streams * 0.05 + 3 * math.sqrt(n_streams * 0.05 * 0.95)
+
+
+def memory_for(n_members, X, y):
+    """Memory for the first of these features."""
+    pool = InteractionScreen().start(y).consume(X)._search()._pool
+    return sum(pool.bytes_held()[:n_members])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csc_array])
+def test_when_memory_is_full_it_says_so_and_how_much_it_compares(make, tmp_path):
+    X, y = xor_data(p=200, pairs=((3, 17), (150, 190)))
+    screen = InteractionScreen(memory=memory_for(60, make(X), y), seed=5)
+    with pytest.warns(FeatstreamWarning, match="is full after"):
+        whole = clone(screen).start(y).consume(make(X))
+    search = whole._search()
+    n_members = search._pool.roster.shape[0]
+    assert n_members == 60
+    n_compared = sum(min(j, n_members) for j in range(200))
+    assert whole.share_compared_ == n_compared / math.comb(200, 2)
+    assert (3, 17) in found(whole)
+    assert search._used == sum(search._pool.bytes_held()) <= search._memory
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for width, n_jobs in ((1, 1), (7, 2), (64, 3)):
+            source = narrow(X, width)
+            if make is not np.asarray:
+                source = SparseSource(make(X), block_columns=width)
+            again = clone(screen).set_params(n_jobs=n_jobs).start(y).consume(source)
+            assert outcome(again) == outcome(whole)
+            assert state(again) == state(whole)
+        check_kills_change_nothing(screen, source, y, [20, 90, 170])
+
+
+def test_members_are_a_uniform_sample_of_what_was_seen():
+    rng, counts = np.random.default_rng(0), np.zeros(60)
+    X, y = rng.integers(0, 2, (100, 60)), rng.integers(0, 2, 100)
+    memory = memory_for(20, X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in range(300):
+            screen = InteractionScreen(memory=memory, seed=seed).fit(X, y)
+            counts[screen._search()._pool.arrivals()] += 1
+    assert counts.sum() == 300 * 20
+    spread = math.sqrt(300 * (1 / 3) * (2 / 3))
+    assert np.abs(counts - 100).max() < 4.5 * spread
+
+
+def test_sparse_columns_that_share_no_row_are_not_tested():
+    rows = np.arange(400)
+    X = np.column_stack([(rows % 8 == k) for k in range(8)]).astype(int)
+    y = (rows // 8) % 2
+    for form in (X, sparse.csc_array(X)):
+        screen = InteractionScreen().fit(form, y)
+        assert (screen.n_tested_, screen.share_compared_) == (0, 1.0)
+
+
+def test_columns_of_many_categories_take_no_part():
+    rng = np.random.default_rng(0)
+    X, y = xor_data()
+    names = np.array([f"c{k}" for k in rng.integers(0, 12, len(y))], object)
+    frame = pytest.importorskip("pandas").DataFrame(X).assign(text=names)
+    frame.columns = frame.columns.astype(str)
+    screen = InteractionScreen().fit(frame, y)
+    assert found(screen) == [(3, 17), (8, 30)]
+    assert screen.n_left_out_ == 1
+
+
+def test_more_features_than_were_promised_are_refused():
+    X, y = xor_data()
+    screen = InteractionScreen(n_features=30).start(y)
+    with pytest.raises(DataError, match="n_features=30"):
+        screen.consume(X)
+    assert screen.n_seen_ == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"alpha": 5}, {"n_bins": 9}, {"memory": "much"}, {"redundancy_alpha": 1.5}],
+)
+def test_parameters_are_checked(options):
+    with pytest.raises(ParameterError):
+        InteractionScreen(**options).start([0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(("n_bins", "least"), [(3, 20), (4, 20)])
+def test_madelon_is_found_whole(n_bins, least):
+    data = load(shared("data", "madelon.npz"))
+    X, y = data["X_train"], data["y_train"]
+    screen = InteractionScreen(n_bins=n_bins).fit(X, y)
+    kept = screen.selected_
+    assert len(set(kept) & set(TRUE)) >= least
+    assert set(kept) <= set(TRUE)
+    model = KNeighborsClassifier(5).fit(X[:, kept], y)
+    assert model.score(data["X_test"][:, kept], data["y_test"]) >= 0.88
+
+
+def test_two_bins_and_a_known_number_find_as_much_of_madelon_as_all_pairs_do():
+    data = load(shared("data", "madelon.npz"))
+    X, y = data["X_train"], data["y_train"]
+    screen = InteractionScreen(n_bins=2, n_features=X.shape[1]).fit(X, y)
+    assert set(screen.selected_) == set(TRUE) - {455}
+    assert len(screen.pairs_) == 63
