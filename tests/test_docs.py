@@ -78,6 +78,14 @@ def test_the_page_on_sources_runs(examples):
     assert found.failed == 0
 
 
+def test_the_page_on_interactions_runs():
+    page = ROOT / "docs" / "interactions.md"
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    found = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert found.attempted >= 12
+    assert found.failed == 0
+
+
 def test_the_commands_of_the_page_on_sources_run(examples, capsys):
     text = (ROOT / "docs" / "sources.md").read_text("utf-8")
     commands = re.findall(r"^    featstream (.+)$", text, re.M)
