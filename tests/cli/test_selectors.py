@@ -23,12 +23,16 @@ OPTIONS = {
     "ofs": {"n_features": 4},
     "ogfs": {"penalty": 0.2},
     "fcbf": {},
+    "interactions": {"n_bins": 2, "memory": "1mb"},
 }
 
 
 @pytest.fixture(scope="module")
 def stream():
-    return make_stream(n_samples=120, n_features=40, kind="continuous", seed=3)
+    stream = make_stream(n_samples=120, n_features=40, kind="continuous", seed=3)
+    sign = np.where(stream.y == stream.y[0], 1, -1)  # of two features that interact
+    stream.X[:, 30] = np.abs(stream.X[:, 30]) * np.sign(stream.X[:, 29]) * sign
+    return stream
 
 
 @pytest.fixture

@@ -177,7 +177,7 @@ def _flag_type(hint: Any) -> dict[str, Any]:
         words += ["true", "false"]
     if words:
         return {"choices": words}
-    types = [p for p in parts if p in (int, float)]
+    types = [p for p in parts if p in (int, float) and str not in parts]
     return {"type": types[0] if types else _number_or_text}
 
 
