@@ -328,22 +328,22 @@ def check_trace_tells_the_selection(selector, X, y):
         assert f"'x{j}' " in fitted.explain(j)
 
 
-def check_a_run_holds_the_result(selector, X, y):
+def check_a_run_holds_the_result(selector, X, y, **options):
     """Stopped before its end, it begins again; then the folder has it all."""
-    whole, source = clone(selector).fit(X, y), narrow(X, 3)
+    whole, source = clone(selector).fit(X, y, **options), narrow(X, 3)
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         running = clone(selector).start(y)
         with (
             mock.patch.object(type(selector), "_select", side_effect=KeyboardInterrupt),
             pytest.raises(KeyboardInterrupt),
         ):
-            running.consume(source, checkpoint=folder)
+            running.consume(source, checkpoint=folder, **options)
         resumed = featstream.resume(folder)
         assert resumed.n_seen_ == 0
         for found in (
-            running.consume(source),
+            running.consume(source, **options),
             featstream.resume(folder),
-            clone(selector).start(y).consume(source, checkpoint=folder),
+            clone(selector).start(y).consume(source, checkpoint=folder, **options),
         ):
             assert outcome(found) == outcome(whole)
             assert state(found) == state(whole)

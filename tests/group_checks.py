@@ -129,6 +129,11 @@ def check_input_is_never_modified(selector, X, y, labels):
     assert np.array_equal(labels, labels_before)
 
 
+def check_a_run_holds_the_result(selector, X, y, labels):
+    """Stopped before its end, it begins again; then the folder has it all."""
+    checks.check_a_run_holds_the_result(selector, X, y, groups=labels)
+
+
 def check_resume_equals_uninterrupted(selector, X, y, labels):
     """However the groups are given, wherever the run is stopped."""
     found, groups = in_order(labels)
@@ -158,3 +163,15 @@ GROUP_CHECKS = [
     check_input_is_never_modified,
     check_resume_equals_uninterrupted,
 ]
+
+BATCH_GROUP_CHECKS = [
+    check_blocks_and_threads_change_nothing,
+    check_every_storage_agrees,
+    check_every_form_of_groups_agrees,
+    check_scattered_equals_gathered,
+    check_trace_agrees_with_selection,
+    check_row_order_changes_nothing,
+    check_input_is_never_modified,
+    check_a_run_holds_the_result,
+]
+"""Of batch selectors that know groups."""

@@ -20,17 +20,23 @@ import group_checks
 import strategies
 from featstream import (
     FCBF,
+    FGM,
+    GDM,
     OFS,
     OGFS,
     OSFS,
     SAOLA,
+    SPFSLAR,
     AlphaInvesting,
     FastOSFS,
     FisherZ,
     Grafting,
+    GroupLassoSelector,
     GroupSAOLA,
     InteractionScreen,
+    LassoSelector,
     MutualInformation,
+    SparseGroupLassoSelector,
     SymmetricalUncertainty,
 )
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
@@ -93,6 +99,7 @@ AWKWARD = strategies.awkward_data()
 PAIRWISE = (*checks.STREAM_CHECKS, *checks.PAIRWISE_CHECKS)
 BATCH = tuple(checks.BATCH_CHECKS)
 GROUPWISE = tuple(group_checks.GROUP_CHECKS)
+BATCH_GROUPS = tuple(group_checks.BATCH_GROUP_CHECKS)
 TABLES = [
     GTest(alpha=0.2, samples_per_df=1),
     GTest(alpha=0.3, samples_per_df=1, unreliable="skip"),
@@ -103,6 +110,7 @@ FITTED = {
     "check_row_permutation_changes_nothing": SUMS,
     "check_irrelevant_features_change_nothing": TOGETHER,
 }
+ALONE = {"check_irrelevant_features_change_nothing": TOGETHER}
 SELECTORS = [
     Entry(
         "saola",
@@ -228,6 +236,34 @@ SELECTORS = [
         without={"check_irrelevant_features_change_nothing": PAIRS},
         n_examples=12,
     ),
+    *(
+        Entry(name, label, selectors, CONTINUOUS, BATCH, without=ALONE)
+        for name, label, selectors in (
+            ("spfs-lar", "SPFSLAR", drawn(SPFSLAR, n_features=[1, 3, 50])),
+            ("fgm", "FGM", drawn(FGM, n_features=[1, 3, 50], plane_size=[1, 2])),
+            ("gdm", "GDM", drawn(GDM, n_features=[2, 50], max_correlation=[0.3, 0.7])),
+            ("lasso", "LassoSelector", drawn(LassoSelector, penalty=[0.05, 0.15])),
+        )
+    ),
+    *(
+        Entry(name, label, selectors, strategies.grouped(CONTINUOUS), BATCH_GROUPS)
+        for name, label, selectors in (
+            (
+                "group-lasso",
+                "GroupLassoSelector",
+                drawn(GroupLassoSelector, group_penalty=[0.05, 0.1]),
+            ),
+            (
+                "sparse-group-lasso",
+                "SparseGroupLassoSelector",
+                drawn(
+                    SparseGroupLassoSelector,
+                    penalty=[0.02, 0.1],
+                    group_penalty=[0.01, 0.05],
+                ),
+            ),
+        )
+    ),
 ]
 WITHOUT_STREAM = {"ofs": ROWS}
 
@@ -273,5 +309,11 @@ ESTIMATORS = [
     OFS(),
     OGFS(),
     FCBF(),
+    SPFSLAR(),
+    FGM(),
+    GDM(),
+    LassoSelector(),
+    GroupLassoSelector(),
+    SparseGroupLassoSelector(),
 ]
 """What scikit-learn's checks run on, without exceptions."""

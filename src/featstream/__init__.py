@@ -7,10 +7,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "FCBF",
+    "FGM",
+    "GDM",
     "OFS",
     "OGFS",
     "OSFS",
     "SAOLA",
+    "SPFSLAR",
     "AlphaInvesting",
     "Decision",
     "Experiment",
@@ -19,11 +22,14 @@ __all__ = [
     "FisherZ",
     "Grafting",
     "GroupDecision",
+    "GroupLassoSelector",
     "GroupSAOLA",
     "GroupSelectionResult",
     "InteractionScreen",
+    "LassoSelector",
     "MutualInformation",
     "SelectionResult",
+    "SparseGroupLassoSelector",
     "SymmetricalUncertainty",
     "Task",
     "Trace",
@@ -36,6 +42,12 @@ __all__ = [
 # Names are loaded when they are first used: the command line must not wait for
 # scikit-learn and numba to say how it is called.
 _HOMES = {
+    "FGM": "selectors",
+    "GDM": "selectors",
+    "SPFSLAR": "selectors",
+    "LassoSelector": "selectors",
+    "GroupLassoSelector": "selectors",
+    "SparseGroupLassoSelector": "selectors",
     "FCBF": "selectors",
     "OFS": "selectors",
     "OGFS": "selectors",
@@ -69,15 +81,21 @@ if TYPE_CHECKING:
     from featstream.protocols import Decision, Fate, GroupDecision
     from featstream.selectors import (
         FCBF,
+        FGM,
+        GDM,
         OFS,
         OGFS,
         OSFS,
         SAOLA,
+        SPFSLAR,
         AlphaInvesting,
         FastOSFS,
         Grafting,
+        GroupLassoSelector,
         GroupSAOLA,
         InteractionScreen,
+        LassoSelector,
+        SparseGroupLassoSelector,
         resume,
     )
     from featstream.selectors.result import GroupSelectionResult, SelectionResult

@@ -24,7 +24,14 @@ OPTIONS = {
     "ogfs": {"penalty": 0.2},
     "fcbf": {},
     "interactions": {"n_bins": 2, "memory": "1mb"},
+    "spfs-lar": {"n_features": 4},
+    "fgm": {"n_features": 4, "plane_size": 1},
+    "gdm": {"n_features": 4, "max_correlation": 0.5},
+    "lasso": {"penalty": 0.1},
+    "group-lasso": {"group_penalty": 0.1},
+    "sparse-group-lasso": {"penalty": 0.1, "group_penalty": 0.02},
 }
+GROUPED = ("group-saola", "group-lasso", "sparse-group-lasso")
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +58,12 @@ def test_a_selector_is_chosen_by_name_with_its_own_options(
         for option, value in options.items()
         for word in (f"--{option.replace('_', '-')}", str(value).lower())
     ]
-    if name == "group-saola":
+    if name in GROUPED:
         flags += ["--group-size", "4"]
     command = ["select", data, "--selector", name, *flags, "-q", "--json", "-o", run]
     assert main(command) == 0
     found = json.loads(capsys.readouterr().out)
-    groups = {"groups": np.arange(40) // 4} if name == "group-saola" else {}
+    groups = {"groups": np.arange(40) // 4} if name in GROUPED else {}
     cls = SELECTORS[name]
     fitted = cls(**options).fit(stream.X, stream.y, **groups)
     selected = {f["index"]: f["relevance"] for f in found["selected"]}

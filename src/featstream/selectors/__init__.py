@@ -7,23 +7,29 @@ from featstream.selectors.registry import SELECTORS, register
 
 __all__ = [
     "FCBF",
+    "FGM",
+    "GDM",
     "OFS",
     "OGFS",
     "OSFS",
     "OVER_LIMIT",
     "SAOLA",
     "SELECTORS",
+    "SPFSLAR",
     "AlphaInvesting",
     "BatchSelector",
     "FastOSFS",
     "Grafting",
+    "GroupLassoSelector",
     "GroupSAOLA",
     "GroupSelectionResult",
     "GroupTrace",
     "InteractionScreen",
+    "LassoSelector",
     "Pair",
     "Selection",
     "SelectionResult",
+    "SparseGroupLassoSelector",
     "StreamSelector",
     "Trace",
     "Verdict",
@@ -33,6 +39,12 @@ __all__ = [
 
 # Imported when they are first used: the command line asks for names alone.
 _HOMES = {
+    "FGM": "selectors.batch.fgm",
+    "GDM": "selectors.batch.fgm",
+    "SPFSLAR": "selectors.batch.spfs_lar",
+    "LassoSelector": "selectors.batch.lasso",
+    "GroupLassoSelector": "selectors.batch.lasso",
+    "SparseGroupLassoSelector": "selectors.batch.lasso",
     "FCBF": "selectors.batch.fcbf",
     "OFS": "selectors.ofs",
     "OGFS": "selectors.ogfs",
@@ -62,6 +74,13 @@ if TYPE_CHECKING:
     from featstream.selectors.base import StreamSelector
     from featstream.selectors.batch.base import BatchSelector, Selection
     from featstream.selectors.batch.fcbf import FCBF
+    from featstream.selectors.batch.fgm import FGM, GDM
+    from featstream.selectors.batch.lasso import (
+        GroupLassoSelector,
+        LassoSelector,
+        SparseGroupLassoSelector,
+    )
+    from featstream.selectors.batch.spfs_lar import SPFSLAR
     from featstream.selectors.grafting import Grafting
     from featstream.selectors.interactions.screen import InteractionScreen
     from featstream.selectors.interactions.search import Pair

@@ -30,37 +30,17 @@ from featstream.sources.grouping import Batch, Layout, batches, lay_out
 from featstream.sources.values import check_names
 
 
-class GroupSelector(OnlineSelector):
-    """Base of selectors to which features arrive in groups.
-
-    A subclass prepares whole groups in `_score`, decides about them in `_decide`,
-    and describes what it decided in `_describe`.
-    """
+class GroupedSelector(OnlineSelector):
+    """Base of selectors whose features belong to groups, and the history of these."""
 
     _groups: GroupTrace
 
-    @abstractmethod
-    def _decide(self, batch: Any, stream: Stream) -> Any:
-        """Decide about whole groups, and record it in the stream and in ``_groups``.
-
-        Groups that cannot be used change nothing.
-        """
-
-    @abstractmethod
-    def _describe(self, batch: Any, decided: Any, stream: Stream) -> GroupDecision:
-        """What was decided about a batch of one group."""
-
-    @abstractmethod
     def _own_arrays(self) -> dict[str, NDArray[Any]]:
         """What `_restore_own` needs, besides the history of the groups."""
+        return {}
 
-    @abstractmethod
     def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `_own_arrays` gave; `RunError` for what cannot be right."""
-
-    def _score(self, batches: Iterator[Batch], stream: Stream) -> Iterator[Any]:
-        """Do what can be done for groups ahead of their turn."""
-        return batches
 
     def _lay_out(self, groups: Any, source: Source) -> Layout:
         """How the features of a source fall into groups."""
@@ -81,6 +61,122 @@ class GroupSelector(OnlineSelector):
         restore_groups(self._groups, arrays, self._stream.n_seen)
         own = {k: a for k, a in arrays.items() if not k.startswith("group_")}
         self._restore_own(own)
+
+    def explain(
+        self,
+        feature: str | int | None = None,
+        *,
+        group: Hashable = None,
+        input_features: Any = None,
+    ) -> str:
+        """Why a feature or a group was kept or dropped, in a sentence.
+
+        Parameters
+        ----------
+        feature : str or int
+            The name of a feature, or its position in the source. The label of a
+            group will do, if no feature has that name.
+        group : hashable
+            The label of a group.
+        input_features : array of str, optional
+            Names for features that came without one.
+        """
+        if input_features is not None:
+            return self._with_names(input_features).explain(feature, group=group)
+        stream = self._started()
+        if (feature is None) == (group is None):
+            raise ParameterError(
+                "explain() takes a feature or a group. Write explain('gene_17'), or "
+                "explain(group='plate-7')."
+            )
+        if group is not None:
+            return self._explain_group(group)
+        assert feature is not None
+        if (
+            isinstance(feature, str)
+            and stream.names.find(feature) is None
+            and self._groups.find(feature) is not None
+        ):
+            return self._explain_group(feature)
+        return super().explain(feature)
+
+    def _explain_group(self, label: Hashable) -> str:
+        groups, name = self._groups, printable(label)
+        fate, number = groups.fate(label), groups.find(label)
+        assert number is not None
+        n_features, n_kept = int(groups.n_features[number]), int(groups.n_kept[number])
+        its_features = f"its {n_features:,} feature" + "s" * (n_features > 1)
+        if fate is Fate.KEPT:
+            return f"Group {name} is kept, with {n_kept:,} of {its_features}."
+        if fate is Fate.DISPLACED:
+            return (
+                f"Group {name} was displaced: features of later groups have displaced "
+                f"what was kept of {its_features}."
+            )
+        return f"Group {name} is {fate}: {self._why_dropped(fate, its_features)}."
+
+    @abstractmethod
+    def _why_dropped(self, fate: Fate, its_features: str) -> str:
+        """Why nothing was kept of a group when it arrived."""
+
+    def _shown(self, arrival: int, stream: Stream) -> str:
+        name, groups = stream.names[arrival], self._groups
+        label = groups.labels[int(groups.of(np.array([arrival]))[0])]
+        if label == name:
+            return printable(name)
+        return f"{printable(name)} of group {printable(label)}"
+
+    @property
+    def selected_groups_(self) -> NDArray[Any]:
+        """Labels of the groups with a kept feature, in order of arrival."""
+        self._started()
+        kept = np.flatnonzero(self._groups.n_kept)
+        return _as_array([self._groups.labels[number] for number in kept])
+
+    @property
+    def group_of_(self) -> NDArray[Any]:
+        """Label of the group of each feature, by its position.
+
+        None for those that have not arrived, in a source that is not done.
+        """
+        stream, groups = self._started(), self._groups
+        labels = np.repeat(_as_array(groups.labels), groups.n_features)
+        n_positions = max(stream.n_seen, stream.names.order.size)
+        if n_positions > stream.n_seen:
+            labels = labels.astype(object)
+        placed = np.empty(n_positions, labels.dtype)
+        placed[stream.names.positions(np.arange(stream.n_seen))] = labels
+        return placed
+
+    @property
+    def result_(self) -> GroupSelectionResult:
+        """The selection with its scores and the history of features and groups."""
+        fields, groups = self._result_fields(), self._groups
+        numbers = groups.of(self._kept()[0])
+        return GroupSelectionResult(**fields, groups=groups, group_numbers=numbers)
+
+
+class GroupSelector(GroupedSelector):
+    """Base of selectors to which features arrive in groups.
+
+    A subclass prepares whole groups in `_score`, decides about them in `_decide`,
+    and describes what it decided in `_describe`.
+    """
+
+    @abstractmethod
+    def _decide(self, batch: Any, stream: Stream) -> Any:
+        """Decide about whole groups, and record it in the stream and in ``_groups``.
+
+        Groups that cannot be used change nothing.
+        """
+
+    @abstractmethod
+    def _describe(self, batch: Any, decided: Any, stream: Stream) -> GroupDecision:
+        """What was decided about a batch of one group."""
+
+    def _score(self, batches: Iterator[Batch], stream: Stream) -> Iterator[Any]:
+        """Do what can be done for groups ahead of their turn."""
+        return batches
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Select from a whole data set: ``start(y).consume(X, groups=groups)``.
@@ -231,99 +327,6 @@ class GroupSelector(OnlineSelector):
         stream.seconds += clock() - began
         stream.warn_of_identifiers()
         return self._describe(scored, decided, stream)
-
-    def explain(
-        self,
-        feature: str | int | None = None,
-        *,
-        group: Hashable = None,
-        input_features: Any = None,
-    ) -> str:
-        """Why a feature or a group was kept or dropped, in a sentence.
-
-        Parameters
-        ----------
-        feature : str or int
-            The name of a feature, or its position in the source. The label of a
-            group will do, if no feature has that name.
-        group : hashable
-            The label of a group.
-        input_features : array of str, optional
-            Names for features that came without one.
-        """
-        if input_features is not None:
-            return self._with_names(input_features).explain(feature, group=group)
-        stream = self._started()
-        if (feature is None) == (group is None):
-            raise ParameterError(
-                "explain() takes a feature or a group. Write explain('gene_17'), or "
-                "explain(group='plate-7')."
-            )
-        if group is not None:
-            return self._explain_group(group)
-        assert feature is not None
-        if (
-            isinstance(feature, str)
-            and stream.names.find(feature) is None
-            and self._groups.find(feature) is not None
-        ):
-            return self._explain_group(feature)
-        return super().explain(feature)
-
-    def _explain_group(self, label: Hashable) -> str:
-        groups, name = self._groups, printable(label)
-        fate, number = groups.fate(label), groups.find(label)
-        assert number is not None
-        n_features, n_kept = int(groups.n_features[number]), int(groups.n_kept[number])
-        its_features = f"its {n_features:,} feature" + "s" * (n_features > 1)
-        if fate is Fate.KEPT:
-            return f"Group {name} is kept, with {n_kept:,} of {its_features}."
-        if fate is Fate.DISPLACED:
-            return (
-                f"Group {name} was displaced: features of later groups have displaced "
-                f"what was kept of {its_features}."
-            )
-        return f"Group {name} is {fate}: {self._why_dropped(fate, its_features)}."
-
-    @abstractmethod
-    def _why_dropped(self, fate: Fate, its_features: str) -> str:
-        """Why nothing was kept of a group when it arrived."""
-
-    def _shown(self, arrival: int, stream: Stream) -> str:
-        name, groups = stream.names[arrival], self._groups
-        label = groups.labels[int(groups.of(np.array([arrival]))[0])]
-        if label == name:
-            return printable(name)
-        return f"{printable(name)} of group {printable(label)}"
-
-    @property
-    def selected_groups_(self) -> NDArray[Any]:
-        """Labels of the groups with a kept feature, in order of arrival."""
-        self._started()
-        kept = np.flatnonzero(self._groups.n_kept)
-        return _as_array([self._groups.labels[number] for number in kept])
-
-    @property
-    def group_of_(self) -> NDArray[Any]:
-        """Label of the group of each feature, by its position.
-
-        None for those that have not arrived, in a source that is not done.
-        """
-        stream, groups = self._started(), self._groups
-        labels = np.repeat(_as_array(groups.labels), groups.n_features)
-        n_positions = max(stream.n_seen, stream.names.order.size)
-        if n_positions > stream.n_seen:
-            labels = labels.astype(object)
-        placed = np.empty(n_positions, labels.dtype)
-        placed[stream.names.positions(np.arange(stream.n_seen))] = labels
-        return placed
-
-    @property
-    def result_(self) -> GroupSelectionResult:
-        """The selection with its scores and the history of features and groups."""
-        fields, groups = self._result_fields(), self._groups
-        numbers = groups.of(self._kept()[0])
-        return GroupSelectionResult(**fields, groups=groups, group_numbers=numbers)
 
 
 def _as_array(labels: list[Hashable]) -> NDArray[Any]:

@@ -111,6 +111,12 @@ SELECTORS = Registry(
         "ogfs": "featstream.selectors:OGFS",
         "interactions": "featstream.selectors:InteractionScreen",
         "fcbf": "featstream.selectors:FCBF",
+        "spfs-lar": "featstream.selectors:SPFSLAR",
+        "fgm": "featstream.selectors:FGM",
+        "gdm": "featstream.selectors:GDM",
+        "lasso": "featstream.selectors:LassoSelector",
+        "group-lasso": "featstream.selectors:GroupLassoSelector",
+        "sparse-group-lasso": "featstream.selectors:SparseGroupLassoSelector",
     }
 )
 register = SELECTORS.register

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -20,6 +20,7 @@ from featstream.protocols import (
     Block,
     Fate,
     FloatArray,
+    IndexedSource,
     IntArray,
     Source,
     SparseColumns,
@@ -27,9 +28,11 @@ from featstream.protocols import (
 from featstream.runs.folder import Checkpoint
 from featstream.runs.session import as_checkpoint, begun
 from featstream.selectors.base import OnlineSelector
+from featstream.selectors.base_groups import GroupedSelector
 from featstream.selectors.stream import Stream, Verdict, in_stream
 from featstream.selectors.trace import OVER_LIMIT, Names
 from featstream.sources import as_source
+from featstream.sources.grouping import Layout, batches
 
 
 @dataclass(slots=True)
@@ -112,6 +115,15 @@ class BatchSelector(OnlineSelector):
             Folder in which the run is saved at the end, for `featstream.resume`. A
             run that was stopped before begins again when it is resumed.
         """
+        return self._consume_all(source, None, progress, checkpoint)
+
+    def _consume_all(
+        self,
+        source: Any,
+        groups: Any,
+        progress: bool | Observer,
+        checkpoint: str | PathLike[str] | Checkpoint | None,
+    ) -> Self:
         owner = type(self).__name__
         if self._started().n_seen:
             raise DataError(
@@ -121,18 +133,35 @@ class BatchSelector(OnlineSelector):
         saving = as_checkpoint(checkpoint, 0.0, source, self._run)
         with begun(self, saving):
             offered, source = source, as_source(source)
-            steps = partial(self._steps, source)
-            self._consume(source, steps, offered, progress=progress, checkpoint=saving)
+            layout = self._lay_out(groups, source)
+            self._consume(
+                source,
+                partial(self._steps, source, layout),
+                offered,
+                progress=progress,
+                checkpoint=saving,
+                layout=layout,
+            )
         return self
 
-    def _steps(self, source: Source, position: int) -> Iterator[Callable[[], object]]:
+    def _lay_out(self, groups: Any, source: Source) -> Layout | None:
+        """How the features fall into groups; None if they do not."""
+        return None
+
+    def _read(self, source: Source, layout: Any, names: Names) -> Iterator[Block]:
+        """All features in order of arrival."""
+        return source.blocks()
+
+    def _steps(
+        self, source: Source, layout: Layout | None, position: int
+    ) -> Iterator[Callable[[], object]]:
         """Read and choose, and then record it in a single step."""
         if position:  # a run in this folder is done with this very source
             return
-        stream, blocks = self._stream, source.blocks()
+        stream, names, parts = self._stream, Names(), []
+        blocks = self._read(source, layout, names)
         if stream.measure is None:
             blocks = self._look_ahead(blocks, stream)
-        names, parts = Names(), []
         for block, part in prepared_ahead(
             in_stream(blocks, stream),
             lambda block: (block, self._prepare(block, stream)),
@@ -174,6 +203,82 @@ class BatchSelector(OnlineSelector):
 
     def _result_fields(self) -> dict[str, Any]:
         return super()._result_fields() | {"is_ranked": True}
+
+
+class BatchGroupSelector(GroupedSelector, BatchSelector):
+    """Base of batch selectors that know the groups of features.
+
+    `_select` finds in `_group_numbers` which group each feature is in.
+    """
+
+    _labels: list[Hashable]
+    _sizes: list[int]
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+        """Select from a whole data set: ``start(y).consume(X, groups=groups)``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Source
+            Samples by features.
+        y : array of shape (n_samples,)
+            The class of each sample.
+        groups : array of labels, mapping or list of index lists, optional
+            The group of each feature, as for `consume`.
+        """
+        return self._fit(X, y, groups=groups)
+
+    def consume(
+        self,
+        source: Any,
+        *,
+        groups: Any = None,
+        progress: bool | Observer = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+    ) -> Self:
+        """Read all features of a source, and select.
+
+        Parameters
+        ----------
+        source : anything that `as_source` takes
+            All features; a second call is an error.
+        groups : array of labels, mapping or list of index lists, optional
+            One label per feature; or a mapping of the names of features to labels;
+            or the positions of the features of each group, whose labels are then
+            0, 1 and so on. Every feature is in one group. By default each feature
+            is a group of its own, labelled with its name.
+        progress : bool or callable, default=False
+            Show a live line, or call with a `Progress` at the end.
+        checkpoint : str, path or Checkpoint, optional
+            Folder in which the run is saved at the end, for `featstream.resume`. A
+            run that was stopped before begins again when it is resumed.
+        """
+        return self._consume_all(source, groups, progress, checkpoint)
+
+    def _read(self, source: Source, layout: Any, names: Names) -> Iterator[Block]:
+        self._labels, self._sizes = [], []
+        blocks = source.blocks()
+        if layout.order is not None:
+            names.reorder(0, layout.order)
+            assert isinstance(source, IndexedSource), "checked by lay_out"
+            blocks = source.blocks_at(layout.order)
+        for batch in batches(blocks, layout):
+            self._labels += batch.labels
+            self._sizes += np.diff(batch.ends, prepend=0).tolist()
+            yield from batch.blocks
+        self._groups.check_new(self._labels)
+
+    def _group_numbers(self) -> IntArray:
+        """The group of each feature, from 0."""
+        return np.repeat(np.arange(len(self._sizes)), self._sizes)
+
+    def _record(self, selection: Selection, names: Names, stream: Stream) -> None:
+        super()._record(selection, names, stream)
+        sizes = np.array(self._sizes, np.int64)
+        kept = self._group_numbers()[selection.order]
+        n_kept = np.bincount(kept, minlength=sizes.size)
+        fates = np.where(n_kept > 0, Fate.KEPT, Fate.IRRELEVANT)
+        self._groups.extend(self._labels, sizes, fates, n_kept)
 
 
 def join_values(parts: list[NDArray[Any] | SparseColumns]) -> Any:
