@@ -151,7 +151,7 @@ def _make_selector(arguments: argparse.Namespace) -> Any:
         if arguments.target_type == "numeric":
             parameters["target"] = "numeric"
             foreign["--target-type numeric"] = "target" not in known
-    if not hasattr(cls, "update_group"):
+    if not hasattr(cls, "group_of_"):
         foreign["--groups"] = arguments.groups
         foreign["--group-size"] = arguments.group_size
         foreign["--group-by"] = arguments.group_by
