@@ -64,6 +64,13 @@ def _lock_kernel_cache():
     IndexDataCacheFile.save = save_alone
 
 
+def _check_types():
+    """Let every call of a kernel that skips numba's look at the types be checked."""
+    from featstream import jit
+
+    jit.checks_types = True
+
+
 def _use_own_temporary_folder():
     """Collect all temporary files in one folder, to see what is left behind.
 
@@ -83,6 +90,7 @@ def _use_own_temporary_folder():
 if WORKER is None:  # workers inherit the folder
     _use_own_kernel_cache()
 _lock_kernel_cache()
+_check_types()
 _use_own_temporary_folder()
 
 

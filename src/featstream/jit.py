@@ -107,6 +107,33 @@ def plain(kernel: Kernel) -> Kernel:
     )
 
 
+checks_types = False
+"""Whether `call_known` verifies what its callers promise; the tests do."""
+
+_entry_points: dict[Any, Any] = {}
+
+
+def call_known(kernel: Kernel, key: Any, *arguments: Any) -> Any:
+    """Call a kernel with arguments of the same types for the same key.
+
+    Numba finds out the types of all arguments at every call. For tuples of arrays
+    that takes longer than to decide about one feature, so what was found for a key
+    is used again. Arguments of other types would be read as what they are not.
+    """
+    entry = _entry_points.get((kernel, key))
+    if entry is None or checks_types:
+        if not hasattr(kernel, "overloads"):  # plain Python
+            return kernel(*arguments)
+        types = tuple(map(numba.typeof, arguments))
+        found: Any = kernel.compile(types)  # type: ignore[attr-defined]
+        if found is not _entry_points.setdefault((kernel, key), found):
+            raise AssertionError(
+                f"{kernel} for {key}: other types than before: {types}"
+            )
+        entry = found
+    return entry(*arguments)
+
+
 def by_type(kernels: dict[Any, Kernel]) -> Kernel:
     """One function for several kernels: the type of the first argument decides.
 
@@ -136,6 +163,8 @@ class CompileClock(event.Listener):
     @property
     def seconds(self) -> float:
         """Wall time so far in which at least one thread was compiling."""
+        if not self._depth:
+            return self._total
         with self._lock:
             running = time.perf_counter() - self._began if self._depth else 0.0
             return self._total + running

@@ -258,10 +258,10 @@ class ReusedMemory:
     Examples
     --------
     >>> memory = ReusedMemory()
-    >>> first = memory.empty((2, 3), np.float32)
+    >>> first = memory.empty((500, 1000), np.float32)
     >>> address = first.ctypes.data
     >>> del first
-    >>> memory.empty((5,), np.float32).ctypes.data == address
+    >>> memory.empty((300, 1200), np.float32).ctypes.data == address
     True
     """
 
@@ -272,6 +272,8 @@ class ReusedMemory:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """An array like that of ``np.empty``. Several threads may ask at once."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        if n_bytes < _SMALL:
+            return np.empty(shape, dtype)
         size = 1 << n_bytes.bit_length()
         with self._lock:
             known = self._of_size.setdefault(size, [])
@@ -284,6 +286,9 @@ class ReusedMemory:
             array: NDArray[Any] = memory[:n_bytes].view(dtype).reshape(shape)
             return array
 
+
+_SMALL = 1 << 16
+"""Fewer bytes than this are not worth the search."""
 
 _REFERENCES_HERE = 3
 """That of the list, that of the name, and that of the call that counts."""

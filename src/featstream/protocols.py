@@ -301,6 +301,9 @@ class Storage:
     units : callable, optional
         ``units(columns, which)``: columns as unit vectors in single precision whose
         products are near the overlaps, and how wrong these can be.
+    has_fixed_types : bool, default=False
+        Whether columns, pools, index and scratch buffers always have the same dtypes
+        and layouts: kernels are then called without asking numba for types.
     """
 
     name: str
@@ -327,6 +330,7 @@ class Storage:
     old_names: tuple[str, ...] = ()
     is_compiled: bool = True
     is_sparse: bool = False
+    has_fixed_types: bool = False
 
 
 class BoundMeasure(Protocol):

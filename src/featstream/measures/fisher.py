@@ -12,6 +12,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from featstream.errors import check_alpha, check_choice
+from featstream.jit import call_known
 from featstream.measures.checks import (
     LeftOut,
     check_length,
@@ -176,7 +177,8 @@ class BoundFisherZ:
                 bad, held = self._screen_rows(values, sums, scores)
             else:
                 values = read_only(by_column(values))
-                bad = screen_columns(values.T, self._target, sums, scores)
+                key, arguments = values.dtype, (values.T, self._target, sums, scores)
+                bad = call_known(screen_columns, key, *arguments)
         if bad >= 0:
             raise complain_of_values(
                 block,
@@ -235,22 +237,17 @@ class BoundFisherZ:
         self, encoded: EncodedMoments, which: IntArray
     ) -> tuple[DenseValues | SparseValues, IntArray]:
         """Deviations of the chosen columns, and their positions among them."""
-        sums, values = encoded.sums, encoded.values
-        norm = np.sqrt(np.maximum(sums.squared_norm, 0.0))
+        sums, values, held = encoded.sums, encoded.values, encoded.held
         positions = np.arange(which.size)
         if isinstance(values, SparseColumns):
-            return sparse_values.deviations(values, which, sums, norm), positions
-        held = encoded.held
+            return sparse_values.deviations(values, which, sums), positions
         if held is None:
-            return dense_values.deviations(values.T, which, sums, norm), positions
+            return dense_values.deviations(values.T, which, sums), positions
         relevant = np.flatnonzero(self.is_relevant(encoded.scores))
         if not np.array_equal(which, relevant):
             held = by_column(values[:, which]).T
         sums = MomentSums(*(array[..., which] for array in sums))
-        return (
-            dense_values.deviations(read_only(held), positions, sums, norm[which]),
-            positions,
-        )
+        return dense_values.deviations(read_only(held), positions, sums), positions
 
 
 def _critical_value(alpha: float, n: int, n_classes: int, is_nominal: bool) -> float:

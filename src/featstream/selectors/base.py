@@ -557,7 +557,8 @@ class StreamSelector(OnlineSelector):
             self._choose_measure([block], stream)
         if stream.is_sparse is None:
             stream.is_sparse = block.is_sparse
-        (block,) = in_storage(block, is_sparse=stream.is_sparse)
+        if block.is_sparse != stream.is_sparse:
+            (block,) = in_storage(block, is_sparse=stream.is_sparse)
         if self._uses_blas:
             with single_blas:
                 verdict = self._decide_one(block, stream)

@@ -42,7 +42,7 @@ _FEW_NAMES = 5
 
 _KEPT = int(Fate.KEPT)  # arrays compare faster with a plain number
 
-_PLAIN = ("|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f4", "<f8")
+_PLAIN = "?bBhilqfd"
 """Types of values that kernels take as they are."""
 
 
@@ -215,7 +215,8 @@ def _is_plain_column(values: Any) -> bool:
         type(values) is np.ndarray
         and values.ndim == 1
         and values.size > 0
-        and values.dtype.str in _PLAIN
+        and values.dtype.char in _PLAIN
+        and values.dtype.isnative
         and values.flags.c_contiguous
     )
 

@@ -479,5 +479,6 @@ DENSE_CODES = register_storage(
         },
         pool_of={"planes": 0, "codes": 1},
         restore=_restore,
+        has_fixed_types=True,
     )
 )

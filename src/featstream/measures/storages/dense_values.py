@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import inner, jit, lean
+from featstream.jit import call_known, inner, jit, lean
 from featstream.measures.storages.dispatch import register_storage
 from featstream.measures.storages.moments import median_of_three, score_column
 from featstream.parallel import ReusedMemory
@@ -60,29 +60,37 @@ def _scratch(n_samples: int) -> Lanes:
     return Lanes(np.zeros(LANES))
 
 
-def deviations(
-    columns: NDArray[Any], which: IntArray, sums: Any, norm: NDArray[np.float64]
-) -> DenseValues:
+def deviations(columns: NDArray[Any], which: IntArray, sums: Any) -> DenseValues:
     """Deviations of the chosen rows of ``columns``, which is one row per column."""
-    pivot, total, norm = sums.pivot[which], sums.total[which], norm[which]
-    row = which.copy()
+    row, shape = which.copy(), (which.size, columns.shape[1])
     if columns.dtype.kind != "f":
         columns, row = read_only(columns[which].astype(np.float64)), np.arange(row.size)
-    values = np.empty((row.size, columns.shape[1]))
-    unit = memory.empty(values.shape, np.float32)
-    _write_units(columns, row, pivot, total, norm, unit)
-    return DenseValues(total, norm, values, unit, columns.view(np.uint8), row, pivot)
+    values, unit = np.empty(shape), memory.empty(shape, np.float32)
+    total, norm, pivot = np.empty((3, row.size))
+    raw = columns.view(np.uint8)
+    found = DenseValues(total, norm, values, unit, raw, row, pivot)
+    facts = sums.pivot, sums.total, sums.squared_norm
+    call_known(_describe, columns.dtype, columns, which, facts, found)
+    return found
 
 
 @lean
-def _write_units(columns, row, pivot, total, norm, unit):
-    n = columns.shape[1]
-    for k in range(row.size):
-        column, out = columns[row[k]], unit[k]
-        shift, mean = pivot[k], total[k] / n
-        scale = np.sqrt(np.float64(n)) / norm[k]
-        for r in range(n):
-            out[r] = (np.float64(column[r]) - shift - mean) * scale
+def _describe(columns, which, facts, out):
+    """Fill everything but the deviations."""
+    pivot, total, squared_norm = facts
+    for k in range(which.size):
+        j, column = which[k], columns[out.row[k]]
+        out.pivot[k], out.total[k] = pivot[j], total[j]
+        out.norm[k] = np.sqrt(max(squared_norm[j], 0.0))
+        _write_unit(column, out.pivot[k], out.total[k], out.norm[k], out.unit[k])
+
+
+@inner
+def _write_unit(column, pivot, total, norm, unit):
+    n = column.size
+    mean, scale = total / n, np.sqrt(np.float64(n)) / norm
+    for r in range(n):
+        unit[r] = (np.float64(column[r]) - pivot - mean) * scale
 
 
 @inner
@@ -294,11 +302,17 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseValues:
     if not (arrays["norm"] > 0).all():
         raise ValueError("a kept column is constant")
     n_kept = arrays["norm"].size
-    unit, pivot = np.empty((n_kept, n), np.float32), np.zeros(n_kept)
+    unit = np.empty((n_kept, n), np.float32)
     restored = DenseValues(unit=unit, **_written(n_kept), **arrays)
-    values, rows = read_only(restored.values), np.arange(n_kept)
-    _write_units(values, rows, pivot, restored.total, restored.norm, unit)
+    _write_units(restored)
     return restored
+
+
+@lean
+def _write_units(columns):
+    for i in range(columns.row.size):
+        total, norm, unit = columns.total[i], columns.norm[i], columns.unit[i]
+        _write_unit(columns.values[i], 0.0, total, norm, unit)
 
 
 DENSE_VALUES = register_storage(
@@ -320,5 +334,6 @@ DENSE_VALUES = register_storage(
             "values": SavedField(np.float64, ("kept", "samples")),
         },
         restore=_restore,
+        has_fixed_types=True,
     )
 )

@@ -7,12 +7,13 @@ scores alone.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from numba.extending import overload
 
 from featstream.errors import DataTypeError
-from featstream.jit import INNER, inner, plain
+from featstream.jit import INNER, call_known, inner, plain
 from featstream.protocols import Storage
 
 NEITHER, EARLIER, LATER = 0, 1, 2
@@ -98,7 +99,10 @@ def storage_named(name: str) -> Storage | None:
 
 def for_storage(kernel: Any, columns: Any) -> Any:
     """The kernel as it is, or as plain Python for storages that are not compiled."""
-    return kernel if storage_of(columns).is_compiled else plain(kernel)
+    storage = storage_of(columns)
+    if storage.has_fixed_types:
+        return partial(call_known, kernel, storage.columns)
+    return kernel if storage.is_compiled else plain(kernel)
 
 
 def _by_storage(name: str) -> Any:

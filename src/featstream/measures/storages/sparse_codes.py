@@ -589,5 +589,6 @@ SPARSE_CODES = register_storage(
         pool_of={"rows": 0, "codes": 0},
         restore=_restore,
         is_sparse=True,
+        has_fixed_types=True,
     )
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from featstream.jit import inner, jit
 from featstream.measures.storages.dispatch import bound_of, register_storage
@@ -50,9 +49,7 @@ def _scratch(n_samples: int) -> Spread:
     return Spread(np.zeros(n_samples))
 
 
-def deviations(
-    stored: SparseColumns, which: IntArray, sums: Any, norm: NDArray[np.float64]
-) -> SparseValues:
+def deviations(stored: SparseColumns, which: IntArray, sums: Any) -> SparseValues:
     """Stored deviations of the chosen columns, and their rows."""
     length = np.diff(stored.indptr)[which]
     offset = np.concatenate([[0], np.cumsum(length)])
@@ -61,10 +58,8 @@ def deviations(
     entries = stored.indptr, stored.rows, stored.values
     _deviate(entries, which, sums.pivot, offset, rows, values)
     total, background = sums.total[which], -sums.pivot[which]
-    n = stored.n_samples
-    return SparseValues(
-        total, norm[which], background, offset[:-1], length, rows, values, n
-    )
+    norm, n = np.sqrt(np.maximum(sums.squared_norm[which], 0.0)), stored.n_samples
+    return SparseValues(total, norm, background, offset[:-1], length, rows, values, n)
 
 
 @jit
@@ -302,5 +297,6 @@ SPARSE_VALUES = register_storage(
         pool_of={"rows": 0, "values": 0},
         restore=_restore,
         is_sparse=True,
+        has_fixed_types=True,
     )
 )

@@ -148,10 +148,10 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
             for d in range(n_displaced):  # Step 17
                 remove_column(kept, displaced[d])
                 _record(outcome, kept.arrival[displaced[d]], arrival, DISPLACED)
+        outcome.witness[k] = kept.arrival[slot] if slot >= 0 else -1
+        outcome.overlap[k] = value if slot >= 0 else np.nan
         if slot >= 0:  # Step 12
             outcome.fate[k] = REDUNDANT
-            outcome.witness[k] = kept.arrival[slot]
-            outcome.overlap[k] = value
             continue
         slot = add_column(columns, i, newcomers.score[k], arrival, kept)  # Step 20
         kept.ceiling_column[slot] = newcomers.ceiling.shape[1]

@@ -181,7 +181,7 @@ class SAOLA(StreamSelector):
         measure = stream.measure
         encoded = measure.encode(block)
         scores = measure.relevance(encoded)
-        relevant = np.flatnonzero(measure.is_relevant(scores))
+        relevant = measure.is_relevant(scores).nonzero()[0]
         chosen = None
         if relevant.size:
             columns, column = measure.columns(encoded, relevant)
@@ -314,9 +314,9 @@ def make_rule(selector: Any) -> Rule:
 def _new_outcome(n_newcomers: int, n_kept: int) -> Outcome:
     n_events = n_newcomers + n_kept  # each leaves at most once
     return Outcome(
-        fate=np.zeros(n_newcomers, np.uint8),
-        witness=np.full(n_newcomers, -1, np.int64),
-        overlap=np.full(n_newcomers, np.nan),
+        fate=np.empty(n_newcomers, np.uint8),
+        witness=np.empty(n_newcomers, np.int64),
+        overlap=np.empty(n_newcomers),
         gone=np.empty(n_events, np.int64),
         gone_by=np.empty(n_events, np.int64),
         gone_fate=np.empty(n_events, np.uint8),
