@@ -304,6 +304,9 @@ class Storage:
     has_fixed_types : bool, default=False
         Whether columns, pools, index and scratch buffers always have the same dtypes
         and layouts: kernels are then called without asking numba for types.
+    as_rows : callable, optional
+        ``as_rows(columns, which, n_samples)``: the chosen columns as plain numbers,
+        one row per column: categories or deviations. For figures.
     """
 
     name: str
@@ -327,6 +330,7 @@ class Storage:
     spare_slots: Callable[[Any], int] = _no_spare_slots
     allocate_index: Callable[..., Any] | None = None
     units: Callable[..., Any] | None = None
+    as_rows: Callable[..., NDArray[Any]] | None = None
     old_names: tuple[str, ...] = ()
     is_compiled: bool = True
     is_sparse: bool = False

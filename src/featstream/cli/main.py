@@ -25,6 +25,7 @@ COMMANDS = {
     "resume": ("featstream.cli.runs", "continue an interrupted run"),
     "update": ("featstream.cli.runs", "add features that arrive later to a run"),
     "explain": ("featstream.cli.runs", "say why a feature or a group was kept or not"),
+    "report": ("featstream.cli.report", "write a report of a run or a comparison"),
     "compare": ("featstream.cli.compare", "compare selectors on data files"),
     "paper": ("featstream.paper.cli", "run the SAOLA paper again: tables and figures"),
     "convert": ("featstream.cli.convert", "turn a data file into a column store"),

@@ -8,6 +8,9 @@ import io
 import json
 import os
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +88,11 @@ def add_select(select: argparse.ArgumentParser) -> None:
     select.add_argument(
         "--overwrite", action="store_true", help="replace an earlier file of results"
     )
+    select.add_argument(
+        "--live",
+        action="store_true",
+        help="serve a page that shows the run, on this machine, while it lasts",
+    )
     select.add_argument("--json", action="store_true", help="print JSON")
     select.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     select.set_defaults(run=_select)
@@ -107,6 +115,8 @@ def _select(arguments: argparse.Namespace) -> int:
         return run_checkpoint(arguments.output, found, arguments.command_line, spec)
 
     if not hasattr(selector, "consume"):
+        if arguments.live:
+            raise ParameterError(f"--live has no meaning for {arguments.selector}.")
         dataset = _open(arguments)
         _learn_rows(selector, dataset)
         if arguments.output is not None and file is None:
@@ -115,12 +125,14 @@ def _select(arguments: argparse.Namespace) -> int:
         with begun(selector, saving()):
             dataset = _open(arguments)
             groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
-            selector.start(dataset.y).consume(
-                dataset.source,
-                progress=not arguments.quiet,
-                checkpoint=saving(dataset),
-                **groups,
-            )
+            selector.start(dataset.y)
+            with _observed(arguments, selector) as progress:
+                selector.consume(
+                    dataset.source,
+                    progress=progress,
+                    checkpoint=saving(dataset),
+                    **groups,
+                )
     about = about_target(
         dataset.y,
         dataset.target_name,
@@ -130,6 +142,23 @@ def _select(arguments: argparse.Namespace) -> int:
         _write(file, result_of(selector), about, arguments.overwrite)
     print_result(selector, about, as_json=arguments.json)
     return 0
+
+
+@contextmanager
+def _observed(arguments: argparse.Namespace, selector: Any) -> Iterator[Any]:
+    """What `consume` shows its progress to: a line, a page, both or nothing."""
+    if not arguments.live:
+        yield not arguments.quiet
+        return
+    from featstream.progress import observed
+    from featstream.reporting.live import live
+
+    with (
+        observed(not arguments.quiet, type(selector).__name__) as show,
+        live(selector, show) as page,
+    ):
+        print(f"live: {page.url}", file=sys.stderr, flush=True)
+        yield page
 
 
 def _make_selector(arguments: argparse.Namespace) -> Any:

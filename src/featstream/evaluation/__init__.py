@@ -14,7 +14,7 @@ from featstream.evaluation.entrants import (
     as_selector,
     sweep,
 )
-from featstream.evaluation.experiment import Experiment
+from featstream.evaluation.experiment import Experiment, open_comparison
 from featstream.evaluation.metrics import (
     accuracy,
     auc,
@@ -102,6 +102,7 @@ __all__ = [
     "evaluate",
     "friedman",
     "nemenyi",
+    "open_comparison",
     "open_task",
     "paper_claims",
     "paper_table",

@@ -23,8 +23,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
+from featstream.cost import measured
 from featstream.errors import DataError, ParameterError
-from featstream.evaluation.cost import measured
 from featstream.evaluation.entrants import BestOf, takes_groups
 from featstream.evaluation.metrics import evaluate
 from featstream.evaluation.splits import Split

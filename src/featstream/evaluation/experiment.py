@@ -23,6 +23,7 @@ from featstream.errors import (
     DataTypeError,
     FeatstreamWarning,
     ParameterError,
+    RunError,
     as_bytes,
     check_count,
     check_number,
@@ -175,6 +176,35 @@ class Experiment:
         }
 
 
+def open_comparison(path: str | os.PathLike[str]) -> ExperimentResult:
+    """What a comparison found, from the folder that `Experiment.run` was given.
+
+    The values of the data are not there, which stability by "yu" needs.
+    """
+    store = CellStore(path)
+    about = store.about()
+    if about is None:
+        raise RunError(f"{printable(path, limit=400)} is not a folder of a comparison.")
+    index = about.pop("index", None)
+    cells = (index or {}).get("cells", ())
+    loaded = [(store.load(cell["key"]), cell) for cell in cells]
+    records = [record | cell for record, cell in loaded if record is not None]
+    if len(records) < len(cells) or not records:
+        raise RunError(
+            f"The comparison in {printable(path, limit=400)} is not complete, or was "
+            "made by an older version. Run the same command again: it reads what is "
+            "done, and computes the rest."
+        )
+    settings = about["settings"]
+    return ExperimentResult(
+        records,
+        selectors=list(settings["selectors"]),
+        datasets=settings["datasets"],
+        classifiers=index["classifiers"],
+        about={name: about[name] for name in ("settings", "datasets", "provenance")},
+    )
+
+
 def name_datasets(datasets: Any) -> dict[str, Any]:
     """Data sets by name; files are named by their file name."""
     if isinstance(datasets, Mapping):
@@ -267,6 +297,7 @@ class Run:
             for name, classifier in experiment.classifiers.items()
         }
         self.records: list[dict[str, Any]] = []
+        self.cells: list[dict[str, Any]] = []  # where each record is, and belongs
         self.facts: dict[str, dict[str, Any]] = {}
         self.names: dict[str, list[str] | None] = {}
         self.left: dict[Path, int] = {}
@@ -285,7 +316,8 @@ class Run:
             "datasets": self.facts,
             "provenance": provenance(self.n_jobs),
         }
-        self.store.save_about(about)
+        index = {"cells": self.cells, "classifiers": self.keys}
+        self.store.save_about(about | {"index": index})
         self.observe(self.at)
         outcomes = run_jobs(
             self._started(pending),
@@ -335,13 +367,15 @@ class Run:
             for name, selector in experiment.selectors.items():
                 key = self._key(selector, fingerprint, index, split)
                 record, todo = self._known(key)
-                record |= {"dataset": dataset, "selector": name, "split": index}
                 is_best_of = isinstance(selector, BestOf)
-                record["label"] = selector.label if is_best_of else None
+                label = selector.label if is_best_of else None
+                place = {"dataset": dataset, "selector": name, "split": index}
+                record |= place | {"label": label}
                 self.records.append(record)
+                self.cells.append({"key": key, **place, "label": label})
                 if todo:
-                    place = protocol, selector, todo, folder, experiment.seed
-                    pending.append(PendingCell(key, record, shape, *place))
+                    how = protocol, selector, todo, folder, experiment.seed
+                    pending.append(PendingCell(key, record, shape, *how))
         self.at.n_cells += len(splits) * len(experiment.selectors)
         self.at.n_kept += len(splits) * len(experiment.selectors) - len(pending)
         if pending:

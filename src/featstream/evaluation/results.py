@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -258,6 +259,24 @@ class ExperimentResult:
         """Write the tidy rows."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             file.write(self.as_csv())
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a report: one HTML file that opens in any browser, without a network.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. An earlier report is replaced; any other file is not.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from featstream.reporting.comparison import comparison_page
+        from featstream.reporting.report import write_page
+
+        return write_page(comparison_page(self), path)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the tidy rows, with settings and provenance in the file's metadata."""

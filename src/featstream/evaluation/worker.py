@@ -26,10 +26,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from featstream.cost import resident_bytes
 from featstream.errors import ParameterError, RunError, size_text
 from featstream.evaluation.cell import Job, reason_of, work
 from featstream.evaluation.cell_cache import as_message
-from featstream.evaluation.cost import resident_bytes
 from featstream.evaluation.entrants import as_classifier
 from featstream.parallel import handling_interrupts, uninterrupted
 from featstream.selectors import SAOLA

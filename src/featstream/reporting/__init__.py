@@ -1,5 +1,6 @@
 """Figures and reports of what has been computed elsewhere."""
 
+from featstream.reporting.comparison import comparison_page
 from featstream.reporting.markdown import (
     comparison_markdown,
     comparison_text,
@@ -13,9 +14,11 @@ from featstream.reporting.plots import (
     plot_sweep,
     plot_timeline,
 )
+from featstream.reporting.report import selection_page
 
 __all__ = [
     "comparison_markdown",
+    "comparison_page",
     "comparison_text",
     "plot_critical_difference",
     "plot_dots",
@@ -23,5 +26,6 @@ __all__ = [
     "plot_size",
     "plot_sweep",
     "plot_timeline",
+    "selection_page",
     "write_comparison",
 ]

@@ -47,12 +47,12 @@ def comparison_text(result: ExperimentResult) -> str:
         if table.metric not in hidden
     ]
     for comparison in _comparisons(result):
-        *lines, conclusion = _statistics_lines(comparison)
+        *lines, conclusion = statistics_lines(comparison)
         parts.append("\n".join([*lines, fill(conclusion, _WIDTH)]))
     stability = _stability_lines(result)
     if stability:
         parts.append("\n".join(stability))
-    notes = _notes(result)
+    notes = comparison_notes(result)
     if notes:
         parts.append("\n".join(notes))
     return "\n\n".join(parts)
@@ -65,7 +65,7 @@ def comparison_markdown(result: ExperimentResult) -> str:
     parts = ["# Comparison of selectors", _datasets_markdown(about["datasets"])]
     parts += [table.to_markdown() for table in comparison_tables(result)]
     for comparison in _comparisons(result):
-        title, *lines, conclusion = _statistics_lines(comparison)
+        title, *lines, conclusion = statistics_lines(comparison)
         parts += [f"## {title}", "\n".join(f"- {line}" for line in lines), conclusion]
     stability = _stability_lines(result)
     if stability:
@@ -133,7 +133,7 @@ def _comparisons(result: ExperimentResult) -> list[Comparison]:
     return [result.statistics("accuracy", name) for name in result.classifiers]
 
 
-def _statistics_lines(comparison: Comparison) -> list[str]:
+def statistics_lines(comparison: Comparison) -> list[str]:
     """Title, figures, and the conclusion last."""
     lines = [f"Accuracy of {comparison.classifier}: what follows"]
     if comparison.friedman is not None and comparison.nemenyi is not None:
@@ -174,7 +174,7 @@ def _stability_lines(result: ExperimentResult) -> list[str]:
     return [title, *(f"{name}: {', '.join(own)}" for name, own in lines.items())]
 
 
-def _notes(result: ExperimentResult) -> list[str]:
+def comparison_notes(result: ExperimentResult) -> list[str]:
     """The notes below all tables, each once."""
     table = result.table()
     notes = [f"{name}: {rule}" for name, rule in table.rules.items()]

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featstream.errors import DataError
-from featstream.protocols import Fate, FloatArray
+from featstream.protocols import Fate
+from featstream.reporting.charts import indistinguishable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -231,21 +232,6 @@ def plot_critical_difference(
     ax.set_ylim(first_label - 0.35 * n_left, 1.0)
     ax.axis("off")
     return ax
-
-
-def indistinguishable(
-    ranks: FloatArray, critical_difference: float
-) -> list[tuple[float, float]]:
-    """First and last of the longest runs of sorted ranks that do not differ."""
-    result: list[tuple[float, float]] = []
-    last_end = -1
-    for start in range(ranks.size):
-        near = ranks - ranks[start] < critical_difference
-        end = int(np.flatnonzero(near)[-1])
-        if end > start and end > last_end:
-            result.append((float(ranks[start]), float(ranks[end])))
-            last_end = end
-    return result
 
 
 def plot_timeline(result: SelectionResult, *, ax: Axes | None = None) -> Axes:

@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
+from featstream.cost import peak_memory
 from featstream.errors import (
     DataError,
     DataTypeError,
@@ -111,6 +112,8 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     """Whether a Ctrl-C can wait for a block to end, so that a run saves it."""
     _numeric_target: ClassVar[str] = "FisherZ(target='numeric')"
     """How a quantity is given as the target; empty if it cannot be."""
+    _is_reason_general: ClassVar[bool] = True
+    """Whether `_reason` names no features but the two that it is given."""
 
     @abstractmethod
     def _begin(self, stream: Stream) -> None:
@@ -142,6 +145,10 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         arrivals = np.fromiter(kept, np.int64, len(kept))
         return arrivals, np.fromiter(kept.values(), np.float64, len(kept))
 
+    def _kept_columns(self) -> NDArray[Any] | None:
+        """The kept columns as plain numbers, one row each; None if not at hand."""
+        return None
+
     def _measure_named(self, name: str, **options: Any) -> Any:
         """The measure that ``"auto"`` chose, by its name."""
         return MEASURES[name](**options)
@@ -158,6 +165,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             "n_seen": stream.n_seen,
             "n_kept": int(self._kept()[0].size),
             "seconds": stream.seconds,
+            "peak_memory": stream.peak_memory,
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -177,6 +185,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             measure = self._measure_named(chosen, **stream.choice.options)
             stream.measure = measure.bind(stream.y)
         stream.is_sparse, stream.seconds = facts["is_sparse"], facts["seconds"]
+        stream.peak_memory = facts.get("peak_memory")
         restore_stream(stream, facts["n_seen"], arrays)
         own = {
             name.removeprefix(_OWN): array
@@ -307,6 +316,8 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
                     observe(Progress(stream.n_seen, n_features, n_kept, stream.seconds))
                 recorder.after_block()
                 began = clock()
+            known = (stream.peak_memory, peak_memory())
+            stream.peak_memory = max((n for n in known if n), default=None)
         self._stream.warn_of_identifiers()
 
     def _forget_names(self, stream: Stream, block: Block) -> None:
@@ -480,6 +491,8 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             },
             "seconds": stream.seconds,
             "trace": stream.trace,
+            "peak_memory": stream.peak_memory,
+            "origin": copy(self),
         }
 
     def _started(self) -> Stream:

@@ -6,6 +6,7 @@ import csv
 import io
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -42,6 +43,10 @@ class SelectionResult:
     is_ranked : bool
         Whether the order of the selected features is a ranking, the best first, as
         batch selectors make it. Tables then keep it; otherwise they go by relevance.
+    peak_memory : int or None
+        The most memory, in bytes, that the process had held when the stream ended.
+    origin : selector or None
+        The selector as it was, with the target and all names: for the report.
 
     Examples
     --------
@@ -65,6 +70,8 @@ class SelectionResult:
     trace: Trace = field(compare=False)
     measure_reason: str | None = field(default=None, compare=False)
     is_ranked: bool = field(default=False, compare=False)
+    peak_memory: int | None = field(default=None, compare=False)
+    origin: Any = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -87,6 +94,7 @@ class SelectionResult:
             "n_selected": len(self.names),
             "fates": self.trace.counts() if self.trace.level == "full" else None,
             "seconds": round(self.seconds, 6),
+            "peak_memory": self.peak_memory,
             "selected": [
                 {"name": name, "index": int(index), "relevance": float(score)}
                 for name, index, score in zip(
@@ -110,7 +118,10 @@ class SelectionResult:
                 f"{len(input_features):,} names for {self.n_features:,} features."
             )
         names = tuple(str(input_features[i]) for i in self.indices.tolist())
-        return replace(self, names=names)
+        origin = self.origin
+        if origin is not None:
+            origin = origin._with_names(input_features)
+        return replace(self, names=names, origin=origin)
 
     def ranked(self) -> list[tuple[str, int, float]]:
         """Name, index and relevance of the selected features, the best first."""
@@ -130,6 +141,26 @@ class SelectionResult:
         order = self._order()
         columns = {name: [cells[i] for i in order] for name, cells in self._columns()}
         return _frame(columns, backend)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a report: one HTML file that opens in any browser, without a network.
+
+        It shows what was kept and why, figures of how it went, alerts, and a search
+        that says why a feature was dropped.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. An earlier report is replaced; any other file is not.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from featstream.reporting.report import selection_page, write_page
+
+        return write_page(selection_page(self), path)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the selected features, the best first."""

@@ -101,6 +101,7 @@ class Stream:
     kept: dict[int, float] = field(default_factory=dict)
     samples: SampleHashes | None = None
     seconds: float = 0.0
+    peak_memory: int | None = None  # of the process, in bytes
     has_warned: bool = False
     index: Any = None  # of the last pandas series that was compared
     unfinished: Unfinished | None = None

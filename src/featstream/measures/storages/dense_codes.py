@@ -459,6 +459,19 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseCodes:
     )
 
 
+def _as_rows(columns: DenseCodes, which: NDArray[np.int64], n: int) -> NDArray[Any]:
+    rows = np.zeros((which.size, n), np.int32)
+    for row, i in zip(rows, which, strict=True):
+        if columns.code_row[i] >= 0:
+            row[:] = columns.codes[columns.code_row[i]]
+            continue
+        first = columns.first_plane[i]
+        planes = columns.planes[first : first + columns.arity[i] - 1]
+        bits = np.unpackbits(planes.view(np.uint8), axis=1, bitorder="little")[:, :n]
+        row[:] = np.arange(1, bits.shape[0] + 1) @ bits
+    return rows
+
+
 DENSE_CODES = register_storage(
     Storage(
         name="dense codes",
@@ -480,5 +493,6 @@ DENSE_CODES = register_storage(
         pool_of={"planes": 0, "codes": 1},
         restore=_restore,
         has_fixed_types=True,
+        as_rows=_as_rows,
     )
 )

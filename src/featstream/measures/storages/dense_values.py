@@ -315,6 +315,10 @@ def _write_units(columns):
         _write_unit(columns.values[i], 0.0, total, norm, unit)
 
 
+def _as_rows(columns: DenseValues, which: IntArray, n: int) -> NDArray[Any]:
+    return columns.values[which]
+
+
 DENSE_VALUES = register_storage(
     Storage(
         name="dense values",
@@ -335,5 +339,6 @@ DENSE_VALUES = register_storage(
         },
         restore=_restore,
         has_fixed_types=True,
+        as_rows=_as_rows,
     )
 )

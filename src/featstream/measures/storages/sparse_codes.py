@@ -559,6 +559,14 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseCodes:
     )
 
 
+def _as_rows(columns: SparseCodes, which: NDArray[np.int64], n: int) -> NDArray[Any]:
+    rows = np.zeros((which.size, n), np.int32)
+    for row, i in zip(rows, which, strict=True):
+        here = slice(columns.offset[i], columns.offset[i] + columns.length[i])
+        row[columns.rows[here]] = columns.codes[here]
+    return rows
+
+
 SPARSE_CODES = register_storage(
     Storage(
         name="sparse codes",
@@ -588,6 +596,7 @@ SPARSE_CODES = register_storage(
         },
         pool_of={"rows": 0, "codes": 0},
         restore=_restore,
+        as_rows=_as_rows,
         is_sparse=True,
         has_fixed_types=True,
     )

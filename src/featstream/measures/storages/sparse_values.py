@@ -267,6 +267,14 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseValues:
     return SparseValues(offset=np.cumsum(length) - length, n_rows=n, **arrays)
 
 
+def _as_rows(columns: SparseValues, which: IntArray, n: int) -> NDArray[Any]:
+    rows = np.repeat(columns.background[which, None], n, axis=1)
+    for row, i in zip(rows, which, strict=True):
+        here = slice(columns.offset[i], columns.offset[i] + columns.length[i])
+        row[columns.rows[here]] = columns.values[here]
+    return rows
+
+
 SPARSE_VALUES = register_storage(
     Storage(
         name="sparse values",
@@ -296,6 +304,7 @@ SPARSE_VALUES = register_storage(
         },
         pool_of={"rows": 0, "values": 0},
         restore=_restore,
+        as_rows=_as_rows,
         is_sparse=True,
         has_fixed_types=True,
     )

@@ -208,6 +208,8 @@ class _ConditionalSelector(StreamSelector):
             )
         return outcome
 
+    _is_reason_general = False  # it names the set that separates
+
     def _reason(
         self, arrival: int, fate: Fate, name: str, relevance: str, other: str
     ) -> str:

@@ -238,6 +238,15 @@ def arrivals_and_scores(kept: Kept | None) -> tuple[IntArray, FloatArray]:
     return kept.arrival[live], kept.score[live]
 
 
+def columns_of(kept: Kept | None, n_samples: int) -> NDArray[Any] | None:
+    """The kept columns as plain numbers, one row each, if their storage can tell."""
+    if kept is None:
+        return None
+    as_rows = storage_of(kept.columns).as_rows
+    live = kept.live[: kept.size[0]]
+    return None if as_rows is None else as_rows(kept.columns, live, n_samples)
+
+
 _OWN = {
     "arrival": Declared(np.int64, ("kept",)),
     "score": Declared(np.float64, ("kept",)),

@@ -31,6 +31,7 @@ from featstream.selectors.saola.kept import (
     Kept,
     Tuning,
     arrivals_and_scores,
+    columns_of,
     fit_index,
     make_room,
     pack_kept,
@@ -161,6 +162,9 @@ class SAOLA(StreamSelector):
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
         return arrivals_and_scores(self._state)
+
+    def _kept_columns(self) -> NDArray[Any] | None:
+        return columns_of(self._state, len(self._stream.y))
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return pack_kept(self._state)

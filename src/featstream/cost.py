@@ -1,4 +1,4 @@
-"""Wall time and peak memory of some work."""
+"""Wall time and peak memory of some work, or of the whole process."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def measured() -> Iterator[Cost]:
     True
     """
     cost = Cost()
-    before, began = _start_peak(), clock()
+    before, began = _startpeak_memory(), clock()
     yield cost
-    cost.seconds, peak = max(0.0, clock() - began), _peak()
+    cost.seconds, peak = max(0.0, clock() - began), peak_memory()
     if before is not None and peak is not None:
         cost.memory = max(0, peak - before)
 
@@ -50,16 +50,16 @@ def resident_bytes(pid: int) -> int | None:
     return int(held.rss - getattr(held, "shared", 0))
 
 
-def _start_peak() -> int | None:
+def _startpeak_memory() -> int | None:
     """Forget the peak so far, and return the memory in use."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
         return int(psutil.Process().memory_info().rss)
-    return _peak()
+    return peak_memory()
 
 
-def _peak() -> int | None:
-    """The most memory that this process has held."""
+def peak_memory() -> int | None:
+    """The most memory that this process has held, in bytes; None if nothing tells."""
     with suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text().splitlines()
         found = next(line for line in lines if line.startswith("VmHWM:"))

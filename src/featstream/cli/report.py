@@ -1,0 +1,57 @@
+"""The command that writes reports: ``featstream report``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+
+def add_report(report: argparse.ArgumentParser) -> None:
+    """Add the flags of the command."""
+    report.description = (
+        "Write a report of a run or of a comparison: one HTML file that opens in any "
+        "browser, without a network."
+    )
+    report.add_argument(
+        "folder",
+        type=Path,
+        metavar="FOLDER",
+        help="what select -o or compare -o has written",
+    )
+    report.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the report (default: report.html in the folder)",
+    )
+    report.add_argument("--json", action="store_true", help="print JSON")
+    report.set_defaults(run=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from featstream.errors import MissingFileError, printable
+    from featstream.runs.folder import is_run
+
+    folder = arguments.folder
+    if not folder.is_dir():
+        raise MissingFileError(
+            f"There is no folder {printable(folder, limit=400)}. Give what select -o "
+            "or compare -o has written."
+        )
+    target = arguments.output or folder / "report.html"
+    if is_run(folder):
+        from featstream.cli.select import result_of
+        from featstream.runs.session import resume
+
+        result_of(resume(folder)).report(target)
+    else:
+        from featstream.evaluation import open_comparison
+
+        open_comparison(folder).report(target)
+    if arguments.json:
+        print(json.dumps({"report": str(target), "bytes": target.stat().st_size}))
+    else:
+        print(f"written: {target} ({target.stat().st_size / 1e6:.1f} MB)")
+    return 0

@@ -1,0 +1,214 @@
+"""What a reader of a selection should know: alerts with codes and advice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from featstream.protocols import Fate
+from featstream.reporting.history import History, p_values, size_curve
+
+_RARE_CLASS = 0.1
+_FEW_ROWS = 10
+_MANY_CONSTANT = 0.05
+_NEARLY_ALL = 0.85
+_GROWTH = 1.1
+_MANY_TIES = 0.1
+
+
+class Alert(NamedTuple):
+    """Something that may make a selection worth less than it seems.
+
+    Attributes
+    ----------
+    code : str
+        A short name that stays the same.
+    title, text, advice : str
+        What it is, what was found, and what to do.
+    is_serious : bool
+        Whether the selection should not be used before it is looked into.
+    """
+
+    code: str
+    title: str
+    text: str
+    advice: str
+    is_serious: bool = False
+
+
+def find_alerts(history: History) -> list[Alert]:
+    """All alerts about a selection, the serious ones first.
+
+    >>> from featstream import SAOLA
+    >>> X = [[0, 1]] * 6 + [[0, 0]] * 14
+    >>> y = [1] * 2 + [0] * 18
+    >>> result = SAOLA(measure="su").fit(X, y).result_
+    >>> [alert.code for alert in find_alerts(History(result))]
+    ['class-imbalance', 'constant-columns']
+    """
+    found = [alert for check in _CHECKS for alert in check(history)]
+    return sorted(found, key=lambda alert: not alert.is_serious)
+
+
+def _unfinished(history: History) -> Iterator[Alert]:
+    run: Any = getattr(history.origin, "_run", None)
+    rest = None if run is None else run.unfinished
+    if rest is not None:
+        yield Alert(
+            "unfinished",
+            "The run is not finished",
+            f"It stopped after {history.result.n_features:,} features, in the middle "
+            "of its data.",
+            f"Continue it: featstream resume {run.folder.path}",
+            is_serious=True,
+        )
+
+
+def _nothing_kept(history: History) -> Iterator[Alert]:
+    if not len(history.result) and history.result.n_features:
+        yield Alert(
+            "nothing-kept",
+            "No feature was kept",
+            f"None of {history.result.n_features:,} features passed the threshold.",
+            "Check the target and the order of the rows. If they are right, lower the "
+            "threshold, or raise alpha.",
+            is_serious=True,
+        )
+
+
+def _class_imbalance(history: History) -> Iterator[Alert]:
+    classes = history.classes
+    if not classes or len(classes) < 2:
+        return
+    label, size = min(classes.items(), key=lambda item: item[1])
+    share = size / sum(classes.values())
+    if share < _RARE_CLASS or size < _FEW_ROWS:
+        yield Alert(
+            "class-imbalance",
+            "One class is rare",
+            f"Class {label} has {size:,} of {sum(classes.values()):,} rows "
+            f"({share:.1%}).",
+            "Judge the selection by balanced accuracy or AUC: plain accuracy is "
+            f"{1 - share:.1%} without any feature."
+            if len(classes) == 2
+            else "Judge the selection by balanced accuracy or AUC.",
+        )
+
+
+def _constant_columns(history: History) -> Iterator[Alert]:
+    if history.trace.level != "full" or not len(history.trace):
+        return
+    n = int(np.count_nonzero(history.trace.records["relevance"] == 0))
+    if n > _MANY_CONSTANT * len(history.trace):
+        yield Alert(
+            "constant-columns",
+            "Many columns carry no information",
+            f"{n:,} of {len(history.trace):,} features have a relevance of exactly 0: "
+            "they are constant, or unrelated to the target in these rows.",
+            "Nothing is lost by them but time. If you expected values there, check how "
+            "the file was read.",
+        )
+
+
+def _still_growing(history: History) -> Iterator[Alert]:
+    if not history.is_traced or history.result.n_features < 100:
+        return
+    if history.result.parameters.get("max_features"):
+        return
+    curve = size_curve(history)
+    before = np.searchsorted(curve.arrivals, 0.8 * history.result.n_features) - 1
+    if before < 0 or not curve.sizes.size:
+        return
+    earlier, now = int(curve.sizes[before]), int(curve.sizes[-1])
+    if now >= max(_GROWTH * earlier, earlier + 3):
+        yield Alert(
+            "still-growing",
+            "The kept set was still growing",
+            f"It grew from {earlier:,} to {now:,} features in the last fifth of the "
+            "stream: more features would probably have been kept.",
+            "If more features exist, add them with featstream update. For a bounded "
+            "set use --max-features.",
+        )
+
+
+def _ties(history: History) -> Iterator[Alert]:
+    threshold, result = history.threshold, history.result
+    if threshold and history.trace.level == "full":
+        at = history.trace.records["relevance"] == np.float32(threshold)
+        n = int(np.count_nonzero(at))
+        if n > 1:
+            yield Alert(
+                "ties-at-threshold",
+                "Features lie exactly at the threshold",
+                f"{n:,} features have the relevance {threshold:.6g}, the least that is "
+                "relevant: a slightly different threshold changes the selection.",
+                "Choose a threshold between two scores that occur.",
+            )
+    scores = np.sort(result.scores)
+    is_equal = np.diff(scores) == 0
+    n = int(np.count_nonzero(np.append(is_equal, False) | np.append(False, is_equal)))
+    if n > _MANY_TIES * scores.size and n > 2:
+        yield Alert(
+            "ties-among-kept",
+            "Kept features have equal scores",
+            f"{n:,} of {scores.size:,} kept features share their exact relevance with "
+            "another kept one. Features of equal relevance never remove each other.",
+            "With ties='drop' the later of two equals can become redundant.",
+        )
+
+
+def _nearly_all_relevant(history: History) -> Iterator[Alert]:
+    if history.trace.level != "full" or len(history.trace) < 20:
+        return
+    n_relevant = int(np.count_nonzero(history.fates != Fate.IRRELEVANT))
+    share = n_relevant / len(history.trace)
+    if share > _NEARLY_ALL:
+        threshold = history.threshold
+        at = "" if threshold is None else f" {threshold:.4g}"
+        yield Alert(
+            "nearly-all-relevant",
+            "Nearly all features pass the threshold",
+            f"{share:.1%} of {len(history.trace):,} features are relevant at the "
+            f"threshold{at}: it excludes almost nothing.",
+            "Raise the threshold (--delta) or lower --alpha, so that relevance means "
+            "more than chance.",
+        )
+
+
+def _chance(history: History) -> Iterator[Alert]:
+    """Compare with features that have nothing to do with the target.
+
+    Among N unrelated features, N times the p-value of a score is the expected number
+    that reach it.
+    """
+    found = p_values(history)
+    if found is None or history.result.n_features < 20:
+        return
+    n_features, n_kept = history.result.n_features, found.size
+    n_weak = int(np.count_nonzero(found * n_features >= 1))
+    if n_weak:
+        yield Alert(
+            "chance-level",
+            "Some kept features score no better than chance",
+            f"For {n_weak:,} of {n_kept:,} kept features the p-value of the score, "
+            f"times the {n_features:,} features that were judged, is at least 1: one "
+            "or more unrelated features would score as high, had the labels been "
+            "shuffled.",
+            "Do not read meaning into these single features (they are marked in the "
+            "table). A stricter threshold keeps fewer.",
+            is_serious=n_weak > n_kept / 2,
+        )
+
+
+_CHECKS: tuple[Callable[[History], Iterator[Alert]], ...] = (
+    _unfinished,
+    _nothing_kept,
+    _class_imbalance,
+    _constant_columns,
+    _still_growing,
+    _ties,
+    _nearly_all_relevant,
+    _chance,
+)

@@ -1,0 +1,546 @@
+"""What happened in a selection, as small tables: figures and the report draw them.
+
+Every table is bounded, whatever the number of features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from featstream.errors import DataError, FeatstreamError
+from featstream.measures.target import as_labels
+from featstream.protocols import Fate, FloatArray, IntArray, feature_name
+
+if TYPE_CHECKING:
+    from featstream.selectors.result import SelectionResult
+
+MOST_BINS = 120
+MOST_KEPT = 150
+MOST_DISPLACED = 250
+MOST_FAMILIES = 24
+MOST_MEMBERS = 20
+MOST_PAIRS = 40
+"""Kept features in the heat map."""
+_MOST_ROWS = 2_000
+_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+_INFORMATION = ("su", "mi")
+
+
+class History:
+    """A result and what its selector knows besides: target, names, threshold.
+
+    Examples
+    --------
+    >>> from featstream import SAOLA
+    >>> X = [[0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 1]]
+    >>> result = SAOLA(measure="su").fit(X, [0, 0, 1, 1, 1, 0]).result_
+    >>> history = History(result)
+    >>> history.name(1), str(history.trace.fate(1)), history.threshold
+    ('x1', 'redundant', 0.0)
+    """
+
+    def __init__(self, result: SelectionResult) -> None:
+        self.result, self.trace, self.origin = result, result.trace, result.origin
+        self.stream: Any = getattr(self.origin, "_stream", None)
+        if self.trace.level is not None and self.trace.n_seen != result.n_features:
+            raise DataError(
+                f"The stream has gone on to {self.trace.n_seen:,} features since this "
+                f"result was taken, after {result.n_features:,}. Take result_ again."
+            )
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether it is known what became of at least the features once kept."""
+        return self.trace.level is not None
+
+    def require_trace(self) -> None:
+        """Raise if there is no history to draw."""
+        if not self.is_traced:
+            raise DataError(
+                "This result has no trace to draw. Select with trace='full' or 'kept'."
+            )
+
+    @cached_property
+    def fates(self) -> NDArray[np.uint8]:
+        """The `Fate` of each recorded feature."""
+        stored: NDArray[np.uint8] = self.trace.records["fate"]
+        return np.minimum(stored, np.uint8(Fate.DISPLACED))
+
+    @cached_property
+    def kept(self) -> IntArray:
+        """Arrivals of the selected features, in the order of ``result.names``."""
+        if self.origin is not None:
+            arrivals: IntArray = self.origin._kept()[0]
+            return arrivals
+        if self.is_traced:
+            recorded: IntArray = self.trace.arrivals[self.fates == Fate.KEPT]
+            return recorded
+        return self.result.indices
+
+    def name(self, arrival: int) -> str:
+        """What a feature is called."""
+        if self.stream is None:
+            found = np.flatnonzero(self.kept == arrival)
+            is_kept = found.size > 0
+            return self.result.names[found[0]] if is_kept else feature_name(arrival)
+        return str(self.stream.names[int(arrival)])
+
+    @cached_property
+    def threshold(self) -> float | None:
+        """The least score that is relevant; None where no score decides.
+
+        Found by asking the measure, so that any measure has one.
+        """
+        measure = getattr(self.stream, "measure", None)
+        is_relevant = getattr(measure, "is_relevant", None)
+        largest = float(np.max(self.result.scores, initial=0.0))
+        if is_relevant is None or not largest:
+            return None
+        try:
+            if not is_relevant(np.array([largest]))[0]:
+                return None
+            low, high = 0.0, largest
+            for _ in range(60):
+                middle = (low + high) / 2
+                if is_relevant(np.array([middle]))[0]:
+                    high = middle
+                else:
+                    low = middle
+        except (FeatstreamError, TypeError, ValueError, NotImplementedError):
+            return None
+        return high if high > largest * 1e-12 else 0.0
+
+    @cached_property
+    def classes(self) -> dict[str, int] | None:
+        """The classes of the target and their sizes; None for a quantity."""
+        if self.stream is None or self.is_numeric:
+            return None
+        labels = as_labels(self.stream.y)
+        found = zip(labels.classes.tolist(), labels.counts.tolist(), strict=True)
+        return {_label(value): count for value, count in found}
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the target is a quantity."""
+        origin = self.origin
+        owners = (origin, *(getattr(origin, n, None) for n in ("measure", "test")))
+        return any(getattr(owner, "target", "") == "numeric" for owner in owners)
+
+    @cached_property
+    def columns(self) -> NDArray[Any] | None:
+        """The kept columns, one row each, where the selector holds them."""
+        return None if self.origin is None else self.origin._kept_columns()
+
+
+def _label(value: Any) -> str:
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if is_whole else str(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """How many features met each fate along the stream, and when each was kept.
+
+    Attributes
+    ----------
+    edges : ndarray of int of shape (n_bins + 1,)
+        Arrivals at which the bins begin, and the end.
+    counts : ndarray of int of shape (4, n_bins)
+        Features per `Fate` and bin.
+    arrival, end : ndarray of int
+        When each feature shown was kept, and when it left, or the end.
+    relevance : ndarray of float
+        Its score.
+    by : ndarray of int
+        The arrival that displaced it, or -1.
+    n_left_out : int
+        Features that were kept at some time and are not shown.
+    """
+
+    edges: IntArray
+    counts: IntArray
+    arrival: IntArray
+    end: IntArray
+    relevance: FloatArray
+    by: IntArray
+    n_left_out: int
+
+
+def timeline(history: History) -> Timeline:
+    """Fates by bins of arrival, and the lives of the features that were ever kept.
+
+    Shown are the most relevant of those kept in the end, and the displaced ones that
+    lived longest.
+    """
+    history.require_trace()
+    n, records, arrivals = _n_seen(history), history.trace.records, _arrivals(history)
+    n_bins = max(1, min(MOST_BINS, n))
+    place = history.fates.astype(np.int64) * n_bins + arrivals * n_bins // max(1, n)
+    counts = np.bincount(place, minlength=4 * n_bins).reshape(4, n_bins)
+    kept = np.flatnonzero(history.fates == Fate.KEPT)
+    gone = np.flatnonzero(history.fates == Fate.DISPLACED)
+    life = records["witness"][gone] - arrivals[gone]
+    shown = np.concatenate(
+        [
+            _largest(records["relevance"][kept], MOST_KEPT, kept),
+            _largest(life, MOST_DISPLACED, gone),
+        ]
+    )
+    has_left = history.fates[shown] == Fate.DISPLACED
+    by = np.where(has_left, records["witness"][shown], -1).astype(np.int64)
+    return Timeline(
+        edges=-(-np.arange(n_bins + 1) * n // n_bins),
+        counts=counts,
+        arrival=arrivals[shown],
+        end=np.where(has_left, by, n),
+        relevance=records["relevance"][shown].astype(np.float64),
+        by=by,
+        n_left_out=int(kept.size + gone.size - shown.size),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SizeCurve:
+    """Size of the kept set along the stream.
+
+    Attributes
+    ----------
+    arrivals, sizes : ndarray of int
+        Its size after each of these arrivals, in steps.
+    edges, displaced : ndarray of int
+        Features displaced within each bin of arrivals.
+    """
+
+    arrivals: IntArray
+    sizes: IntArray
+    edges: IntArray
+    displaced: IntArray
+
+
+def size_curve(history: History) -> SizeCurve:
+    """The size of the kept set, in at most a few hundred steps."""
+    history.require_trace()
+    n = _n_seen(history)
+    changed, sizes = history.trace.sizes()
+    if changed.size > 4 * MOST_BINS:  # the last change of each bin
+        place = changed * (4 * MOST_BINS) // n
+        last = np.flatnonzero(np.diff(place, append=-1))
+        changed, sizes = changed[last], sizes[last]
+    n_bins = max(1, min(MOST_BINS, n))
+    left = history.trace.records["witness"][history.fates == Fate.DISPLACED]
+    displaced = np.bincount(left.astype(np.int64) * n_bins // n, minlength=n_bins)
+    edges = -(-np.arange(n_bins + 1) * n // n_bins)
+    return SizeCurve(
+        np.append(changed, n), np.append(sizes, sizes[-1:]), edges, displaced
+    )
+
+
+class Member(NamedTuple):
+    """A feature that a kept one removed, itself or through others."""
+
+    arrival: int
+    relevance: float
+    fate: Fate
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A kept feature and those that it removed, the most relevant of them listed.
+
+    A feature that was displaced by one that was itself displaced later belongs to
+    the family of the last in the chain.
+    """
+
+    arrival: int
+    relevance: float
+    n_displaced: int
+    n_redundant: int
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Removals:
+    """Who removed whom: the families of kept features, the largest first.
+
+    ``n_displaced`` and ``n_redundant`` count for every kept feature, in the order of
+    ``result.names``, what it removed, itself or through others.
+    """
+
+    families: tuple[Family, ...]
+    n_displaced: IntArray
+    n_redundant: IntArray
+
+
+def removals(history: History) -> Removals:
+    """Follow every removed feature to the kept one at the end of the chain."""
+    history.require_trace()
+    records, arrivals, fates = history.trace.records, _arrivals(history), history.fates
+    is_gone = (fates == Fate.DISPLACED) | (fates == Fate.REDUNDANT)
+    parent = np.arange(arrivals.size)
+    witness = records["witness"][is_gone].astype(np.int64)
+    place = np.searchsorted(arrivals, witness)
+    is_known = (witness >= 0) & (place < arrivals.size)
+    is_known[is_known] = arrivals[place[is_known]] == witness[is_known]
+    parent[is_gone] = np.where(is_known, place, np.flatnonzero(is_gone))
+    while not np.array_equal(parent, grand := parent[parent]):
+        parent = grand
+    places = np.searchsorted(arrivals, history.kept)
+    found = [
+        np.bincount(parent[fates == fate], minlength=arrivals.size)[places]
+        for fate in (Fate.DISPLACED, Fate.REDUNDANT)
+    ]
+    scores = records["relevance"][places]
+    order = np.lexsort((-scores, -(found[0] + found[1])))[:MOST_FAMILIES]
+    families = []
+    for i in order[(found[0] + found[1])[order] > 0]:
+        own = np.flatnonzero((parent == places[i]) & is_gone)
+        by_fate = (own[fates[own] == f] for f in (Fate.DISPLACED, Fate.REDUNDANT))
+        listed = np.concatenate(
+            [_largest(records["relevance"][o], MOST_MEMBERS, o) for o in by_fate]
+        )
+        members = tuple(
+            Member(
+                int(arrivals[j]),
+                float(records["relevance"][j]),
+                Fate(int(fates[j])),
+                int(records["witness"][j]),
+            )
+            for j in listed
+        )
+        counts = int(found[0][i]), int(found[1][i])
+        families.append(
+            Family(int(history.kept[i]), float(scores[i]), *counts, members)
+        )
+    return Removals(tuple(families), *found)
+
+
+def displaced_by(history: History) -> dict[int, list[int]]:
+    """The arrivals that each feature displaced itself, by its own arrival."""
+    found: dict[int, list[int]] = {}
+    if history.is_traced:
+        gone = np.flatnonzero(history.fates == Fate.DISPLACED)
+        by = history.trace.records["witness"][gone].tolist()
+        for arrival, other in zip(_arrivals(history)[gone].tolist(), by, strict=True):
+            found.setdefault(other, []).append(arrival)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distribution:
+    """How many features of each fate have which relevance.
+
+    ``edges`` has one number more than there are bins; ``counts`` has one row per
+    `Fate`; ``threshold`` is the least relevant score, where there is one.
+    """
+
+    edges: FloatArray
+    counts: IntArray
+    threshold: float | None
+
+
+def distribution(history: History, n_bins: int = 48) -> Distribution:
+    """Count the features in bins of relevance."""
+    history.require_trace()
+    scores = history.trace.records["relevance"].astype(np.float64)
+    is_finite = np.isfinite(scores)
+    low, high = (
+        float(f(scores[is_finite], initial=0.0, where=True)) for f in (np.min, np.max)
+    )
+    edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
+    place = (scores - low) / (edges[-1] - low) * n_bins
+    place = np.clip(np.nan_to_num(place), 0, n_bins - 1).astype(np.int64)
+    joint = (history.fates.astype(np.int64) * n_bins + place)[is_finite]
+    counts = np.bincount(joint, minlength=4 * n_bins).reshape(4, n_bins)
+    return Distribution(edges, counts, history.threshold)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Redundancy:
+    """Overlap of every pair of the most relevant kept features.
+
+    ``order`` are their places in ``result.names``, the most relevant first.
+    """
+
+    order: IntArray
+    overlap: FloatArray
+
+
+def redundancy(history: History, X: Any = None) -> Redundancy | None:
+    """How much the kept features overlap, by the measure that selected them.
+
+    None where neither the selector holds the kept columns nor ``X`` is given, or the
+    measure compares columns in its own way.
+    """
+    measure = history.result.measure
+    is_known = measure in (*_INFORMATION, "fisher-z", "g2", "chi2")
+    order = np.argsort(-history.result.scores, kind="stable")[:MOST_PAIRS]
+    columns = history.columns if X is None else _columns_of(X, history.result.indices)
+    if columns is None or not is_known or order.size < 2:
+        return None
+    chosen = columns[order]
+    if measure == "fisher-z":
+        return Redundancy(order, np.abs(np.nan_to_num(np.corrcoef(chosen))))
+    return Redundancy(order, information(chosen, chosen, is_su=measure != "mi"))
+
+
+def _columns_of(X: Any, indices: IntArray) -> NDArray[Any]:
+    """Some columns of a matrix, one row each."""
+    X = X if hasattr(X, "tocsc") else np.asarray(X)
+    chosen = X.tocsc()[:, indices].toarray() if hasattr(X, "tocsc") else X[:, indices]
+    columns: NDArray[Any] = np.ascontiguousarray(chosen.T)
+    return columns
+
+
+def information(a: NDArray[Any], b: NDArray[Any], *, is_su: bool) -> FloatArray:
+    """Mutual information, or symmetrical uncertainty, of rows of categories.
+
+    All pairs at once: their contingency tables are blocks of one product.
+
+    >>> information(np.array([[0, 0, 1, 1]]), np.array([[1, 1, 0, 0]]), is_su=True)
+    array([[1.]])
+    """
+    n = a.shape[1]
+    (left, of_left), (right, of_right) = _indicators(a), _indicators(b)
+    joint = left @ right.T
+    cells = np.where(joint > 0, joint * np.log2(np.maximum(joint, 1)), 0.0)
+    shared = _by_owner(_by_owner(cells, of_left).T, of_right).T
+    own_a, own_b = (
+        np.log2(n) - _by_owner(sizes * np.log2(sizes), owner) / n
+        for sizes, owner in ((left.sum(1), of_left), (right.sum(1), of_right))
+    )
+    both = np.add.outer(own_a, own_b)
+    found: FloatArray = np.maximum(both - (np.log2(n) - shared / n), 0.0)
+    if not is_su:
+        return found
+    scores: FloatArray = np.divide(
+        2 * found, both, out=np.zeros_like(both), where=both > 0
+    )
+    return np.minimum(scores, 1.0)
+
+
+def _indicators(rows: NDArray[Any]) -> tuple[FloatArray, IntArray]:
+    """One row of zeros and ones per category, and the row that each belongs to."""
+    found, owners = [], []
+    for i, row in enumerate(rows):
+        values = np.unique(row)
+        found.append((row == values[:, None]).astype(np.float64))
+        owners += [i] * values.size
+    return np.vstack(found), np.array(owners)
+
+
+def _by_owner(values: FloatArray, owner: IntArray) -> FloatArray:
+    """Sums over the categories of each row."""
+    begins = np.flatnonzero(np.diff(owner, prepend=-1))
+    sums: FloatArray = np.add.reduceat(values, begins, axis=0)
+    return sums
+
+
+def p_values(history: History) -> FloatArray | None:
+    """For each kept feature, how probable its score is without any relation.
+
+    By Fisher's Z or the F-test for correlations, by the G-test for categories. None
+    where the measure has no such test, or the columns are not at hand.
+    """
+    result, n = history.result, history.result.n_samples
+    if history.stream is None or not len(result) or n < 5:
+        return None
+    if result.measure == "fisher-z" and hasattr(history.stream.measure, "critical"):
+        scores = np.minimum(result.scores, 1 - 1e-15)
+        if history.classes is None or len(history.classes) == 2:
+            found = 2 * stats.norm.sf(np.arctanh(scores) * np.sqrt(n - 3))
+            return np.asarray(found)
+        between, within = len(history.classes) - 1, n - len(history.classes)
+        f = scores**2 / (1 - scores**2) * within / between
+        return np.asarray(stats.f.sf(f, between, within))
+    if result.measure not in _INFORMATION or history.columns is None:
+        return None
+    labels = as_labels(history.stream.y).codes[None, :]
+    bits = information(history.columns, labels, is_su=False)[:, 0]
+    sizes = np.array([np.unique(row).size for row in history.columns])
+    freedom = np.maximum(1, (sizes - 1) * (np.unique(labels).size - 1))
+    return np.asarray(stats.chi2.sf(2 * n * np.log(2) * bits, freedom))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AccuracyCurve:
+    """Accuracy with the most relevant 1, 2, … kept features.
+
+    ``spreads`` are standard deviations over the folds; ``baseline`` is the share of
+    the largest class; ``classifier`` says how it was found.
+    """
+
+    sizes: IntArray
+    accuracy: FloatArray
+    spreads: FloatArray
+    baseline: float
+    classifier: str
+
+
+def accuracy_curve(
+    history: History, X: Any = None, *, n_folds: int = 5
+) -> AccuracyCurve | None:
+    """Cross-validated accuracy with the most relevant kept features, more and more.
+
+    The features were selected from all rows, test rows included, so that this is
+    higher than what new data will show; it tells how many features are worth having.
+    None for a quantity, or where the columns are not at hand.
+    """
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    result = history.result
+    columns = history.columns if X is None else _columns_of(X, result.indices)
+    if columns is None or history.classes is None or not len(result):
+        return None
+    smallest = min(history.classes.values())
+    if smallest < n_folds:
+        return None
+    y, rows = as_labels(history.stream.y).codes, np.arange(columns.shape[1])
+    if rows.size > _MOST_ROWS:
+        rows = np.sort(np.random.default_rng(0).permutation(rows)[:_MOST_ROWS])
+        if np.bincount(y[rows]).min() < n_folds:
+            return None
+    is_coded = columns.dtype.kind == "i"
+    prepare = OneHotEncoder(handle_unknown="ignore") if is_coded else StandardScaler()
+    model = make_pipeline(prepare, KNeighborsClassifier(5))
+    order = np.argsort(-result.scores, kind="stable")
+    sizes = [size for size in _SIZES if size < len(result)]
+    sizes.append(min(len(result), _SIZES[-1]))
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    found = np.array(
+        [
+            cross_val_score(model, columns[order[:size]].T[rows], y[rows], cv=folds)
+            for size in sizes
+        ]
+    )
+    return AccuracyCurve(
+        np.array(sizes),
+        found.mean(axis=1),
+        found.std(axis=1, ddof=1),
+        float(np.bincount(y[rows]).max() / rows.size),
+        f"5 nearest neighbours, {n_folds}-fold cross-validation",
+    )
+
+
+def _n_seen(history: History) -> int:
+    return max(1, history.result.n_features)
+
+
+def _arrivals(history: History) -> IntArray:
+    return history.trace.arrivals
+
+
+def _largest(values: NDArray[Any], most: int, of: IntArray) -> IntArray:
+    """Those of the largest values, in their order; all if there are few."""
+    if of.size <= most:
+        return of
+    return np.sort(of[np.argpartition(-values, most)[:most]])

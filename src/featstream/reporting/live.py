@@ -1,0 +1,213 @@
+"""The live page of a run: served on this machine alone, and gone with the run.
+
+The server listens on 127.0.0.1, at an address with a random token that only the
+starting process knows. The page is drawn by the thread that selects, between two
+blocks, when a browser is looking and at most for a small share of the time.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from featstream.progress import Observer, Progress
+from featstream.reporting.history import History
+from featstream.reporting.page import policy
+from featstream.reporting.report import live_page, live_pieces
+
+_SHARE = 60  # drawing takes at most a sixtieth of the time
+_EVERY = 0.5
+_HEARTBEAT = 5.0
+_FAREWELL = 2.0  # seconds for browsers to hear that the run is over
+
+
+class Live:
+    """A page about a selector at work.
+
+    Call it with every `Progress`, as `consume` does with ``progress=live``.
+
+    Parameters
+    ----------
+    selector : selector
+        The one that consumes.
+    show : callable, optional
+        A further observer, such as the line in the terminal.
+
+    Attributes
+    ----------
+    url : str
+        Where the page is.
+    """
+
+    def __init__(self, selector: Any, show: Observer | None = None) -> None:
+        self._selector, self._show = selector, show
+        self._token = secrets.token_urlsafe(24)
+        self._changed = threading.Condition()
+        self._pieces: dict[str, str] = {}
+        self._page = live_page(History(selector.result_), None)
+        self._number = 0
+        self._last: str | None = None  # what is said at the end
+        self._n_watching = 0
+        self._progress: Progress | None = None
+        self._drawn, self._cost = 0.0, 0.0
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.live = self
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/{self._token}/"
+
+    def __call__(self, progress: Progress) -> None:
+        """Draw the page anew, if somebody looks at it and it is time."""
+        self._progress = progress
+        if self._show is not None:
+            self._show(progress)
+        now = time.perf_counter()
+        if now - self._drawn < max(_EVERY, _SHARE * self._cost):
+            return
+        if self._n_watching or not self._number:
+            self._draw(progress)
+
+    def _draw(self, progress: Progress) -> None:
+        began = time.perf_counter()
+        history = History(self._selector.result_)
+        if self._number:
+            pieces = {k: str(v) for k, v in live_pieces(history, progress).items()}
+            page = None
+        else:
+            pieces, page = {}, live_page(history, progress)
+        with self._changed:
+            self._pieces, self._page = pieces or self._pieces, page or self._page
+            self._number += 1
+            self._changed.notify_all()
+        self._drawn = time.perf_counter()
+        self._cost = self._drawn - began
+
+    def close(self, said: str = "The run is over.") -> None:
+        """Tell those who look that the run is over, and end the server."""
+        if self._n_watching and self._progress is not None:
+            self._draw(self._progress)
+        with self._changed:
+            self._last = said
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._n_watching, _FAREWELL)
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def events(self) -> Iterator[bytes]:
+        """What a browser is told, until the run is over."""
+        seen = 0
+        with self._changed:
+            self._n_watching += 1
+        try:
+            while True:
+                with self._changed:
+                    if self._last is None and self._number == seen:
+                        self._changed.wait(_HEARTBEAT)
+                    number, last = self._number, self._last
+                    pieces = self._pieces
+                if number > seen and pieces:
+                    yield _event("update", pieces)
+                elif last is None:
+                    yield b": still here\n\n"
+                seen = number
+                if last is not None:
+                    yield _event("end", last)
+                    return
+        finally:
+            with self._changed:
+                self._n_watching -= 1
+                self._changed.notify_all()
+
+
+def _event(name: str, content: Any) -> bytes:
+    """One server-sent event; JSON has no line breaks."""
+    return f"event: {name}\ndata: {json.dumps(content)}\n\n".encode()
+
+
+class _Server(ThreadingHTTPServer):
+    live: Live
+    daemon_threads = True
+    allow_reuse_address = False
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers for the page and its events, to who knows the token."""
+
+    server: _Server
+    server_version = "featstream"
+    sys_version = ""
+    timeout = 20
+
+    def do_GET(self) -> None:
+        """Answer a request."""
+        live, host = self.server.live, self.headers.get("Host", "")
+        begin = f"/{live._token}/"
+        if not secrets.compare_digest(self.path[: len(begin)].encode(), begin.encode()):
+            return self._answer(404, "text/plain", b"Not found.\n")
+        if host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
+            return self._answer(403, "text/plain", b"Ask 127.0.0.1.\n")
+        rest = self.path[len(begin) :]
+        if rest == "events":
+            return self._stream(live)
+        if rest:
+            return self._answer(404, "text/plain", b"Not found.\n")
+        return self._answer(200, "text/html; charset=utf-8", live._page.encode())
+
+    def _head(self, status: int, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        rules = f"{policy(is_live=True)}; frame-ancestors 'none'"
+        self.send_header("Content-Security-Policy", rules)
+
+    def _answer(self, status: int, kind: str, content: bytes) -> None:
+        self._head(status, kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _stream(self, live: Live) -> None:
+        self._head(200, "text/event-stream")
+        self.end_headers()
+        try:
+            for event in live.events():
+                self.wfile.write(event)
+                self.wfile.flush()
+        except OSError:  # the browser has gone
+            return
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: the terminal shows the run."""
+
+
+@contextmanager
+def live(selector: Any, show: Observer | None = None) -> Iterator[Live]:
+    """Serve the page of a selector while it consumes.
+
+    Examples
+    --------
+    >>> from featstream import SAOLA
+    >>> from featstream.datasets import make_stream
+    >>> stream = make_stream(n_features=200)
+    >>> selector = SAOLA(measure="su").start(stream.y)
+    >>> with live(selector) as page:
+    ...     print(page.url.startswith("http://127.0.0.1:"))
+    ...     _ = selector.consume(stream.X, progress=page)
+    True
+    """
+    page = Live(selector, show)
+    try:
+        yield page
+    except BaseException:
+        page.close("The run was stopped.")
+        raise
+    page.close(f"The run is over: {selector.result_!r}.")

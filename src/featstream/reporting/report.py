@@ -1,0 +1,537 @@
+"""The report of a selection: one HTML file that says what was found, and why."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from featstream.errors import ParameterError, printable
+from featstream.markup import Html, joined, tag, visible
+from featstream.protocols import Fate
+from featstream.reporting import charts
+from featstream.reporting.alerts import Alert, find_alerts
+from featstream.reporting.fates import pack_fates
+from featstream.reporting.history import (
+    History,
+    accuracy_curve,
+    displaced_by,
+    distribution,
+    p_values,
+    redundancy,
+    removals,
+    size_curve,
+    timeline,
+)
+from featstream.reporting.page import (
+    as_table,
+    cards,
+    facts,
+    page,
+    scrolled,
+    shown,
+    table,
+)
+from featstream.runs.folder import replace_file
+
+if TYPE_CHECKING:
+    from featstream.progress import Progress
+    from featstream.selectors.result import SelectionResult
+
+MOST_ROWS = 1_000
+"""Rows of a table in the page."""
+_FEW_NAMES = 3
+_FEW_LINES = 12
+
+
+def write_page(text: str, path: str | os.PathLike[str]) -> Path:
+    """Write a page in one step; only an earlier page of ours is replaced."""
+    target = Path(path)
+    if target.exists():
+        begin = b""
+        if target.is_file():
+            with open(target, "rb") as file:
+                begin = file.read(400)
+        if begin and b'name="generator" content="featstream' not in begin:
+            raise ParameterError(
+                f"{printable(target, limit=400)} exists and is not a report that "
+                "featstream has written. Choose another name."
+            )
+        if not target.is_file():
+            raise ParameterError(
+                f"{printable(target, limit=400)} is a folder, and a report is a file. "
+                "Name a file such as report.html."
+            )
+    if not target.parent.is_dir():
+        raise ParameterError(
+            f"There is no folder {printable(target.parent, limit=400)} for the report."
+        )
+    content = text.encode("utf-8", "backslashreplace")
+    replace_file(target, lambda file: file.write(content))
+    return target
+
+
+def selection_page(result: SelectionResult) -> str:
+    """The report of a selection as HTML.
+
+    Examples
+    --------
+    >>> from featstream import SAOLA
+    >>> X = [[0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 1]]
+    >>> result = SAOLA(measure="su").fit(X, [0, 0, 1, 1, 1, 0]).result_
+    >>> text = selection_page(result)
+    >>> text.count("<script"), "Who removed whom" in text
+    (2, True)
+    """
+    history = History(result)
+    packed = pack_fates(history)
+    parts = [("overview", "Overview", _overview(history))]
+    if history.is_traced and len(history.trace):
+        course = _titled(
+            _with_table(_timeline(history), "Fates in numbers", _fate_rows(history)),
+            _size(history),
+            *_removals(history),
+        )
+        parts.append(("course", "How it went", course))
+    scores = _score_figures(history)
+    if scores:
+        parts.append(("scores", "Scores", _titled(*scores)))
+    parts.append(("kept", "Kept features", _kept(history)))
+    if hasattr(result, "groups"):
+        parts.append(("groups", "Groups", _groups(result)))
+    parts.append(("search", "Why was it dropped?", _search(history, packed)))
+    parts.append(("provenance", "Provenance", _provenance(history)))
+    return page(_title(history), _lead(history), parts, data=packed)
+
+
+def live_page(history: History, progress: Progress | None) -> str:
+    """The page of a run that is under way."""
+    pieces = live_pieces(history, progress)
+    figures = pieces["figure-timeline"], pieces["figure-size"]
+    parts = [
+        ("overview", "Overview", pieces["cards"]),
+        ("course", "How it goes", _titled(*figures)),
+        ("kept", "Kept features", pieces["kept-list"]),
+    ]
+    return page(_title(history), _lead(history), parts, status=pieces["status"])
+
+
+def live_pieces(history: History, progress: Progress | None) -> dict[str, Html]:
+    """What changes while a run is under way, by the id of its element."""
+    pieces = {
+        "status": _status(progress),
+        "cards": _cards(history),
+        "kept-list": _kept(history),
+    }
+    for name, draw in (("timeline", _timeline), ("size", _size)):
+        has_history = history.is_traced and bool((history.fates != 0).any())
+        pieces[f"figure-{name}"] = (
+            draw(history)
+            if has_history
+            else tag(
+                "figure", tag("p", "Nothing has been kept yet."), id=f"figure-{name}"
+            )
+        )
+    return pieces
+
+
+def _status(progress: Progress | None) -> Html:
+    if progress is None:
+        return tag("p", "Waiting for the first features.", class_="status", id="status")
+    words = f"{progress.n_seen:,} features seen"
+    bar = []
+    if progress.n_features:
+        share = progress.n_seen / progress.n_features
+        words = f"{progress.n_seen:,} of {progress.n_features:,} features ({share:.0%})"
+        bar = [tag("progress", value=progress.n_seen, max=progress.n_features)]
+    return tag("p", words, *bar, class_="status", id="status", role="status")
+
+
+def _title(history: History) -> str:
+    result = history.result
+    return f"{len(result):,} of {result.n_features:,} features"
+
+
+def _lead(history: History) -> Html:
+    result = history.result
+    data = _data_names(history)
+    return joined(
+        [
+            f"Selected by {result.selector} with the measure {result.measure}",
+            *([" from ", shown(", ".join(data))] if data else []),
+            f", {result.n_samples:,} samples.",
+        ]
+    )
+
+
+def _data_names(history: History) -> list[str]:
+    """File names of the data, as far as the run knows them."""
+    sources = _sources(history)
+    paths = [(source.get("data") or {}).get("path") for source in sources]
+    return [os.path.basename(str(path).rstrip("/")) for path in paths if path]
+
+
+def _sources(history: History) -> list[dict[str, Any]]:
+    run = getattr(history.origin, "_run", None)
+    return [] if run is None else run.sources
+
+
+def _overview(history: History) -> Html:
+    found = find_alerts(history)
+    parts: list[Html] = [_cards(history)]
+    if found:
+        parts.append(tag("h3", "What to know before using it", class_="unseen"))
+        parts.append(tag("ul", *map(_alert, found), class_="alerts"))
+    return tag("div", *parts, class_="figures")
+
+
+def _alert(alert: Alert) -> Html:
+    return tag(
+        "li",
+        tag("strong", alert.title),
+        tag("code", alert.code, class_="code"),
+        tag("p", visible(alert.text, 600)),
+        tag("p", visible(alert.advice, 600), class_="advice"),
+        class_="serious" if alert.is_serious else None,
+    )
+
+
+def _cards(history: History) -> Html:
+    result, level = history.result, history.trace.level
+    counts = history.trace.counts()
+    n = max(1, result.n_features)
+
+    def fate(name: str, remark: str, is_known: bool) -> tuple[str, str, str, str]:
+        number = f"{counts[name]:,}" if is_known else "–"
+        share = f"{counts[name] / n:.1%} {remark}" if is_known else "not recorded"
+        return name.capitalize(), number, share, name
+
+    rate = result.n_features / result.seconds if result.seconds > 0 else None
+    classes = history.classes
+    target = "of a quantity" if classes is None else f"in {len(classes):,} classes"
+    peak = result.peak_memory
+    entries: list[tuple[str, str, str, str | None]] = [
+        ("Arrived", f"{result.n_features:,}", "features seen", None),
+        ("Kept", f"{len(result):,}", f"{len(result) / n:.2%} of them", "kept"),
+        fate("irrelevant", "below the threshold", level == "full"),
+        fate("redundant", "covered by a kept one", level == "full"),
+        fate("displaced", "kept for a time", level is not None),
+        ("Samples", f"{result.n_samples:,}", target, None),
+        (
+            "Rate",
+            "–" if rate is None else f"{charts.short(rate)}/s",
+            f"{result.seconds:.3g} s in all",
+            None,
+        ),
+        (
+            "Peak memory",
+            "–" if peak is None else f"{peak / 2**20:,.0f} MB",
+            "not recorded" if peak is None else "of the whole process",
+            None,
+        ),
+    ]
+    return cards(entries, "cards")
+
+
+def _titled(*figures: Html) -> Html:
+    return tag("div", *figures, class_="figures")
+
+
+def _timeline(history: History) -> Html:
+    return charts.timeline_figure(timeline(history), history)
+
+
+def _size(history: History) -> Html:
+    return charts.size_figure(size_curve(history))
+
+
+def _with_table(figure: Html, summary: str, numbers: Html) -> Html:
+    """A figure with the numbers behind it."""
+    end = "</figure>"
+    return Html(figure.removesuffix(end) + as_table(summary, numbers) + end)
+
+
+def _fate_rows(history: History) -> Html:
+    data = timeline(history)
+    counts, edges = charts.merged(data.counts, data.edges, _FEW_LINES)
+    fates = (Fate.KEPT, Fate.DISPLACED, Fate.REDUNDANT, Fate.IRRELEVANT)
+    rows = [
+        [f"{edges[b]:,} to {edges[b + 1] - 1:,}", *(int(counts[f][b]) for f in fates)]
+        for b in range(edges.size - 1)
+    ]
+    return table(["arrivals", *map(str, fates)], rows)
+
+
+def _removals(history: History) -> list[Html]:
+    """Who removed whom, if anybody did."""
+    removed = removals(history)
+    if not removed.families:
+        return []
+    rows = [
+        [
+            visible(history.name(family.arrival)),
+            (family.relevance, f"{family.relevance:.4g}"),
+            family.n_displaced,
+            family.n_redundant,
+        ]
+        for family in removed.families
+    ]
+    heads = ["feature", "relevance", "displaced", "made redundant"]
+    drawn = charts.removals_figure(removed, history)
+    return [_with_table(drawn, "The same in numbers", table(heads, rows))]
+
+
+def _score_figures(history: History) -> list[Html]:
+    found = []
+    if history.is_traced and len(history.trace):
+        data = distribution(history)
+        found.append(charts.distribution_figure(data, history.result.measure))
+    pairs = redundancy(history)
+    if pairs is not None:
+        drawn = charts.redundancy_figure(pairs, history)
+        found.append(
+            _with_table(drawn, "The pairs that overlap most", _pairs(pairs, history))
+        )
+    curve = accuracy_curve(history)
+    if curve is not None:
+        rows = [
+            [f"{size}", (float(a), f"{a:.3f}"), (float(s), f"{s:.3f}")]
+            for size, a, s in zip(
+                curve.sizes, curve.accuracy, curve.spreads, strict=True
+            )
+        ]
+        numbers = table(["features", "accuracy", "deviation"], rows)
+        drawn = charts.accuracy_figure(curve)
+        found.append(_with_table(drawn, "The same in numbers", numbers))
+    return found
+
+
+def _pairs(pairs: Any, history: History) -> Html:
+    first, second = np.tril_indices(pairs.order.size, -1)
+    values = pairs.overlap[first, second]
+    names = [history.result.names[i] for i in pairs.order]
+    rows = [
+        [
+            visible(names[first[k]], 80),
+            tag("bdi", visible(names[second[k]], 80)),
+            (float(values[k]), f"{values[k]:.4g}"),
+        ]
+        for k in np.argsort(-values, kind="stable")[:_FEW_LINES]
+    ]
+    return table(["feature", "and", "overlap"], rows)
+
+
+def _kept(history: History) -> Html:
+    """The table of kept features, the most relevant first."""
+    result = history.result
+    if not len(result):
+        return tag("div", tag("p", "No feature is kept."), id="kept-list")
+    order = np.argsort(-result.scores, kind="stable")[:MOST_ROWS]
+    chance, own = p_values(history), displaced_by(history)
+    heads = ["Feature", "Relevance", "Position"]
+    removed = removals(history) if history.is_traced and len(history.trace) else None
+    if chance is not None:
+        heads.append("By chance")
+    if removed is not None:
+        heads += ["Removed", "Displaced"]
+    rows = []
+    for i in order:
+        score = float(result.scores[i])
+        row: list[object] = [
+            visible(result.names[i]),
+            (score, f"{score:.4g}"),
+            int(result.indices[i]),
+        ]
+        if chance is not None:
+            expected = float(chance[i]) * result.n_features
+            text: object = _expected(expected)
+            if expected >= 1:
+                text = tag("span", f"{text} !", class_="weak")
+            row.append((expected, text))
+        if removed is not None:
+            row.append(int(removed.n_displaced[i] + removed.n_redundant[i]))
+            row.append(_displaced_names(history, own.get(int(history.kept[i]), [])))
+        rows.append(row)
+    notes = []
+    if len(result) > MOST_ROWS:
+        notes.append(
+            f"The {MOST_ROWS:,} most relevant of {len(result):,} are listed; "
+            "to_csv() and selected.csv have all."
+        )
+    if chance is not None:
+        notes.append(
+            "By chance: how many of as many unrelated features would be expected to "
+            "score as high. From 1 on, marked with an exclamation mark, chance "
+            "explains the score."
+        )
+    if removed is not None:
+        notes.append(
+            "Removed: features that it displaced or made redundant, itself or through "
+            "those that it displaced. Displaced: those that it displaced itself."
+        )
+    tools = tag(
+        "div",
+        tag("label", "Search", for_="filter"),
+        Html('<input type="search" id="filter" autocomplete="off">'),
+        tag("output", id="filter-count", for_="filter"),
+        class_="tools",
+    )
+    minor = [j for j, head in enumerate(heads) if head in ("Position", "Displaced")]
+    body = table(heads, rows, name="kept-table", minor=minor, can_sort=True)
+    listed = [tag("li", note) for note in notes]
+    return tag(
+        "div",
+        tools,
+        scrolled(body, "Kept features"),
+        tag("ul", *listed, class_="notes") if listed else Html(""),
+        id="kept-list",
+    )
+
+
+def _expected(number: float) -> str:
+    """A number of which the size alone matters.
+
+    >>> _expected(143.2), _expected(0.000312)
+    ('140', '0.00031')
+    """
+    rounded = float(f"{number:.2g}")
+    return charts.short(rounded) if rounded >= 1e-4 else f"{number:.1e}"
+
+
+def _displaced_names(history: History, arrivals: list[int]) -> str:
+    names = [visible(history.name(a), 40) for a in arrivals[:_FEW_NAMES]]
+    n_more = len(arrivals) - len(names)
+    return ", ".join(names) + (f" and {n_more:,} more" if n_more else "") or "–"
+
+
+def _groups(result: Any) -> Html:
+    groups = result.groups
+    order = np.argsort(-groups.n_kept, kind="stable")[:MOST_ROWS]
+    rows = [
+        [
+            visible(groups.labels[i]),
+            int(groups.n_features[i]),
+            int(groups.n_kept[i]),
+            str(Fate(int(groups.fates[i]))),
+        ]
+        for i in order
+    ]
+    counts = groups.counts()
+    said = (
+        f"{counts['kept']:,} of {len(groups):,} groups have a kept feature; "
+        f"{counts['irrelevant']:,} are irrelevant, {counts['redundant']:,} redundant, "
+        f"{counts['displaced']:,} were displaced."
+    )
+    if len(groups) > MOST_ROWS:
+        said += f" The {MOST_ROWS:,} with most kept features are listed."
+    heads = ["Group", "Features", "Kept", "Fate"]
+    body = table(heads, rows, name="group-table", can_sort=True)
+    return joined([tag("p", said), scrolled(body, "Groups")])
+
+
+def _search(history: History, packed: dict[str, Any]) -> Html:
+    """The form that says why a feature was kept or not."""
+    run = getattr(history.origin, "_run", None)
+    folder = "RUN" if run is None else str(run.folder.path)
+    command = shlex.join(["featstream", "explain", folder, "NAME"])
+    form = tag(
+        "form",
+        tag(
+            "div",
+            tag("label", "Name or position of a feature", for_="why-name"),
+            Html('<input type="search" id="why-name" autocomplete="off">'),
+            tag("button", "Explain", type="submit"),
+            class_="tools",
+        ),
+        id="why",
+        role="search",
+    )
+    return tag(
+        "div",
+        form,
+        tag("output", id="answer", for_="why-name", aria_live="polite"),
+        tag(
+            "p", _searched(packed), " ", tag("code", visible(command)), class_="notes"
+        ),
+        class_="panel",
+    )
+
+
+def _searched(packed: dict[str, Any]) -> str:
+    """What the search can find."""
+    if packed["scope"] == "none":
+        return "This selection was made without a trace: nothing is recorded."
+    scope = {
+        "all": f"All {packed['n']:,} features can be found here",
+        "once kept": f"The {packed['n']:,} features that were ever kept can be found",
+        "first kept": f"The first {packed['n']:,} features that were kept can be found",
+    }[packed["scope"]]
+    names = {
+        None: "",
+        "all": "",
+        "relevant": ", by name those that were relevant, by position the others",
+        "once kept": ", by name those once kept, by position the others",
+    }[packed["named"]]
+    digits = {
+        4: "",
+        2: "; scores are rounded to two digits",
+        0: "; scores are left out",
+    }[packed["bytes"]]
+    if packed["bytes"] and packed["relevantOnly"]:
+        digits += ", and left out for irrelevant features"
+    return f"{scope}{names}{digits}. At the command line:"
+
+
+def _provenance(history: History) -> Html:
+    result, run = history.result, getattr(history.origin, "_run", None)
+    entries: list[tuple[str, object]] = [
+        ("Selector", result.selector),
+        ("Measure", _measure_text(history)),
+        (
+            "Parameters",
+            ", ".join(f"{k}={v}" for k, v in result.parameters.items()),
+        ),
+        ("Target", _target_text(history)),
+    ]
+    for source in _sources(history):
+        data = source.get("data") or {}
+        path = data.get("path") or source.get("kind") or "data in memory"
+        said = f"{path}, from feature {source['begin']:,} on"
+        entries.append(("Data", visible(said, 600)))
+        if source.get("fingerprint"):
+            entries.append(("Fingerprint", tag("code", visible(source["fingerprint"]))))
+    if run is not None:
+        entries.append(("Run", visible(run.folder.path, 600)))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    entries.append(("Report made", now))
+    command = "" if run is None else shlex.join(run.command or [])
+    again = command
+    if not command:
+        made = "selector" if history.origin is None else repr(history.origin)
+        again = f"{' '.join(made.split())}.fit(X, y)"
+    return tag(
+        "div",
+        facts(entries),
+        tag("p", "To reproduce it:"),
+        tag("pre", tag("code", visible(again, 4_000))),
+        class_="panel",
+    )
+
+
+def _measure_text(history: History) -> str:
+    result = history.result
+    reason = result.measure_reason
+    return f"{result.measure}, because {reason}" if reason else result.measure
+
+
+def _target_text(history: History) -> str:
+    classes = history.classes
+    if classes is None:
+        return "a quantity" if history.is_numeric else "not recorded"
+    few = [f"{visible(k, 40)} ({n:,})" for k, n in list(classes.items())[:_FEW_LINES]]
+    more = f" and {len(classes) - len(few):,} more" if len(classes) > len(few) else ""
+    return f"{len(classes):,} classes: {', '.join(few)}{more}"
