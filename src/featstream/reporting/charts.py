@@ -112,7 +112,7 @@ def ticks(low: float, high: float, n: int, *, is_log: bool = False) -> list[floa
             step = max(1, (last - first) // n + 1)
             return [float(f"1e{k}") for k in range(first, last + 1, step)]
     raw = (high - low) / n
-    size = 10.0 ** np.floor(np.log10(raw))
+    size = float(10.0 ** np.floor(np.log10(raw)))
     step = size * next(m for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)
     first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
     return [round(k * step, 12) for k in range(first, last + 1)]
