@@ -142,8 +142,8 @@ def _ties(history: History) -> Iterator[Alert]:
             yield Alert(
                 "ties-at-threshold",
                 "Features lie exactly at the threshold",
-                f"{n:,} features have the relevance {threshold:.6g}, the least that is "
-                "relevant: a slightly different threshold changes the selection.",
+                f"{n:,} features have the relevance {threshold:.6g}, which is the "
+                "threshold: a slightly different one changes the selection.",
                 "Choose a threshold between two scores that occur.",
             )
     scores = np.sort(result.scores)

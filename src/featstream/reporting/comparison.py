@@ -229,10 +229,19 @@ def _groups(result: ExperimentResult) -> Iterator[Html]:
 def _tables(result: ExperimentResult) -> Html:
     parts = []
     for scores in comparison_tables(result):
-        head, *rows = scores.cells()
-        cells = [[visible(cell, 80) for cell in row] for row in rows]
-        body = table([visible(h, 40) for h in head], cells, caption=scores.title)
-        parts.append(scrolled(body, scores.title))
+        rows = [
+            [
+                visible(dataset, 80),
+                *(
+                    (scores.value(dataset, selector), scores.text(dataset, selector))
+                    for selector in scores.selectors
+                ),
+            ]
+            for dataset in scores.datasets
+        ]
+        heads = ["data set", *(visible(s, 40) for s in scores.selectors)]
+        body = scrolled(table(heads, rows, can_sort=True), scores.title)
+        parts.append(tag("div", tag("h3", scores.title), body))
     notes = [
         tag("li", visible(note.removeprefix("- "), 600))
         for note in comparison_notes(result)
@@ -260,7 +269,7 @@ def _provenance(result: ExperimentResult) -> Html:
     limits = settings["time_limit"], settings["memory_limit"]
     return joined(
         [
-            scrolled(table(heads, rows), "Data sets"),
+            scrolled(table(heads, rows, minor=(4, 5)), "Data sets"),
             tag(
                 "div",
                 facts(

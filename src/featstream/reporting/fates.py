@@ -25,9 +25,9 @@ ROOM = 1_500_000
 ROOM_FOR_NAMES = 800_000
 _MOST_EVER = 30_000
 """Features once kept that can be found, if there is no room for all."""
-_SAMPLE = 1 << 20
+_SAMPLE = 1 << 17
 
-_RUNGS = ((4, False), (2, False), (2, True), (0, True))
+_RUNGS = ((4, False), (2, False), (4, True), (2, True), (0, True))
 """Bytes of each score, and whether only relevant features have one."""
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from threadpoolctl import threadpool_limits
 
 from featstream.errors import DataError, FeatstreamError
 from featstream.measures.target import as_labels
@@ -494,8 +495,6 @@ def accuracy_curve(
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     result = history.result
     columns = history.columns if X is None else _columns_of(X, result.indices)
@@ -509,19 +508,23 @@ def accuracy_curve(
         rows = np.sort(np.random.default_rng(0).permutation(rows)[:_MOST_ROWS])
         if np.bincount(y[rows]).min() < n_folds:
             return None
-    is_coded = columns.dtype.kind == "i"
-    prepare = OneHotEncoder(handle_unknown="ignore") if is_coded else StandardScaler()
-    model = make_pipeline(prepare, KNeighborsClassifier(5))
-    order = np.argsort(-result.scores, kind="stable")
-    sizes = [size for size in _SIZES if size < len(result)]
-    sizes.append(min(len(result), _SIZES[-1]))
+    order = np.argsort(-result.scores, kind="stable")[: _SIZES[-1]]
+    chosen = columns[order][:, rows]
+    if chosen.dtype.kind == "i":
+        design, owner = _indicators(chosen)
+    else:
+        spread = chosen.std(axis=1, keepdims=True)
+        design, owner = chosen / np.where(spread > 0, spread, 1), np.arange(order.size)
+    sizes = [*(size for size in _SIZES if size < order.size), order.size]
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-    found = np.array(
-        [
-            cross_val_score(model, columns[order[:size]].T[rows], y[rows], cv=folds)
-            for size in sizes
-        ]
-    )
+    model = KNeighborsClassifier(5)
+    with threadpool_limits(1):  # many small products
+        found = np.array(
+            [
+                cross_val_score(model, design[owner < size].T, y[rows], cv=folds)
+                for size in sizes
+            ]
+        )
     return AccuracyCurve(
         np.array(sizes),
         found.mean(axis=1),

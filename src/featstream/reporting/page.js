@@ -31,7 +31,7 @@
     const mark = event.target.closest ? event.target.closest("[data-tip]") : null;
     if (mark !== lit) light(mark);
   });
-  addEventListener("scroll", () => light(null), { passive: true, capture: true });
+  addEventListener("scroll", () => light(document.activeElement.contains(lit) && lit.closest(".picture:focus") ? lit : null), { passive: true, capture: true });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") return light(null);
     const picture = document.activeElement;

@@ -160,7 +160,6 @@ def table(
     heads: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
-    caption: str | None = None,
     name: str | None = None,
     minor: Sequence[int] = (),
     can_sort: bool = False,
@@ -201,7 +200,6 @@ def table(
     ]
     return tag(
         "table",
-        *([tag("caption", caption)] if caption else []),
         tag("thead", tag("tr", *titles)),
         tag(
             "tbody",

@@ -454,9 +454,7 @@ def _search(history: History, packed: dict[str, Any]) -> Html:
         "div",
         form,
         tag("output", id="answer", for_="why-name", aria_live="polite"),
-        tag(
-            "p", _searched(packed), " ", tag("code", visible(command)), class_="notes"
-        ),
+        tag("p", _searched(packed), " ", tag("code", visible(command)), class_="notes"),
         class_="panel",
     )
 

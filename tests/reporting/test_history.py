@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from featstream import SAOLA, FisherZ, GroupSAOLA, MutualInformation
+from featstream.datasets import make_stream
+from featstream.errors import DataError
+from featstream.measures import SymmetricalUncertainty
+from featstream.protocols import Fate
+from featstream.reporting.history import (
+    History,
+    accuracy_curve,
+    displaced_by,
+    distribution,
+    information,
+    p_values,
+    redundancy,
+    removals,
+    size_curve,
+    timeline,
+)
+from scores import overlaps, relevances
+
+
+def discrete(n_samples=60, n_features=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 3, (n_samples, n_features)), rng.integers(0, 2, n_samples)
+    X[:, ::7] = (X[:, ::7] + y[:, None]) % 3
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def history():
+    return History(SAOLA(measure="su").fit(*discrete()).result_)
+
+
+def test_bins_hold_every_feature_once(history):
+    found = timeline(history)
+    assert found.counts.sum() == 300
+    counts = history.trace.counts()
+    by_fate = {str(fate): int(found.counts[fate].sum()) for fate in Fate}
+    assert by_fate == counts
+    for b in range(found.edges.size - 1):
+        here = history.fates[found.edges[b] : found.edges[b + 1]]
+        assert found.counts[:, b].tolist() == np.bincount(here, minlength=4).tolist()
+
+
+def test_lives_end_where_the_witness_arrived(history):
+    found = timeline(history)
+    for arrival, end, by in zip(found.arrival, found.end, found.by, strict=True):
+        if by >= 0:
+            assert history.trace.witness(int(arrival)) == by == end
+        else:
+            assert history.trace.fate(int(arrival)) is Fate.KEPT
+            assert end == 300
+
+
+def test_the_size_is_that_of_the_kept_set_at_every_step(history):
+    found = size_curve(history)
+    fates, witness = history.fates, history.trace.records["witness"]
+    for arrival, size in zip(found.arrivals, found.sizes, strict=True):
+        came = np.arange(300) <= arrival
+        kept = came & (fates == Fate.KEPT)
+        stays = came & (fates == Fate.DISPLACED) & (witness > arrival)
+        assert size == (kept | stays).sum()
+    assert found.displaced.sum() == history.trace.counts()["displaced"]
+
+
+def root(trace, arrival):
+    while trace.fate(arrival) in (Fate.REDUNDANT, Fate.DISPLACED):
+        arrival = trace.witness(arrival)
+    return arrival
+
+
+def test_everything_removed_belongs_to_the_kept_feature_at_the_end_of_its_chain(
+    history,
+):
+    found = removals(history)
+    expected = {int(a): [0, 0] for a in history.kept}
+    for arrival in range(300):
+        fate = history.trace.fate(arrival)
+        if fate in (Fate.REDUNDANT, Fate.DISPLACED):
+            expected[root(history.trace, arrival)][fate is Fate.REDUNDANT] += 1
+    counts = zip(found.n_displaced.tolist(), found.n_redundant.tolist(), strict=True)
+    assert [list(pair) for pair in counts] == list(expected.values())
+    for family in found.families:
+        for member in family.members:
+            assert root(history.trace, member.arrival) == family.arrival
+
+
+def test_displaced_by_lists_direct_victims_only(history):
+    for other, victims in displaced_by(history).items():
+        for victim in victims:
+            assert history.trace.fate(victim) is Fate.DISPLACED
+            assert history.trace.witness(victim) == other
+
+
+def test_the_distribution_counts_every_feature(history):
+    found = distribution(history)
+    assert found.counts.sum() == 300
+    assert found.threshold == 0.0
+    assert (np.diff(found.edges) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("measure", "threshold"),
+    [(SymmetricalUncertainty(threshold=0.02), 0.02), (MutualInformation(), 0.0)],
+)
+def test_the_threshold_is_found_by_asking_the_measure(measure, threshold):
+    result = SAOLA(measure=measure).fit(*discrete()).result_
+    assert History(result).threshold == pytest.approx(threshold, abs=1e-12)
+
+
+def test_the_threshold_of_fisher_z_is_its_critical_value():
+    stream = make_stream(n_samples=80, n_features=60, kind="continuous", seed=0)
+    selector = SAOLA(measure=FisherZ(alpha=0.05)).fit(stream.X, stream.y)
+    critical = np.tanh(stats.norm.isf(0.025) / np.sqrt(77))
+    assert History(selector.result_).threshold == pytest.approx(critical)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
+@pytest.mark.parametrize("measure", ["su", "mi", "fisher-z"])
+def test_overlaps_are_those_that_the_measure_computes(measure, form):
+    X, y = discrete(seed=3)
+    result = SAOLA(measure=measure).fit(form(X), y).result_
+    found = redundancy(History(result))
+    kinds = {"su": SymmetricalUncertainty, "mi": MutualInformation}
+    chosen = X[:, result.indices[found.order]]
+    expected = overlaps(kinds.get(measure, FisherZ)(), chosen, y)
+    pairs = np.tril_indices(found.order.size, -1)
+    np.testing.assert_allclose(found.overlap[pairs], expected[pairs], atol=1e-9)
+
+
+def test_columns_with_many_categories_are_told_apart():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 90)
+    X = rng.integers(0, 40, (90, 6)) + 20 * y[:, None]
+    result = SAOLA(measure=SymmetricalUncertainty(max_categories=99)).fit(X, y).result_
+    columns = History(result).columns
+    for row, position in zip(columns, result.indices, strict=True):
+        same = np.equal.outer(X[:, position], X[:, position])
+        assert np.array_equal(np.equal.outer(row, row), same)
+
+
+def test_information_agrees_with_the_measure():
+    X, y = discrete(seed=5)
+    expected = relevances(SymmetricalUncertainty(), X, y)
+    np.testing.assert_allclose(
+        information(X.T, y[None, :], is_su=True)[:, 0], expected, atol=1e-12
+    )
+
+
+def test_p_values_of_categories_are_those_of_the_g_test():
+    X, y = discrete(seed=7)
+    result = SAOLA(measure="su").fit(X, y).result_
+    found = p_values(History(result))
+    for p_value, position in zip(found, result.indices, strict=True):
+        table = np.zeros((3, 2))
+        np.add.at(table, (X[:, position], y), 1)
+        expected = stats.chi2_contingency(
+            table, correction=False, lambda_="log-likelihood"
+        )
+        assert p_value == pytest.approx(expected.pvalue)
+
+
+def test_p_values_of_correlations_pass_the_level():
+    stream = make_stream(n_samples=80, n_features=200, kind="continuous", seed=0)
+    result = SAOLA(measure=FisherZ(alpha=0.05)).fit(stream.X, stream.y).result_
+    assert (p_values(History(result)) <= 0.05).all()
+
+
+def test_accuracy_rises_with_a_perfect_feature():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    X = rng.integers(0, 2, (60, 20))
+    X[:, 3] = y
+    X[0, 3] = 1
+    found = accuracy_curve(History(SAOLA(measure="su").fit(X, y).result_))
+    assert found.sizes[0] == 1
+    assert found.accuracy[0] == pytest.approx(59 / 60)
+    assert found.baseline == 0.5
+
+
+def test_a_stream_that_went_on_asks_for_a_new_result():
+    X, y = discrete()
+    selector = SAOLA(measure="su").start(y).consume(X[:, :50])
+    result = selector.result_
+    selector.consume(X[:, 50:])
+    with pytest.raises(DataError, match="Take result_ again"):
+        History(result)
+
+
+def test_groups_and_other_selectors_have_a_history():
+    X, y = discrete()
+    selector = GroupSAOLA(measure="su").fit(X, y, groups=np.arange(300) // 10)
+    history = History(selector.result_)
+    assert redundancy(history).order.size > 1
+    assert removals(history).n_redundant.sum() > 0
+
+
+def test_a_kept_trace_has_a_timeline_too():
+    X, y = discrete()
+    history = History(SAOLA(measure="su", trace="kept").fit(X, y).result_)
+    full = History(SAOLA(measure="su").fit(X, y).result_)
+    assert timeline(history).counts[1].tolist() == timeline(full).counts[1].tolist()
+    assert removals(history).n_displaced.sum() <= removals(full).n_displaced.sum()
+    assert timeline(history).counts[Fate.IRRELEVANT].sum() == 0

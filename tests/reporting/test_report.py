@@ -1,0 +1,281 @@
+import base64
+import json
+import re
+import urllib.error
+import urllib.request
+import zlib
+
+import numpy as np
+import pytest
+
+import featstream
+from featstream import SAOLA, FastOSFS, SymmetricalUncertainty
+from featstream.cli import main
+from featstream.errors import ParameterError
+from featstream.protocols import Fate
+from featstream.reporting import fates
+from featstream.reporting.alerts import find_alerts
+from featstream.reporting.fates import pack_fates
+from featstream.reporting.history import History
+from featstream.reporting.live import live
+from featstream.reporting.page import policy
+from featstream.reporting.report import selection_page
+from featstream.sources import ArraySource
+from scores import relevances
+
+
+def data(n_samples=60, n_features=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 3, (n_samples, n_features)), rng.integers(0, 2, n_samples)
+    X[:, ::7] = (X[:, ::7] + y[:, None]) % 3
+    return X, y
+
+
+def fitted(names=None, **options):
+    X, y = data()
+    options = {"measure": "su"} | options
+    return SAOLA(**options).start(y).consume(ArraySource(X, names=names))
+
+
+def unpack(text):
+    return zlib.decompress(base64.b64decode(text))
+
+
+def numbers(packed):
+    planes = np.frombuffer(unpack(packed["data"]), np.uint8).reshape(4, packed["n"])
+    return np.cumsum(planes.T.copy().view("<u4")[:, 0].astype(np.int64))
+
+
+def read_back(packed):
+    """Fates, scores and witnesses, in the way of the page."""
+    raw, n = np.frombuffer(unpack(packed["data"]), np.uint8), packed["n"]
+    fate = raw[:n]
+    n_witness, size = int((fate >= 2).sum()), 4 if packed["wide"] else 2
+    planes = raw[n : n + n_witness * size].reshape(size, n_witness)
+    number = planes.T.astype(np.int64) @ 256 ** np.arange(size)
+    n_bytes = packed["bytes"]
+    scores = raw[n + n_witness * size :].reshape(n_bytes, -1) if n_bytes else None
+    if n_bytes:
+        whole = np.zeros((scores.shape[1], 4), np.uint8)
+        whole[:, 4 - n_bytes :] = scores.T
+        scores = whole.view("<f4")[:, 0]
+    return fate, scores, numbers(packed["witnesses"])[number]
+
+
+def test_fates_come_back_as_they_were():
+    selector = fitted()
+    records = selector.result_.trace.records
+    packed = pack_fates(History(selector.result_))
+    fate, scores, witness = read_back(packed)
+    assert packed["scope"] == "all"
+    assert fate.tolist() == records["fate"].tolist()
+    assert scores.tolist() == records["relevance"].tolist()
+    assert witness.tolist() == records["witness"][fate >= 2].tolist()
+
+
+@pytest.mark.parametrize("room", [2_000, 1_500, 1_300, 600, 200])
+def test_less_room_means_fewer_digits_then_fewer_features(monkeypatch, room):
+    monkeypatch.setattr(fates, "ROOM", room)
+    compress = fates._compress
+    monkeypatch.setattr(
+        fates, "_compress", lambda *a, limit=room: compress(*a, limit=limit)
+    )
+    result = fitted(measure=SymmetricalUncertainty(threshold=0.02)).result_
+    packed = pack_fates(History(result))
+    fate, scores, _ = read_back(packed)
+    records = result.trace.records
+    places = np.arange(300)
+    if packed["scope"] == "all":
+        assert len(packed["data"]) <= room
+    else:
+        places = numbers(packed["places"])
+        ever = np.isin(records["fate"], (Fate.KEPT, Fate.DISPLACED))
+        assert places.tolist() == np.flatnonzero(ever).tolist()
+    assert fate.tolist() == records["fate"][places].tolist()
+    if scores is not None:
+        chosen = records["relevance"][places]
+        if packed["relevantOnly"]:
+            chosen = chosen[fate != 0]
+        tolerance = {2: 2**-8, 4: 0.0}[packed["bytes"]]
+        np.testing.assert_allclose(scores, chosen, rtol=tolerance)
+
+
+def test_names_are_found_where_they_fit(monkeypatch):
+    names = [f"gene_{i * 7919 % 1000}_{i}" for i in range(300)]
+    history = History(fitted(names).result_)
+    packed = pack_fates(history)
+    assert unpack(packed["names"]).decode().split("\n") == names
+    monkeypatch.setattr(fates, "ROOM_FOR_NAMES", 700)
+    fewer = pack_fates(history)
+    assert fewer["named"] == "once kept"
+    found = unpack(fewer["names"]).decode().split("\n")
+    assert found == [names[i] for i in numbers(fewer["namedAt"])]
+
+
+def test_reasons_are_those_of_explain():
+    selector = fitted()
+    packed = pack_fates(History(selector.result_))
+    trace = selector.result_.trace
+    for arrival in range(300):
+        fate = trace.fate(arrival)
+        if fate is Fate.KEPT:
+            continue
+        other = trace.witness(arrival)
+        said = packed["reasons"][str(int(fate))].format(
+            name=f"'x{arrival}'",
+            relevance=f"{trace.relevance(arrival):.6g}",
+            other=f"'x{other}'",
+        )
+        assert said == selector.explain(arrival)
+
+
+def test_a_reason_that_names_other_features_is_not_repeated_for_all():
+    X, y = data()
+    result = FastOSFS(test="g2").fit(X, y).result_
+    reasons = pack_fates(History(result))["reasons"]
+    assert reasons["2"] == "{name} is redundant beside {other}; its relevance " + (
+        "{relevance}."
+    )
+
+
+def codes(selector):
+    return {alert.code for alert in find_alerts(History(selector.result_))}
+
+
+def test_alerts_name_what_is_wrong():
+    X, y = data()
+    rare = np.zeros(60, int)
+    rare[:4] = 1
+    assert "class-imbalance" in codes(SAOLA(measure="su").fit(X, rare))
+    assert "class-imbalance" not in codes(SAOLA(measure="su").fit(X, y))
+    with_constants = X.copy()
+    with_constants[:, 100:150] = 1
+    assert "constant-columns" in codes(SAOLA(measure="su").fit(with_constants, y))
+    assert "constant-columns" not in codes(SAOLA(measure="su").fit(X, y))
+    assert "nearly-all-relevant" in codes(SAOLA(measure="su").fit(X, y))
+    strict = SymmetricalUncertainty(threshold=0.2)
+    assert "nearly-all-relevant" not in codes(SAOLA(measure=strict).fit(X, y))
+    nothing = SymmetricalUncertainty(threshold=0.99)
+    assert "nothing-kept" in codes(SAOLA(measure=nothing).fit(X, y))
+
+
+def test_unrelated_features_are_called_chance_and_a_real_one_is_not():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    noise = rng.integers(0, 2, (80, 200))
+    (alert,) = (
+        a
+        for a in find_alerts(History(SAOLA(measure="su").fit(noise, y).result_))
+        if a.code == "chance-level"
+    )
+    assert alert.is_serious
+    assert "chance-level" not in codes(
+        SAOLA(measure=SymmetricalUncertainty(threshold=0.5)).fit(
+            np.column_stack([noise, y]), y
+        )
+    )
+
+
+def test_a_set_that_grows_to_the_end_is_said_to_grow():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 64)
+    X = np.zeros((128, 400), int)
+    X[:, :20] = rng.integers(0, 2, (128, 20))
+    for j in range(300, 400):  # rare features apart from each other: all stay
+        X[64 + (j - 300) % 64, j] = 1
+    assert "still-growing" in codes(SAOLA(measure="su").fit(X, y))
+    assert "still-growing" not in codes(SAOLA(measure="su").fit(X[:, :300], y))
+
+
+def test_features_at_the_threshold_are_counted():
+    X, y = data()
+    scores = relevances(SymmetricalUncertainty(), X, y)
+    chosen = int(np.argsort(scores)[-40])
+    X = np.column_stack([X, X[:, chosen]])
+    at = SymmetricalUncertainty(threshold=float(scores[chosen]))
+    assert "ties-at-threshold" in codes(SAOLA(measure=at).fit(X, y))
+    beside = SymmetricalUncertainty(threshold=float(scores[chosen]) * 1.00001)
+    assert "ties-at-threshold" not in codes(SAOLA(measure=beside).fit(X, y))
+
+
+def test_the_page_has_one_script_and_allows_no_other():
+    text = selection_page(fitted(["</script>"] + [f"f{i}" for i in range(299)]).result_)
+    assert text.count("</script>") == 2  # the data and the script
+    assert "style=" not in text
+    assert "https://" not in text
+    (said,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)
+    assert said == policy()
+    assert "unsafe" not in said
+    assert said.startswith("default-src 'none'")
+
+
+def test_a_report_replaces_reports_only(tmp_path):
+    result = fitted().result_
+    path = result.report(tmp_path / "report.html")
+    assert result.report(path) == path
+    other = tmp_path / "other.html"
+    other.write_text("<html>mine</html>")
+    with pytest.raises(ParameterError, match="is not a report"):
+        result.report(other)
+    with pytest.raises(ParameterError, match="is a folder"):
+        result.report(tmp_path)
+    with pytest.raises(ParameterError, match="There is no folder"):
+        result.report(tmp_path / "no" / "report.html")
+    assert other.read_text() == "<html>mine</html>"
+
+
+def test_a_trace_of_less_makes_a_report_of_less():
+    full = selection_page(fitted().result_)
+    kept = selection_page(fitted(trace="kept").result_)
+    none = selection_page(fitted(trace=None).result_)
+    for name in ("figure-timeline", "figure-redundancy", "kept-table"):
+        assert name in full
+        assert (name in none) == (name in ("figure-redundancy", "kept-table"))
+    assert "figure-timeline" in kept
+    assert "not recorded" in kept
+    assert "without a trace" in none
+
+
+def test_the_command_writes_the_report_of_a_run(tmp_path, capsys):
+    X, y = data()
+    run = tmp_path / "run"
+    SAOLA(measure="su").start(y).consume(X, checkpoint=run)
+    assert main(["report", str(run)]) == 0
+    assert "written" in capsys.readouterr().out
+    text = (run / "report.html").read_text("utf-8")
+    assert str(run) in text
+    assert "featstream explain" in text
+    assert main(["report", str(run), "-o", str(tmp_path / "x.html"), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["bytes"] == (tmp_path / "x.html").stat().st_size
+    assert main(["report", str(tmp_path / "nothing")]) == 1
+    assert "no folder" in capsys.readouterr().err
+    assert featstream.resume(run).result_.peak_memory > 1e6
+
+
+def test_the_live_page_answers_who_knows_the_token_and_nobody_else():
+    X, y = data()
+    selector = SAOLA(measure="su").start(y)
+    with live(selector) as page:
+        selector.consume(X, progress=page)
+        with urllib.request.urlopen(page.url, timeout=10) as answer:
+            text = answer.read().decode()
+            assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        assert "300 of 300 features" in text
+        root = page.url.split("/", 3)[:3]
+        for wrong in ("/".join([*root, ""]), page.url[:-2] + "/", page.url + "x"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(wrong, timeout=10)
+        elsewhere = urllib.request.Request(page.url, headers={"Host": "evil.example"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(elsewhere, timeout=10)
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(page.url, timeout=10)
+
+
+def test_select_serves_a_live_page(tmp_path, capsys):
+    X, y = data()
+    path = tmp_path / "data.npz"
+    np.savez(path, X=X, y=y)
+    assert main(["select", str(path), "--live", "-q"]) == 0
+    assert "live: http://127.0.0.1:" in capsys.readouterr().err
