@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from browser import Tab, open_browser
 
+from browser import Tab, open_browser
 from featstream import SAOLA
 from featstream.datasets import make_stream
 from featstream.evaluation import Experiment, RandomSplits
@@ -108,7 +109,8 @@ def test_marks_show_their_detail_on_hover_and_by_arrow_keys(dorothea, tab):
     mark.hover()
     tip = page.locator(".tip")
     assert tip.is_visible()
-    assert re.search(r"after [\d,]+ features: \d+ kept; \d+ displaced", tip.inner_text())
+    said = r"after [\d,]+ features: \d+ kept; \d+ displaced"
+    assert re.search(said, tip.inner_text())
     page.keyboard.press("Escape")
     assert not tip.is_visible()
     page.locator("#figure-accuracy .picture").focus()
@@ -147,7 +149,7 @@ def test_all_controls_have_names_and_headings_descend(dorothea, tab):
     )
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
+    assert all(b - a <= 1 for a, b in pairwise(levels))
 
 
 def hostile_names(n):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import featstream
-from featstream import SAOLA, FastOSFS, SymmetricalUncertainty
+from featstream import FCBF, SAOLA, FastOSFS, SymmetricalUncertainty
 from featstream.cli import main
 from featstream.errors import ParameterError
 from featstream.protocols import Fate
@@ -234,6 +234,17 @@ def test_a_trace_of_less_makes_a_report_of_less():
     assert "figure-timeline" in kept
     assert "not recorded" in kept
     assert "without a trace" in none
+
+
+def test_a_batch_selector_has_a_report_without_a_course():
+    X, y = data()
+    result = FCBF(measure="su").fit(X, y).result_
+    text = selection_page(result)
+    assert "figure-timeline" not in text
+    assert "figure-distribution" in text
+    table = text[text.index("kept-table") :]
+    order = [table.index(f">{name}</bdi></th>") for name in result.names]
+    assert order == sorted(order)
 
 
 def test_the_command_writes_the_report_of_a_run(tmp_path, capsys):

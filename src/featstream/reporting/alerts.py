@@ -113,7 +113,7 @@ def _constant_columns(history: History) -> Iterator[Alert]:
 
 
 def _still_growing(history: History) -> Iterator[Alert]:
-    if not history.is_traced or history.result.n_features < 100:
+    if not history.has_course or history.result.n_features < 100:
         return
     if history.result.parameters.get("max_features"):
         return

@@ -109,8 +109,8 @@ def ticks(low: float, high: float, n: int, *, is_log: bool = False) -> list[floa
     if is_log:
         first, last = int(np.ceil(np.log10(low))), int(np.floor(np.log10(high)))
         if last - first >= 1:
-            step = max(1, (last - first) // n + 1)
-            return [float(f"1e{k}") for k in range(first, last + 1, step)]
+            each = (last - first) // n + 1
+            return [float(f"1e{k}") for k in range(first, last + 1, each)]
     raw = (high - low) / n
     size = float(10.0 ** np.floor(np.log10(raw)))
     step = size * next(m for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)

@@ -55,6 +55,16 @@ class History:
                 f"result was taken, after {result.n_features:,}. Take result_ again."
             )
 
+    @cached_property
+    def best(self) -> IntArray:
+        """Places of the selected features, the best first."""
+        return np.array(self.result._order(), np.int64)
+
+    @property
+    def has_course(self) -> bool:
+        """Whether features were decided about one after the other."""
+        return self.is_traced and len(self.trace) > 0 and not self.result.is_ranked
+
     @property
     def is_traced(self) -> bool:
         """Whether it is known what became of at least the features once kept."""
@@ -65,6 +75,15 @@ class History:
         if not self.is_traced:
             raise DataError(
                 "This result has no trace to draw. Select with trace='full' or 'kept'."
+            )
+
+    def require_course(self) -> None:
+        """Raise if there is no course of arrivals to draw."""
+        self.require_trace()
+        if self.result.is_ranked:
+            raise DataError(
+                f"{self.result.selector} reads all features before it selects: there "
+                "is no course of arrivals to draw."
             )
 
     @cached_property
@@ -179,7 +198,7 @@ def timeline(history: History) -> Timeline:
     Shown are the most relevant of those kept in the end, and the displaced ones that
     lived longest.
     """
-    history.require_trace()
+    history.require_course()
     n, records, arrivals = _n_seen(history), history.trace.records, _arrivals(history)
     n_bins = max(1, min(MOST_BINS, n))
     place = history.fates.astype(np.int64) * n_bins + arrivals * n_bins // max(1, n)
@@ -226,7 +245,7 @@ class SizeCurve:
 
 def size_curve(history: History) -> SizeCurve:
     """The size of the kept set, in at most a few hundred steps."""
-    history.require_trace()
+    history.require_course()
     n = _n_seen(history)
     changed, sizes = history.trace.sizes()
     if changed.size > 4 * MOST_BINS:  # the last change of each bin
@@ -326,7 +345,8 @@ def displaced_by(history: History) -> dict[int, list[int]]:
     """The arrivals that each feature displaced itself, by its own arrival."""
     found: dict[int, list[int]] = {}
     if history.is_traced:
-        gone = np.flatnonzero(history.fates == Fate.DISPLACED)
+        is_gone = history.fates == Fate.DISPLACED
+        gone = np.flatnonzero(is_gone & (history.trace.records["witness"] >= 0))
         by = history.trace.records["witness"][gone].tolist()
         for arrival, other in zip(_arrivals(history)[gone].tolist(), by, strict=True):
             found.setdefault(other, []).append(arrival)
@@ -381,7 +401,7 @@ def redundancy(history: History, X: Any = None) -> Redundancy | None:
     """
     measure = history.result.measure
     is_known = measure in (*_INFORMATION, "fisher-z", "g2", "chi2")
-    order = np.argsort(-history.result.scores, kind="stable")[:MOST_PAIRS]
+    order = history.best[:MOST_PAIRS]
     columns = history.columns if X is None else _columns_of(X, history.result.indices)
     if columns is None or not is_known or order.size < 2:
         return None
@@ -508,7 +528,7 @@ def accuracy_curve(
         rows = np.sort(np.random.default_rng(0).permutation(rows)[:_MOST_ROWS])
         if np.bincount(y[rows]).min() < n_folds:
             return None
-    order = np.argsort(-result.scores, kind="stable")[: _SIZES[-1]]
+    order = history.best[: _SIZES[-1]]
     chosen = columns[order][:, rows]
     if chosen.dtype.kind == "i":
         design, owner = _indicators(chosen)

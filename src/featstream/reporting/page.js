@@ -150,6 +150,10 @@
     return found.witnesses[number];
   };
   const nameOf = (found, place) => found.nameAt.get(place) ?? `x${place}`;
+  const otherOf = (found, i) => {
+    const place = witnessOf(found, i);
+    return place === undefined ? "others" : nameOf(found, place);
+  };
   const placeOf = (found, query) => {
     if (found.position.has(query)) return found.position.get(query);
     const clipped = query.slice(0, 299) + "…";
@@ -174,7 +178,7 @@
       return lines;
     }
     const code = found.bytes[i];
-    const words = { name: nameOf(found, place), relevance: scoreText(found, i), other: code >= 2 ? nameOf(found, witnessOf(found, i)) : "" };
+    const words = { name: nameOf(found, place), relevance: scoreText(found, i), other: code >= 2 ? otherOf(found, i) : "" };
     lines.push([packed.reasons[code].replace(/\{(name|relevance|other)\}/g, (_, key) => words[key]), ""]);
     lines.push([`Position ${place.toLocaleString("en")} in the source.`, "meta"]);
     return lines;

@@ -90,7 +90,7 @@ def selection_page(result: SelectionResult) -> str:
     history = History(result)
     packed = pack_fates(history)
     parts = [("overview", "Overview", _overview(history))]
-    if history.is_traced and len(history.trace):
+    if history.has_course:
         course = _titled(
             _with_table(_timeline(history), "Fates in numbers", _fate_rows(history)),
             _size(history),
@@ -98,6 +98,8 @@ def selection_page(result: SelectionResult) -> str:
         )
         parts.append(("course", "How it went", course))
     scores = _score_figures(history)
+    if not history.has_course and history.is_traced:
+        scores = [*_removals(history), *scores]
     if scores:
         parts.append(("scores", "Scores", _titled(*scores)))
     parts.append(("kept", "Kept features", _kept(history)))
@@ -128,7 +130,7 @@ def live_pieces(history: History, progress: Progress | None) -> dict[str, Html]:
         "kept-list": _kept(history),
     }
     for name, draw in (("timeline", _timeline), ("size", _size)):
-        has_history = history.is_traced and bool((history.fates != 0).any())
+        has_history = history.has_course and bool((history.fates != 0).any())
         pieces[f"figure-{name}"] = (
             draw(history)
             if has_history
@@ -212,6 +214,7 @@ def _cards(history: History) -> Html:
 
     rate = result.n_features / result.seconds if result.seconds > 0 else None
     classes = history.classes
+    left = "others came first" if result.is_ranked else "kept for a time"
     target = "of a quantity" if classes is None else f"in {len(classes):,} classes"
     peak = result.peak_memory
     entries: list[tuple[str, str, str, str | None]] = [
@@ -219,7 +222,7 @@ def _cards(history: History) -> Html:
         ("Kept", f"{len(result):,}", f"{len(result) / n:.2%} of them", "kept"),
         fate("irrelevant", "below the threshold", level == "full"),
         fate("redundant", "covered by a kept one", level == "full"),
-        fate("displaced", "kept for a time", level is not None),
+        fate("displaced", left, level is not None),
         ("Samples", f"{result.n_samples:,}", target, None),
         (
             "Rate",
@@ -330,7 +333,7 @@ def _kept(history: History) -> Html:
     result = history.result
     if not len(result):
         return tag("div", tag("p", "No feature is kept."), id="kept-list")
-    order = np.argsort(-result.scores, kind="stable")[:MOST_ROWS]
+    order = history.best[:MOST_ROWS]
     chance, own = p_values(history), displaced_by(history)
     heads = ["Feature", "Relevance", "Position"]
     removed = removals(history) if history.is_traced and len(history.trace) else None

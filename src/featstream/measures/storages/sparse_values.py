@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featstream.jit import inner, jit
 from featstream.measures.storages.dispatch import bound_of, register_storage
