@@ -25,7 +25,6 @@ from featstream.measures.storages.dense_values import (
     DENSE_VALUES,
     DenseValues,
     screen_columns,
-    screen_rows,
 )
 from featstream.measures.storages.moments import MomentSums, WeightedTarget, empty_sums
 from featstream.measures.storages.sparse_values import (
@@ -44,7 +43,12 @@ from featstream.protocols import (
     Storage,
     read_only,
 )
-from featstream.sources.kernels.transpose import CHUNK_BYTES, by_column, has_whole_rows
+from featstream.sources.kernels.transpose import (
+    CHUNK_BYTES,
+    by_column,
+    copy_columns,
+    has_whole_rows,
+)
 
 
 class FisherZ(BaseEstimator):
@@ -177,8 +181,7 @@ class BoundFisherZ:
                 bad, held = self._screen_rows(values, sums, scores)
             else:
                 values = read_only(by_column(values))
-                key, arguments = values.dtype, (values.T, self._target, sums, scores)
-                bad = call_known(screen_columns, key, *arguments)
+                bad = self._screen_columns(values.T, sums, scores)
         if bad >= 0:
             raise complain_of_values(
                 block,
@@ -188,18 +191,36 @@ class BoundFisherZ:
             )
         return EncodedMoments(values, sums, scores, held)
 
+    def _screen_columns(
+        self, columns: NDArray[Any], sums: MomentSums, scores: FloatArray
+    ) -> int:
+        """Sum and score columns, one row each. The first that is bad, or -1."""
+        arguments = columns, self._target, sums, scores
+        return int(call_known(screen_columns, columns.dtype, *arguments))
+
     def _screen_rows(
         self, values: NDArray[Any], sums: MomentSums, scores: FloatArray
     ) -> tuple[int, NDArray[Any]]:
-        """The first column that cannot be scored, or -1, and the relevant columns."""
-        width = min(CHUNK_BYTES // values.itemsize, values.shape[1])
+        """The same for a row-major block, and its relevant columns.
+
+        They are transposed a chunk at a time, and screened while in the cache.
+        """
+        width, n_held = CHUNK_BYTES // values.itemsize, 0
         held = dense_values.memory.empty(values.shape[::-1], values.dtype)
-        shape = width, self.n_samples
+        shape = min(width, scores.size), self.n_samples
         with self._pool.borrow(np.empty, shape, values.dtype) as chunk:
-            bad, n_held = screen_rows(
-                values, self._target, self.critical, sums, scores, chunk, held
-            )
-        return bad, held[:n_held]
+            for first in range(0, scores.size, width):
+                here = slice(first, first + width)
+                columns = chunk[: scores[here].size]
+                copy_columns(values[:, here], columns)
+                part = MomentSums(*(array[here] for array in sums))
+                bad = self._screen_columns(read_only(columns), part, scores[here])
+                if bad >= 0:
+                    return first + bad, held
+                relevant = self.is_relevant(scores[here]).nonzero()[0]
+                held[n_held : n_held + relevant.size] = columns[relevant]
+                n_held += relevant.size
+        return -1, held[:n_held]
 
     def relevance(self, encoded: EncodedMoments) -> FloatArray:
         """Absolute correlation, or eta, of every column with the target."""
@@ -217,7 +238,8 @@ class BoundFisherZ:
         squared relevance.
         """
         n, target, sums = self.n_samples, self._target, encoded.sums
-        gaps = n * sums.product - np.outer(target.totals, sums.total)
+        products = np.ascontiguousarray(sums.product.T)
+        gaps = n * products - np.outer(target.totals, sums.total)
         is_varied = sums.squared_norm > 0
         gaps /= np.sqrt(np.where(is_varied, sums.squared_norm, 1.0))
         gaps[:, ~is_varied] = 0.0
@@ -246,7 +268,7 @@ class BoundFisherZ:
         relevant = np.flatnonzero(self.is_relevant(encoded.scores))
         if not np.array_equal(which, relevant):
             held = by_column(values[:, which]).T
-        sums = MomentSums(*(array[..., which] for array in sums))
+        sums = MomentSums(*(array[which] for array in sums))
         return dense_values.deviations(read_only(held), positions, sums), positions
 
 

@@ -19,7 +19,6 @@ from featstream.protocols import IntArray, SavedField, Storage, read_only
 from featstream.sources.kernels.transpose import (
     AHEAD_BYTES,
     CACHE_LINE,
-    copy_chunk,
     prefetch,
 )
 
@@ -157,7 +156,7 @@ def _sum_dense(column, j, target, sums, lanes):
     sums.pivot[j] = pivot
     for t in range(target.totals.size):
         _sum_column(column, pivot, target.weights[t], lanes[0], lanes[1], lanes[2])
-        sums.product[t, j] = fold(lanes[2])
+        sums.product[j, t] = fold(lanes[2])
     sums.total[j] = fold(lanes[0])
     sums.squared_norm[j] = fold(lanes[1])
 
@@ -175,31 +174,6 @@ def screen_columns(columns, target, sums, scores):
         if np.isnan(scores[j]):
             return j
     return -1
-
-
-@jit
-def screen_rows(x, target, critical, sums, scores, chunk, held):
-    """Sums and scores of the columns of a row-major block.
-
-    They are transposed a chunk at a time. Those with a critical score are copied
-    to the rows of ``held``. Returns the first column that cannot be scored, or -1,
-    and the number of those held.
-    """
-    lanes, terms = np.empty((3, LANES)), np.empty(target.totals.size)
-    width, n_held = chunk.shape[0], 0
-    for first in range(0, x.shape[1], width):
-        stop = min(first + width, x.shape[1])
-        copy_chunk(x[:, first:stop], chunk[: stop - first])
-        for j in range(first, stop):
-            column = chunk[j - first]
-            _sum_dense(column, j, target, sums, lanes)
-            scores[j] = score_column(target, sums, j, terms)
-            if np.isnan(scores[j]):
-                return j, n_held
-            if scores[j] >= critical:
-                held[n_held] = column
-                n_held += 1
-    return -1, n_held
 
 
 @inner

@@ -35,7 +35,7 @@ class WeightedTarget(NamedTuple):
 class MomentSums(NamedTuple):
     """Sums of the deviations of every column from its pivot.
 
-    ``squared_norm`` is ``n·Σa² − (Σa)²``, and ``product[t]`` the sum of deviation
+    ``squared_norm`` is ``n·Σa² − (Σa)²``, and ``product[j, t]`` the sum of deviation
     times weight ``t`` of the target.
     """
 
@@ -55,7 +55,7 @@ def median_of_three(a, b, c):
 def _correlate(target, sums, j):
     """Absolute correlation of a column with the target."""
     n = target.weights.shape[1]
-    covariance = n * sums.product[0, j] - target.totals[0] * sums.total[j]
+    covariance = n * sums.product[j, 0] - target.totals[0] * sums.total[j]
     return min(abs(covariance) / (np.sqrt(sums.squared_norm[j]) * target.norm), 1.0)
 
 
@@ -68,7 +68,7 @@ def _eta(target, sums, j, terms):
     """
     n, n_classes = target.weights.shape[1], target.totals.size
     for c in range(n_classes):
-        gap = n * sums.product[c, j] - target.totals[c] * sums.total[j]
+        gap = n * sums.product[j, c] - target.totals[c] * sums.total[j]
         term, place = gap * gap / target.totals[c], c
         while place > 0 and terms[place - 1] > term:
             terms[place] = terms[place - 1]
@@ -94,7 +94,7 @@ def score_column(target, sums, j, terms):
     centred = target.weights.shape[1] * square - total * total
     varies = total != 0.0
     for t in range(target.totals.size):
-        varies |= sums.product[t, j] != 0.0
+        varies |= sums.product[j, t] != 0.0
     if not np.isfinite(centred) or (square < _TINY and varies):
         return np.nan
     sums.squared_norm[j] = centred
@@ -108,4 +108,4 @@ def score_column(target, sums, j, terms):
 def empty_sums(n_targets: int, n_columns: int) -> MomentSums:
     """Room for the sums of some columns."""
     m = n_columns
-    return MomentSums(np.empty(m), np.empty(m), np.empty(m), np.empty((n_targets, m)))
+    return MomentSums(np.empty(m), np.empty(m), np.empty(m), np.empty((m, n_targets)))

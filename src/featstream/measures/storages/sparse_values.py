@@ -109,7 +109,7 @@ def _sum_sparse(rows, values, start, stop, j, target, sums):
             product += (np.float64(values[e]) - pivot) * weight
         if pivot != 0.0 and n_rest > 0:  # otherwise rounding alone is left
             product -= pivot * (target.totals[t] - stored_weight)
-        sums.product[t, j] = product
+        sums.product[j, t] = product
 
 
 @jit
