@@ -11,12 +11,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from featstream.parallel import (
-    count_threads,
-    prepared_ahead,
-    single_blas,
-    uninterrupted,
-)
+from featstream.engines import prepared_ahead
+from featstream.parallel import count_threads, single_blas, uninterrupted
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
@@ -29,7 +25,7 @@ def test_items_come_in_order(n_threads):
     assert list(prepared) == list(range(20))
 
 
-def test_no_more_is_read_ahead_than_two_a_thread():
+def test_no_more_is_read_ahead_than_two_per_thread():
     read = []
 
     def items():
@@ -39,7 +35,7 @@ def test_no_more_is_read_ahead_than_two_a_thread():
 
     prepared = prepared_ahead(items(), lambda i: i, 3)
     next(prepared)
-    assert len(read) == 7
+    assert len(read) == 6
     prepared.close()
 
 

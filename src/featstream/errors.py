@@ -55,6 +55,10 @@ class NotStartedError(FeatstreamError, AttributeError, ValueError):
     """A stream was used before ``start(y)`` or ``fit(X, y)``."""
 
 
+class EngineError(FeatstreamError, RuntimeError):
+    """The cluster that a scan runs on cannot continue it."""
+
+
 class RunError(FeatstreamError, ValueError):
     """A saved run cannot be read, or does not fit what is asked of it."""
 

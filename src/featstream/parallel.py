@@ -1,9 +1,4 @@
-"""Threads, cores, BLAS limits and interrupts: one meaning of each.
-
-To check, encode and score a block needs nothing of the state of the stream, so
-several blocks are prepared at once; what is decided about them is decided by
-one thread, in order of arrival. Nothing can depend on the number of threads.
-"""
+"""Threads, cores, BLAS limits and interrupts: one meaning of each."""
 
 from __future__ import annotations
 
@@ -12,24 +7,17 @@ import os
 import signal
 import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import threadpoolctl
 from numpy.typing import NDArray
 
 from featstream.errors import ParameterError
-
-Item = TypeVar("Item")
-Prepared = TypeVar("Prepared")
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -57,64 +45,6 @@ def count_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-@dataclass(slots=True)
-class _Task(Generic[Item, Prepared]):
-    """An item, and what becomes of it."""
-
-    item: Item
-    future: Future[Prepared]
-
-
-def prepared_ahead(
-    items: Iterator[Item], prepare: Callable[[Item], Prepared], n_threads: int
-) -> Iterator[Prepared]:
-    """Prepare items in threads, and give them in order.
-
-    The caller's thread is one of them: it prepares as well while it would wait.
-
-    >>> list(prepared_ahead(iter(range(5)), lambda i: i * i, n_threads=2))
-    [0, 1, 4, 9, 16]
-    """
-    if n_threads == 1:
-        yield from map(prepare, items)
-        return
-    waiting: deque[_Task[Item, Prepared]] = deque()
-    with ThreadPoolExecutor(n_threads - 1) as pool:
-
-        def submit(n_items: int) -> None:
-            for item in islice(items, n_items):
-                waiting.append(_Task(item, pool.submit(prepare, item)))
-
-        try:
-            submit(2 * n_threads)
-            while waiting:
-                first = waiting[0]
-                while not first.future.done() and _help(waiting, prepare):
-                    pass
-                prepared = first.future.result()
-                waiting.popleft()
-                submit(1)
-                yield prepared
-        finally:
-            for task in waiting:
-                task.future.cancel()
-
-
-def _help(
-    waiting: Iterable[_Task[Item, Prepared]], prepare: Callable[[Item], Prepared]
-) -> bool:
-    """Prepare the first item that no thread has begun; say whether there was one."""
-    for task in waiting:
-        if task.future.cancel():
-            task.future = Future()
-            try:
-                task.future.set_result(prepare(task.item))
-            except Exception as error:  # raised again when the item's turn comes
-                task.future.set_exception(error)
-            return True
-    return False
 
 
 @cache

@@ -129,6 +129,18 @@ class Block:
         )
 
 
+class Span(NamedTuple):
+    """Consecutive columns of a stream whose values are elsewhere; see `Block`."""
+
+    start: int
+    n_columns: int
+    names: Sequence[str] | None = None
+
+    def name(self, i: int) -> str:
+        """Name of column ``i``, made from its position where it has none."""
+        return feature_name(self.start + i) if self.names is None else self.names[i]
+
+
 def feature_name(arrival: int) -> str:
     """Name of a feature that came without one; scikit-learn's convention."""
     return f"x{arrival}"
@@ -148,6 +160,14 @@ class Source(Protocol):
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
+
+
+@runtime_checkable
+class LazySource(Source, Protocol):
+    """A source whose columns a cluster can compute: a dask.array."""
+
+    def lazy(self, positions: range | IntArray) -> Any:
+        """Some columns as a Dask collection."""
 
 
 class DescribedSource(Source, Protocol):
@@ -186,6 +206,16 @@ def fingerprint_of(source: Source) -> str | None:
     """Fingerprint of the data of a source; None if it has none."""
     fingerprint: str | None = getattr(source, "fingerprint", None)
     return fingerprint
+
+
+def reopener_of(source: Source) -> Callable[[], Source] | None:
+    """What opens a source again in another process; None where that cannot be.
+
+    A source has a method ``reopener`` if its data are in files: it returns a function
+    that can be sent to a process which sees the same files at the same path.
+    """
+    reopener = getattr(source, "reopener", None)
+    return None if reopener is None else reopener()
 
 
 @runtime_checkable

@@ -113,7 +113,8 @@ def refuse_difference(mine: dict[str, Any], saved: Saved, where: str) -> None:
             f"{where} is one of {printable(theirs['selector'])}, not of "
             f"{mine['selector']}. Choose another folder."
         )
-    for name in sorted({*mine["parameters"], *theirs["parameters"]} - {"n_jobs"}):
+    both = {*mine["parameters"], *theirs["parameters"]}
+    for name in sorted(both - {"n_jobs", "engine"}):
         one, other = mine["parameters"].get(name), theirs["parameters"].get(name)
         if one != other:
             raise RunError(

@@ -23,6 +23,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import validate_data
 
 from featstream.cost import peak_memory
+from featstream.engines import prepared_ahead
 from featstream.errors import (
     DataError,
     DataTypeError,
@@ -38,12 +39,7 @@ from featstream.measures.resolve import (
     resolve_measure,
 )
 from featstream.measures.target import as_labels, warn_of_many_classes
-from featstream.parallel import (
-    count_threads,
-    prepared_ahead,
-    single_blas,
-    uninterrupted,
-)
+from featstream.parallel import count_threads, single_blas, uninterrupted
 from featstream.progress import Observer, Progress, announce, observed
 from featstream.protocols import (
     Block,
@@ -54,6 +50,7 @@ from featstream.protocols import (
     IntArray,
     Measure,
     Source,
+    Span,
 )
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.runs.compatibility import fingerprint_of_target
@@ -72,6 +69,7 @@ from featstream.selectors.trace import Names, Trace
 from featstream.sources import (
     as_source,
     check_has_features,
+    is_dask_array,
     open_dataset,
     open_features,
 )
@@ -79,6 +77,7 @@ from featstream.sources.grouping import Layout
 from featstream.sources.values import check_names
 
 _LOG = logging.getLogger("featstream")
+
 
 announce_compilation = partial(
     announce,
@@ -320,7 +319,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             stream.peak_memory = max((n for n in known if n), default=None)
         self._stream.warn_of_identifiers()
 
-    def _forget_names(self, stream: Stream, block: Block) -> None:
+    def _forget_names(self, stream: Stream, block: Block | Span) -> None:
         """Names are kept for the features that the trace knows, and no more."""
         kept = set(self._kept()[0].tolist())
         for arrival in range(block.start, block.start + block.n_columns):
@@ -506,6 +505,24 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_stream")
 
+    def transform(self, X: Any) -> Any:
+        """The kept features of ``X``; those of a dask.array are not computed.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Samples by features.
+        """
+        if not is_dask_array(X):
+            return super().transform(X)
+        support = self.support_
+        if X.shape[1] != support.size:
+            raise DataError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{support.size} features as input."
+            )
+        return X[:, np.flatnonzero(support)]
+
     def _get_support_mask(self) -> BoolArray:
         return self.support_
 
@@ -628,6 +645,13 @@ class StreamSelector(OnlineSelector):
         stream, blocks = self._stream, source.blocks(position)
         if stream.measure is None:
             blocks = self._look_ahead(blocks, stream)
+        return self._decisions(source, blocks, position)
+
+    def _decisions(
+        self, source: Source, blocks: Iterator[Block], position: int
+    ) -> Iterator[Callable[[], object]]:
+        """The same about its blocks from a position on."""
+        stream = self._stream
         for block, decide in prepared_ahead(
             in_stream(blocks, stream),
             lambda block: (block, self._prepare(block, stream)),
@@ -636,7 +660,7 @@ class StreamSelector(OnlineSelector):
             yield partial(self._take, block, decide, stream)
 
     def _take(
-        self, block: Block, decide: Callable[[], Verdict], stream: Stream
+        self, block: Block | Span, decide: Callable[[], Verdict], stream: Stream
     ) -> Verdict:
         """Decide about the features of a block, and record it."""
         names = block.names

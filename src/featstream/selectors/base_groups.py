@@ -274,7 +274,14 @@ class GroupSelector(GroupedSelector):
             blocks = self._look_ahead(blocks, stream)
         n_groups = int(np.searchsorted(self._groups.ends, first, "right"))
         placed = layout.placed(first, n_groups)
-        for batch in self._score(batches(blocks, placed, position), stream):
+        return self._decisions(source, blocks, placed, position)
+
+    def _decisions(
+        self, source: Source, blocks: Iterator[Block], layout: Layout, position: int
+    ) -> Iterator[Callable[[], Any]]:
+        """The same about its blocks from a position on, in the groups of a layout."""
+        stream = self._stream
+        for batch in self._score(batches(blocks, layout, position), stream):
             yield partial(self._decide, batch, stream)
 
     def update_group(

@@ -78,6 +78,30 @@ class Verdict:
     recalled_scores: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
+def join_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
+    """What was decided about the columns of several blocks, in order."""
+    if len(verdicts) == 1:
+        return verdicts[0]
+    fates = [
+        np.full(verdict.gone.size, Fate.DISPLACED, np.uint8)
+        if verdict.gone_fate is None
+        else verdict.gone_fate
+        for verdict in verdicts
+    ]
+    witnesses = [
+        np.full(verdict.fate.size, -1) if verdict.witness is None else verdict.witness
+        for verdict in verdicts
+    ]
+    return Verdict(
+        fate=np.concatenate([verdict.fate for verdict in verdicts]),
+        scores=np.concatenate([verdict.scores for verdict in verdicts]),
+        witness=np.concatenate(witnesses),
+        gone=np.concatenate([verdict.gone for verdict in verdicts]),
+        gone_by=np.concatenate([verdict.gone_by for verdict in verdicts]),
+        gone_fate=np.concatenate(fates),
+    )
+
+
 @dataclass(slots=True)
 class Stream:
     """What is known of a stream, apart from what its selector keeps.

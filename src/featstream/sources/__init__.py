@@ -14,6 +14,7 @@ from featstream.sources.npy import open_npy, open_npz, read_archive
 from featstream.sources.open import (
     Dataset,
     as_source,
+    is_dask_array,
     is_svmlight,
     open_dataset,
     open_features,
@@ -56,6 +57,7 @@ __all__ = [
     "as_source",
     "check_has_features",
     "convert",
+    "is_dask_array",
     "is_svmlight",
     "iter_svmlight",
     "open_anndata",

@@ -8,8 +8,9 @@ import tempfile
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,18 @@ class ChunkedArraySource:
             None if names is None else check_names(names, self.n_features, duplicates)
         )
         self.fingerprint = fingerprint
+        self._duplicates = duplicates
         self._width, self._is_by_row = self._plan()
         self._temporary: TempColumns | None = None
+
+    def reopener(self) -> Callable[[], ChunkedArraySource] | None:
+        """What opens it again in another process, unless it is transposed first."""
+        is_zarr = type(self._array).__module__.partition(".")[0] == "zarr"
+        if not is_zarr or self._is_by_row:
+            return None
+        path, within = self.path.absolute(), self._array.path
+        described = self.names, self.fingerprint, self._duplicates
+        return partial(_reopen_zarr, path, within, described, self.read_bytes)
 
     def __repr__(self) -> str:
         return (
@@ -166,6 +177,15 @@ class ChunkedArraySource:
             ends = np.cumsum([0, *(part.size for part in parts)])
             temporary.append(np.concatenate(parts), ends)
         return temporary
+
+
+def _reopen_zarr(
+    path: Path, within: str, described: tuple[Any, ...], read_bytes: int
+) -> ChunkedArraySource:
+    import zarr  # an array that was sent as it is would read zeros from a missing file
+
+    array = zarr.open_array(path, path=within, mode="r")
+    return ChunkedArraySource(array, path, *described, read_bytes=read_bytes)
 
 
 class CompressedArrays:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from featstream.protocols import (
     SparseColumns,
     fingerprint_of,
     names_of,
+    reopener_of,
     sample_names_of,
 )
 from featstream.sources.samples import hash_samples, refuse_other_samples
@@ -53,6 +55,12 @@ class ChainedSource:
             [(f"Source {i}", source) for i, source in enumerate(self.sources)]
         )
 
+    def reopener(self) -> Callable[[], ChainedSource] | None:
+        """What opens all of them again in another process."""
+        parts = [reopener_of(source) for source in self.sources]
+        opened = [part for part in parts if part is not None]
+        return partial(_reopen, opened) if len(opened) == len(parts) else None
+
     @property
     def n_features(self) -> int | None:
         """Number of columns of all; None if one of them does not know."""
@@ -76,6 +84,10 @@ class ChainedSource:
 
     def __repr__(self) -> str:
         return f"ChainedSource({len(self.sources)} sources)"
+
+
+def _reopen(reopeners: Sequence[Callable[[], Source]]) -> ChainedSource:
+    return ChainedSource([reopen() for reopen in reopeners])
 
 
 class SampleSubset:
@@ -116,6 +128,11 @@ class SampleSubset:
         chosen = np.packbits(self._is_chosen).tobytes()
         return hashlib.sha256(whole.encode() + b"\0" + chosen).hexdigest()
 
+    def reopener(self) -> Callable[[], SampleSubset] | None:
+        """What opens the source again in another process."""
+        whole = reopener_of(self._source)
+        return whole and partial(_choose, whole, self._is_chosen)
+
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
         return map(self._chosen, self._source.blocks(start))
@@ -141,6 +158,10 @@ class SampleSubset:
             self.n_samples,
         )
         return replace(block, columns=subset)
+
+
+def _choose(reopen: Callable[[], Source], is_chosen: BoolArray) -> SampleSubset:
+    return SampleSubset(reopen(), is_chosen)
 
 
 def common_names(sources: Sequence[tuple[str, Source]]) -> Sequence[str] | None:

@@ -32,6 +32,7 @@ from featstream.protocols import (
     IndexedSource,
     IntArray,
     Source,
+    Span,
     feature_name,
     names_of,
 )
@@ -364,7 +365,7 @@ class Layout(ABC):
     """Positions in order of arrival; None if that is the order of the source."""
 
     @abstractmethod
-    def runs(self, block: Block) -> Runs:
+    def runs(self, block: Block | Span) -> Runs:
         """The groups in a block."""
 
     @abstractmethod
@@ -378,6 +379,10 @@ class Layout(ABC):
     def may_end_at(self, n_seen: int) -> bool:
         """Whether the first ``n_seen`` features can be whole groups."""
         return True
+
+    def end_near(self, begin: int, end: int) -> int:
+        """Where a group ends after ``begin``: not after ``end``, unless it is long."""
+        return end
 
     def check_end(self, n_seen: int) -> None:
         """Raise if the source has ended too early or too late."""
@@ -422,7 +427,7 @@ class Singles(Layout):
 
     first: int = 0
 
-    def runs(self, block: Block) -> Runs:
+    def runs(self, block: Block | Span) -> Runs:
         """Groups labelled with the names of their features."""
         first, n = self.first + block.start, block.n_columns
         labels = block.names or [feature_name(first + i) for i in range(n)]
@@ -444,7 +449,7 @@ class Sized(Layout):
     size: int
     first: int = 0
 
-    def runs(self, block: Block) -> Runs:
+    def runs(self, block: Block | Span) -> Runs:
         """Groups labelled with their numbers."""
         begin, end = block.start, block.start + block.n_columns
         numbers = np.arange(begin // self.size, (end - 1) // self.size + 1)
@@ -466,7 +471,7 @@ class Mapped(Layout):
 
     group_of: Mapping[str, Hashable]
 
-    def runs(self, block: Block) -> Runs:
+    def runs(self, block: Block | Span) -> Runs:
         """Neighbours with the same label; more of the last one may follow."""
         found = [label_of(block.name(i), self.group_of) for i in range(block.n_columns)]
         ends = [i for i in range(1, len(found)) if found[i] != found[i - 1]]
@@ -492,7 +497,7 @@ class Planned(Layout):
         """Number of features in all of them."""
         return int(self.ends[-1]) if self.ends.size else 0
 
-    def runs(self, block: Block) -> Runs:
+    def runs(self, block: Block | Span) -> Runs:
         """The groups between two arrivals."""
         begin, end = block.start, block.start + block.n_columns
         if end > self.n_features:
@@ -510,6 +515,12 @@ class Planned(Layout):
     def may_end_at(self, n_seen: int) -> bool:
         """Where a group ends."""
         return n_seen == 0 or n_seen in self.ends
+
+    def end_near(self, begin: int, end: int) -> int:
+        """Where a group ends after ``begin``: not after ``end``, unless it is long."""
+        next_one = np.searchsorted(self.ends, begin, "right")
+        last = np.searchsorted(self.ends, end, "right") - 1
+        return int(self.ends[max(next_one, last)])
 
     def describe(self) -> dict[str, Any]:
         """A checksum of labels, sizes and order."""

@@ -157,8 +157,8 @@ def as_source(X: Any) -> Source:
     X : array-like, sparse matrix, data frame, path, iterable of pairs, or Source
         A two-dimensional array (or list of rows), a matrix of scipy.sparse, a
         frame of pandas, polars or pyarrow, an AnnData object (its ``X``; for a layer
-        see `open_anndata`), the path of a data set (`open_features`), or an iterable
-        of ``(name, values)``. A source is returned as it is.
+        see `open_anndata`), a dask.array, the path of a data set (`open_features`),
+        or an iterable of ``(name, values)``. A source is returned as it is.
 
     Returns
     -------
@@ -192,6 +192,10 @@ def as_source(X: Any) -> Source:
         from featstream.sources.annotated import open_anndata
 
         return open_anndata(X).source
+    if is_dask_array(X):
+        from featstream.sources.dask_array import DaskArraySource
+
+        return DaskArraySource(X)
     if hasattr(X, "__array__") or (isinstance(X, (list, tuple)) and not _has_pairs(X)):
         return ArraySource(as_array(X, "X"))
     if isinstance(X, Iterable) and not isinstance(X, (Mapping, bytes, set)):
@@ -202,6 +206,12 @@ def as_source(X: Any) -> Source:
         "table, an AnnData object, the path of a data set, an iterable of (name, "
         "values), or a Source."
     )
+
+
+def is_dask_array(X: Any) -> bool:
+    """Whether it is a dask.array; Dask is not imported to find out."""
+    dask_array = sys.modules.get("dask.array")
+    return dask_array is not None and isinstance(X, dask_array.Array)
 
 
 def _has_pairs(X: list[Any] | tuple[Any, ...]) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -274,7 +274,7 @@ class FeatureTableSource:
         from pyarrow.parquet import ParquetFile
 
         self.path = path
-        self.block_bytes = block_bytes
+        self.block_bytes, self._duplicates = block_bytes, duplicates
         self._roles = _find_roles(ParquetFile(path).schema_arrow)
         self.samples = self.sample_names = self._roles.samples
         buffered = _BUFFERED_BYTES // (1 + len(self._roles.values))
@@ -295,6 +295,11 @@ class FeatureTableSource:
         self.names = Names(table.column(self._roles.name))
         self.names.make_unique(duplicates)
         self.fingerprint = footer_digest(path)
+
+    def reopener(self) -> Callable[[], FeatureTableSource]:
+        """What opens the file again in another process."""
+        path, options = self.path.absolute(), (self.block_bytes, self._duplicates)
+        return partial(FeatureTableSource, path, *options)
 
     def __repr__(self) -> str:
         return (

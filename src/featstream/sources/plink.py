@@ -10,7 +10,8 @@ import hashlib
 import mmap
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -160,6 +161,12 @@ class PlinkSource:
         self._stride = -(-self.n_samples // 4)
         self._map = _map_file(path, self.n_features, self._stride)
         self.fingerprint = fingerprint
+
+    def reopener(self) -> Callable[[], PlinkSource]:
+        """What opens the file again in another process."""
+        path, described = self.path.absolute(), (self.sample_names, self.names)
+        options = self.missing, self.fingerprint
+        return partial(PlinkSource, path, *described, *options, self.block_bytes)
 
     def __repr__(self) -> str:
         return (

@@ -24,7 +24,8 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -163,6 +164,12 @@ class StoreSource:
             self._kinds = self._map("kinds", "|u1", self.n_features).array
             if (self._kinds >= len(KINDS)).any():
                 raise self._damaged("kinds.npy", "it names an unknown type")
+
+    def reopener(self) -> Callable[[], StoreSource]:
+        """What opens the store again in another process."""
+        path, width = os.path.abspath(self.path), self.block_columns
+        entries = self.block_entries
+        return partial(StoreSource, path, block_columns=width, block_entries=entries)
 
     @property
     def shape(self) -> tuple[int, int]:

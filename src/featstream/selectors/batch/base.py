@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from featstream.engines import prepared_ahead
 from featstream.errors import DataError
-from featstream.parallel import count_threads, prepared_ahead
+from featstream.parallel import count_threads
 from featstream.progress import Observer
 from featstream.protocols import (
     Block,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from featstream.errors import as_bytes, check_alpha, check_count
 from featstream.parallel import count_threads
-from featstream.protocols import Block, Fate, FloatArray, IntArray
+from featstream.protocols import Block, Fate, FloatArray, IntArray, Span
 from featstream.selectors.base import StreamSelector
 from featstream.selectors.interactions.search import Pair, PairSearch
 from featstream.selectors.stream import Stream, Verdict
@@ -200,7 +200,7 @@ class InteractionScreen(StreamSelector):
             recalled_scores=found.recalled_scores,
         )
 
-    def _forget_names(self, stream: Stream, block: Block) -> None:
+    def _forget_names(self, stream: Stream, block: Block | Span) -> None:
         end = block.start + block.n_columns
         for arrival in sorted(self._search().forgotten(block.start, end)):
             if not stream.trace.knows(arrival) and not self._search().pair_of(arrival):

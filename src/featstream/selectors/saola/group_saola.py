@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from os import PathLike
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from featstream.engines import Engine, prepared_ahead
 from featstream.errors import ParameterError, check_choice, printable
 from featstream.measures.storages.dispatch import EARLIER, for_storage, storage_of
-from featstream.parallel import count_threads, prepared_ahead
+from featstream.parallel import count_threads
+from featstream.progress import Observer
 from featstream.protocols import (
     Block,
     Decision,
@@ -20,7 +23,10 @@ from featstream.protocols import (
     GroupDecision,
     IntArray,
     Measure,
+    Source,
+    Span,
 )
+from featstream.runs.folder import Checkpoint
 from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.saola.algorithm1 import Newcomers
 from featstream.selectors.saola.algorithm2 import (
@@ -43,9 +49,10 @@ from featstream.selectors.saola.kept import (
     unpack_kept,
 )
 from featstream.selectors.saola.saola import make_rule, storages_in
-from featstream.selectors.stream import Stream, in_storage
+from featstream.selectors.saola.spread import Spread, using
+from featstream.selectors.stream import Stream, Verdict, in_storage
 from featstream.selectors.trace import TraceLevel
-from featstream.sources.grouping import Batch
+from featstream.sources.grouping import Batch, Layout
 
 _LIBRARY = {"ties": "keep", "pruning": "interleaved", "overlap": ">="}
 """Options that reading="library" decides, and their defaults."""
@@ -87,6 +94,9 @@ class GroupSAOLA(GroupSelector):
     n_jobs : int, optional
         Number of threads that score blocks ahead of the scan. The selection does
         not depend on it.
+    engine : {"dask"}, optional
+        Where groups are read and scanned: on the cluster of the current Dask client,
+        or in this process. The selection does not depend on it.
 
     Attributes
     ----------
@@ -150,6 +160,7 @@ class GroupSAOLA(GroupSelector):
     Group 'plate-0' is kept, with 3 of its 50 features.
     """
 
+    _engine: Engine | None = None  # in use by `consume`
     _tuning = Tuning()
 
     def __init__(
@@ -163,6 +174,7 @@ class GroupSAOLA(GroupSelector):
         overlap: Literal[">=", ">"] = ">=",
         trace: TraceLevel = "full",
         n_jobs: int | None = None,
+        engine: Literal["dask"] | None = None,
     ) -> None:
         self.measure = measure
         self.reading = reading
@@ -172,6 +184,7 @@ class GroupSAOLA(GroupSelector):
         self.overlap = overlap
         self.trace = trace
         self.n_jobs = n_jobs
+        self.engine = engine
 
     def _begin(self, stream: Stream) -> None:
         super()._begin(stream)
@@ -199,12 +212,120 @@ class GroupSAOLA(GroupSelector):
     def _own_arrays(self) -> dict[str, NDArray[Any]]:
         return pack_kept(self._state)
 
-    def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def _unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Kept | None:
+        """Kept features that were packed, here or elsewhere."""
         stream = self._stream
         storages = storages_in(stream.measure, stream.is_sparse)
-        self._state = unpack_kept(
+        return unpack_kept(
             arrays, len(stream.y), storages, stream.measure, self._used_tuning
         )
+
+    def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._state = self._unpack(arrays)
+
+    def consume(
+        self,
+        source: Any,
+        *,
+        groups: Any = None,
+        engine: Any = None,
+        progress: bool | Observer = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        every: float = 10.0,
+    ) -> Self:
+        """Decide about every group of a source.
+
+        Parameters
+        ----------
+        source : anything that `as_source` takes
+            Features; further calls continue the stream.
+        groups : array of labels, mapping or list of index lists, optional
+            One label per feature; or a mapping of the names of features to labels;
+            or the positions of the features of each group, whose labels are then
+            0, 1 and so on. Every feature is in one group. By default each feature
+            is a group of its own, labelled with its name.
+        engine : distributed.Client or "dask", optional
+            The cluster to use, as for `SAOLA.consume`.
+        progress : bool or callable, default=False
+            Show a live line, or call with a `Progress` after each block.
+        checkpoint : str, path or Checkpoint, optional
+            Folder in which the run is saved between groups, now and then and at
+            Ctrl-C, for `featstream.resume`. If it holds this very run,
+            unfinished, that is continued. Later calls use the same folder.
+        every : float, default=10.0
+            Seconds between checkpoints.
+
+        Notes
+        -----
+        An error ends a stream whose groups have to be gathered, unless it is saved
+        in a run; otherwise what was decided before it stands, and a call with the
+        same source and groups continues where it stopped. After a Ctrl-C nothing
+        else is accepted until `start`.
+        """
+        options: Any = {"progress": progress, "checkpoint": checkpoint, "every": every}
+        with using(self, engine):
+            return super().consume(source, groups=groups, **options)
+
+    def _decisions(
+        self, source: Source, blocks: Iterator[Block], layout: Layout, position: int
+    ) -> Iterator[Callable[[], Any]]:
+        if self._engine is None:
+            return super()._decisions(source, blocks, layout, position)
+        return Spread(self, source, blocks, self._engine, layout).steps(position)
+
+    @property
+    def _needs_same_snapshot(self) -> bool:
+        """Whether a feature that has met its witness may still displace others."""
+        return self.reading == "library"
+
+    def _kept_ends(self) -> IntArray:
+        """The arrival after the last of each group of which something is kept."""
+        arrivals, _ = arrivals_and_scores(self._state)
+        return np.unique(self._groups.ends[self._groups.of(arrivals)])
+
+    def _load(self, arrays: Mapping[str, NDArray[Any]], kept_ends: IntArray) -> None:
+        unknown = np.zeros(kept_ends.size, np.int64)
+        self._groups.restore(range(kept_ends.size), kept_ends, unknown, unknown)
+        self._restore_own(arrays)
+
+    def _judge(self, blocks: Sequence[Block], ends: IntArray | None) -> Verdict:
+        """Decide about whole groups, and record nothing."""
+        assert ends is not None
+        batch = _score(Batch(list(blocks), range(ends.size), ends), self._stream)
+        outcome = self._scan(batch, self._stream)
+        gone, by = displacements(outcome)
+        fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
+        return Verdict(
+            outcome.fate, batch.scores, outcome.witness, None, gone, by, fates
+        )
+
+    def _commit(
+        self,
+        span: Span,
+        labels: Sequence[Hashable] | None,
+        ends: IntArray | None,
+        verdict: Verdict,
+        keep: Callable[[Verdict], None],
+    ) -> None:
+        """Record what was decided elsewhere."""
+        assert labels is not None
+        assert ends is not None
+        assert verdict.witness is not None
+        block = ScoredBlock(span, None, verdict.scores, np.empty(0, np.int64))
+        batch = ScoredBatch([block], list(labels), ends)
+        outcome = _new_outcome(span.start, span.n_columns, verdict.gone.size)._replace(
+            fate=verdict.fate,
+            witness=verdict.witness,
+            gone=verdict.gone,
+            gone_by=verdict.gone_by,
+            n_events=np.array([verdict.gone.size]),
+        )
+
+        def scan() -> GroupOutcome:
+            keep(verdict)
+            return outcome
+
+        self._take(batch, scan, self._stream)
 
     def _score(self, batches: Iterator[Batch], stream: Stream) -> Iterator[ScoredBatch]:
         return score_ahead(batches, stream, count_threads(self.n_jobs))
@@ -216,13 +337,19 @@ class GroupSAOLA(GroupSelector):
 
         Returns what became of their features, and earlier groups that left.
         """
+        return self._take(batch, lambda: self._scan(batch, stream), stream)
+
+    def _take(
+        self, batch: ScoredBatch, scan: Callable[[], GroupOutcome], stream: Stream
+    ) -> tuple[GroupOutcome, list[Hashable]]:
+        """Decide about the features of some groups, and record it."""
         self._groups.check_new(batch.labels)
         named = [
             scored.block for scored in batch.blocks if scored.block.names is not None
         ]
         names = [name for block in named for name in block.names or ()]
         stream.names.refuse_taken(stream.n_seen, names)
-        outcome = self._scan(batch, stream)
+        outcome = scan()
         stream.trace.extend(outcome.fate, batch.scores, outcome.witness)
         self._record(batch, outcome)
         for block in named:
@@ -331,7 +458,7 @@ class GroupSAOLA(GroupSelector):
 class ScoredBlock:
     """A block in the storage of its stream, with the scores of its columns."""
 
-    block: Block
+    block: Block | Span
     encoded: Any
     scores: FloatArray
     relevant: IntArray

@@ -19,7 +19,7 @@ from featstream.measures.storages.dispatch import (
     storage_of,
 )
 from featstream.measures.storages.row_index import no_index
-from featstream.protocols import FloatArray, IntArray, Storage
+from featstream.protocols import BoolArray, FloatArray, IntArray, Storage
 from featstream.runs.arrays import Declared, check_arrays, damaged
 
 _GROWTH = 1.25
@@ -245,6 +245,27 @@ def columns_of(kept: Kept | None, n_samples: int) -> NDArray[Any] | None:
     as_rows = storage_of(kept.columns).as_rows
     live = kept.live[: kept.size[0]]
     return None if as_rows is None else as_rows(kept.columns, live, n_samples)
+
+
+def only(kept: Kept, is_chosen: BoolArray) -> Kept:
+    """Some of the live features, in the same pools; to be copied from, and no more."""
+    live = kept.live[: kept.size[0]][is_chosen]
+    return kept._replace(live=live, size=np.array([live.size, kept.size[1]]))
+
+
+def merge_kept(first: Kept, second: Kept) -> Kept:
+    """The live columns of two sets, one after the other, without an index."""
+    storage = storage_of(first.columns)
+    sizes = [int(kept.size[0]) for kept in (first, second)]
+    demand = sum(
+        storage.demand(kept.columns, kept.live[:size]).sum(axis=1)
+        for kept, size in zip((first, second), sizes, strict=True)
+    )
+    n_slots = max(_FEW, sum(sizes) + storage.spare_slots(first.columns))
+    merged = _allocate(first.columns, n_slots, (int(demand[0]), int(demand[1])))
+    for kept in (first, second):
+        for_storage(_repack, first.columns)(kept, merged)
+    return merged
 
 
 _OWN = {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from os import PathLike
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from featstream.engines import Engine
 from featstream.errors import check_choice, check_count
 from featstream.measures.storages.dispatch import (
     EARLIER,
@@ -17,14 +19,18 @@ from featstream.measures.storages.dispatch import (
     for_storage,
     storage_of,
 )
+from featstream.progress import Observer
 from featstream.protocols import (
     Block,
     BoundMeasure,
     FloatArray,
     IntArray,
     Measure,
+    Source,
+    Span,
     Storage,
 )
+from featstream.runs.folder import Checkpoint
 from featstream.selectors.base import StreamSelector
 from featstream.selectors.saola.algorithm1 import KEPT, Newcomers, Outcome, scan
 from featstream.selectors.saola.kept import (
@@ -47,7 +53,13 @@ from featstream.selectors.saola.shortcuts import (
     take_snapshot,
     update_ceilings,
 )
-from featstream.selectors.stream import Stream, Verdict
+from featstream.selectors.saola.spread import Spread, using
+from featstream.selectors.stream import (
+    Stream,
+    Verdict,
+    in_storage,
+    join_verdicts,
+)
 from featstream.selectors.trace import TraceLevel
 
 
@@ -86,6 +98,9 @@ class SAOLA(StreamSelector):
         per feature), only those once kept, or nothing.
     n_jobs : int, optional
         Number of threads. The selection does not depend on it.
+    engine : {"dask"}, optional
+        Where blocks are read and scanned: on the cluster of the current Dask client,
+        or in this process. The selection does not depend on it.
 
     Attributes
     ----------
@@ -130,6 +145,8 @@ class SAOLA(StreamSelector):
     """
 
     _uses_blas = False  # not for single features
+    _engine: Engine | None = None  # in use by `consume`
+    _needs_same_snapshot = False
     _tuning = Tuning()  # tests and benchmarks compare with the plain scan
 
     def __init__(
@@ -143,6 +160,7 @@ class SAOLA(StreamSelector):
         max_features: int | None = None,
         trace: TraceLevel = "full",
         n_jobs: int | None = None,
+        engine: Literal["dask"] | None = None,
     ) -> None:
         self.measure = measure
         self.bound = bound
@@ -152,6 +170,7 @@ class SAOLA(StreamSelector):
         self.max_features = max_features
         self.trace = trace
         self.n_jobs = n_jobs
+        self.engine = engine
 
     def _begin(self, stream: Stream) -> None:
         self._rule = make_rule(self)
@@ -169,13 +188,98 @@ class SAOLA(StreamSelector):
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return pack_kept(self._state)
 
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        stream, tuning = self._stream, self._tuning
+    def _unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Kept | None:
+        """Kept features that were packed, here or elsewhere."""
+        stream = self._stream
         storages = storages_in(stream.measure, stream.is_sparse)
         n_samples = len(stream.y)
-        self._state = unpack_kept(arrays, n_samples, storages, stream.measure, tuning)
-        if self._state is not None and storages[0].units is not None:
-            self._snapshot = take_snapshot(self._state, tuning)
+        return unpack_kept(arrays, n_samples, storages, stream.measure, self._tuning)
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._state = self._unpack(arrays)
+        if self._state is not None and storage_of(self._state.columns).units:
+            self._snapshot = take_snapshot(self._state, self._tuning)
+
+    def consume(
+        self,
+        source: Any,
+        *,
+        engine: Any = None,
+        progress: bool | Observer = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        every: float = 10.0,
+    ) -> Self:
+        """Decide about every feature of a source.
+
+        Parameters
+        ----------
+        source : anything that `as_source` takes
+            Features in order of arrival; further calls continue the stream.
+        engine : distributed.Client or "dask", optional
+            The cluster to use, by default that of the parameter `engine`. Workers
+            read a column store, zarr, parquet with one row per feature, PLINK files
+            and folders of these by themselves, from the same path, and the chunks of
+            a dask.array where they are; other data are sent to them.
+        progress : bool or callable, default=False
+            Show a live line, or call with a `Progress` after each block.
+        checkpoint : str, path or Checkpoint, optional
+            Folder in which the run is saved, now and then and at Ctrl-C, for
+            `featstream.resume`. If it holds this very run, unfinished, that is
+            continued. Later calls use the same folder.
+        every : float, default=10.0
+            Seconds between checkpoints.
+
+        Notes
+        -----
+        After a Ctrl-C or an error, a call with the same source continues where
+        that stopped, in memory as in a run. After a Ctrl-C nothing else is
+        accepted until `start`.
+        """
+        options: Any = {"progress": progress, "checkpoint": checkpoint, "every": every}
+        with using(self, engine):
+            return super().consume(source, **options)
+
+    def _decisions(
+        self, source: Source, blocks: Iterator[Block], position: int
+    ) -> Iterator[Callable[[], object]]:
+        if self._engine is None:
+            return super()._decisions(source, blocks, position)
+        return Spread(self, source, blocks, self._engine).steps(position)
+
+    def _kept_ends(self) -> IntArray:
+        return np.empty(0, np.int64)
+
+    def _load(self, arrays: Mapping[str, NDArray[Any]], kept_ends: IntArray) -> None:
+        self._restore(arrays)
+
+    def _judge(self, blocks: Sequence[Block], ends: IntArray | None) -> Verdict:
+        """Decide about blocks in order, and record nothing."""
+        stream = self._stream
+        assert stream.is_sparse is not None
+        return join_verdicts(
+            [
+                self._decide(part, stream)
+                for block in blocks
+                for part in in_storage(block, is_sparse=stream.is_sparse)
+            ]
+        )
+
+    def _commit(
+        self,
+        span: Span,
+        labels: Sequence[Hashable] | None,
+        ends: IntArray | None,
+        verdict: Verdict,
+        keep: Callable[[Verdict], None],
+    ) -> None:
+        """Record what was decided elsewhere."""
+
+        def decide() -> Verdict:
+            keep(verdict)
+            self._snapshot = None
+            return verdict
+
+        self._take(span, decide, self._stream)
 
     def _decide(self, block: Block, stream: Stream) -> Verdict:
         return self._prepare(block, stream)()

@@ -1,0 +1,17 @@
+"""Where blocks are prepared: threads of this process, or a Dask cluster."""
+
+from __future__ import annotations
+
+from featstream.engines.dask import DaskEngine, as_engine, local_cluster
+from featstream.engines.loop import Engine, in_order
+from featstream.engines.threads import ThreadEngine, prepared_ahead
+
+__all__ = [
+    "DaskEngine",
+    "Engine",
+    "ThreadEngine",
+    "as_engine",
+    "in_order",
+    "local_cluster",
+    "prepared_ahead",
+]

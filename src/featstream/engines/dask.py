@@ -1,0 +1,242 @@
+"""A Dask cluster as an engine."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from featstream.engines.loop import Engine
+from featstream.errors import (
+    EngineError,
+    MissingExtraError,
+    ParameterError,
+    printable,
+)
+from featstream.parallel import count_cores
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_POLL = 2.0
+_RETRIES = 3
+_REMEDY = (
+    "With a checkpoint, what was decided is saved: featstream.resume continues it on "
+    "another cluster, or on this machine."
+)
+
+
+class DaskEngine:
+    """Runs functions on the workers of a Dask cluster.
+
+    Arguments travel in the description of a task, never as scattered data: a worker
+    that dies loses nothing that the scheduler cannot compute again.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The client of a cluster.
+    patience : float, default=60.0
+        Seconds to wait for a cluster without workers before giving up.
+
+    Attributes
+    ----------
+    n_messages : int
+        Number of tasks submitted so far.
+
+    Examples
+    --------
+    >>> from featstream.engines import DaskEngine, local_cluster
+    >>> with local_cluster(n_workers=1) as client:
+    ...     engine = DaskEngine(client)
+    ...     engine.result(engine.submit(max, 3, 4))
+    4
+    """
+
+    def __init__(self, client: Client, *, patience: float = 60.0) -> None:
+        self.client, self.patience = client, patience
+        self.n_messages = 0
+
+    @property
+    def n_workers(self) -> int:
+        """Number of threads of all workers; at least 1."""
+        try:
+            return max(1, int(sum(self.client.nthreads().values())))
+        except Exception as error:
+            raise self._lost(error) from error
+
+    def submit(
+        self, function: Callable[..., Any], *arguments: Any, is_urgent: bool = False
+    ) -> Future:
+        """Run a function on some worker; Dask collections are computed first."""
+        from dask import is_dask_collection
+
+        given = [
+            self.client.compute(a) if is_dask_collection(a) else a for a in arguments
+        ]
+        self.n_messages += 1
+        try:
+            # What is sent is needed, whatever its size; it is not sent twice.
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sending large graph")
+                return self.client.submit(
+                    function,
+                    *given,
+                    key=f"featstream-{function.__name__}-{uuid4().hex}",
+                    pure=False,
+                    retries=_RETRIES,
+                    priority=10 if is_urgent else 0,
+                )
+        except Exception as error:
+            raise self._lost(error) from error
+
+    def result(self, future: Future) -> Any:
+        """Wait for a function; `EngineError` if nobody is left to run it."""
+        from concurrent.futures import CancelledError
+
+        from distributed import TimeoutError as DaskTimeout
+        from distributed import wait
+        from distributed.scheduler import KilledWorker
+
+        seen = time.monotonic()
+        while True:
+            try:
+                wait(future, timeout=_POLL)
+                return future.result(timeout=_POLL)
+            except DaskTimeout:
+                if self._has_workers():
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > self.patience:
+                    raise EngineError(
+                        "The Dask cluster has had no workers for "
+                        f"{self.patience:g} seconds. Start some. {_REMEDY}"
+                    ) from None
+            except KilledWorker as error:
+                raise EngineError(
+                    "Workers of the Dask cluster died again and again on the same "
+                    "block. They may have too little memory: raise their limit, or "
+                    f"start fewer threads per worker. {_REMEDY} ({error})"
+                ) from error
+            except CancelledError as error:
+                raise self._lost(error) from error
+
+    def _has_workers(self) -> bool:
+        """Whether the scheduler answers and has workers."""
+        if self.client.status not in ("running", "connecting"):
+            raise self._lost(self.client.status)
+        return self.client.status == "running" and bool(
+            self.client.scheduler_info(n_workers=1)["workers"]
+        )
+
+    def _lost(self, why: object) -> EngineError:
+        return EngineError(
+            f"The connection to the Dask scheduler is lost ({printable(str(why))}). "
+            + _REMEDY
+        )
+
+
+def as_engine(given: Any) -> Engine | None:
+    """An engine from a name, a Dask client, or an engine; None for none.
+
+    "dask" is the current client, as for Dask's own collections.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given != "dask":
+            raise ParameterError(
+                f"`engine` must be 'dask', a Dask client, or None. Got {given!r}."
+            )
+        return DaskEngine(_current_client())
+    if all(hasattr(given, name) for name in ("submit", "result", "n_workers")):
+        return given  # type: ignore[no-any-return]
+    require_dask()
+    from distributed import Client
+
+    if isinstance(given, Client):
+        return DaskEngine(given)
+    raise ParameterError(
+        "`engine` must be 'dask', a Dask client, or None. Got "
+        f"{printable(given)} of type {type(given).__name__}."
+    )
+
+
+def _current_client() -> Client:
+    require_dask()
+    from distributed import get_client, get_worker, secede
+
+    try:
+        get_worker()
+    except ValueError:
+        pass
+    else:  # a task that waits for others must not occupy a thread of its worker
+        secede()
+    try:
+        return get_client()
+    except ValueError:
+        raise ParameterError(
+            "engine='dask' needs a Dask client, and there is none. Create one first: "
+            "client = distributed.Client(...), or 'with "
+            "featstream.engines.local_cluster():'."
+        ) from None
+
+
+def require_dask() -> None:
+    """Raise if Dask is not installed."""
+    if find_spec("distributed") is None:
+        raise MissingExtraError(
+            "Dask is not installed. Install it: pip install 'featstream[dask]'"
+        )
+
+
+@contextmanager
+def local_cluster(
+    n_workers: int | None = None, memory_limit: str | float = "auto"
+) -> Iterator[Client]:
+    """A client of workers on this machine, which nobody else can reach.
+
+    They listen on the loopback interface only, serve nothing over HTTP, and end with
+    the ``with`` block.
+
+    Parameters
+    ----------
+    n_workers : int, optional
+        Number of processes, of one thread each; by default one per core.
+    memory_limit : str or float, default="auto"
+        Memory of each; by default an equal share of the machine's.
+
+    Yields
+    ------
+    distributed.Client
+    """
+    require_dask()
+    import dask
+    from distributed import Client, LocalCluster
+
+    with (
+        TemporaryDirectory(prefix="featstream-", ignore_cleanup_errors=True) as folder,
+        dask.config.set(
+            {
+                "temporary_directory": folder,
+                "distributed.scheduler.http.routes": [],
+                "distributed.worker.http.routes": [],
+            }
+        ),
+        LocalCluster(
+            n_workers=n_workers or count_cores(),
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit=memory_limit,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        # With dashboard_address=None it still listens.
+        cluster.scheduler.http_server.stop()
+        yield client

@@ -1,0 +1,635 @@
+"""One scan on many workers: they speculate, and the driver commits in order.
+
+A worker takes a block through the ordinary scan, beginning with the features that
+were kept when the block was dispatched: the *snapshot*. That may be out of date when
+the turn of the block comes. The driver then accepts what is certain:
+
+- A feature that is irrelevant is so whatever is kept.
+- A feature that met its witness in the snapshot is redundant, with that witness, if
+  the witness is still kept. Who was kept since then arrived later, and who has left
+  only shortens the walk; so the walk ends at the same witness. It must not have
+  displaced anyone who is still kept, and the worker must have compared it with all
+  who are kept and arrived before the witness.
+
+All others of the block are *uncertain*. A worker walks them again, in order, from what
+is kept now, and returns the columns of those that are kept at the end of the block. If
+one of them displaces the witness of a certain feature, that feature is walked as well.
+So every decision is that of the sequential scan, and only columns of kept features
+come to the driver; blocks, windows and deaths of workers change who computes it.
+
+For groups the same holds with two changes. What is pruned within a group is certain;
+and if one feature of a group is uncertain, so are all that the group has left.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from featstream.engines import Engine, as_engine, in_order
+from featstream.errors import DataError, FeatstreamError
+from featstream.parallel import single_blas
+from featstream.protocols import (
+    Block,
+    BoolArray,
+    Fate,
+    IndexedSource,
+    IntArray,
+    LazySource,
+    Source,
+    Span,
+    SparseColumns,
+    fingerprint_of,
+    reopener_of,
+)
+from featstream.selectors.saola.kept import (
+    arrivals_and_scores,
+    merge_kept,
+    only,
+    pack_kept,
+)
+from featstream.selectors.stream import Stream, Verdict
+from featstream.selectors.trace import Trace
+from featstream.sources import as_source
+from featstream.sources.grouping import Layout, batches
+
+if TYPE_CHECKING:
+    from featstream.selectors.saola.group_saola import GroupSAOLA
+    from featstream.selectors.saola.saola import SAOLA
+
+
+@contextmanager
+def using(selector: SAOLA | GroupSAOLA, engine: Any) -> Iterator[None]:
+    """Use an engine, or that of the parameter of the selector, for a while."""
+    selector._engine = as_engine(selector.engine if engine is None else engine)
+    try:
+        yield
+    finally:
+        selector._engine = None
+
+
+FIRST_WIDTH = 64
+"""Features of the first block; each is twice as wide as the one before it."""
+
+_PER_WORKER = 8
+_SHARED = (
+    "It was opened by a worker. All workers must see the same files at the same path: "
+    "use shared storage, or give the data as a dask.array."
+)
+_NEVER = np.iinfo(np.int64).max
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass
+class Job:
+    """What every task of a scan needs to know; sent once to each worker.
+
+    ``reopen`` opens the source; it is None if the values come with the tasks.
+    """
+
+    selector: SAOLA | GroupSAOLA
+    y: Any
+    is_sparse: bool
+    reopen: Callable[[], Source] | None
+    fingerprint: str | None
+    _source: Any = field(default=None, repr=False)
+    _started: Any = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_source": None, "_started": None}
+
+    @property
+    def source(self) -> Source:
+        """The source as this worker sees it, which must be the driver's."""
+        assert self.reopen is not None
+        if self._source is None:
+            try:
+                source = self.reopen()
+            except (DataError, OSError) as error:
+                raise DataError(f"{error} {_SHARED}") from error
+            if fingerprint_of(source) != self.fingerprint:
+                raise DataError(
+                    f"{source!r} differs from that of the driver. {_SHARED}"
+                )
+            self._source = source
+        return cast(Source, self._source)
+
+    def resume(self, snapshot: Arrays, kept_ends: IntArray, n_seen: int) -> Any:
+        """A selector of its own that has kept what is in the snapshot."""
+        if self._started is None:
+            with warnings.catch_warnings():  # the driver has said it
+                warnings.simplefilter("ignore")
+                selector = clone(self.selector).start(self.y)
+            self._started = selector
+        selector = copy(self._started)
+        stream = Stream(self.y, Trace(None), self._started._stream.measure)
+        stream.is_sparse, stream.trace.n_seen = self.is_sparse, n_seen
+        selector._stream = stream
+        selector._begin(stream)
+        selector._load(snapshot, kept_ends)
+        return selector
+
+
+class Task(NamedTuple):
+    """Some consecutive features of a stream.
+
+    Attributes
+    ----------
+    first : int
+        Arrival of the first feature.
+    positions : range or ndarray of int
+        Where the features are in the source.
+    ends : ndarray of int, optional
+        Where each group ends, counted from ``first``.
+    """
+
+    first: int
+    positions: range | IntArray
+    ends: IntArray | None = None
+
+
+class Appeal(NamedTuple):
+    """Which features of a task to walk again, counted from its first.
+
+    ``uncertain`` are walked, and so is each of ``certain`` whose ``witness`` leaves
+    before its turn. ``unit`` numbers the groups of the certain ones: they are walked
+    together.
+    """
+
+    uncertain: IntArray
+    certain: IntArray
+    witness: IntArray
+    unit: IntArray
+
+
+class Report(NamedTuple):
+    """What a worker found.
+
+    Attributes
+    ----------
+    verdict : Verdict, optional
+        About all features of the task, or about those ``walked``.
+    walked : ndarray of int, optional
+        Which features it is about, counted from the first of the task.
+    added : dict of ndarray
+        The columns that were kept, if they were asked for, as a run saves them.
+    names : list of str, optional
+        Names of the features.
+    left_out : dict
+        Names of identifiers that were left out, by arrival.
+    error : FeatstreamError, optional
+        What is wrong with the data: raised when the turn of the block comes.
+    """
+
+    verdict: Verdict | None = None
+    walked: IntArray | None = None
+    added: Arrays | None = None
+    names: list[str] | None = None
+    left_out: dict[int, str] | None = None
+    error: FeatstreamError | None = None
+
+
+def share(value: Any) -> Any:
+    """Return what many tasks need, so that it is a task's result itself."""
+    return value
+
+
+def judge(
+    job: Job, task: Task, snapshot: tuple[Arrays, IntArray], values: Any, ships: bool
+) -> Report:
+    """Take a block through the scan, from a snapshot of the kept features.
+
+    If the snapshot is known to be up to date at the turn of the block, what is found
+    is final, and ``ships`` the columns of the kept features with it.
+    """
+    try:
+        with single_blas:
+            selector = job.resume(*snapshot, task.first)
+            blocks = _place(_read(job, task, values), task.first)
+            verdict = selector._judge(blocks, task.ends)
+            added = _pack_new(selector, task.first) if ships else None
+    except FeatstreamError as error:
+        return Report(error=error)
+    names = None
+    if any(block.names is not None for block in blocks):
+        names = [name for block in blocks for name in block.names or ()]
+    left_out = getattr(selector._stream.measure, "left_out", None)
+    found = {} if left_out is None else left_out.names
+    end = task.first + len(task.positions)
+    mine = {a: found.pop(a) for a in list(found) if task.first <= a < end}
+    return Report(replace(verdict, overlap=None), None, added, names, mine)
+
+
+def settle(
+    job: Job, task: Task, snapshot: tuple[Arrays, IntArray], values: Any, appeal: Appeal
+) -> Report:
+    """Walk the uncertain features of a block, from what is kept at its beginning."""
+    which = appeal.uncertain
+    while True:
+        with single_blas:
+            selector = job.resume(*snapshot, task.first)
+            blocks = _choose(_read(job, task, values), which)
+            ends = None
+            if task.ends is not None:
+                _, sizes = np.unique(
+                    np.searchsorted(task.ends, which, "right"), return_counts=True
+                )
+                ends = np.cumsum(sizes)
+            # The scan needs to know the order of arrivals, and no more: count them.
+            verdict = selector._judge(_place(blocks, task.first), ends)
+        arrival_of = partial(_arrivals, task.first, task.first + which)
+        gone, by = arrival_of(verdict.gone), arrival_of(verdict.gone_by)
+        lost = np.isin(
+            appeal.unit, appeal.unit[_are_lost(appeal, task.first, gone, by)]
+        )
+        victims = np.setdiff1d(appeal.certain[lost], which)
+        if not victims.size:
+            break
+        which = np.union1d(which, victims)
+    assert verdict.witness is not None
+    verdict = replace(
+        verdict,
+        witness=arrival_of(verdict.witness),
+        overlap=None,
+        gone=gone,
+        gone_by=by,
+    )
+    added = _pack_new(selector, task.first)
+    if added:
+        added["arrival"] = arrival_of(added["arrival"])
+    return Report(verdict, which, added)
+
+
+def _are_lost(appeal: Appeal, first: int, gone: IntArray, by: IntArray) -> BoolArray:
+    """Which of the certain features have a witness that leaves before their turn."""
+    left_at = dict(zip(gone.tolist(), by.tolist(), strict=True))
+    leaves = np.array([left_at.get(w, _NEVER) for w in appeal.witness.tolist()], int)
+    return leaves < first + appeal.certain
+
+
+def _arrivals(first: int, arrivals: IntArray, counted: IntArray) -> IntArray:
+    """Arrivals of features that are counted from ``first`` where they are new."""
+    is_new = counted >= first
+    found = counted.copy()
+    found[is_new] = arrivals[counted[is_new] - first]
+    return found
+
+
+def _pack_new(selector: SAOLA | GroupSAOLA, first: int) -> Arrays:
+    """The columns of the features that arrived from ``first`` on."""
+    if selector._state is None:
+        return {}
+    arrivals, _ = arrivals_and_scores(selector._state)
+    return pack_kept(only(selector._state, arrivals >= first))
+
+
+def _read(job: Job, task: Task, values: Any) -> list[Block]:
+    """The blocks of a task: those that came with it, or from the source."""
+    if isinstance(values, list):
+        return values
+    if values is not None:
+        return list(as_source(values).blocks())
+    return read_positions(job.source, task.positions)
+
+
+def read_positions(source: Source, positions: range | IntArray) -> list[Block]:
+    """The columns at some positions of a source."""
+    if isinstance(positions, np.ndarray):
+        assert isinstance(source, IndexedSource), "checked by lay_out"
+        return list(source.blocks_at(positions))
+    blocks, at = [], positions.start
+    for block in source.blocks(at):
+        part = block.part(0, min(block.n_columns, positions.stop - at))
+        blocks.append(_own(part))
+        at += part.n_columns
+        if at >= positions.stop:
+            return blocks
+    raise DataError(f"{source!r} ended after {at:,} of {positions.stop:,} features.")
+
+
+def _own(block: Block) -> Block:
+    """The block, with names that stay when the next one is read."""
+    return block if block.names is None else replace(block, names=list(block.names))
+
+
+def _to_send(block: Block) -> Block:
+    """The block without the entries of other columns, of which it may be a view."""
+    block, columns = _own(block), block.columns
+    if isinstance(columns, SparseColumns):
+        first, last = int(columns.indptr[0]), int(columns.indptr[-1])
+        rows, values = columns.rows[first:last], columns.values[first:last]
+        columns = SparseColumns(columns.indptr - first, rows, values, block.n_samples)
+    return replace(block, columns=columns)
+
+
+def _place(blocks: Sequence[Block], first: int) -> list[Block]:
+    """The blocks, one after the other from an arrival on."""
+    placed = []
+    for block in blocks:
+        placed.append(replace(block, start=first))
+        first += block.n_columns
+    return placed
+
+
+def _choose(blocks: Sequence[Block], which: IntArray) -> list[Block]:
+    """Some columns of the blocks, counted through them all."""
+    chosen, begin = [], 0
+    for block in blocks:
+        end = begin + block.n_columns
+        mine = which[np.searchsorted(which, begin) : np.searchsorted(which, end)]
+        if mine.size:
+            chosen.append(_take_columns(block, mine - begin))
+        begin = end
+    return chosen
+
+
+def _take_columns(block: Block, which: IntArray) -> Block:
+    columns = block.columns
+    if isinstance(columns, SparseColumns):
+        begins, sizes = columns.indptr[which], np.diff(columns.indptr)[which]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.arange(indptr[-1]) + np.repeat(begins - indptr[:-1], sizes)
+        columns = SparseColumns(
+            indptr, columns.rows[entries], columns.values[entries], block.n_samples
+        )
+    else:
+        columns = np.asfortranarray(columns[:, which])
+    return Block(
+        columns,
+        names=None if block.names is None else [block.names[i] for i in which.tolist()],
+        nominal=None if block.nominal is None else block.nominal[which],
+    )
+
+
+@dataclass(slots=True)
+class Item:
+    """A task, and what the driver needs to submit it and to commit its outcome.
+
+    ``position`` is where its features are in the source, in order of arrival, and
+    ``values`` are what the task needs besides: blocks, or a future of them.
+    ``version`` counts the changes of the kept features before the task was dispatched,
+    and it ``is_final`` if there can be none until its turn comes.
+    """
+
+    task: Task
+    position: int
+    values: Any = None
+    labels: Sequence[Hashable] | None = None
+    version: int = -1
+    is_final: bool = False
+
+
+class Spread:
+    """The driver of a scan on workers.
+
+    Parameters
+    ----------
+    selector : SAOLA or GroupSAOLA
+        It has been started, and its measure is known.
+    source : Source
+        The features.
+    blocks : iterator of Block
+        The same from a position on, to be used if workers cannot open the source.
+    engine : Engine
+        Where tasks run.
+    layout : Layout, optional
+        How the features fall into groups.
+
+    Attributes
+    ----------
+    n_columns : int
+        Number of columns that have come to the driver.
+    n_blocks : int
+        Number of blocks decided.
+    """
+
+    def __init__(
+        self,
+        selector: SAOLA | GroupSAOLA,
+        source: Source,
+        blocks: Iterator[Block],
+        engine: Engine,
+        layout: Layout | None = None,
+    ) -> None:
+        self.selector, self.source, self.engine = selector, source, engine
+        self.blocks, self.layout = blocks, layout
+        self.n_columns = self.n_blocks = self._version = 0
+        self._snapshot: tuple[int, Any] = (-1, None)
+
+    def steps(self, position: int) -> Iterator[Callable[[], object]]:
+        """What commits the decisions about each block, in order of arrival."""
+        stream = self.selector._stream
+        first = next(self.blocks, None)
+        if first is None:
+            return
+        if stream.is_sparse is None:
+            stream.is_sparse = first.is_sparse
+        n_workers, shift = self.engine.n_workers, stream.n_seen - position
+        if reopener_of(self.source) or isinstance(self.source, LazySource):
+            items = self._cut(position, shift, first.n_columns, n_workers)
+        else:
+            items = self._carry(chain([first], self.blocks), position, shift)
+        job = self.engine.submit(share, self._job())
+        dispatch = partial(self._dispatch, job)
+        for item, report in in_order(
+            self.engine, items, dispatch, first=1, most=2 * n_workers
+        ):
+            yield self._commit_of(job, item, report)
+
+    def _job(self) -> Job:
+        """What the workers need to know, with the measure that the data chose."""
+        selector, stream = self.selector, self.selector._stream
+        mine = clone(selector).set_params(engine=None, trace=None, n_jobs=None)
+        if stream.choice is not None:
+            choice = stream.choice
+            mine.measure = selector._measure_named(choice.name, **choice.options)
+        assert stream.is_sparse is not None
+        described = reopener_of(self.source), fingerprint_of(self.source)
+        return Job(mine, stream.y, stream.is_sparse, *described)
+
+    def _cut(
+        self, position: int, shift: int, width: int, n_workers: int
+    ) -> Iterator[Item]:
+        """Tasks for a source that workers read: ranges, wider and wider.
+
+        They end where the blocks of the source end, and where groups do.
+        """
+        n_features, layout = self.source.n_features, self.layout
+        assert n_features is not None, "a source that can be opened again knows it"
+        width = min(width, max(FIRST_WIDTH, n_features // (_PER_WORKER * n_workers)))
+        grown = FIRST_WIDTH
+        while position < n_features:
+            stop = min(position + grown, (position // width + 1) * width, n_features)
+            ends = None
+            if layout is not None:
+                stop = layout.end_near(position, stop)
+                _, ends, _ = layout.runs(Span(position, stop - position))
+            positions: range | IntArray = range(position, stop)
+            if layout is not None and layout.order is not None:
+                positions = layout.order[position:stop]
+            values = None
+            if isinstance(self.source, LazySource):
+                values = self.engine.submit(share, self.source.lazy(positions))
+            yield Item(Task(position + shift, positions, ends), position, values)
+            position, grown = stop, 2 * grown
+
+    def _carry(
+        self, given: Iterator[Block], position: int, shift: int
+    ) -> Iterator[Item]:
+        """Tasks that carry their blocks, for a source that only the driver can read."""
+        if self.layout is not None:
+            for batch in batches(given, self.layout, position):
+                n = int(batch.ends[-1])
+                task = Task(position + shift, range(position, position + n), batch.ends)
+                blocks = [_to_send(block) for block in batch.blocks]
+                yield Item(task, position, blocks, batch.labels)
+                position += n
+            return
+        grown = FIRST_WIDTH
+        for block in given:
+            begin = 0
+            while begin < block.n_columns:
+                part = block.part(begin, min(begin + grown, block.n_columns))
+                n = part.n_columns
+                task = Task(position + shift, range(position, position + n))
+                yield Item(task, position, [_to_send(part)])
+                begin, position, grown = begin + n, position + n, 2 * grown
+
+    def _dispatch(self, job: Any, item: Item, n_ahead: int) -> Any:
+        item.version, item.is_final = self._version, n_ahead == 0
+        return self.engine.submit(
+            judge, job, item.task, self._kept_now(), item.values, item.is_final
+        )
+
+    def _kept_now(self) -> Any:
+        """A future of the kept features, submitted again whenever they change."""
+        version, future = self._snapshot
+        if version != self._version:
+            packed = pack_kept(self.selector._state), self.selector._kept_ends()
+            future = self.engine.submit(share, packed)
+            self._snapshot = self._version, future
+        return future
+
+    def _commit_of(self, job: Any, item: Item, report: Report) -> Callable[[], object]:
+        """What commits a block, once all of its decisions are certain."""
+        if report.error is not None:
+            raise report.error
+        verdict, added = report.verdict, report.added
+        assert verdict is not None
+        if not item.is_final:
+            verdict, added = self._validate(job, item, verdict)
+        names = report.names
+        return partial(self._commit, item, verdict, added, names, report.left_out or {})
+
+    def _validate(
+        self, job: Any, item: Item, verdict: Verdict
+    ) -> tuple[Verdict, Arrays | None]:
+        """Accept what is certain, and have the rest walked again."""
+        first, ends = item.task.first, item.task.ends
+        live, _ = arrivals_and_scores(self.selector._state)
+        uncertain, certain = find_certain(verdict, first, live, ends)
+        if self.selector._needs_same_snapshot and (
+            uncertain.size or item.version != self._version
+        ):
+            uncertain, certain = np.flatnonzero(verdict.fate), np.empty(0, np.int64)
+        if not uncertain.size:
+            return Verdict(verdict.fate, verdict.scores, verdict.witness), None
+        assert verdict.witness is not None
+        unit = certain if ends is None else np.searchsorted(ends, certain, "right")
+        appeal = Appeal(uncertain, certain, verdict.witness[certain], unit)
+        future = self.engine.submit(
+            settle,
+            job,
+            item.task,
+            self._kept_now(),
+            item.values,
+            appeal,
+            is_urgent=True,
+        )
+        report = self.engine.result(future)
+        found, walked = report.verdict, report.walked
+        fate, witness = verdict.fate.copy(), verdict.witness.copy()
+        fate[walked], witness[walked] = found.fate, found.witness
+        gone = found.gone, found.gone_by, found.gone_fate
+        return Verdict(fate, verdict.scores, witness, None, *gone), report.added
+
+    def _commit(
+        self,
+        item: Item,
+        verdict: Verdict,
+        added: Arrays | None,
+        names: list[str] | None,
+        left_out: dict[int, str],
+    ) -> None:
+        """Record a block, and change what is kept."""
+        selector = self.selector
+        span = Span(item.task.first, verdict.fate.size, names)
+        labels = item.labels
+        if self.layout is not None and labels is None:
+            labels, _, _ = self.layout.runs(span._replace(start=item.position))
+        selector._commit(
+            span, labels, item.task.ends, verdict, partial(self._keep, added)
+        )
+        if left_out:
+            selector._stream.measure.left_out.names.update(left_out)
+        self.n_blocks += 1
+
+    def _keep(self, added: Arrays | None, verdict: Verdict) -> None:
+        """Remove what has left the kept features, and add what has come."""
+        selector = self.selector
+        new = selector._unpack(added) if added else None
+        if new is None and not verdict.gone.size:
+            return
+        kept = selector._state
+        if kept is None:
+            selector._state = new
+        else:
+            stays = ~np.isin(arrivals_and_scores(kept)[0], verdict.gone)
+            nothing = only(kept, np.zeros(stays.size, bool))
+            selector._state = merge_kept(only(kept, stays), new or nothing)
+        self.n_columns += 0 if new is None else int(new.size[0])
+        self._version += 1
+
+
+def find_certain(
+    verdict: Verdict, first: int, live: IntArray, ends: IntArray | None = None
+) -> tuple[IntArray, IntArray]:
+    """Which features of a block must be walked again, and which are redundant for sure.
+
+    ``verdict`` was reached from an older snapshot, ``live`` is kept now, and ``first``
+    the arrival of the first feature; in groups, these end at ``ends``. What is neither
+    is irrelevant, or redundant within its group.
+    """
+    assert verdict.witness is not None
+    redundant = np.flatnonzero(verdict.fate == Fate.REDUNDANT)
+    witness = verdict.witness[redundant]
+    is_lost = ~np.isin(witness, live)
+    has_left = np.isin(verdict.gone, live)  # for the worker, but not in truth
+    if has_left.any():
+        gone, by = verdict.gone[has_left], verdict.gone_by[has_left]
+        earliest = np.append(np.minimum.accumulate(gone), _NEVER)
+        n_before = np.searchsorted(by, first + redundant)
+        is_lost |= earliest[n_before - 1] < witness  # it was not compared with these
+        is_lost |= np.isin(first + redundant, by)  # it displaces some
+    uncertain = verdict.fate == Fate.KEPT
+    uncertain[redundant] = is_lost
+    is_within = np.zeros(uncertain.size, bool)
+    if ends is not None:
+        group = np.searchsorted(ends, np.arange(uncertain.size), "right")
+        begins = np.append(0, ends)[group]
+        is_within = verdict.witness >= first + begins
+        is_open = np.isin(group, group[uncertain & ~is_within])
+        uncertain = is_open & (verdict.fate != Fate.IRRELEVANT) & ~is_within
+    is_certain = (verdict.fate == Fate.REDUNDANT) & ~uncertain & ~is_within
+    return np.flatnonzero(uncertain), np.flatnonzero(is_certain)

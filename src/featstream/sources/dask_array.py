@@ -1,0 +1,79 @@
+"""Arrays of Dask: columns that a cluster, or this process, computes when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from featstream.errors import DataError
+from featstream.protocols import Block, IntArray
+from featstream.sources.open import as_source
+from featstream.sources.values import check_dimensions
+
+
+class DaskArraySource:
+    """The columns of a dask.array, some chunks at a time.
+
+    A block has all rows of the chunks that lie above each other; they are computed
+    when the block is read, by the scheduler that Dask uses at that time. Arrays with
+    all rows in one chunk are best: ``x.rechunk({0: -1})``.
+
+    Parameters
+    ----------
+    array : dask.array.Array of shape (n_samples, n_features)
+        Chunks may be arrays of numpy or sparse matrices of scipy.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from featstream.sources import as_source
+    >>> source = as_source(da.eye(6, chunks=2))
+    >>> source
+    DaskArraySource(6 samples × 6 features, float64, 3 blocks)
+    >>> [block.start for block in source.blocks()]
+    [0, 2, 4]
+    """
+
+    names: Sequence[str] | None = None
+    sample_names: Sequence[str] | None = None
+
+    def __init__(self, array: Any) -> None:
+        if any(np.isnan(size) for size in array.shape):
+            raise DataError(
+                f"X is a dask.array of unknown shape {array.shape}. Call "
+                "X.compute_chunk_sizes() first."
+            )
+        self._array = array
+        self.n_samples, self.n_features = check_dimensions(tuple(array.shape))
+        self._ends = np.cumsum(array.chunks[1])
+
+    def __repr__(self) -> str:
+        return (
+            f"DaskArraySource({self.n_samples:,} samples × {self.n_features:,} "
+            f"features, {self._array.dtype}, {self._ends.size:,} blocks)"
+        )
+
+    def lazy(self, positions: range | IntArray) -> Any:
+        """Some columns as an array of Dask."""
+        if isinstance(positions, range):
+            return self._array[:, positions.start : positions.stop]
+        return self._array[:, positions]
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+        for end in self._ends[self._ends > start].tolist():
+            yield from self._compute(range(start, end), start)
+            start = end
+
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order, from ``start`` on."""
+        width = max(1, int(np.diff(self._ends, prepend=0).max()))
+        for first in range(start, positions.size, width):
+            yield from self._compute(positions[first : first + width], first)
+
+    def _compute(self, positions: range | IntArray, first: int) -> Iterator[Block]:
+        for block in as_source(self.lazy(positions).compute()).blocks():
+            yield replace(block, start=first + block.start)

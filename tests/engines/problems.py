@@ -1,0 +1,105 @@
+"""Random problems, solved here and on an engine."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy import sparse
+
+from featstream import FisherZ, GroupSAOLA
+from featstream.sources import ArraySource, SparseSource
+
+OPTIONS = {
+    "bound": ["min", "max"],
+    "ties": ["keep", "drop"],
+    "pruning": ["interleaved", "deferred"],
+    "overlap": [">=", ">"],
+}
+
+
+class SharedArray(ArraySource):
+    """An array that workers open by themselves, as they open a file."""
+
+    def reopener(self):
+        return lambda: self
+
+
+def make_data(rng):
+    """Columns of few values, many of them alike; ties are common."""
+    n, p = int(rng.integers(6, 40)), int(rng.integers(2, 60))
+    y = rng.integers(0, rng.integers(2, 4), n)
+    y[:2] = [0, 1]
+    is_discrete = rng.random() < 0.7
+    X = rng.integers(0, rng.integers(2, 5), (n, p)).astype(float)
+    if not is_discrete:
+        X = np.round(4 * rng.normal(size=(n, p)))
+    for j in range(p):
+        kind, other = rng.integers(0, 7), int(rng.integers(0, max(1, j)))
+        noisy = rng.random(n) < rng.choice([0.1, 0.3, 0.6])
+        if kind == 0:
+            X[:, j] = np.where(noisy, X[:, j], y)
+        elif kind in (1, 2):
+            X[:, j] = np.where(noisy, X[:, j], X[:, other])
+        elif kind == 3:
+            X[:, j] = X[:, other]
+        elif kind == 4:
+            X[:, j] *= rng.random(n) < 0.3
+    return X, y, is_discrete
+
+
+def make_selector(rng, is_discrete, kind):
+    options = {name: rng.choice(values).item() for name, values in OPTIONS.items()}
+    measure = rng.choice(["su", "mi"]).item()
+    options["measure"] = measure if is_discrete else FisherZ(alpha=0.2)
+    options["trace"] = rng.choice(["full", "full", "kept"]).item()
+    if kind is GroupSAOLA:
+        if rng.random() < 0.3:
+            options = {"measure": options["measure"], "reading": "library"}
+    elif rng.random() < 0.3:
+        options["max_features"] = int(rng.integers(1, 6))
+    return kind(**options)
+
+
+def make_source(rng, X):
+    width = int(rng.integers(1, 9))
+    if rng.random() < 0.3:
+        return SparseSource(sparse.csc_array(X), block_columns=width)
+    kind = rng.choice([ArraySource, SharedArray])
+    X = np.asfortranarray(X)
+    names = [f"f{i}" for i in range(X.shape[1])] if rng.random() < 0.5 else None
+    return kind(X, names, block_bytes=width * X.shape[0] * 8)
+
+
+def make_groups(rng, source):
+    p = source.n_features
+    labels = rng.integers(0, rng.integers(1, p + 1), p)
+    return None if rng.random() < 0.2 else np.sort(labels)
+
+
+def solve(selector, y, source, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return selector.start(y).consume(source, **options)
+
+
+def outcome(selector):
+    """All that a scan decides."""
+    found = selector.result_
+    trace = found.trace
+    decided = [
+        found.names,
+        found.indices.tolist(),
+        found.scores.tolist(),
+        trace.arrivals.tolist(),
+        trace.records.tolist(),
+    ]
+    if hasattr(found, "groups"):
+        groups = found.groups
+        decided += [groups.labels, groups.fates.tolist(), groups.n_kept.tolist()]
+    return decided
+
+
+def n_ever_kept(selector):
+    fates = selector.result_.trace.records["fate"]
+    return int(((fates == 1) | (fates >= 3)).sum())

@@ -1,0 +1,59 @@
+"""An engine without a cluster: it delays, repeats and loses what it is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+
+
+@dataclass(eq=False)
+class Promise:
+    function: Any
+    arguments: tuple[Any, ...]
+    is_done: bool = False
+    value: Any = None
+
+
+class SimulatedEngine:
+    """Runs a function at a random time between its submission and its turn.
+
+    Everything travels as a pickle, as it does over the wire. With the probability
+    ``death`` a worker dies after it has run a function, and all it remembers is gone:
+    the function is run again by another.
+    """
+
+    def __init__(self, rng, n_workers=2, death=0.1):
+        self.rng, self.n_workers, self.death = rng, n_workers, death
+        self.n_messages = 0
+        self._waiting = []
+
+    def submit(self, function, *arguments, is_urgent=False):
+        self.n_messages += 1
+        promise = Promise(function, arguments)
+        self._waiting.append(promise)
+        for other in self._waiting.copy():
+            if self.rng.random() < 0.3:
+                self._run(other)
+        return promise
+
+    def result(self, promise):
+        self._run(promise)
+        return self._sent(promise.value)
+
+    def _run(self, promise):
+        if promise.is_done:
+            return
+        n_times = 1 + (self.rng.random() < self.death)
+        for _ in range(n_times):
+            given = [
+                self.result(a) if isinstance(a, Promise) else self._sent(a)
+                for a in promise.arguments
+            ]
+            promise.value = promise.function(*given)
+        promise.is_done = True
+        self._waiting.remove(promise)
+
+    def _sent(self, value):
+        return cloudpickle.loads(cloudpickle.dumps(value))

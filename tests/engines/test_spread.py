@@ -1,0 +1,102 @@
+"""A scan on workers decides as the scan in this process does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from engines.problems import (
+    make_data,
+    make_groups,
+    make_selector,
+    make_source,
+    n_ever_kept,
+    outcome,
+    solve,
+)
+from engines.simulated import SimulatedEngine
+from featstream import SAOLA, GroupSAOLA
+from featstream.selectors.saola import spread
+from featstream.selectors.saola.spread import find_certain
+
+
+def compare(seed, kind, monkeypatch):
+    """Solve a random problem twice; returns whether both agree, and what it cost."""
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(spread, "FIRST_WIDTH", int(rng.integers(1, 9)))
+    X, y, is_discrete = make_data(rng)
+    selector, source = make_selector(rng, is_discrete, kind), make_source(rng, X)
+    options = {"groups": make_groups(rng, source)} if kind is GroupSAOLA else {}
+    engine = SimulatedEngine(rng, int(rng.integers(1, 6)), death=0.1)
+    local = solve(clone(selector), y, source, **options)
+    remote = solve(selector, y, source, engine=engine, **options)
+    return outcome(local) == outcome(remote), local, engine
+
+
+@pytest.mark.parametrize("kind", [SAOLA, GroupSAOLA])
+def test_random_problems_end_as_in_this_process(kind, monkeypatch):
+    for seed in range(150):
+        is_same, _, _ = compare(seed, kind, monkeypatch)
+        assert is_same, seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [SAOLA, GroupSAOLA])
+@pytest.mark.parametrize("thousand", range(1, 6))
+def test_ten_thousand_random_problems_end_as_in_this_process(
+    kind, thousand, monkeypatch
+):
+    for seed in range(1000 * thousand, 1000 * thousand + 1000):
+        is_same, _, _ = compare(seed, kind, monkeypatch)
+        assert is_same, seed
+
+
+def test_messages_and_columns_are_few(monkeypatch):
+    """At most three messages per block, and only columns of kept features."""
+    for seed in range(40):
+        spreads = []
+        begin = spread.Spread.__init__
+
+        def noted(self, *arguments, begin=begin, spreads=spreads):
+            spreads.append(self)
+            begin(self, *arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(spread.Spread, "__init__", noted)
+            is_same, local, engine = compare(seed, SAOLA, monkeypatch)
+        (driver,) = spreads
+        assert is_same
+        assert engine.n_messages <= 1 + 3 * driver.n_blocks
+        assert driver.n_columns <= n_ever_kept(local)
+
+
+def stale(verdict, first, live, ends=None):
+    """Trusts a witness that has left."""
+    every = np.union1d(live, verdict.witness[verdict.witness >= 0])
+    return find_certain(verdict, first, every, ends)
+
+
+def blind(verdict, first, live, ends=None):
+    """Forgets what a redundant feature displaces on its way."""
+    nothing = np.empty(0, np.int64)
+    seen = replace(verdict, gone=nothing, gone_by=nothing)
+    return find_certain(seen, first, live, ends)
+
+
+def deaf(appeal, first, gone, by):
+    """Does not walk features again whose witness leaves within their block."""
+    return np.zeros(appeal.certain.size, bool)
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [("find_certain", stale), ("find_certain", blind), ("_are_lost", deaf)],
+)
+def test_the_problems_would_find_a_driver_that_validates_less(
+    name, broken, monkeypatch
+):
+    monkeypatch.setattr(spread, name, broken)
+    assert not all(compare(seed, SAOLA, monkeypatch)[0] for seed in range(200))
