@@ -158,6 +158,23 @@ def test_choosing_within_the_training_rows():
     assert [row["accuracy"] for row in result.rows()] == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("judged_on", ["training", "test"])
+def test_nested_selections_are_made_by_one_fit(judged_on, tmp_path):
+    """The same rows as with a fit for each value; one fit each time one is needed."""
+    values, found, n_fits = [1, 2, 3, 5], [], []
+    for is_nested in (True, False):
+        folder = tmp_path / str(is_nested)
+        folder.mkdir()
+        spy = spies.FirstFeatures(folder=str(folder))
+        entry = BestOf(spy, "n_features", values, judged_on, is_nested)
+        found.append(run({"s": entry}).rows())
+        n_fits.append(len(spies.fits(folder)))
+    for row in (*found[0], *found[1]):
+        row.pop("seconds"), row.pop("memory", None)
+    assert found[0] == found[1]
+    assert n_fits == ([1, 4] if judged_on == "test" else [6, 21])
+
+
 def test_a_classifier_may_join_the_best_of_several_later(tmp_path):
     for judged_on in ("training", "test"):
         entry = {"s": BestOf("ofs", "n_features", [1, 2, 5, 20], judged_on)}

@@ -85,6 +85,18 @@ def test_methods_have_the_parameters_of_the_paper():
     assert best.judged_on == "test"
     assert selector_for("OFS", benchmark(p=22), "split").values == (5, 10, 15, 20)
     assert selector_for("OFS", continuous, "subsamples").n_features == 65  # Table 6
+    path = selector_for("SPSF-LAR", continuous, "split")
+    assert (path.values, path.judged_on) == (tuple(range(5, 66, 5)), "test")
+    planes = selector_for("GDM", benchmark(p=120), "split")
+    assert planes.values == tuple(range(10, 121, 10))
+    assert planes.is_nested
+    many = selector_for("SPSF-LAR", benchmark("news20", n=5_001, p=70), "split")
+    assert many.values == (5, 25, 45, 65)
+    filtered = selector_for("FCBF", continuous, "split").measure
+    assert (filtered.threshold, filtered.binning) == (0.0, "mdl")
+    lasso = selector_for("SGLasso", benchmark("leukemia", p=400), "groups")
+    assert (lasso.parameter, lasso.values) == ("penalty", (0.01, 0.02, 0.05, 0.1))
+    assert lasso.selector.group_penalty == 0.01 / 2  # of a group of four: times 2
     with pytest.raises(ParameterError, match="method of the paper"):
         selector_for("SAOLO", continuous, "split")
 

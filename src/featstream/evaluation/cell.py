@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,13 +131,10 @@ def work_best_of(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
     if entry.judged_on == "training":
         best = choose_within_training(job, part, say)
     found = {s["value"]: s for s in job.known or ()}
-    for value, selector in entry.variants():
-        label = f"{entry.parameter}={value}"
-        if label in found or (best and label not in best.values()):
-            continue
-        say({"kind": "step", "step": "selection"})
-        found[label] = select(selector, part, job.seed) | {"value": label}
-        say({"kind": "selected", "selection": found[label]})
+    wanted = set(best.values()) or {f"{entry.parameter}={v}" for v in entry.values}
+    for selection in select_each(entry, wanted - set(found), part, job.seed, say):
+        found[selection["value"]] = selection
+        say({"kind": "selected", "selection": selection})
     for name, classifier in job.classifiers.items():
         own = [found[best[name]]] if name in best else list(found.values())
         scored = []
@@ -176,9 +173,9 @@ def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, 
     accuracy = {name: np.zeros(len(labels)) for name in job.classifiers}
     for train, test in folds.split(np.zeros(len(part.y)), part.y):
         inner = part.rows(train)
-        for i, (_, selector) in enumerate(entry.variants()):
-            say({"kind": "step", "step": "selection"})
-            own = select(selector, inner, job.seed, in_arrival=True)["selected"]
+        each = select_each(entry, set(labels), inner, job.seed, say, in_arrival=True)
+        for i, selection in enumerate(each):
+            own = selection["selected"]
             X_train, X_test = take(part.X, train, own), take(part.X, test, own)
             for name, classifier in job.classifiers.items():
                 say({"kind": "step", "step": name})
@@ -187,6 +184,36 @@ def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, 
                 )
                 accuracy[name][i] += scores.get("accuracy", 0.0)
     return {name: labels[int(np.argmax(sums))] for name, sums in accuracy.items()}
+
+
+def select_each(
+    entry: BestOf,
+    wanted: set[str],
+    part: TrainingPart,
+    seed: int,
+    say: Say,
+    *,
+    in_arrival: bool = False,
+) -> Iterator[dict[str, Any]]:
+    """The selections for the wanted values, in order; nested ones by a single fit."""
+    whole: dict[str, Any] | None = None
+    if entry.is_nested and wanted:
+        say({"kind": "step", "step": "selection"})
+        largest = {entry.parameter: max(entry.values)}
+        selector = clone(entry.selector).set_params(**largest)
+        whole = select(selector, part, seed, in_arrival=True)
+    for value, selector in entry.variants():
+        label = f"{entry.parameter}={value}"
+        if label not in wanted:
+            continue
+        if whole is None:
+            say({"kind": "step", "step": "selection"})
+            found = select(selector, part, seed, in_arrival=True)
+        else:
+            found = whole | describe(np.array(whole["selected"][:value], int), part)
+        if part.order is not None and not in_arrival:
+            found["selected"] = part.order[found["selected"]].tolist()
+        yield found | {"value": label}
 
 
 def select(
@@ -204,21 +231,26 @@ def select(
         if not is_ours(selector):
             raise
         raise DataError(part.in_terms_of_data(str(error))) from error
-    arrivals = selected_by(selector)
-    selected = arrivals
+    found = describe(selected_by(selector), part)
     if part.order is not None and not in_arrival:
-        selected = part.order[arrivals]
+        found["selected"] = part.order[found["selected"]].tolist()
+    return found | {
+        "value": None,
+        "seconds": cost.seconds,
+        "memory": cost.memory,
+        "measure": getattr(selector, "measure_", None),
+    }
+
+
+def describe(arrivals: IntArray, part: TrainingPart) -> dict[str, Any]:
+    """A selection by arrivals, and its size."""
     n_groups = None
     if part.groups is not None:
         n_groups = int(np.unique(part.groups[arrivals]).size)
     return {
-        "value": None,
-        "selected": selected.tolist(),
-        "n_features": int(selected.size),
+        "selected": arrivals.tolist(),
+        "n_features": int(arrivals.size),
         "n_groups": n_groups,
-        "seconds": cost.seconds,
-        "memory": cost.memory,
-        "measure": getattr(selector, "measure_", None),
     }
 
 

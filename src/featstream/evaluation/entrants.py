@@ -43,6 +43,10 @@ class BestOf:
         Where the accuracy is measured: by five-fold cross-validation within the
         training rows, or on the test rows. The paper does the latter, which is
         optimistic: the figure that is reported has been chosen for being high.
+    is_nested : bool, default=False
+        Whether the values are numbers of features, and a selection of fewer features
+        is the beginning of one of more, as of `SPFSLAR`, `FGM`, `GDM` and `MRMR`.
+        There is one fit then, for the largest number, whose time is reported.
 
     Examples
     --------
@@ -55,6 +59,7 @@ class BestOf:
     parameter: str
     values: Iterable[Any]
     judged_on: Literal["training", "test"] = "training"
+    is_nested: bool = False
 
     def __post_init__(self) -> None:
         selector, values = as_selector(self.selector), tuple(self.values)
