@@ -223,6 +223,18 @@ SELECTORS = [
         (*BATCH, *checks.CONTINUOUS_CHECKS),
     ),
     Entry(
+        "saola",
+        "SAOLA su, interactions",
+        st.builds(
+            lambda screen, rule: SAOLA(measure="su", interactions=screen, **rule),
+            drawn(InteractionScreen, alpha=[0.05, 0.5], n_bins=[2, 3]),
+            strategies.rules(),
+        ),
+        strategies.interacting_data(),
+        without={"check_irrelevant_features_change_nothing": PAIRS},
+        n_examples=12,
+    ),
+    Entry(
         "interactions",
         "InteractionScreen",
         drawn(
@@ -300,6 +312,7 @@ ESTIMATORS = [
         trace=None,
     ),
     SAOLA(measure=FisherZ(alpha=0.05, target="numeric")),
+    SAOLA(interactions=True),
     GroupSAOLA(),
     InteractionScreen(),
     OSFS(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 
@@ -18,12 +19,13 @@ import featstream
 import reference
 from checks import check_kills_change_nothing, outcome, state
 from crash_runs import narrow
-from featstream import Fate, InteractionScreen
+from featstream import SAOLA, Fate, FisherZ, InteractionScreen
+from featstream.cli import main
 from featstream.errors import DataError, FeatstreamWarning, ParameterError
 from featstream.selectors.interactions.search import spent
 from featstream.sources import SparseSource
 from shared import load, shared
-from strategies import examples, interacting_data
+from strategies import examples, interacting_data, rules
 
 TRUE = [28, 48, 64, 105, 128, 153, 241, 281, 318, 336]
 TRUE += [338, 378, 433, 442, 451, 453, 455, 472, 475, 493]
@@ -251,6 +253,86 @@ def test_more_features_than_were_promised_are_refused():
 def test_parameters_are_checked(options):
     with pytest.raises(ParameterError):
         InteractionScreen(**options).start([0, 1, 0, 1])
+
+
+@pytest.mark.hypothesis
+@examples(20)
+@given(data=interacting_data(), rule=rules(), width=st.integers(1, 6))
+def test_saola_keeps_its_own_features_and_members_of_pairs(data, rule, width):
+    X, y = data
+    screen = InteractionScreen(alpha=0.5)
+    alone, pairs = SAOLA(measure="su", **rule).fit(X, y), clone(screen).fit(X, y)
+    both = SAOLA(measure="su", interactions=screen, **rule).start(y)
+    both.consume(narrow(X, width))
+    expected = set(alone.selected_) | set(pairs.selected_)
+    assert both.selected_.tolist() == sorted(expected)
+    assert both.pairs_ == pairs.pairs_
+    scores = dict(zip(alone.selected_, alone.scores_, strict=True))
+    for arrival, score in zip(both.selected_, both.scores_, strict=True):
+        text = both.explain(int(arrival))
+        if arrival in scores:
+            assert score == scores[arrival]
+            assert "is kept: its relevance" in text
+        else:
+            assert "with which it interacts" in text
+    dropped = set(range(X.shape[1])) - expected
+    for arrival in dropped:
+        fate = alone.result_.trace.fate(arrival)
+        assert both.result_.trace.fate(arrival) is fate
+
+
+def test_a_feature_of_saola_that_is_displaced_stays_with_its_pair():
+    """Feature 0 is kept alone, is in a pair with 1, and is displaced by 2."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    other = rng.integers(0, 2, 400)
+    first = np.where(
+        rng.random(400) < 0.35, y ^ other, np.where(rng.random(400) < 0.5, y, 0)
+    )
+    better = np.where(rng.random(400) < 0.02, first, y)
+    X = np.column_stack([first, other, better])
+    plain = SAOLA(measure="su").fit(X, y)
+    assert str(plain.result_.trace.fate(0)) == "displaced"
+    online = SAOLA(measure="su", interactions=True).start(y)
+    online.update(X[:, 0])
+    assert online.update(X[:, 1]).witness == "x0"
+    decision = online.update(X[:, 2])
+    assert decision.displaced == ()
+    assert online.selected_.tolist() == [0, 1, 2]
+    assert outcome(online) == outcome(clone(online).fit(X, y))
+
+
+def test_interactions_of_saola_are_checked():
+    y = [0, 1, 0, 1]
+    with pytest.raises(ParameterError, match="must be True, False or"):
+        SAOLA(interactions="yes").start(y)
+    with pytest.raises(ParameterError, match="needs classes"):
+        SAOLA(measure=FisherZ(target="numeric"), interactions=True).start(y)
+
+
+def test_the_command_line_takes_interactions_and_memory(tmp_path, capsys):
+    X, y = xor_data()
+    np.savez(tmp_path / "d.npz", X=X, y=y)
+    select = ["select", str(tmp_path / "d.npz"), "--interactions", "-q", "--json"]
+    run = str(tmp_path / "run")
+    assert main([*select, "--memory", "2MB", "-o", run]) == 0
+    found = {f["index"] for f in json.loads(capsys.readouterr().out)["selected"]}
+    assert found >= {3, 8, 17, 30}
+    assert featstream.resume(run).interactions.memory == "2MB"
+    assert main(["explain", run, "x17"]) == 0
+    assert "because of 'x3', with which it interacts" in capsys.readouterr().out
+    assert main([*select[:2], "--memory", "2MB"]) == 1
+    assert "--memory is for --interactions" in capsys.readouterr().err
+
+
+def test_saola_finds_madelon_with_pairs():
+    data = load(shared("data", "madelon.npz"))
+    X, y = data["X_train"], data["y_train"]
+    kept = SAOLA(interactions=True).fit(X, y).selected_
+    assert len(set(kept) & set(TRUE)) >= 19
+    assert len(set(kept) - set(TRUE)) <= 1
+    model = KNeighborsClassifier(5).fit(X[:, kept], y)
+    assert model.score(data["X_test"][:, kept], data["y_test"]) >= 0.88
 
 
 @pytest.mark.parametrize(("n_bins", "least"), [(3, 20), (4, 20)])

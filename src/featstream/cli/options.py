@@ -163,6 +163,9 @@ def add_selector_flags(command: argparse.ArgumentParser) -> None:
             kind = _flag_type(hints.get(parameter.name))
             metavar = None if "choices" in kind else "VALUE"
             group.add_argument(flag, help=text, metavar=metavar, **kind)
+    if "interactions" in hints:
+        text = "memory for the features that --interactions compares (default: 1GB)"
+        group.add_argument("--memory", help=text, metavar="SIZE")
 
 
 _SHARED = ("measure", "alpha", "target", "trace", "n_jobs", "group_size")
@@ -175,6 +178,8 @@ def _flag_type(hint: Any) -> dict[str, Any]:
     words = [w for p in parts if get_origin(p) is Literal for w in get_args(p)]
     if bool in parts:
         words += ["true", "false"]
+    if bool in parts and len(words) == 2:
+        return {"choices": words, "nargs": "?", "const": "true"}
     if words:
         return {"choices": words}
     types = [p for p in parts if p in (int, float) and str not in parts]
@@ -208,7 +213,21 @@ def selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
         if name not in _SHARED and getattr(arguments, name, None) is not None
     }
     words = {"true": True, "false": False}
-    return {name: words.get(value, value) for name, value in given.items()}
+    chosen = {name: words.get(value, value) for name, value in given.items()}
+    if "interactions" in known and arguments.memory is not None:
+        chosen["interactions"] = _screen(chosen.get("interactions"), arguments.memory)
+    return chosen
+
+
+def _screen(is_wanted: Any, memory: str) -> Any:
+    from featstream.errors import ParameterError
+    from featstream.selectors import InteractionScreen
+
+    if not is_wanted:
+        raise ParameterError(
+            "--memory is for --interactions. Leave it out, or add that."
+        )
+    return InteractionScreen(memory=memory)
 
 
 def add_group_flags(command: argparse.ArgumentParser) -> None:

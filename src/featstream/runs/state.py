@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from featstream.runs.arrays import (
     split_text,
 )
 from featstream.runs.folder import RunFolder, Saved
+from featstream.selectors.registry import SELECTORS
 from featstream.sources.grouping import read_labels, write_labels
 
 if TYPE_CHECKING:
@@ -66,6 +67,13 @@ def _measures() -> dict[str, Any]:
     }
 
 
+_PARTS: dict[str, Callable[[str], Any]] = {
+    "measure": lambda name: _measures().get(name),
+    "selector": SELECTORS.find_class,
+}
+"""What a parameter may be besides numbers and text; each is found by its class."""
+
+
 def _plain(value: Any, name: str) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
@@ -73,12 +81,11 @@ def _plain(value: Any, name: str) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_plain(item, name) for item in value]
-    if _measures().get(type(value).__name__) is type(value):
-        options = value.get_params(deep=False)
-        return {
-            "measure": type(value).__name__,
-            "parameters": {key: _plain(option, key) for key, option in options.items()},
-        }
+    for kind, find in _PARTS.items():
+        if find(type(value).__name__) is type(value):
+            options = value.get_params(deep=False).items()
+            parameters = {key: _plain(option, key) for key, option in options}
+            return {kind: type(value).__name__, "parameters": parameters}
     raise RunError(
         f"`{name}` is {printable(value)}, which cannot be saved. A run is saved with "
         "numbers, text and measures known to featstream.measures.register_measure."
@@ -87,14 +94,15 @@ def _plain(value: Any, name: str) -> Any:
 
 def load_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as `describe_selector` writes them, with measures made again."""
-    loaded, known = dict(parameters), _measures()
+    loaded = dict(parameters)
     for name, value in parameters.items():
         if isinstance(value, dict):
-            kind = known.get(str(value.get("measure")))
+            what = "selector" if "selector" in value else "measure"
+            kind = _PARTS[what](str(value.get(what)))
             if kind is None:
                 raise RunError(
-                    f"The run has the measure {printable(value.get('measure'))}, "
-                    f"which is not one of {', '.join(sorted(known))}."
+                    f"The run has the {what} {printable(value.get(what))}, which is "
+                    f"not known here. Known measures: {', '.join(sorted(_measures()))}."
                 )
             loaded[name] = kind(**value["parameters"])
     return loaded

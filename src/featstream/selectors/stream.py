@@ -163,7 +163,7 @@ class Stream:
         witness, overlap = None, None
         if verdict.witness is not None and verdict.witness[0] >= 0:
             witness = self.names[int(verdict.witness[0])]
-            if verdict.overlap is not None:
+            if fate is Fate.REDUNDANT and verdict.overlap is not None:
                 overlap = float(verdict.overlap[0])
         return Decision(
             name=self.names[arrival],

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import as_bytes, check_alpha, check_count
 from featstream.parallel import count_threads
-from featstream.protocols import Block, Fate, FloatArray, IntArray, Span
-from featstream.selectors.base import StreamSelector
-from featstream.selectors.interactions.search import Pair, PairSearch
+from featstream.protocols import Block, Fate, FloatArray, IntArray
+from featstream.selectors.interactions.beside import PairKeeper, with_pairs
+from featstream.selectors.interactions.search import PairSearch
 from featstream.selectors.stream import Stream, Verdict
 from featstream.selectors.trace import TraceLevel
 
 
-class InteractionScreen(StreamSelector):
+class InteractionScreen(PairKeeper):
     """Keep features that say more about the class in pairs than alone.
 
     A pair such as XOR is invisible to every method that judges a feature by its own
@@ -121,21 +122,6 @@ class InteractionScreen(StreamSelector):
         self.n_jobs = n_jobs
 
     @property
-    def pairs_(self) -> list[Pair]:
-        """The pairs that were kept."""
-        return list(self._search().pairs)
-
-    @property
-    def n_tested_(self) -> int:
-        """Number of pairs tested."""
-        return self._search().n_tested
-
-    @property
-    def share_compared_(self) -> float:
-        """Share of all pairs of features that were compared."""
-        return self._search().share_compared
-
-    @property
     def n_left_out_(self) -> int:
         """Number of features with too many categories to be compared."""
         return self._search().n_left_out
@@ -143,7 +129,12 @@ class InteractionScreen(StreamSelector):
     def _bind(self, y: Any) -> PairSearch:
         return self.search_in(y, count_threads(self.n_jobs))
 
-    def search_in(self, y: Any, n_threads: int) -> PairSearch:
+    def search_in(
+        self,
+        y: Any,
+        n_threads: int,
+        missing: Literal["error", "category"] = "error",
+    ) -> PairSearch:
         """A search with these parameters, for the target ``y``."""
         owner = type(self).__name__
         level = self.redundancy_alpha
@@ -160,6 +151,7 @@ class InteractionScreen(StreamSelector):
             memory=as_bytes(self.memory, "memory"),
             seed=check_count(self.seed, "seed", owner, least=0, most=2**63 - 1),
             n_threads=n_threads,
+            missing=missing,
         )
 
     def _search(self) -> PairSearch:
@@ -188,27 +180,24 @@ class InteractionScreen(StreamSelector):
         return partial(self._decide_about, block, encoded)
 
     def _decide_about(self, block: Block, encoded: Any) -> Verdict:
-        found = self._search().take(
-            block.start, block.n_columns, encoded, is_sparse=block.is_sparse
+        search, start = self._search(), block.start
+        found = search.take(start, block.n_columns, encoded, is_sparse=block.is_sparse)
+        nothing = Verdict(
+            np.zeros(block.n_columns, np.uint8), np.zeros(block.n_columns)
         )
-        return Verdict(
-            found.fate,
-            found.score,
-            found.witness,
-            recalled=found.recalled,
-            recalled_by=found.recalled_by,
-            recalled_scores=found.recalled_scores,
-        )
-
-    def _forget_names(self, stream: Stream, block: Block | Span) -> None:
-        end = block.start + block.n_columns
-        for arrival in sorted(self._search().forgotten(block.start, end)):
-            if not stream.trace.knows(arrival) and not self._search().pair_of(arrival):
-                stream.names.forget(arrival)
+        verdict = with_pairs(nothing, found, start, np.empty(0, np.int64), search)
+        assert verdict.witness is not None
+        for arrival, (witness, bits) in found.redundant.items():
+            if arrival not in found.entered:
+                column = arrival - start
+                verdict.fate[column], verdict.scores[column] = Fate.REDUNDANT, bits
+                verdict.witness[column] = witness
+        for column in np.flatnonzero(verdict.fate == Fate.KEPT).tolist():
+            verdict.scores[column] = search.score_of(start + column)
+        return verdict
 
     def _why_kept(self, arrival: int, score: float) -> str:
-        stream = self._started()
-        return self._search().why_kept(arrival, lambda a: self._shown(a, stream))
+        return self._why_paired(arrival) or ""
 
     def _why_irrelevant(self, relevance: str) -> str:
         return "it interacts significantly with no feature that it was compared with"

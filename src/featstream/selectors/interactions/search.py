@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,14 @@ from scipy.special import chdtrc, chdtri, xlogy
 from featstream.errors import DataError, FeatstreamWarning, size_text
 from featstream.measures.information import SymmetricalUncertainty
 from featstream.measures.target import as_labels
-from featstream.protocols import Block, Fate, FloatArray, IntArray
+from featstream.protocols import Block, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
-from featstream.selectors.interactions.pools import DensePool, Newcomers, Pairs
+from featstream.selectors.interactions.pools import (
+    MAX_LEVELS,
+    DensePool,
+    Newcomers,
+    Pairs,
+)
 from featstream.selectors.interactions.sparse_pool import SparsePool
 
 FIRST_PAIRS = 1e5
@@ -52,21 +57,15 @@ class Pair(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the search found in a block: per column, and of earlier features.
+    """What the search found in a block, by arrival.
 
-    ``fate`` is KEPT for members of kept pairs, REDUNDANT for features whose pairs
-    add nothing to ``witness``, and IRRELEVANT for all others; the witness of a kept
-    feature is its partner. ``recalled`` are earlier features that enter now, each
-    because of ``recalled_by``. ``score`` and ``recalled_scores`` are what the kept
-    ones have.
+    ``entered`` has the partner of every feature that has entered, of this block or
+    earlier; ``redundant``, for each newcomer whose pairs add nothing, the kept
+    feature that makes it so, and the information of its best pair in bits.
     """
 
-    fate: NDArray[np.uint8]
-    witness: IntArray
-    score: FloatArray
-    recalled: IntArray
-    recalled_by: IntArray
-    recalled_scores: FloatArray
+    entered: dict[int, int]
+    redundant: dict[int, tuple[int, float]]
 
 
 @dataclass(slots=True)
@@ -114,6 +113,7 @@ class PairSearch:
         memory: int,
         seed: int,
         n_threads: int,
+        missing: Literal["error", "category"] = "error",
     ) -> None:
         labels = as_labels(y)
         self.n_samples = labels.codes.size
@@ -121,7 +121,9 @@ class PairSearch:
         self._redundancy_alpha = redundancy_alpha
         self._memory, self._seed, self._n_threads = memory, seed, n_threads
         self._encoder = SymmetricalUncertainty(
-            n_bins=n_bins, max_categories=max(n_bins, _FEW_LEVELS)
+            n_bins=n_bins,
+            max_categories=max(n_bins, _FEW_LEVELS),
+            missing=missing,
         ).bind(y)
         self.left_out = self._encoder.left_out
         self._n_classes = labels.classes.size
@@ -150,6 +152,10 @@ class PairSearch:
         arrivals = np.array(sorted(self._members), np.int64)
         scores = [self._members[arrival].score for arrival in arrivals.tolist()]
         return arrivals, np.array(scores, np.float64)
+
+    def score_of(self, arrival: int) -> float:
+        """The score of a member of a kept pair."""
+        return self._members[arrival].score
 
     def pair_of(self, arrival: int) -> Pair | None:
         """The pair that brought a feature in."""
@@ -186,6 +192,15 @@ class PairSearch:
             parts.append((begin, pool.encode(self._encoder.encode(part))))
         return parts
 
+    def check_number(self, n_seen: int) -> None:
+        """Raise if more features have arrived than were promised."""
+        if self._n_features is not None and n_seen > self._n_features:
+            raise DataError(
+                f"Feature number {self._n_features + 1:,} has arrived, and the level "
+                f"was set for n_features={self._n_features:,}. Give the number of "
+                "features of the whole stream, or None if it has no end."
+            )
+
     def take(
         self,
         start: int,
@@ -202,63 +217,36 @@ class PairSearch:
         """
         self._has_scores, self._departed = scores is not None, set()
         self._pool = self._pools[is_sparse]
-        end = start + n_columns
-        if self._n_features is not None and end > self._n_features:
-            raise DataError(
-                f"Feature number {self._n_features + 1:,} has arrived, and the level "
-                f"was set for n_features={self._n_features:,}. Give the number of "
-                "features of the whole stream, or None if it has no end."
-            )
-        found = Found(
-            np.zeros(n_columns, np.uint8),
-            np.full(n_columns, -1),
-            np.zeros(n_columns),
-            np.empty(0, np.int64),
-            np.empty(0, np.int64),
-            np.empty(0),
-        )
-        recalled: dict[int, int] = {}
+        self.check_number(start + n_columns)
+        found = Found({}, {})
         for begin, newcomers in encoded:
             self.n_left_out += newcomers.n_left_out
             which = begin + newcomers.which
             own = np.zeros(which.size) if scores is None else scores[which]
-            self._take_part(start, which, newcomers, own, found, recalled)
-        return found._replace(
-            recalled=np.array(list(recalled), np.int64),
-            recalled_by=np.array(list(recalled.values()), np.int64),
-            recalled_scores=np.array([self._members[a].score for a in recalled]),
-        )
+            if which.size:
+                self._take_part(start + which, newcomers, own, found)
+        return found
 
     def _take_part(
-        self,
-        start: int,
-        which: IntArray,
-        newcomers: Newcomers,
-        scores: FloatArray,
-        found: Found,
-        recalled: dict[int, int],
+        self, arrivals: IntArray, newcomers: Newcomers, scores: FloatArray, found: Found
     ) -> None:
-        if not which.size:
-            return
-        pool, arrivals = self._pool, start + which
+        pool = self._pool
         places = pool.add(newcomers, arrivals, scores)
         n_members = self._admit(newcomers, places, arrivals)
         level = self._level(1)
         pairs, n_tested = pool.compare(
             newcomers, places, lambda a, b: self._bounds(level, a, b), self._n_threads
         )
-        self.n_candidates += which.size
+        self.n_candidates += arrivals.size
         self.n_compared += int(n_members.sum())
-        order = np.lexsort((pairs.partner, pairs.newcomer))
-        cuts = np.searchsorted(pairs.newcomer[order], np.arange(which.size + 1))
-        for q in np.flatnonzero(np.diff(cuts) | (n_tested > 0)).tolist():
-            level = self._level(int(n_tested[q]))
+        order = np.argsort(pairs.newcomer, kind="stable")
+        cuts = np.searchsorted(pairs.newcomer[order], np.arange(arrivals.size + 1))
+        for q in np.flatnonzero(n_tested).tolist():
             here = order[cuts[q] : cuts[q + 1]]
             if here.size:
+                level = self._level(int(n_tested[q]))
                 own = Pairs(*(part[here] for part in pairs))
-                place, arrival = places[q], int(arrivals[q])
-                column = int(which[q])
-                self._judge(own, place, arrival, column, level, found, recalled)
+                self._judge(int(arrivals[q]), places[q], own, level, found)
             self.n_tested += int(n_tested[q])
         pool.settle()
 
@@ -331,80 +319,54 @@ class PairSearch:
 
     def _judge(
         self,
-        pairs: Pairs,
-        place: NDArray[np.int64],
         arrival: int,
-        column: int,
+        place: NDArray[np.int64],
+        pairs: Pairs,
         level: float,
         found: Found,
-        recalled: dict[int, int],
     ) -> None:
         """Keep the significant pairs of a newcomer, the most significant first."""
         pool = self._pool
         g2 = pairs.statistic * self._nats
-        df = self._df(place[0], pairs.place[:, 0])
-        p_value = chdtrc(df, g2)
+        p_value = chdtrc(self._df(place[0], pairs.place[:, 0]), g2)
         order = np.lexsort((pairs.partner, -g2, p_value))
-        codes: NDArray[np.uint8] | None = None
         for k in order[p_value[order] <= level].tolist():
-            codes = pool.codes(place) if codes is None else codes
-            partner = int(pairs.partner[k])
+            partner, other = int(pairs.partner[k]), pairs.place[k]
             bits = float(g2[k] / (2 * self.n_samples * np.log(2)))
             pair = Pair(partner, arrival, bits, float(p_value[k]), level)
-            entering = {
-                a: c
-                for a, c in (
-                    (partner, pool.codes(pairs.place[k])),
-                    (arrival, codes),
-                )
-                if a not in self._members
-            }
-            witness = self._witness(pair, entering, pool.codes(pairs.place[k]), codes)
+            both = {partner: pool.codes(other), arrival: pool.codes(place)}
+            entering = [a for a in both if a not in self._members]
+            witness = self._witness(both, entering)
             if witness is not None:
-                if found.fate[column] == Fate.IRRELEVANT:
-                    found.fate[column] = Fate.REDUNDANT
-                    found.witness[column], found.score[column] = witness, bits
+                found.redundant.setdefault(arrival, (witness, bits))
                 continue
             self.pairs.append(pair)
-            for a, c in entering.items():
+            for a in entering:
                 score = bits
                 if self._has_scores:
-                    score = pool.score_of(place if a == arrival else pairs.place[k])
-                self._enter(a, _Member(score, len(self.pairs) - 1, c))
-                if a == arrival:
-                    found.fate[column], found.witness[column] = Fate.KEPT, partner
-                    found.score[column] = score
-                elif a >= arrival - column:
-                    earlier = a - (arrival - column)
-                    found.fate[earlier], found.witness[earlier] = Fate.KEPT, arrival
-                    found.score[earlier] = score
-                else:
-                    recalled[a] = arrival
+                    score = pool.score_of(place if a == arrival else other)
+                self._enter(a, _Member(score, len(self.pairs) - 1, both[a]))
+                found.entered[a] = partner + arrival - a
 
     def _enter(self, arrival: int, member: _Member) -> None:
         self._members[arrival] = member
         self._by_partition[_partition(member.codes)] = arrival
 
     def _witness(
-        self,
-        pair: Pair,
-        entering: dict[int, NDArray[np.uint8]],
-        first: NDArray[np.uint8],
-        second: NDArray[np.uint8],
+        self, both: dict[int, NDArray[np.uint8]], entering: list[int]
     ) -> int | None:
         """The kept feature to which a pair adds nothing; None if there is none."""
-        for arrival, codes in entering.items():
-            copy = self._by_partition.get(_partition(codes))
+        for arrival in entering:
+            copy = self._by_partition.get(_partition(both[arrival]))
             if copy is not None:
                 return copy
             if self._redundancy_alpha is None:
                 continue
-            partner = second if arrival == pair.first else first
+            (partner,) = (codes for a, codes in both.items() if a != arrival)
             for other, member in self._members.items():
-                if other in pair[:2]:
-                    continue
-                given = member.codes.astype(np.int64) * 256 + partner
-                if _p_given(codes, self._class_of, given) > self._redundancy_alpha:
+                given = member.codes.astype(np.int64) * MAX_LEVELS + partner
+                p_value = _p_given(both[arrival], self._class_of, given)
+                if other not in both and p_value > self._redundancy_alpha:
                     return other
         return None
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.engines import Engine
-from featstream.errors import check_choice, check_count
+from featstream.errors import ParameterError, check_choice, check_count, printable
 from featstream.measures.storages.dispatch import (
     EARLIER,
     NEITHER,
@@ -19,6 +19,7 @@ from featstream.measures.storages.dispatch import (
     for_storage,
     storage_of,
 )
+from featstream.parallel import count_threads
 from featstream.progress import Observer
 from featstream.protocols import (
     Block,
@@ -31,7 +32,14 @@ from featstream.protocols import (
     Storage,
 )
 from featstream.runs.folder import Checkpoint
-from featstream.selectors.base import StreamSelector
+from featstream.selectors.interactions.beside import (
+    PairKeeper,
+    search_arrays,
+    split_arrays,
+    with_pairs,
+)
+from featstream.selectors.interactions.screen import InteractionScreen
+from featstream.selectors.interactions.search import PairSearch
 from featstream.selectors.saola.algorithm1 import KEPT, Newcomers, Outcome, scan
 from featstream.selectors.saola.kept import (
     Kept,
@@ -63,7 +71,7 @@ from featstream.selectors.stream import (
 from featstream.selectors.trace import TraceLevel
 
 
-class SAOLA(StreamSelector):
+class SAOLA(PairKeeper):
     """Scalable and accurate online feature selection.
 
     Features arrive one by one. A feature is dropped if it is irrelevant to the
@@ -93,6 +101,11 @@ class SAOLA(StreamSelector):
         authors' own library.
     max_features : int, optional
         Keep at most this number: after each arrival the least relevant leaves.
+    interactions : bool or InteractionScreen, default=False
+        Whether members of pairs that interact are kept as well, which may be
+        irrelevant alone: every newcomer is tested with every feature before it. An
+        `InteractionScreen` says how. Features in pairs are not displaced and do not
+        count in `max_features`.
     trace : {"full", "kept"} or None, default="full"
         What is remembered of dropped features: why each was dropped (nine bytes
         per feature), only those once kept, or nothing.
@@ -112,6 +125,9 @@ class SAOLA(StreamSelector):
         Whether each feature is kept.
     measure_ : str
         The measure in use.
+    pairs_ : list of Pair
+        The pairs that were kept, with ``interactions``; `n_tested_` and
+        `share_compared_` say how many were tested.
     result_ : SelectionResult
         Names, scores and history.
 
@@ -158,6 +174,7 @@ class SAOLA(StreamSelector):
         pruning: Literal["interleaved", "deferred"] = "interleaved",
         overlap: Literal[">=", ">"] = ">=",
         max_features: int | None = None,
+        interactions: bool | InteractionScreen = False,
         trace: TraceLevel = "full",
         n_jobs: int | None = None,
         engine: Literal["dask"] | None = None,
@@ -168,6 +185,7 @@ class SAOLA(StreamSelector):
         self.pruning = pruning
         self.overlap = overlap
         self.max_features = max_features
+        self.interactions = interactions
         self.trace = trace
         self.n_jobs = n_jobs
         self.engine = engine
@@ -178,15 +196,27 @@ class SAOLA(StreamSelector):
         self._scratch: Any = None
         self._snapshot: Snapshot | None = None  # read by the threads that prepare
         self._batch = FIRST_BATCH
+        self._pairs = make_search(self, stream.y)
+
+    def _search(self) -> PairSearch | None:
+        self._started()
+        return self._pairs
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
-        return arrivals_and_scores(self._state)
+        own, scores = arrivals_and_scores(self._state)
+        if self._pairs is None or not self._pairs.pairs:
+            return own, scores
+        others, theirs = self._pairs.kept()
+        arrivals, first = np.unique(np.concatenate([own, others]), return_index=True)
+        return arrivals, np.concatenate([scores, theirs])[first]
 
     def _kept_columns(self) -> NDArray[Any] | None:
+        if self.pairs_:
+            return None  # not all of them are here
         return columns_of(self._state, len(self._stream.y))
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        return pack_kept(self._state)
+        return pack_kept(self._state) | search_arrays(self._pairs)
 
     def _unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Kept | None:
         """Kept features that were packed, here or elsewhere."""
@@ -196,6 +226,10 @@ class SAOLA(StreamSelector):
         return unpack_kept(arrays, n_samples, storages, stream.measure, self._tuning)
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        arrays, others = split_arrays(arrays)
+        if self._pairs is not None:
+            is_sparse = bool(self._stream.is_sparse)
+            self._pairs.restore(others, self._stream.n_seen, is_sparse=is_sparse)
         self._state = self._unpack(arrays)
         if self._state is not None and storage_of(self._state.columns).units:
             self._snapshot = take_snapshot(self._state, self._tuning)
@@ -244,6 +278,11 @@ class SAOLA(StreamSelector):
     ) -> Iterator[Callable[[], object]]:
         if self._engine is None:
             return super()._decisions(source, blocks, position)
+        if self._pairs is not None:
+            raise ParameterError(
+                f"`interactions` of {type(self).__name__} looks for pairs in one process. "
+                "Leave out the engine, or interactions."
+            )
         return Spread(self, source, blocks, self._engine).steps(position)
 
     def _kept_ends(self) -> IntArray:
@@ -297,7 +336,35 @@ class SAOLA(StreamSelector):
             if storage_of(columns).units and relevant.size >= tuning.ceilings_from:
                 found = find_ceilings(columns, column, self._snapshot, tuning)
             chosen = columns, column, found
-        return partial(self._decide_about, block.start, scores, relevant, chosen)
+        decide = partial(self._decide_about, block.start, scores, relevant, chosen)
+        if self._pairs is None:
+            return decide
+        return partial(
+            self._decide_with_pairs, block, self._pairs.encode(block), decide
+        )
+
+    def _decide_with_pairs(
+        self, block: Block, encoded: Any, decide: Callable[[], Verdict]
+    ) -> Verdict:
+        """What Algorithm 1 decides about a block, and which pairs there are."""
+        pairs, start = self._pairs, block.start
+        assert pairs is not None
+        pairs.check_number(start + block.n_columns)
+        verdict = decide()
+        found = pairs.take(
+            start,
+            block.n_columns,
+            encoded,
+            is_sparse=block.is_sparse,
+            scores=verdict.scores,
+        )
+        own, _ = arrivals_and_scores(self._state)
+        return with_pairs(verdict, found, start, own, pairs)
+
+    def _why_kept(self, arrival: int, score: float) -> str:
+        if arrival in arrivals_and_scores(self._state)[0]:
+            return super()._why_kept(arrival, score)
+        return self._why_paired(arrival) or ""
 
     def _decide_about(
         self,
@@ -395,6 +462,27 @@ def storages_in(
     if len(storages) < 2:
         return storages
     return tuple(storage for storage in storages if storage.is_sparse == is_sparse)
+
+
+def make_search(selector: Any, y: Any) -> PairSearch | None:
+    """The search for pairs that `interactions` describes; None if there is none."""
+    screen = selector.interactions
+    if screen is False:
+        return None
+    owner = type(selector).__name__
+    if screen is not True and not isinstance(screen, InteractionScreen):
+        raise ParameterError(
+            f"`interactions` of {owner} must be True, False or an InteractionScreen. "
+            f"Got {printable(screen)}."
+        )
+    if getattr(selector.measure, "target", "") == "numeric":
+        raise ParameterError(
+            f"`interactions` of {owner} needs classes, and the target of its measure "
+            "is a quantity. Bin the target."
+        )
+    screen = InteractionScreen() if screen is True else screen
+    missing: Any = getattr(selector.measure, "missing", "error")
+    return screen.search_in(y, count_threads(selector.n_jobs), missing)
 
 
 def make_rule(selector: Any) -> Rule:
