@@ -97,7 +97,8 @@ def with_pairs(
         moment, column = max(arrival, partner), arrival - start
         if arrival in own and left_at.get(arrival, moment + 1) > moment:
             continue
-        if column >= 0 and fate[column] != Fate.KEPT:
+        is_at_once = left_at.get(arrival) == moment == arrival  # over the limit
+        if column >= 0 and (fate[column] != Fate.KEPT or is_at_once):
             fate[column], witness[column] = Fate.KEPT, partner
         else:
             recalled[arrival] = partner
