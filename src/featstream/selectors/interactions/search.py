@@ -363,10 +363,11 @@ class PairSearch:
             if self._redundancy_alpha is None:
                 continue
             (partner,) = (codes for a, codes in both.items() if a != arrival)
-            for other, member in self._members.items():
-                given = member.codes.astype(np.int64) * MAX_LEVELS + partner
+            for other in sorted(self._members.keys() - both.keys()):
+                kept = self._members[other].codes.astype(np.int64)
+                given = kept * MAX_LEVELS + partner
                 p_value = _p_given(both[arrival], self._class_of, given)
-                if other not in both and p_value > self._redundancy_alpha:
+                if p_value > self._redundancy_alpha:
                     return other
         return None
 
