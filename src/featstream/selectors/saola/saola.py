@@ -280,8 +280,8 @@ class SAOLA(PairKeeper):
             return super()._decisions(source, blocks, position)
         if self._pairs is not None:
             raise ParameterError(
-                f"`interactions` of {type(self).__name__} looks for pairs in one process. "
-                "Leave out the engine, or interactions."
+                f"`interactions` of {type(self).__name__} needs one process for all "
+                "features. Leave out the engine, or interactions."
             )
         return Spread(self, source, blocks, self._engine).steps(position)
 
