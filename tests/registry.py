@@ -19,9 +19,17 @@ import checks
 import group_checks
 import strategies
 from featstream import (
+    CIFE,
+    CMIM,
+    DISR,
     FCBF,
     FGM,
     GDM,
+    IAMB,
+    JMI,
+    MIM,
+    MMMB,
+    MRMR,
     OFS,
     OGFS,
     OSFS,
@@ -276,6 +284,54 @@ SELECTORS = [
             ),
         )
     ),
+    *(
+        Entry(
+            name,
+            f"{kind.__name__} {measure}",
+            drawn(kind, n_features=[1, 3, 6], measure=[measure], **options),
+            data,
+            BATCH,
+            n_examples=4,
+        )
+        for name, kind, options in (
+            ("mrmr", MRMR, {"scheme": ["difference", "quotient"]}),
+            ("mim", MIM, {}),
+        )
+        for measure, data in (("mi", DISCRETE), (FisherZ(alpha=0.2), CONTINUOUS))
+    ),
+    *(
+        Entry(
+            name,
+            kind.__name__,
+            drawn(kind, n_features=[1, 3, 6]),
+            DISCRETE,
+            (*BATCH, *checks.DISCRETE_CHECKS),
+            n_examples=4,
+            without={"check_irrelevant_features_change_nothing": TOGETHER},
+        )
+        for name, kind in (("jmi", JMI), ("cmim", CMIM), ("disr", DISR), ("cife", CIFE))
+    ),
+    *(
+        Entry(
+            name,
+            f"{kind.__name__}, {label}",
+            drawn(kind, test=tests),
+            data,
+            BATCH,
+            n_examples=4,
+            without={"check_irrelevant_features_change_nothing": TOGETHER} | without,
+        )
+        for name, kind in (("iamb", IAMB), ("mmmb", MMMB))
+        for label, tests, data, without in (
+            ("tables", TABLES[:2], DISCRETE, {}),
+            (
+                "correlations",
+                CORRELATIONS,
+                CONTINUOUS,
+                {"check_row_permutation_changes_nothing": SUMS},
+            ),
+        )
+    ),
 ]
 WITHOUT_STREAM = {"ofs": ROWS}
 
@@ -328,5 +384,13 @@ ESTIMATORS = [
     LassoSelector(),
     GroupLassoSelector(),
     SparseGroupLassoSelector(),
+    MRMR(),
+    MIM(),
+    JMI(),
+    CMIM(),
+    DISR(),
+    CIFE(),
+    IAMB(),
+    MMMB(),
 ]
 """What scikit-learn's checks run on, without exceptions."""

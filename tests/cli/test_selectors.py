@@ -30,6 +30,14 @@ OPTIONS = {
     "lasso": {"penalty": 0.1},
     "group-lasso": {"group_penalty": 0.1},
     "sparse-group-lasso": {"penalty": 0.1, "group_penalty": 0.02},
+    "mrmr": {"n_features": 4, "scheme": "quotient"},
+    "mim": {"n_features": 3},
+    "jmi": {"n_features": 4},
+    "cmim": {"n_features": 4},
+    "disr": {"n_features": 4},
+    "cife": {"n_features": 4},
+    "iamb": {"test": "fisher-z", "max_condition": 2},
+    "mmmb": {"test": "fisher-z", "max_condition": 2},
 }
 GROUPED = ("group-saola", "group-lasso", "sparse-group-lasso")
 

@@ -6,9 +6,17 @@ from typing import TYPE_CHECKING, Any
 from featstream.selectors.registry import SELECTORS, register
 
 __all__ = [
+    "CIFE",
+    "CMIM",
+    "DISR",
     "FCBF",
     "FGM",
     "GDM",
+    "IAMB",
+    "JMI",
+    "MIM",
+    "MMMB",
+    "MRMR",
     "OFS",
     "OGFS",
     "OSFS",
@@ -45,6 +53,14 @@ _HOMES = {
     "LassoSelector": "selectors.batch.lasso",
     "GroupLassoSelector": "selectors.batch.lasso",
     "SparseGroupLassoSelector": "selectors.batch.lasso",
+    "MMMB": "selectors.batch.blankets",
+    "IAMB": "selectors.batch.blankets",
+    "CIFE": "selectors.batch.greedy",
+    "DISR": "selectors.batch.greedy",
+    "MIM": "selectors.batch.greedy",
+    "CMIM": "selectors.batch.greedy",
+    "JMI": "selectors.batch.greedy",
+    "MRMR": "selectors.batch.greedy",
     "FCBF": "selectors.batch.fcbf",
     "OFS": "selectors.ofs",
     "OGFS": "selectors.ogfs",
@@ -73,8 +89,10 @@ if TYPE_CHECKING:
     from featstream.selectors.alpha_investing import AlphaInvesting
     from featstream.selectors.base import StreamSelector
     from featstream.selectors.batch.base import BatchSelector, Selection
+    from featstream.selectors.batch.blankets import IAMB, MMMB
     from featstream.selectors.batch.fcbf import FCBF
     from featstream.selectors.batch.fgm import FGM, GDM
+    from featstream.selectors.batch.greedy import CIFE, CMIM, DISR, JMI, MIM, MRMR
     from featstream.selectors.batch.lasso import (
         GroupLassoSelector,
         LassoSelector,

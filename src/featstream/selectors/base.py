@@ -356,8 +356,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             )
         if fate is Fate.IRRELEVANT:
             return f"{name} is irrelevant: {self._why_irrelevant(relevance)}."
-        assert witness is not None
-        other = self._shown(witness, stream)
+        other = "" if witness is None else self._shown(witness, stream)
         return self._reason(arrival, fate, name, relevance, other)
 
     def _with_names(self, input_features: Any) -> Self:

@@ -117,6 +117,14 @@ SELECTORS = Registry(
         "lasso": "featstream.selectors:LassoSelector",
         "group-lasso": "featstream.selectors:GroupLassoSelector",
         "sparse-group-lasso": "featstream.selectors:SparseGroupLassoSelector",
+        "mrmr": "featstream.selectors:MRMR",
+        "mim": "featstream.selectors:MIM",
+        "jmi": "featstream.selectors:JMI",
+        "cmim": "featstream.selectors:CMIM",
+        "disr": "featstream.selectors:DISR",
+        "cife": "featstream.selectors:CIFE",
+        "iamb": "featstream.selectors:IAMB",
+        "mmmb": "featstream.selectors:MMMB",
     }
 )
 register = SELECTORS.register

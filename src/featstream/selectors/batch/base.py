@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,20 @@ from scipy import sparse
 
 from featstream.engines import prepared_ahead
 from featstream.errors import DataError
+from featstream.jit import lean
+from featstream.measures.storages.dispatch import copy_column, for_storage, storage_of
 from featstream.parallel import count_threads
 from featstream.progress import Observer
 from featstream.protocols import (
     Block,
+    BoundMeasure,
     Fate,
     FloatArray,
     IndexedSource,
     IntArray,
     Source,
     SparseColumns,
+    read_only,
 )
 from featstream.runs.folder import Checkpoint
 from featstream.runs.session import as_checkpoint, begun
@@ -280,6 +284,56 @@ class BatchGroupSelector(GroupedSelector, BatchSelector):
         n_kept = np.bincount(kept, minlength=sizes.size)
         fates = np.where(n_kept > 0, Fate.KEPT, Fate.IRRELEVANT)
         self._groups.extend(self._labels, sizes, fates, n_kept)
+
+
+class RelevantColumns(NamedTuple):
+    """The scores of all columns of a block, and the relevant ones, encoded.
+
+    Relevant feature ``relevant[k]`` is column ``position[k]`` of ``columns``.
+    """
+
+    scores: FloatArray
+    relevant: IntArray
+    columns: Any
+    position: IntArray
+
+
+def encode_relevant(block: Block, measure: BoundMeasure) -> RelevantColumns:
+    """Score a block, and keep the columns that pass the threshold of the measure."""
+    encoded = measure.encode(block)
+    scores = measure.relevance(encoded)
+    relevant = np.flatnonzero(measure.is_relevant(scores))
+    found = measure.columns(encoded, relevant)
+    return RelevantColumns(scores, block.start + relevant, *found)
+
+
+def join_columns(parts: list[tuple[Any, IntArray]]) -> Any:
+    """The chosen columns of all blocks, at least one, in one storage."""
+    parts = [(columns, which) for columns, which in parts if which.size]
+    like, n_columns = parts[0][0], sum(which.size for _, which in parts)
+    storage = storage_of(like)
+    demand = np.hstack([storage.demand(columns, which) for columns, which in parts])
+    first, second = demand.sum(axis=1).tolist()
+    joined = storage.allocate(like, n_columns, first, second)
+    used, copied, run = np.zeros(2, np.int64), 0, for_storage(_copy_columns, like)
+    for columns, which in parts:
+        copied = run(columns, which, joined, copied, used)
+    # Read-only where the measure makes them so: the same kernels as for newcomers.
+    views = [
+        read_only(new)
+        if isinstance(old, np.ndarray) and not old.flags.writeable
+        else new
+        for old, new in zip(like, joined, strict=True)
+    ]
+    return type(like)(*views)
+
+
+@lean
+def _copy_columns(columns, which, joined, slot, used):  # type: ignore[no-untyped-def]
+    """Copy the chosen columns to the slots from ``slot`` on; the next free slot."""
+    for k in range(which.size):
+        copy_column(columns, which[k], joined, slot + k, used)
+    return slot + which.size
 
 
 def join_values(parts: list[NDArray[Any] | SparseColumns]) -> Any:

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from featstream.jit import lean
-from featstream.measures.storages.dispatch import copy_column, for_storage, storage_of
-from featstream.protocols import Block, FloatArray, IntArray, Measure, read_only
-from featstream.selectors.batch.base import BatchSelector, Selection
+from featstream.measures.storages.dispatch import for_storage, storage_of
+from featstream.protocols import Block, Measure
+from featstream.selectors.batch.base import (
+    BatchSelector,
+    RelevantColumns,
+    Selection,
+    encode_relevant,
+    join_columns,
+)
 from featstream.selectors.saola.algorithm1 import Newcomers, Outcome, scan
 from featstream.selectors.saola.kept import Tuning, make_room, start_kept
 from featstream.selectors.saola.saola import SAOLA, make_rule
 from featstream.selectors.stream import Stream
 from featstream.selectors.trace import TraceLevel
-
-
-class _Part(NamedTuple):
-    """The relevant columns of a block, encoded, and the scores of all columns."""
-
-    scores: FloatArray
-    relevant: IntArray
-    columns: Any
-    position: IntArray
 
 
 class FCBF(BatchSelector):
@@ -103,14 +97,10 @@ class FCBF(BatchSelector):
     def _begin(self, stream: Stream) -> None:
         """There are no parameters of its own."""
 
-    def _prepare(self, block: Block, stream: Stream) -> _Part:
-        encoded = stream.measure.encode(block)
-        scores = stream.measure.relevance(encoded)
-        relevant = np.flatnonzero(stream.measure.is_relevant(scores))
-        found = stream.measure.columns(encoded, relevant)
-        return _Part(scores, block.start + relevant, *found)
+    def _prepare(self, block: Block, stream: Stream) -> RelevantColumns:
+        return encode_relevant(block, stream.measure)
 
-    def _select(self, parts: list[_Part], stream: Stream) -> Selection:
+    def _select(self, parts: list[RelevantColumns], stream: Stream) -> Selection:
         relevance = np.concatenate([part.scores for part in parts])
         relevant = np.concatenate([part.relevant for part in parts])
         n = relevant.size
@@ -126,10 +116,10 @@ class FCBF(BatchSelector):
             n_events=np.zeros(1, np.int64),
         )
         if n:
-            columns, position = _join(parts)
+            columns = join_columns([(part.columns, part.position) for part in parts])
             newcomers = Newcomers(
                 columns,
-                position[by_relevance],
+                by_relevance,
                 relevance[arrivals],
                 arrivals,
                 np.empty((n, 0), np.float32),
@@ -156,35 +146,3 @@ def _walk(newcomers: Newcomers, n_samples: int, outcome: Outcome) -> None:
         if done == column.size:
             return
         kept = make_room(kept, columns, int(column[done]), tuning)
-
-
-def _join(parts: list[_Part]) -> tuple[Any, IntArray]:
-    """The relevant columns of all blocks in one storage, and their positions there."""
-    parts = [part for part in parts if part.relevant.size]
-    like = parts[0].columns
-    if len(parts) == 1:
-        return like, parts[0].position
-    storage, sizes = storage_of(like), [part.relevant.size for part in parts]
-    demand = np.hstack([storage.demand(p.columns, p.position) for p in parts])
-    first, second = demand.sum(axis=1)
-    joined = storage.allocate(like, sum(sizes), int(first), int(second))
-    used, copied = np.zeros(2, np.int64), 0
-    for part in parts:
-        copy = for_storage(_copy_columns, like)
-        copied = copy(part.columns, part.position, joined, copied, used)
-    # Newcomers are read-only where their measure makes them so: the same kernels.
-    views = [
-        new
-        if not isinstance(old, np.ndarray) or old.flags.writeable
-        else read_only(new)
-        for old, new in zip(like, joined, strict=True)
-    ]
-    return type(like)(*views), np.arange(copied)
-
-
-@lean
-def _copy_columns(columns, which, joined, slot, used):  # type: ignore[no-untyped-def]
-    """Copy the chosen columns to the slots from ``slot`` on; the next free slot."""
-    for k in range(which.size):
-        copy_column(columns, which[k], joined, slot + k, used)
-    return slot + which.size

@@ -1,0 +1,201 @@
+"""FCBF, mRMR and its relatives against transcriptions of what was published."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import reference_batch as reference
+from featstream import (
+    CIFE,
+    CMIM,
+    DISR,
+    FCBF,
+    JMI,
+    MIM,
+    MRMR,
+    FisherZ,
+    MutualInformation,
+    SymmetricalUncertainty,
+)
+from featstream.datasets import make_stream
+from shared import load, shared
+
+
+def discrete(seed, n=120, p=25, most=3):
+    """Columns of 2 to ``most`` categories with copies among them, and classes."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, rng.integers(2, most + 1, p), (n, p))
+    X[:, 5] = X[:, 4]
+    y = (X[:, 0] + X[:, 3] + rng.integers(0, 2, n)) % 3
+    X[:, 7] = np.where(rng.random(n) < 0.8, X[:, 0], X[:, 7])
+    return X, y
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_fcbf_is_the_published_algorithm(seed):
+    X, y = discrete(seed, n=700, most=2 + 6 * (seed % 2))
+    threshold = (0.0, 0.002)[seed % 2]
+    measure = SymmetricalUncertainty(threshold=threshold)
+    expected = reference.fcbf(X, y, threshold)
+    for form in (X, sparse.csc_array(X)):
+        assert FCBF(measure=measure).fit(form, y).selected_.tolist() == expected
+    assert 2 <= len(expected) < 20
+
+
+def test_fcbf_selects_as_many_features_of_dorothea_as_the_paper():
+    data = load(shared("data", "dorothea.npz"))
+    selector = FCBF(measure="su").fit(data["X_train"], data["y_train"])
+    assert len(selector.selected_) == 96
+
+
+@pytest.mark.parametrize(
+    ("name", "n_bins", "printed", "found"),
+    [("dexter", 2, 55, 53), ("arcene", 2, 31, 29), ("arcene", 3, 31, 33)],
+)
+def test_fcbf_comes_close_to_the_paper_where_it_does_not_name_the_bins(
+    name, n_bins, printed, found
+):
+    data = load(shared("data", f"{name}.npz"))
+    measure = SymmetricalUncertainty(n_bins=n_bins, max_categories=2)
+    selector = FCBF(measure=measure).fit(data["X_train"], data["y_train"])
+    assert len(selector.selected_) == found
+    assert abs(found - printed) <= 2
+
+
+CRITERIA = {
+    "mid": (
+        MRMR(8, measure="mi"),
+        partial(
+            reference.mrmr,
+            relevance=reference.information,
+            overlap=reference.information,
+            scheme="difference",
+        ),
+    ),
+    "miq": (
+        MRMR(8, measure="mi", scheme="quotient"),
+        partial(
+            reference.mrmr,
+            relevance=reference.information,
+            overlap=reference.information,
+            scheme="quotient",
+        ),
+    ),
+    "su": (
+        MRMR(8, measure="su"),
+        partial(
+            reference.mrmr,
+            relevance=reference.symmetrical_uncertainty,
+            overlap=reference.symmetrical_uncertainty,
+            scheme="difference",
+        ),
+    ),
+    "mim": (
+        MIM(8, measure="mi"),
+        lambda X, y, chosen, j: reference.information(X[:, j], y),
+    ),
+    "jmi": (JMI(8), reference.jmi),
+    "cmim": (CMIM(8), reference.cmim),
+    "disr": (DISR(8), reference.disr),
+    "cife": (CIFE(8), reference.cife),
+}
+
+
+def assert_greedy(selector, X, y, criterion):
+    """At every step the criterion was the highest, as the transcription has it."""
+    chosen = []
+    for j, value in zip(selector.selected_.tolist(), selector.criterion_, strict=True):
+        values = [
+            -np.inf if k in chosen else criterion(X, y, chosen, k)
+            for k in range(X.shape[1])
+        ]
+        assert value == pytest.approx(values[j], abs=1e-9)
+        first = int(np.argmax(np.array(values) >= max(values) - 1e-9))
+        assert j == first
+        chosen.append(j)
+    assert len(chosen) == selector.n_features
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("most", [2, 6, 20])
+def test_a_greedy_selector_is_the_published_algorithm(name, most):
+    selector, criterion = CRITERIA[name]
+    X, y = discrete(most, most=most)
+    for form in (X, sparse.csc_array(X)):
+        assert_greedy(selector.fit(form, y), X, y, criterion)
+
+
+@pytest.mark.parametrize("scheme", ["difference", "quotient"])
+def test_mrmr_of_continuous_features_is_the_published_algorithm(scheme):
+    stream = make_stream(n_samples=80, n_features=40, kind="continuous", seed=1)
+    X, y = stream.X.astype(float), stream.y + (np.arange(80) % 5 == 0)
+    criterion = partial(
+        reference.mrmr,
+        relevance=reference.f_statistic,
+        overlap=reference.correlation,
+        scheme=scheme,
+    )
+    measure = FisherZ(alpha=0.999999)  # all are candidates
+    for form in (X, sparse.csc_array(X)):
+        selector = MRMR(8, scheme=scheme, measure=measure).fit(form, y)
+        assert_greedy(selector, X, y, criterion)
+
+
+def test_features_that_say_something_only_together_are_found():
+    """The class is the exclusive or of two features; a copy of the first adds none."""
+    a, b = np.tile([0, 0, 1, 1], 16), np.tile([0, 1, 0, 1], 16)
+    y, X = a ^ b, np.c_[np.arange(64) < 9, a, a, b]
+    for selector in (JMI(3), DISR(3), CIFE(3)):
+        assert {1, 3} <= set(selector.fit(X, y).selected_.tolist())
+
+
+def test_constants_are_never_chosen_and_may_leave_too_few():
+    X = np.c_[np.zeros(40), np.tile([0, 1], 20), np.ones(40), np.repeat([0, 1], 20)]
+    y = np.tile([0, 0, 0, 1], 10)
+    for selector in (JMI(), CMIM(), DISR(), CIFE()):
+        assert sorted(selector.fit(X, y).selected_.tolist()) == [1, 3]
+    assert MRMR(measure="mi").fit(X, y).selected_.tolist() == [1]
+
+
+def test_threads_change_nothing():
+    X, y = discrete(3, p=60)
+    for selector in (MRMR(9, measure="mi"), JMI(9), FCBF(measure="su")):
+        alone = selector.set_params(n_jobs=None).fit(X, y).selected_.tolist()
+        assert selector.set_params(n_jobs=3).fit(X, y).selected_.tolist() == alone
+
+
+def test_a_measure_that_does_not_fit_is_refused():
+    X, y = discrete(0)
+    for measure in ("su", "fisher-z", FisherZ()):
+        with pytest.raises(TypeError, match="JMI needs mutual information"):
+            JMI(measure=measure).fit(X, y)
+    with pytest.raises(ValueError, match="`scheme` of MRMR"):
+        MRMR(scheme="ratio").fit(X, y)
+    with pytest.raises(ValueError, match="`n_features` of CMIM"):
+        CMIM(0).fit(X, y)
+
+
+def test_binning_is_that_of_the_measure():
+    stream = make_stream(n_samples=200, n_features=30, kind="continuous", seed=2)
+    measure = MutualInformation(binning="uniform", n_bins=3)
+    low, high = stream.X.min(axis=0), stream.X.max(axis=0)
+    cut = np.minimum(3 * (stream.X - low) / (high - low), 2).astype(int)
+    binned = JMI(6, measure=measure).fit(stream.X, stream.y)
+    assert binned.selected_.tolist() == JMI(6).fit(cut, stream.y).selected_.tolist()
+
+
+def test_names_are_forgotten_with_the_trace():
+    X, y = discrete(1)
+    for trace in ("kept", None):
+        selector = MRMR(3, measure="mi", trace=trace).start(y)
+        selector.consume({f"gene {j}": X[:, j] for j in range(25)}.items())
+        names = [f"gene {j}" for j in selector.selected_]
+        assert list(selector.result_.names) == names
+        assert "is kept" in selector.explain(names[0])
+        assert len(selector._stream.names) == 3
+    first = selector.result_.to_frame()["feature"].tolist()
+    assert first == names  # ranked as chosen
