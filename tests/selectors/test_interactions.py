@@ -308,6 +308,10 @@ def test_interactions_of_saola_are_checked():
         SAOLA(interactions="yes").start(y)
     with pytest.raises(ParameterError, match="needs classes"):
         SAOLA(measure=FisherZ(target="numeric"), interactions=True).start(y)
+    spread = SAOLA(interactions=True).start(y)
+    spread._engine = object()  # what a cluster would be
+    with pytest.raises(ParameterError, match="Leave out the engine"):
+        spread._decisions(None, iter(()), 0)
 
 
 def test_the_command_line_takes_interactions_and_memory(tmp_path, capsys):
