@@ -55,7 +55,7 @@ class NotStartedError(FeatstreamError, AttributeError, ValueError):
     """A stream was used before ``start(y)`` or ``fit(X, y)``."""
 
 
-class EngineError(FeatstreamError, RuntimeError):
+class EngineError(FeatstreamError, ConnectionError):
     """The cluster that a scan runs on cannot continue it."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -20,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 import featstream
 from engines.problems import OPTIONS, outcome, solve
 from featstream import SAOLA, FisherZ, GroupSAOLA
+from featstream.cli import main
 from featstream.engines import DaskEngine, as_engine, local_cluster
 from featstream.errors import DataError, EngineError, ParameterError
 from featstream.sources import ArraySource, open_store, write_store
@@ -157,6 +159,23 @@ def test_a_local_cluster_listens_on_loopback_and_serves_no_pages(client):
         for page in ("", "/info", "/metrics", "/status"):
             with pytest.raises(HTTPError, match="404"):
                 urlopen(address + page)
+
+
+def test_the_command_line_takes_the_address_of_a_scheduler(client, tmp_path, capsys):
+    X, y = make_data(np.random.default_rng(7), n_features=200)
+    path = tmp_path / "x.cols"
+    write_store(path, ArraySource(X), y)
+    found = []
+    for flags in ([], ["--scheduler", client.scheduler.address]):
+        assert main(["select", str(path), "--json", "-q", *flags]) == 0
+        found.append(json.loads(capsys.readouterr().out)["selected"])
+    assert found[0] == found[1]
+    assert main(["select", str(path), "--scheduler", "nowhere"]) == 1
+    assert "There is no Dask scheduler at 'nowhere'" in capsys.readouterr().err
+    for selector in ("fast-osfs", "ofs"):
+        flags = ["--selector", selector, "--scheduler", "local"]
+        assert main(["select", str(path), *flags]) == 1
+        assert "--scheduler has no meaning" in capsys.readouterr().err
 
 
 def test_a_lost_scheduler_and_lost_workers_are_errors():

@@ -168,7 +168,7 @@ def add_selector_flags(command: argparse.ArgumentParser) -> None:
         group.add_argument("--memory", help=text, metavar="SIZE")
 
 
-_SHARED = ("measure", "alpha", "target", "trace", "n_jobs", "group_size")
+_SHARED = ("measure", "alpha", "target", "trace", "n_jobs", "engine", "group_size")
 """Parameters of selectors that the command line sets in its own way."""
 
 

@@ -79,6 +79,12 @@ def add_select(select: argparse.ArgumentParser) -> None:
         help="threads (default: all cores); the result does not depend on them",
     )
     select.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="run on a Dask cluster: tcp://HOST:PORT of its scheduler, or local for "
+        "one process per core; the result does not depend on it (saola, group-saola)",
+    )
+    select.add_argument(
         "-o",
         "--output",
         metavar="OUT",
@@ -126,12 +132,16 @@ def _select(arguments: argparse.Namespace) -> int:
             dataset = _open(arguments)
             groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
             selector.start(dataset.y)
-            with _observed(arguments, selector) as progress:
+            with (
+                _observed(arguments, selector) as progress,
+                _engine(arguments) as engine,
+            ):
                 selector.consume(
                     dataset.source,
                     progress=progress,
                     checkpoint=saving(dataset),
                     **groups,
+                    **engine,
                 )
     about = about_target(
         dataset.y,
@@ -161,6 +171,18 @@ def _observed(arguments: argparse.Namespace, selector: Any) -> Iterator[Any]:
         yield page
 
 
+@contextmanager
+def _engine(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """What `consume` needs to run on a cluster, if the flags name one."""
+    if arguments.scheduler is None:
+        yield {}
+        return
+    from featstream.engines import connected
+
+    with connected(arguments.scheduler) as client:
+        yield {"engine": client}
+
+
 def _make_selector(arguments: argparse.Namespace) -> Any:
     """The selector that the flags describe."""
     name, cls = arguments.selector, SELECTORS[arguments.selector]
@@ -180,6 +202,8 @@ def _make_selector(arguments: argparse.Namespace) -> Any:
         if arguments.target_type == "numeric":
             parameters["target"] = "numeric"
             foreign["--target-type numeric"] = "target" not in known
+    if "engine" not in known:
+        foreign["--scheduler"] = arguments.scheduler
     if not hasattr(cls, "group_of_"):
         foreign["--groups"] = arguments.groups
         foreign["--group-size"] = arguments.group_size

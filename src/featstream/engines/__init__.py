@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from featstream.engines.dask import DaskEngine, as_engine, local_cluster
+from featstream.engines.dask import DaskEngine, as_engine, connected, local_cluster
 from featstream.engines.loop import Engine, in_order
 from featstream.engines.threads import ThreadEngine, prepared_ahead
 
@@ -11,6 +11,7 @@ __all__ = [
     "Engine",
     "ThreadEngine",
     "as_engine",
+    "connected",
     "in_order",
     "local_cluster",
     "prepared_ahead",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _POLL = 2.0
+_CONNECT = 10.0
 _RETRIES = 3
 _REMEDY = (
     "With a checkpoint, what was decided is saved: featstream.resume continues it on "
@@ -100,15 +101,15 @@ class DaskEngine:
         from concurrent.futures import CancelledError
 
         from distributed import TimeoutError as DaskTimeout
-        from distributed import wait
         from distributed.scheduler import KilledWorker
 
         seen = time.monotonic()
         while True:
             try:
-                wait(future, timeout=_POLL)
                 return future.result(timeout=_POLL)
             except DaskTimeout:
+                if future.done():  # or the function itself ran into one
+                    return future.result()
                 if self._has_workers():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > self.patience:
@@ -239,4 +240,25 @@ def local_cluster(
     ):
         # With dashboard_address=None it still listens.
         cluster.scheduler.http_server.stop()
+        yield client
+
+
+@contextmanager
+def connected(scheduler: str) -> Iterator[Client]:
+    """A client of the scheduler at an address; "local" starts a cluster here."""
+    if scheduler == "local":
+        with local_cluster() as client:
+            yield client
+        return
+    require_dask()
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, set_as_default=False, timeout=_CONNECT)
+    except (OSError, ValueError) as error:
+        raise EngineError(
+            f"There is no Dask scheduler at {printable(scheduler)}: {error}. Give its "
+            "address as tcp://HOST:PORT, or 'local'."
+        ) from error
+    with client:
         yield client
