@@ -205,11 +205,11 @@ def kill_some(client, n_kills, rng):
 def test_killed_workers_change_nothing(seed, client, tmp_path):
     """Between one and three of them; every third run has groups."""
     rng = np.random.default_rng(seed)
-    X, y = make_data(rng, n_features=3000)
+    X, y = make_data(rng, n_features=1200)
     options = {name: rng.choice(values).item() for name, values in OPTIONS.items()}
     kind, given = SAOLA, {}
     if seed % 3 == 2:
-        kind, given = GroupSAOLA, {"groups": np.arange(3000) // 7}
+        kind, given = GroupSAOLA, {"groups": np.arange(1200) // 7}
     measure = "su" if seed % 2 else FisherZ(alpha=0.05)
     selector = kind(measure=measure, **options)
     write_store(tmp_path / "x.cols", ArraySource(X), y)
