@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _LONGEST = 300
 
@@ -66,3 +66,20 @@ def tag(name: str, *children: object, **attributes: object) -> Html:
 def joined(parts: Iterable[object]) -> Html:
     """Markup of several parts, one after the other."""
     return Html("".join(map(escaped, parts)))
+
+
+def small_table(
+    title: object, heads: Sequence[str], rows: Iterable[Sequence[object]]
+) -> Html:
+    """A heading and a plain table, as notebooks show them.
+
+    >>> small_table("One", ["name"], [["a<b"]])
+    '<div><p>One</p><table>...<td>a&lt;b</td></tr></tbody></table></div>'
+    """
+    head = tag("tr", *(tag("th", word) for word in heads))
+    body = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows)
+    return tag(
+        "div",
+        tag("p", title),
+        tag("table", tag("thead", head), tag("tbody", *body)),
+    )

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from featstream.markup import small_table, tag, visible
+
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -452,6 +454,17 @@ class Decision:
         """Whether the feature is part of the selection now."""
         return self.fate is Fate.KEPT
 
+    def _repr_html_(self) -> str:
+        heads = ["arrival", "fate", "relevance", "witness", "overlap", "displaced"]
+        overlap = "" if self.overlap is None else f"{self.overlap:.4g}"
+        witness = "" if self.witness is None else visible(self.witness, 80)
+        gone = ", ".join(visible(name, 40) for name in self.displaced[:5])
+        more = len(self.displaced) - 5
+        gone += f" and {more:,} more" if more > 0 else ""
+        relevance = f"{self.relevance:.4g}"
+        row = [f"{self.arrival:,}", self.fate, relevance, witness, overlap, gone]
+        return small_table(tag("b", visible(self.name)), heads, [row])
+
 
 @dataclass(frozen=True, slots=True)
 class GroupDecision:
@@ -483,3 +496,15 @@ class GroupDecision:
     def is_kept(self) -> bool:
         """Whether some of its features are part of the selection now."""
         return self.fate is Fate.KEPT
+
+    def _repr_html_(self) -> str:
+        heads = ["feature", "fate", "relevance"]
+        rows = [
+            [visible(feature.name, 80), feature.fate, f"{feature.relevance:.4g}"]
+            for feature in self.features[:10]
+        ]
+        more = len(self.features) - len(rows)
+        title = f"group {visible(self.group)}: {self.fate}" + (
+            f"; the first 10 of {len(self.features):,} features" if more else ""
+        )
+        return small_table(tag("b", title), heads, rows)

@@ -272,7 +272,7 @@ def test_the_live_page_answers_who_knows_the_token_and_nobody_else():
         with urllib.request.urlopen(page.url, timeout=10) as answer:
             text = answer.read().decode()
             assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
-        assert "300 of 300 features" in text
+        assert "Waiting for the first features" in text
         root = page.url.split("/", 3)[:3]
         for wrong in ("/".join([*root, ""]), page.url[:-2] + "/", page.url + "x"):
             with pytest.raises(urllib.error.HTTPError, match="404"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from functools import partial
@@ -179,7 +180,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(_as_json(result), indent=2))
     else:
-        print(comparison_text(result))
+        width = os.get_terminal_size().columns if sys.stdout.isatty() else None
+        print(comparison_text(result, width))
         if written:
             print("\nwritten: " + ", ".join(str(path) for path in written))
     if len(result.failures()) == result.n_cells:

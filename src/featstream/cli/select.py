@@ -461,15 +461,45 @@ def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) 
             f"{fates['irrelevant']:,} irrelevant, {fates['redundant']:,} redundant, "
             f"{fates['displaced']:,} displaced"
         )
-    if len(result):
-        ranked = [(plain(name), i, score) for name, i, score in result.ranked()]
+    ranked = [(plain(name), i, score) for name, i, score in result.ranked()]
+    rest = ""
+    if len(ranked) > _SHOWN:
+        rest = f"... and {len(ranked) - _SHOWN:,} more (all with --json or -o)"
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        show_on_terminal(Console(highlight=False), lines, ranked[:_SHOWN], rest)
+        return
+    if ranked:
         width = max(len("feature"), *(len(name) for name, _, _ in ranked[:_SHOWN]))
         lines += ["", f"{'feature':<{width}}  {'index':>9}  relevance"]
         lines += [
             f"{name:<{width}}  {index:>9}  {score:.6f}"
             for name, index, score in ranked[:_SHOWN]
         ]
-        if len(ranked) > _SHOWN:
-            n_more = len(ranked) - _SHOWN
-            lines.append(f"... and {n_more:,} more (all with --json or -o)")
-    print("\n".join(lines))
+    print("\n".join([*lines, *([rest] if rest else [])]))
+
+
+def show_on_terminal(
+    console: Any, lines: list[str], ranked: list[tuple[str, int, float]], rest: str
+) -> None:
+    """Print lines and a table that fit the width of the terminal.
+
+    Names that are too long are cut; ``--json`` has them whole.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(Text("\n".join(lines)))
+    if ranked:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        room = max(8, console.width - 22)
+        table.add_column("feature", no_wrap=True, overflow="ellipsis", max_width=room)
+        table.add_column("index", justify="right", no_wrap=True, min_width=7)
+        table.add_column("relevance", justify="right", no_wrap=True, min_width=9)
+        for name, index, score in ranked:
+            table.add_row(Text(name), str(index), f"{score:.6f}")
+        console.print()
+        console.print(table)
+    if rest:
+        console.print(Text(rest))

@@ -19,6 +19,7 @@ from featstream.evaluation.conclusion import Comparison, compare_scores
 from featstream.evaluation.stability import Stability, stability
 from featstream.evaluation.statistics import Best
 from featstream.evaluation.tasks import as_task
+from featstream.markup import small_table, tag, visible
 from featstream.protocols import FloatArray, IntArray
 
 SCORES = ("accuracy", "balanced_accuracy", "auc", "auc_hard")
@@ -153,14 +154,24 @@ class ScoreTable:
         notes = [f"{note}  " for note in self.notes()]
         return "\n".join([*lines, "", *notes] if notes else lines)
 
-    def lines(self) -> list[str]:
-        """Title and table for a terminal, without the notes."""
+    def lines(self, width: int | None = None) -> list[str]:
+        """Title and table for a terminal, without the notes.
+
+        A table that is wider than ``width`` is cut into several, some selectors each.
+        """
         rows = self.cells()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [self.title]
-        for first, *others in rows:
-            cells = [c.rjust(w) for c, w in zip(others, widths[1:], strict=True)]
-            lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+        lines, first = [self.title], 1
+        while first < len(widths):
+            end, used = first + 1, widths[0] + 2 + widths[first]
+            while width and end < len(widths) and used + 2 + widths[end] <= width:
+                used, end = used + 2 + widths[end], end + 1
+            end = end if width else len(widths)
+            lines += [""] * (first > 1)
+            for row in rows:
+                cells = (row[j].rjust(widths[j]) for j in range(first, end))
+                lines.append("  ".join([row[0].ljust(widths[0]), *cells]).rstrip())
+            first = end
         return lines
 
     def __str__(self) -> str:
@@ -203,6 +214,11 @@ class ExperimentResult:
             f"ExperimentResult({len(self.selectors)} selectors × {len(self.datasets)} "
             f"data sets · {self.n_cells} cells, {len(self.failures())} failed)"
         )
+
+    def _repr_html_(self) -> str:
+        table = self.table("accuracy", self.classifiers[0])
+        head, *rows = ([visible(c, 40) for c in row] for row in table.cells())
+        return small_table(tag("b", f"{self!r}: {table.title}"), head, rows)
 
     @property
     def n_cells(self) -> int:

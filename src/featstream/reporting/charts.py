@@ -311,7 +311,8 @@ def _life(axes: Axes, data: Timeline, history: History, i: int) -> Html:
     arrival, relevance = int(data.arrival[i]), float(data.relevance[i])
     x, y = axes.at_x(arrival), axes.at_y(relevance)
     end = axes.at_x(float(data.end[i]))
-    tip = f"{_named(history, arrival)}: relevance {relevance:.4g}, arrival {arrival:,}"
+    name = _named(history, int(data.feature[i]))
+    tip = f"{name}: relevance {relevance:.4g}, kept at arrival {arrival:,}"
     if not is_kept:
         by = int(data.by[i])
         tip += f"; displaced by {_named(history, by)} at arrival {by:,}"

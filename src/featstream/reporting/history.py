@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -89,8 +90,12 @@ class History:
     @cached_property
     def fates(self) -> NDArray[np.uint8]:
         """The `Fate` of each recorded feature."""
-        stored: NDArray[np.uint8] = self.trace.records["fate"]
+        stored: NDArray[np.uint8] = np.ascontiguousarray(self.trace.records["fate"])
         return np.minimum(stored, np.uint8(Fate.DISPLACED))
+
+    def counts(self) -> dict[str, int]:
+        """How many recorded features met each fate."""
+        return {str(f): int(np.count_nonzero(self.fates == f)) for f in Fate}
 
     @cached_property
     def kept(self) -> IntArray:
@@ -173,8 +178,9 @@ class Timeline:
         Arrivals at which the bins begin, and the end.
     counts : ndarray of int of shape (4, n_bins)
         Features per `Fate` and bin.
-    arrival, end : ndarray of int
-        When each feature shown was kept, and when it left, or the end.
+    feature, arrival, end : ndarray of int
+        The features shown, by arrival; when each was kept, and when it left, or the
+        end. A feature is kept when it arrives, unless a pair has recalled it later.
     relevance : ndarray of float
         Its score.
     by : ndarray of int
@@ -185,6 +191,7 @@ class Timeline:
 
     edges: IntArray
     counts: IntArray
+    feature: IntArray
     arrival: IntArray
     end: IntArray
     relevance: FloatArray
@@ -199,28 +206,36 @@ def timeline(history: History) -> Timeline:
     lived longest.
     """
     history.require_course()
-    n, records, arrivals = _n_seen(history), history.trace.records, _arrivals(history)
+    n, trace, fates = _n_seen(history), history.trace, history.fates
     n_bins = max(1, min(MOST_BINS, n))
-    place = history.fates.astype(np.int64) * n_bins + arrivals * n_bins // max(1, n)
-    counts = np.bincount(place, minlength=4 * n_bins).reshape(4, n_bins)
-    kept = np.flatnonzero(history.fates == Fate.KEPT)
-    gone = np.flatnonzero(history.fates == Fate.DISPLACED)
-    life = records["witness"][gone] - arrivals[gone]
+    edges = -(-np.arange(n_bins + 1) * n // n_bins)
+    ends = edges if trace.level == "full" else np.searchsorted(trace.arrivals, edges)
+    counts = np.array(
+        [
+            [np.count_nonzero(is_met[a:b]) for a, b in pairwise(ends.tolist())]
+            for is_met in (fates == fate for fate in Fate)
+        ]
+    )
+    witness, relevance = trace.records["witness"], trace.records["relevance"]
+    kept, gone = (np.flatnonzero(fates == f) for f in (Fate.KEPT, Fate.DISPLACED))
+    life = witness[gone] - trace.arrivals_at(gone)
     shown = np.concatenate(
         [
-            _largest(records["relevance"][kept], MOST_KEPT, kept),
+            _largest(relevance[kept], MOST_KEPT, kept),
             _largest(life, MOST_DISPLACED, gone),
         ]
     )
-    has_left = history.fates[shown] == Fate.DISPLACED
-    by = np.where(has_left, records["witness"][shown], -1).astype(np.int64)
+    has_left = fates[shown] == Fate.DISPLACED
+    other = witness[shown].astype(np.int64)
+    arrival = trace.arrivals_at(shown)
     return Timeline(
-        edges=-(-np.arange(n_bins + 1) * n // n_bins),
+        edges=edges,
         counts=counts,
-        arrival=arrivals[shown],
-        end=np.where(has_left, by, n),
-        relevance=records["relevance"][shown].astype(np.float64),
-        by=by,
+        feature=arrival,
+        arrival=np.where(has_left, arrival, np.maximum(arrival, other)),
+        end=np.where(has_left, other, n),
+        relevance=relevance[shown].astype(np.float64),
+        by=np.where(has_left, other, -1),
         n_left_out=int(kept.size + gone.size - shown.size),
     )
 

@@ -21,8 +21,10 @@ from featstream.reporting.history import History
 from featstream.reporting.page import policy
 from featstream.reporting.report import live_page, live_pieces
 
-_SHARE = 60  # drawing takes at most a sixtieth of the time
+_SHARE = 50  # drawing figures takes about a fiftieth of the time
 _EVERY = 0.5
+_FIRST_COST = 0.1
+"""Seconds that drawing figures is expected to take, before it is known."""
 _HEARTBEAT = 5.0
 _FAREWELL = 2.0  # seconds for browsers to hear that the run is over
 
@@ -43,6 +45,8 @@ class Live:
     ----------
     url : str
         Where the page is.
+    page : bytes
+        The page as it is first sent; what has changed since follows as events.
     """
 
     def __init__(self, selector: Any, show: Observer | None = None) -> None:
@@ -50,12 +54,13 @@ class Live:
         self._token = secrets.token_urlsafe(24)
         self._changed = threading.Condition()
         self._pieces: dict[str, str] = {}
-        self._page = live_page(History(selector.result_), None)
+        self.page = live_page(History(selector.result_), None).encode()
         self._number = 0
         self._last: str | None = None  # what is said at the end
         self._n_watching = 0
         self._progress: Progress | None = None
-        self._drawn, self._cost = 0.0, 0.0
+        self._began = self._drawn = time.perf_counter()
+        self._spent, self._cost = 0.0, _FIRST_COST
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.live = self
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -68,25 +73,23 @@ class Live:
         if self._show is not None:
             self._show(progress)
         now = time.perf_counter()
-        if now - self._drawn < max(_EVERY, _SHARE * self._cost):
+        if not self._n_watching or now - self._drawn < _EVERY:
             return
-        if self._n_watching or not self._number:
-            self._draw(progress)
+        has_time = now - self._began >= _SHARE * (self._spent + self._cost)
+        self._draw(progress, has_figures=has_time)
 
-    def _draw(self, progress: Progress) -> None:
+    def _draw(self, progress: Progress, *, has_figures: bool = True) -> None:
         began = time.perf_counter()
         history = History(self._selector.result_)
-        if self._number:
-            pieces = {k: str(v) for k, v in live_pieces(history, progress).items()}
-            page = None
-        else:
-            pieces, page = {}, live_page(history, progress)
+        found = live_pieces(history, progress, has_figures=has_figures)
         with self._changed:
-            self._pieces, self._page = pieces or self._pieces, page or self._page
+            self._pieces |= {name: str(piece) for name, piece in found.items()}
             self._number += 1
             self._changed.notify_all()
         self._drawn = time.perf_counter()
-        self._cost = self._drawn - began
+        self._spent += self._drawn - began
+        if has_figures:
+            self._cost = self._drawn - began
 
     def close(self, said: str = "The run is over.") -> None:
         """Tell those who look that the run is over, and end the server."""
@@ -111,7 +114,7 @@ class Live:
                     if self._last is None and self._number == seen:
                         self._changed.wait(_HEARTBEAT)
                     number, last = self._number, self._last
-                    pieces = self._pieces
+                    pieces = dict(self._pieces)
                 if number > seen and pieces:
                     yield _event("update", pieces)
                 elif last is None:
@@ -158,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._stream(live)
         if rest:
             return self._answer(404, "text/plain", b"Not found.\n")
-        return self._answer(200, "text/html; charset=utf-8", live._page.encode())
+        return self._answer(200, "text/html; charset=utf-8", live.page)
 
     def _head(self, status: int, kind: str) -> None:
         self.send_response(status)

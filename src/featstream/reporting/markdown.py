@@ -34,21 +34,21 @@ def comparison_tables(result: ExperimentResult) -> Iterator[ScoreTable]:
         yield result.table(metric)
 
 
-def comparison_text(result: ExperimentResult) -> str:
-    """Tables, statistics and conclusions for a terminal.
+def comparison_text(result: ExperimentResult, width: int | None = None) -> str:
+    """Tables, statistics and conclusions for a terminal of some width.
 
     Balanced accuracy and memory are only in the files of `write_comparison`.
     """
     hidden = ("balanced_accuracy", "memory")
     parts = _targets(result)
     parts += [
-        "\n".join(table.lines())
+        "\n".join(table.lines(width))
         for table in comparison_tables(result)
         if table.metric not in hidden
     ]
     for comparison in _comparisons(result):
         *lines, conclusion = statistics_lines(comparison)
-        parts.append("\n".join([*lines, fill(conclusion, _WIDTH)]))
+        parts.append("\n".join([*lines, fill(conclusion, width or _WIDTH)]))
     stability = _stability_lines(result)
     if stability:
         parts.append("\n".join(stability))

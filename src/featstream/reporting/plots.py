@@ -13,15 +13,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featstream.errors import DataError
+from featstream.evaluation.results import TITLES
+from featstream.markup import visible
 from featstream.protocols import Fate
 from featstream.reporting.charts import indistinguishable
+from featstream.reporting.history import (
+    History,
+    accuracy_curve,
+    distribution,
+    redundancy,
+    removals,
+    size_curve,
+    timeline,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from featstream.evaluation import ScoreTable
+    from featstream.evaluation import ExperimentResult, ScoreTable
     from featstream.selectors.result import SelectionResult
-    from featstream.selectors.trace import Trace
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, which is safe for colour-blind readers."""
@@ -235,11 +245,12 @@ def plot_critical_difference(
 
 
 def plot_timeline(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
-    """Draw the lifetime of every feature that was ever kept.
+    """Draw the lifetime of the features that were ever kept.
 
     A line runs from the arrival of a feature to its displacement, at the height
     of its relevance; a dot marks the arrival of those selected in the end. The result
-    needs a trace of level "full" or "kept".
+    needs a trace of level "full" or "kept". Of very many features the most relevant
+    kept ones and the longest lives are drawn.
 
     Examples
     --------
@@ -252,25 +263,23 @@ def plot_timeline(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
     >>> plot_timeline(result).get_xlabel()
     'features seen'
     """
-    trace, ax = _traced(result), ax or _new_axes(8, 3.6)
-    records, arrivals = trace.records, trace.arrivals
-    has_left = records["fate"] >= Fate.DISPLACED
-    is_kept = records["fate"] == Fate.KEPT
-    end = np.where(has_left, records["witness"], result.n_features)
+    data, ax = timeline(History(result)), ax or _new_axes(8, 3.6)
+    is_kept = data.by < 0
+    n_displaced = int(data.counts[Fate.DISPLACED].sum())
     for chosen, colour, width, label in (
-        (has_left, "0.7", 0.6, f"displaced by a better one ({has_left.sum():,})"),
-        (is_kept, "C0", 1.2, f"selected ({is_kept.sum():,})"),
+        (~is_kept, "0.7", 0.6, f"displaced by a better one ({n_displaced:,})"),
+        (is_kept, COLOURS[0], 1.2, f"selected ({len(result):,})"),
     ):
         ax.hlines(
-            records["relevance"][chosen],
-            arrivals[chosen],
-            end[chosen],
+            data.relevance[chosen],
+            data.arrival[chosen],
+            data.end[chosen],
             colors=colour,
             linewidth=width,
             label=label,
         )
-    ax.plot(arrivals[is_kept], records["relevance"][is_kept], "o", color="C0", ms=3)
-    if len(arrivals):
+    ax.plot(data.arrival[is_kept], data.relevance[is_kept], "o", color=COLOURS[0], ms=3)
+    if data.arrival.size:
         ax.set_yscale("log")
     ax.set_xlabel("features seen")
     ax.set_ylabel(f"relevance ({result.measure})")
@@ -281,9 +290,10 @@ def plot_timeline(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_size(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
-    """Draw the size of the selection, as features arrive.
+    """Draw the size of the selection, as features arrive, and displacements.
 
-    The result needs a trace of level "full" or "kept".
+    The result needs a trace of level "full" or "kept". The bars below the curve show
+    where features were displaced.
 
     Examples
     --------
@@ -295,15 +305,20 @@ def plot_size(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
     >>> plot_size(result).get_lines()[0].get_ydata().tolist()
     [1, 1]
     """
-    trace, ax = _traced(result), ax or _new_axes(8, 3.6)
-    changed, sizes = trace.sizes()
-    ax.step(
-        np.append(changed, result.n_features),
-        np.append(sizes, sizes[-1:]),
-        where="post",
-        color="C1",
-        linewidth=1.2,
-    )
+    data, ax = size_curve(History(result)), ax or _new_axes(8, 3.6)
+    ax.step(data.arrivals, data.sizes, where="post", color=COLOURS[0], linewidth=1.2)
+    if data.displaced.any():
+        ax.bar(
+            data.edges[:-1],
+            data.displaced,
+            width=np.diff(data.edges),
+            align="edge",
+            color=COLOURS[1],
+            hatch="//",
+            alpha=0.5,
+            label="displaced",
+        )
+        ax.legend(fontsize="small", frameon=False)
     ax.set_xlabel("features seen")
     ax.set_ylabel("size of the selection")
     ax.set_xlim(0, result.n_features)
@@ -311,12 +326,203 @@ def plot_size(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _traced(result: SelectionResult) -> Trace:
-    if result.trace.level is None:
+def plot_removals(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
+    """Draw who displaced or discarded whom, with scores.
+
+    One row per kept feature, those that removed most first: its own relevance (a
+    dot), that of features that it displaced (diamonds, joined to it) and of features
+    that were redundant beside it (ticks), itself or through those that it displaced.
+    """
+    history = History(result)
+    families = removals(history).families
+    ax = ax or _new_axes(7, 1.2 + 0.28 * max(1, len(families)))
+    for row, family in enumerate(families):
+        for fate, marker, colour in (
+            (Fate.DISPLACED, "D", COLOURS[1]),
+            (Fate.REDUNDANT, "|", COLOURS[2]),
+        ):
+            scores = [m.relevance for m in family.members if m.fate is fate]
+            rows = [row] * len(scores)
+            ax.plot(scores, rows, marker, color=colour, mfc="none", ms=5, lw=0)
+            if fate is Fate.DISPLACED and scores:
+                ends = min(*scores, family.relevance), max(*scores, family.relevance)
+                ax.hlines(row, *ends, colors=colour, linewidth=0.6)
+        ax.plot(family.relevance, row, "o", color=COLOURS[0], ms=5)
+    names = [visible(history.name(family.arrival), 24) for family in families]
+    ax.set_yticks(range(len(families)), names)
+    ax.set_ylim(len(families) - 0.5, -0.5)
+    if families:
+        ax.set_xscale("log")
+    ax.set_xlabel(f"relevance ({result.measure})")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def plot_distribution(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
+    """Draw how many features of each fate have which relevance, and the threshold.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from featstream import SAOLA
+    >>> X, y = [[0, 1], [0, 0], [1, 1], [1, 1]], [0, 0, 1, 1]
+    >>> result = SAOLA(measure="su").fit(X, y).result_
+    >>> plot_distribution(result).get_yscale()
+    'log'
+    """
+    data, ax = distribution(History(result)), ax or _new_axes(6.4, 3.2)
+    for k, fate in enumerate(Fate):
+        if data.counts[fate].any():
+            ax.stairs(
+                data.counts[fate],
+                data.edges,
+                color=COLOURS[k],
+                linestyle=("-.", "-", ":", "--")[k],
+                label=str(fate),
+            )
+    if data.threshold is not None:
+        ax.axvline(data.threshold, color="black", ls=(0, (4, 3)), lw=1)
+        words = f" threshold {data.threshold:.4g}"
+        ax.text(data.threshold, 1.0, words, transform=ax.get_xaxis_transform())
+    ax.set_yscale("log")
+    ax.set_xlabel(f"relevance ({result.measure})")
+    ax.set_ylabel("features")
+    _tidy(ax, "y", 4)
+    return ax
+
+
+def plot_redundancy(
+    result: SelectionResult, X: Any = None, *, ax: Axes | None = None
+) -> Axes:
+    """Draw how much the most relevant kept features overlap.
+
+    Parameters
+    ----------
+    result : SelectionResult
+        What was selected.
+    X : array or sparse matrix of shape (n_samples, n_features), optional
+        The data, where the selector does not hold the kept columns itself.
+    ax : matplotlib Axes, optional
+        Where to draw.
+    """
+    data, ax = redundancy(History(result), X), ax or _new_axes(5.6, 4.8)
+    if data is None:
         raise DataError(
-            "This result has no trace to draw. Select with trace='full' or 'kept'."
+            "The overlap of the kept features cannot be computed: there are fewer than "
+            f"two, or {result.selector} does not hold their columns. Give X."
         )
-    return result.trace
+    shown = np.where(np.tri(data.order.size, k=-1) > 0, data.overlap, np.nan)
+    image = ax.imshow(shown, cmap="cividis_r", vmin=0)
+    names = [visible(result.names[i], 20) for i in data.order]
+    ax.set_yticks(range(len(names)), names, fontsize="x-small")
+    ax.set_xticks([])
+    figure: Any = ax.get_figure()
+    figure.colorbar(image, ax=ax, label=f"overlap ({result.measure})")
+    return ax
+
+
+def plot_accuracy(
+    result: SelectionResult, X: Any = None, *, ax: Axes | None = None
+) -> Axes:
+    """Draw cross-validated accuracy against the number of features.
+
+    The test rows took part in the selection: new data will show less. ``X`` is as for
+    `plot_redundancy`.
+    """
+    data, ax = accuracy_curve(History(result), X), ax or _new_axes(6.4, 3.2)
+    if data is None:
+        raise DataError(
+            "There is no accuracy to draw: the target is a quantity or has a class "
+            f"with very few rows, or {result.selector} does not hold the kept columns. "
+            "In the last case give X."
+        )
+    style: dict[str, Any] = {"fmt": "o-", "color": COLOURS[0], "capsize": 2}
+    ax.errorbar(data.sizes, data.accuracy, data.spreads, label=data.classifier, **style)
+    ax.axhline(data.baseline, color="black", ls="--", lw=1, label="the largest class")
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_xlabel("most relevant kept features")
+    ax.set_ylabel("accuracy")
+    _tidy(ax, "y", 2)
+    return ax
+
+
+def plot_tradeoff(
+    result: ExperimentResult,
+    cost: Literal["n_features", "n_groups", "seconds", "memory"] = "n_features",
+    classifier: str | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw accuracy against a cost, one mark per selector and data set.
+
+    With ``cost="n_groups"`` these are Figures 18 and 19 of the paper.
+    """
+    accuracy = result.table("accuracy", classifier)
+    costs, ax = result.table(cost, classifier), ax or _new_axes(6.4, 3.6)
+    for j, selector in enumerate(result.selectors):
+        ax.plot(
+            costs.values[:, j],
+            accuracy.values[:, j],
+            MARKERS[j % len(MARKERS)],
+            color=COLOURS[j % len(COLOURS)],
+            label=selector,
+        )
+    if np.nanmin(costs.values, initial=np.inf) > 0:
+        ax.set_xscale("log")
+    ax.set_xlabel(TITLES[cost].lower())
+    ax.set_ylabel(f"accuracy, {accuracy.classifier}")
+    _tidy(ax, "both", len(result.selectors))
+    return ax
+
+
+def plot_stability(result: ExperimentResult, *, ax: Axes | None = None) -> Axes:
+    """Draw how much selections agree from split to split, with 95% intervals.
+
+    By Nogueira et al. (2018); meant for the protocol `Subsamples`.
+    """
+    found = result.stability("nogueira")
+    cells = [
+        [found[dataset, selector] for selector in result.selectors]
+        for dataset in result.datasets
+    ]
+    values = [[np.nan if s is None else s.value for s in row] for row in cells]
+    spreads = [
+        [0.0 if s is None or s.upper is None else s.upper - s.value for s in row]
+        for row in cells
+    ]
+    return plot_dots(
+        values,
+        result.datasets,
+        result.selectors,
+        spreads=spreads,
+        label="stability (Nogueira et al. 2018)",
+        ax=ax,
+    )
+
+
+def plot_order_sensitivity(
+    result: ExperimentResult,
+    metric: Literal["accuracy", "n_features"] = "accuracy",
+    classifier: str | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw mean and deviation of a metric over random orders of the features.
+
+    Meant for the protocol `FeatureOrders`: a short bar means that the order in which
+    features arrive matters little.
+    """
+    table = result.table(metric, classifier)
+    return plot_dots(
+        table.values,
+        table.datasets,
+        table.selectors,
+        spreads=table.spreads,
+        label=f"{table.what} over orders of the features",
+        ax=ax,
+    )
 
 
 def _new_axes(width: float, height: float) -> Axes:

@@ -122,22 +122,21 @@ def live_page(history: History, progress: Progress | None) -> str:
     return page(_title(history), _lead(history), parts, status=pieces["status"])
 
 
-def live_pieces(history: History, progress: Progress | None) -> dict[str, Html]:
-    """What changes while a run is under way, by the id of its element."""
-    pieces = {
-        "status": _status(progress),
-        "cards": _cards(history),
-        "kept-list": _kept(history),
-    }
+def live_pieces(
+    history: History, progress: Progress | None, *, has_figures: bool = True
+) -> dict[str, Html]:
+    """What changes while a run is under way, by the id of its element.
+
+    Figures and the table take longer to draw than the rest.
+    """
+    pieces = {"status": _status(progress), "cards": _cards(history)}
+    if not has_figures:
+        return pieces
+    pieces["kept-list"] = _kept(history, is_live=True)
+    has_history = history.has_course and bool((history.fates != 0).any())
     for name, draw in (("timeline", _timeline), ("size", _size)):
-        has_history = history.has_course and bool((history.fates != 0).any())
-        pieces[f"figure-{name}"] = (
-            draw(history)
-            if has_history
-            else tag(
-                "figure", tag("p", "Nothing has been kept yet."), id=f"figure-{name}"
-            )
-        )
+        empty = tag("figure", "Nothing has been drawn yet.", id=f"figure-{name}")
+        pieces[f"figure-{name}"] = draw(history) if has_history else empty
     return pieces
 
 
@@ -204,7 +203,7 @@ def _alert(alert: Alert) -> Html:
 
 def _cards(history: History) -> Html:
     result, level = history.result, history.trace.level
-    counts = history.trace.counts()
+    counts = history.counts()
     n = max(1, result.n_features)
 
     def fate(name: str, remark: str, is_known: bool) -> tuple[str, str, str, str]:
@@ -328,15 +327,18 @@ def _pairs(pairs: Any, history: History) -> Html:
     return table(["feature", "and", "overlap"], rows)
 
 
-def _kept(history: History) -> Html:
+def _kept(history: History, *, is_live: bool = False) -> Html:
     """The table of kept features, the most relevant first."""
     result = history.result
     if not len(result):
         return tag("div", tag("p", "No feature is kept."), id="kept-list")
     order = history.best[:MOST_ROWS]
-    chance, own = p_values(history), displaced_by(history)
+    chance, removed, own = None, None, {}
+    if not is_live:  # which must cost little
+        chance, own = p_values(history), displaced_by(history)
+        if history.is_traced and len(history.trace):
+            removed = removals(history)
     heads = ["Feature", "Relevance", "Position"]
-    removed = removals(history) if history.is_traced and len(history.trace) else None
     if chance is not None:
         heads.append("By chance")
     if removed is not None:

@@ -18,8 +18,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from narwhals.dependencies import is_pandas_dataframe
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import validate_data
 
 from featstream.cost import peak_memory
@@ -500,6 +502,18 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
                 "update or consume, or fit(X, y)."
             )
         return self._stream
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the selection, once there is one."""
+        if not hasattr(self, "_stream"):
+            return str(estimator_html_repr(self))
+        return str(self.result_._repr_html_())
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        shown = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            shown["text/html"] = self._repr_html_()
+        return shown
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_stream")

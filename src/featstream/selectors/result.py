@@ -12,8 +12,12 @@ from typing import Any, Self
 import numpy as np
 
 from featstream.errors import DataError
+from featstream.markup import small_table, tag, visible
 from featstream.protocols import Fate, FloatArray, IntArray
 from featstream.selectors.trace import GroupTrace, Trace
+
+_FEW_ROWS = 10
+"""Rows that a notebook shows."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,6 +82,16 @@ class SelectionResult:
             f"SelectionResult({len(self.names):,} of {self.n_features:,} features · "
             f"{self.selector}/{self.measure} · {self.seconds:.1f} s)"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [visible(name, 80), f"{index:,}", f"{score:.4g}"]
+            for name, index, score in self.ranked()[:_FEW_ROWS]
+        ]
+        title = repr(self)
+        if len(self) > len(rows):
+            title += f": the first {len(rows)}, best first"
+        return small_table(tag("b", title), ["feature", "index", "relevance"], rows)
 
     def __len__(self) -> int:
         return len(self.names)

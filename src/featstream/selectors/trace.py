@@ -71,6 +71,10 @@ class Trace:
             return np.arange(self._size)
         return self._arrivals[: self._size]
 
+    def arrivals_at(self, places: IntArray) -> IntArray:
+        """Arrivals of the recorded features at some places among them."""
+        return places if self.level == "full" else self._arrivals[places]
+
     @property
     def records(self) -> NDArray[Any]:
         """Structured array of ``fate``, ``relevance`` and ``witness``, as stored."""
@@ -154,14 +158,15 @@ class Trace:
 
     def sizes(self) -> tuple[IntArray, IntArray]:
         """Arrivals at which the kept set changed, and its size after each."""
-        records, arrivals = self.records, self.arrivals
-        was_kept = (records["fate"] == Fate.KEPT) | (records["fate"] >= Fate.DISPLACED)
-        left = records["witness"][records["fate"] >= Fate.DISPLACED]
+        fates = np.ascontiguousarray(self.records["fate"])
+        is_kept, has_left = fates == Fate.KEPT, fates >= Fate.DISPLACED
+        left = self.records["witness"][np.flatnonzero(has_left)].astype(np.int64)
+        was_kept = np.flatnonzero(is_kept | has_left)
+        joined = self.arrivals_at(was_kept)
         # A feature that a pair has recalled was kept when the other of the two came.
-        is_kept = records["fate"] == Fate.KEPT
-        joined = np.where(is_kept, np.maximum(arrivals, records["witness"]), arrivals)
-        moments = np.concatenate([joined[was_kept], left.astype(np.int64)])
-        steps = np.concatenate([np.ones(was_kept.sum(), int), -np.ones(left.size, int)])
+        recalled = np.where(is_kept[was_kept], self.records["witness"][was_kept], -1)
+        moments = np.concatenate([np.maximum(joined, recalled), left])
+        steps = np.concatenate([np.ones(was_kept.size, int), -np.ones(left.size, int)])
         changed, where = np.unique(moments, return_inverse=True)
         change = np.bincount(where, weights=steps, minlength=changed.size)
         return changed, np.cumsum(change).astype(np.int64)

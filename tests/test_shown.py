@@ -1,0 +1,76 @@
+"""What notebooks and terminals show."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from featstream import SAOLA, GroupSAOLA
+from featstream.cli.select import show_on_terminal
+from featstream.evaluation.results import ScoreTable
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def data():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (60, 40)), rng.integers(0, 2, 60)
+    return X, y
+
+
+def test_decisions_results_and_selectors_have_html_without_foreign_markup():
+    X, y = data()
+    selector = SAOLA(measure="su").start(y)
+    decision = selector.update(X[:, 0], name=HOSTILE)
+    for j in range(1, 40):
+        selector.update(X[:, j], name=f"{HOSTILE}{j}")
+    groups = GroupSAOLA(measure="su").start(y)
+    grouped = groups.update_group(X[:, :5], group=HOSTILE)
+    for shown in (decision, selector.result_, selector, groups, grouped):
+        text = shown._repr_html_()
+        assert "<table>" in text
+        assert "<script" not in text
+    assert "&lt;script&gt;" in selector._repr_html_()
+
+
+def test_a_selector_shows_its_parameters_before_it_has_seen_anything():
+    fresh = SAOLA(measure="su")
+    bundle = fresh._repr_mimebundle_()
+    assert bundle["text/plain"] == "SAOLA(measure='su')"
+    assert "SAOLA" in bundle["text/html"]
+    X, y = data()
+    assert "features" in fresh.fit(X, y)._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_the_table_fits_the_terminal(width):
+    file = io.StringIO()
+    console = Console(file=file, width=width, highlight=False)
+    ranked = [("x" * 500, 1_999_999, 0.123456), ("[b]short[/b]", 3, 1.0)]
+    lines = ["measure: su, because " + "every value is a whole number " * 8]
+    show_on_terminal(console, lines, ranked, "... and 4 more")
+    text = file.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" in text
+    assert "1999999" in text
+    assert "0.123456" in text
+    assert "[b]short[/b]" in text
+
+
+def test_a_score_table_is_cut_to_the_width():
+    names = tuple(f"selector-{j}" for j in range(9))
+    values = np.arange(18.0).reshape(2, 9) / 18
+    table = ScoreTable(
+        "accuracy", "knn", "mean", ("one", "two"), names, values, values, (3, 3)
+    )
+    narrow = table.lines(80)
+    assert max(map(len, narrow[1:])) <= 80
+    whole = table.lines()
+    assert len(whole) == 4
+    found = [word for line in narrow[1:] for word in line.split()]
+    expected = [word for line in whole[1:] for word in line.split()]
+    repeated = ["data", "set", "one", "two"]
+    assert sorted(w for w in found if w not in repeated) == sorted(
+        w for w in expected if w not in repeated
+    )
