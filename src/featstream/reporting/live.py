@@ -19,12 +19,12 @@ from typing import Any
 from featstream.progress import Observer, Progress
 from featstream.reporting.history import History
 from featstream.reporting.page import policy
-from featstream.reporting.report import live_page, live_pieces
+from featstream.reporting.report import live_page, live_pieces, status
 
-_SHARE = 50  # drawing figures takes about a fiftieth of the time
+_SHARE = 50  # drawing takes at most about a fiftieth of the time
 _EVERY = 0.5
 _FIRST_COST = 0.1
-"""Seconds that drawing figures is expected to take, before it is known."""
+"""Seconds that drawing is expected to take, before it is known."""
 _HEARTBEAT = 5.0
 _FAREWELL = 2.0  # seconds for browsers to hear that the run is over
 
@@ -47,20 +47,22 @@ class Live:
         Where the page is.
     page : bytes
         The page as it is first sent; what has changed since follows as events.
+    spent : float
+        Seconds that the run was held up by drawing.
     """
 
     def __init__(self, selector: Any, show: Observer | None = None) -> None:
         self._selector, self._show = selector, show
         self._token = secrets.token_urlsafe(24)
         self._changed = threading.Condition()
-        self._pieces: dict[str, str] = {}
+        self._pieces: dict[str, tuple[int, str]] = {}
         self.page = live_page(History(selector.result_), None).encode()
         self._number = 0
         self._last: str | None = None  # what is said at the end
         self._n_watching = 0
         self._progress: Progress | None = None
         self._began = self._drawn = time.perf_counter()
-        self._spent, self._cost = 0.0, _FIRST_COST
+        self.spent, self._cost = 0.0, _FIRST_COST
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.live = self
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -75,20 +77,21 @@ class Live:
         now = time.perf_counter()
         if not self._n_watching or now - self._drawn < _EVERY:
             return
-        has_time = now - self._began >= _SHARE * (self._spent + self._cost)
-        self._draw(progress, has_figures=has_time)
+        has_time = now - self._began >= _SHARE * (self.spent + self._cost)
+        self._draw(progress, is_whole=has_time)
 
-    def _draw(self, progress: Progress, *, has_figures: bool = True) -> None:
+    def _draw(self, progress: Progress, *, is_whole: bool = True) -> None:
         began = time.perf_counter()
-        history = History(self._selector.result_)
-        found = live_pieces(history, progress, has_figures=has_figures)
+        found = {"status": status(progress)}
+        if is_whole:
+            found = live_pieces(History(self._selector.result_), progress)
         with self._changed:
-            self._pieces |= {name: str(piece) for name, piece in found.items()}
             self._number += 1
+            self._pieces |= {name: (self._number, str(p)) for name, p in found.items()}
             self._changed.notify_all()
         self._drawn = time.perf_counter()
-        self._spent += self._drawn - began
-        if has_figures:
+        self.spent += self._drawn - began
+        if is_whole:
             self._cost = self._drawn - began
 
     def close(self, said: str = "The run is over.") -> None:
@@ -114,9 +117,13 @@ class Live:
                     if self._last is None and self._number == seen:
                         self._changed.wait(_HEARTBEAT)
                     number, last = self._number, self._last
-                    pieces = dict(self._pieces)
-                if number > seen and pieces:
-                    yield _event("update", pieces)
+                    changed = {
+                        name: text
+                        for name, (at, text) in self._pieces.items()
+                        if at > seen
+                    }
+                if changed:
+                    yield _event("update", changed)
                 elif last is None:
                     yield b": still here\n\n"
                 seen = number

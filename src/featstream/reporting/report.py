@@ -122,17 +122,13 @@ def live_page(history: History, progress: Progress | None) -> str:
     return page(_title(history), _lead(history), parts, status=pieces["status"])
 
 
-def live_pieces(
-    history: History, progress: Progress | None, *, has_figures: bool = True
-) -> dict[str, Html]:
-    """What changes while a run is under way, by the id of its element.
-
-    Figures and the table take longer to draw than the rest.
-    """
-    pieces = {"status": _status(progress), "cards": _cards(history)}
-    if not has_figures:
-        return pieces
-    pieces["kept-list"] = _kept(history, is_live=True)
+def live_pieces(history: History, progress: Progress | None) -> dict[str, Html]:
+    """What changes while a run is under way, by the id of its element."""
+    pieces = {
+        "status": status(progress),
+        "cards": _cards(history),
+        "kept-list": _kept(history, is_live=True),
+    }
     has_history = history.has_course and bool((history.fates != 0).any())
     for name, draw in (("timeline", _timeline), ("size", _size)):
         empty = tag("figure", "Nothing has been drawn yet.", id=f"figure-{name}")
@@ -140,15 +136,18 @@ def live_pieces(
     return pieces
 
 
-def _status(progress: Progress | None) -> Html:
+def status(progress: Progress | None) -> Html:
+    """A line on how far a run is, which takes no time to draw."""
     if progress is None:
         return tag("p", "Waiting for the first features.", class_="status", id="status")
-    words = f"{progress.n_seen:,} features seen"
-    bar = []
+    words, bar = f"{progress.n_seen:,} features", []
     if progress.n_features:
         share = progress.n_seen / progress.n_features
         words = f"{progress.n_seen:,} of {progress.n_features:,} features ({share:.0%})"
         bar = [tag("progress", value=progress.n_seen, max=progress.n_features)]
+    if progress.seconds:
+        words += f", {charts.short(progress.n_seen / progress.seconds)} per second"
+    words += f", {progress.n_kept:,} kept"
     return tag("p", words, *bar, class_="status", id="status", role="status")
 
 
