@@ -23,7 +23,7 @@ from featstream.reporting.report import live_page, live_pieces, status
 
 _SHARE = 50  # drawing takes at most about a fiftieth of the time
 _EVERY = 0.5
-_FIRST_COST = 0.1
+_FIRST_COST, _COST_PER_FEATURE = 0.1, 1e-7
 """Seconds that drawing is expected to take, before it is known."""
 _HEARTBEAT = 5.0
 _FAREWELL = 2.0  # seconds for browsers to hear that the run is over
@@ -62,7 +62,7 @@ class Live:
         self._n_watching = 0
         self._progress: Progress | None = None
         self._began = self._drawn = time.perf_counter()
-        self.spent, self._cost = 0.0, _FIRST_COST
+        self.spent = self._cost = 0.0
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.live = self
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -77,7 +77,8 @@ class Live:
         now = time.perf_counter()
         if not self._n_watching or now - self._drawn < _EVERY:
             return
-        has_time = now - self._began >= _SHARE * (self.spent + self._cost)
+        cost = self._cost or _FIRST_COST + _COST_PER_FEATURE * progress.n_seen
+        has_time = now - self._began >= _SHARE * (self.spent + cost)
         self._draw(progress, is_whole=has_time)
 
     def _draw(self, progress: Progress, *, is_whole: bool = True) -> None:
