@@ -97,7 +97,6 @@ def _list(arguments: argparse.Namespace) -> int:
     from featstream.errors import ParameterError
     from featstream.paper.datasets import available_datasets, files_of_dataset
     from featstream.paper.exhibits import exhibits
-    from featstream.paper.methods import ABSENT
 
     try:
         present = available_datasets(arguments.data)
@@ -106,18 +105,16 @@ def _list(arguments: argparse.Namespace) -> int:
     wanted = dict.fromkeys(d for e in exhibits() for d in e.datasets)
     missing = {d: files_of_dataset(d) for d in wanted if d not in present}
     if arguments.json:
-        listed = [_facts(e, present, ABSENT) for e in exhibits()]
+        listed = [_facts(e, present) for e in exhibits()]
         facts = {"exhibits": listed, "data": list(present), "missing": missing}
         print(json.dumps(facts, indent=2))
         return 0
     print(f"{'name':<10}{'label':<14}{'§':<5}{'data':<7}what it compares")
     for exhibit in exhibits():
         here = sum(d in present for d in exhibit.datasets)
-        absent = [m for m in exhibit.methods if m in ABSENT]
-        without = f" (not here: {', '.join(absent)})" if absent else ""
         print(
             f"{exhibit.name:<10}{exhibit.label:<14}{exhibit.section:<5}"
-            f"{f'{here}/{len(exhibit.datasets)}':<7}{exhibit.title}{without}"
+            f"{f'{here}/{len(exhibit.datasets)}':<7}{exhibit.title}"
         )
     print(f"\ndata sets here: {', '.join(present) or 'none'}")
     if missing:
@@ -127,16 +124,13 @@ def _list(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _facts(
-    exhibit: Exhibit, present: tuple[str, ...], absent: tuple[str, ...]
-) -> dict[str, Any]:
+def _facts(exhibit: Exhibit, present: tuple[str, ...]) -> dict[str, Any]:
     return {
         "name": exhibit.name,
         "label": exhibit.label,
         "section": exhibit.section,
         "title": exhibit.title,
         "methods": list(exhibit.methods),
-        "methods_not_here": [m for m in exhibit.methods if m in absent],
         "classifiers": list(exhibit.classifiers),
         "design": exhibit.design,
         "datasets": list(exhibit.datasets),

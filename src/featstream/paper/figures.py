@@ -11,7 +11,6 @@ import numpy as np
 
 from featstream.paper.exhibits import METRICS, Exhibit, listed
 from featstream.paper.findings import CheckedClaim, Findings, Value
-from featstream.paper.methods import ABSENT
 from featstream.reporting import plot_critical_difference, plot_dots, plot_sweep
 
 if TYPE_CHECKING:
@@ -22,11 +21,11 @@ _LOG = ("n_features", "n_groups", "seconds")
 
 
 class FigureData:
-    """The numbers that a figure shows, of the methods and data sets that are here."""
+    """The numbers that a figure shows, of the data sets that are here."""
 
     def __init__(self, exhibit: Exhibit, findings: Findings) -> None:
         self.exhibit, self.findings = exhibit, findings
-        self.methods = tuple(m for m in exhibit.methods if m not in ABSENT)
+        self.methods = exhibit.methods
         self.datasets = tuple(d for d in exhibit.datasets if d in findings.about)
 
     @property
@@ -34,9 +33,6 @@ class FigureData:
         """Why the figure cannot be drawn; None if it can."""
         if not self.datasets:
             return f"no data of {', '.join(self.exhibit.datasets)}"
-        if len(self.methods) < 2:
-            absent = (m for m in self.exhibit.methods if m in ABSENT)
-            return f"{listed(absent)} not in this library"
         return None
 
     def values(self, metric: str, classifier: str | None) -> list[list[Value]]:

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from featstream.paper.exhibits import CLASSIFIERS, METRICS, Exhibit, listed
+from featstream.paper.exhibits import CLASSIFIERS, METRICS, Exhibit
 from featstream.paper.figures import FigureData, draw_claim, draw_figure, save_figure
 from featstream.paper.findings import Findings, Pair, Panel, TableComparison
-from featstream.paper.methods import ABSENT
 from featstream.paper.tables import PaperColumn, paper_tables
 
 _COUNTS = ("n_features", "n_groups")
@@ -36,7 +35,7 @@ def table_page(comparison: TableComparison) -> str:
         parts += [_panel_markdown(p, comparison) for p in comparison.panels()]
         parts += _means(comparison)
         parts += _statistics(comparison)
-    notes = footnotes(comparison.findings, exhibit.datasets, exhibit.methods)
+    notes = footnotes(comparison.findings, exhibit.datasets)
     notes += _reasons(comparison)
     parts.append("\n".join(f"- {note}" for note in notes))
     return "\n\n".join(parts) + "\n"
@@ -50,17 +49,13 @@ def _panel_markdown(panel: Panel, comparison: TableComparison) -> str:
     head = ["data set"]
     for column in panel.columns:
         name = _method_name(column.method, column.alpha)
-        is_absent = column.method in ABSENT
-        head += [f"{name}, paper"] if is_absent else [name, "paper", "Δ"]
+        head += [name, "paper", "Δ"]
     rows = []
     for dataset in comparison.datasets:
         row = [_marked(dataset, comparison.findings)]
         for column in panel.columns:
             pair = comparison.pairs[dataset, column]
             printed = number_text(pair.printed, panel.metric)
-            if column.method in ABSENT:
-                row.append(printed)
-                continue
             is_mean = pair.ours.statistic == "mean"
             ours = number_text(pair.ours.value, panel.metric, is_mean=is_mean)
             row += [ours, printed, difference_text(pair)]
@@ -72,8 +67,7 @@ def _panel_markdown(panel: Panel, comparison: TableComparison) -> str:
 def _means(comparison: TableComparison) -> Iterator[str]:
     """Mean and deviation where the table shows the best of several runs."""
     for panel in comparison.panels():
-        columns = [c for c in panel.columns if c.method not in ABSENT]
-        rows = []
+        columns, rows = panel.columns, []
         for dataset in comparison.datasets:
             values = [comparison.pairs[dataset, c].ours for c in columns]
             if any(value.statistic == "best" for value in values):
@@ -140,9 +134,7 @@ def _statistics(comparison: TableComparison) -> Iterator[str]:
         )
 
 
-def footnotes(
-    findings: Findings, datasets: Iterable[str], methods: Iterable[str]
-) -> list[str]:
+def footnotes(findings: Findings, datasets: Iterable[str]) -> list[str]:
     """What must be known of the data, and what is missing."""
     notes = []
     for name in datasets:
@@ -156,9 +148,6 @@ def footnotes(
         f"No data: {name}. Put there {files}."
         for name, files in findings.wanted(datasets).items()
     ]
-    absent = [method for method in methods if method in ABSENT]
-    if absent:
-        notes.append(f"Not in this library: {', '.join(absent)}.")
     if findings.is_quick:
         notes.append("A quick run: three repetitions instead of ten or thirty.")
     return notes
@@ -169,8 +158,7 @@ def _reasons(comparison: TableComparison) -> list[str]:
     found: dict[str, None] = {}
     for pair in comparison.pairs.values():
         method = pair.column.method
-        is_here = method not in ABSENT and pair.dataset in comparison.datasets
-        if is_here and pair.ours.reason:
+        if pair.dataset in comparison.datasets and pair.ours.reason:
             who = f"{pair.column.classifier} after " if pair.column.classifier else ""
             found[f"`-` {who}{method} on {pair.dataset}: {pair.ours.reason}."] = None
     return list(found)
@@ -349,11 +337,9 @@ def _write_figure(
         written.obstacles[exhibit.name] = obstacle
         return f"- {title}: not drawn, {obstacle}."
     written.paths.append(save_figure(draw_figure(data), path))
-    absent = [m for m in exhibit.methods if m in ABSENT]
-    without = f" Without {listed(absent)}." if absent else ""
     gaps = data.gaps()
     dashes = f" `-`: {gaps}." if gaps else ""
-    return f"- [{title}]({path.name}).{without}{dashes}"
+    return f"- [{title}]({path.name}).{dashes}"
 
 
 def headline(findings: Findings) -> str:
@@ -417,8 +403,7 @@ def _summary(
             parts += [f"## {title}", "\n".join(own)]
     parts += ["## Data sets", _datasets(findings)]
     named = dict.fromkeys(d for e in wanted for d in e.datasets)
-    methods = dict.fromkeys(m for e in wanted for m in e.methods)
-    notes = footnotes(findings, named, methods)
+    notes = footnotes(findings, named)
     parts.append("\n".join(f"- {note}" for note in notes))
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -23,7 +23,6 @@ from featstream.paper.datasets import Benchmark, available_datasets, load_datase
 from featstream.paper.exhibits import CLASSIFIERS, Design, Exhibit
 from featstream.paper.findings import About, Findings
 from featstream.paper.methods import (
-    ABSENT,
     PAPER_CLASSIFIERS,
     FirstSplit,
     protocol_for,
@@ -179,8 +178,7 @@ def gather_needs(
         for dataset in exhibit.datasets:
             if dataset in present:
                 place = dataset, exhibit.design
-                known = (m for m in exhibit.methods if m not in ABSENT)
-                methods.setdefault(place, {}).update(dict.fromkeys(known))
+                methods.setdefault(place, {}).update(dict.fromkeys(exhibit.methods))
                 classifiers.setdefault(place, set()).update(exhibit.classifiers)
     for (dataset, design), chosen in methods.items():
         own = classifiers[dataset, design]
