@@ -21,9 +21,9 @@ from featstream.reporting.history import History
 from featstream.reporting.page import policy
 from featstream.reporting.report import live_page, live_pieces, status
 
-_SHARE = 40  # drawing takes at most about a fortieth of the time
+_SHARE = 50  # drawing takes at most about a fiftieth of the time
 _EVERY = 0.5
-_FIRST_COST, _COST_PER_FEATURE = 0.1, 2e-8
+_FIRST_COST, _COST_PER_FEATURE = 0.1, 1e-7
 """Seconds that drawing is expected to take, before it is known."""
 _HEARTBEAT = 5.0
 _FAREWELL = 2.0  # seconds for browsers to hear that the run is over
