@@ -336,6 +336,8 @@ class Storage:
     has_fixed_types : bool, default=False
         Whether columns, pools, index and scratch buffers always have the same dtypes
         and layouts: kernels are then called without asking numba for types.
+    read_only : tuple of str, optional
+        The arrays that are read-only in newcomers, where they belong to the block.
     as_rows : callable, optional
         ``as_rows(columns, which, n_samples)``: the chosen columns as plain numbers,
         one row per column: categories or deviations. For figures.
@@ -367,6 +369,7 @@ class Storage:
     is_compiled: bool = True
     is_sparse: bool = False
     has_fixed_types: bool = False
+    read_only: tuple[str, ...] = ()
 
 
 class BoundMeasure(Protocol):

@@ -24,6 +24,8 @@ from featstream.sources.kernels.transpose import (
 
 LANES = 64
 _MOST_SPARE, _SPARE_BYTES = 64, 2**20
+_NO_SINGLE = read_only(np.empty((0, 0), np.float32))
+_NO_DOUBLE = read_only(np.empty((0, 0)))
 memory = ReusedMemory()
 
 
@@ -35,16 +37,17 @@ class DenseValues(NamedTuple):
     their correlation, at a fraction of the cost.
 
     Few newcomers need more than ``unit``, so `write_deviations` fills their rows of
-    ``values`` when they are first needed. ``raw`` has the bytes of the block, ``row``
-    the row of a column there, or -1 once its deviations are written, and ``pivot``
-    is what is subtracted.
+    ``values`` when they are first needed. ``single`` or ``double`` has the values of
+    the block, by their precision, ``row`` the row of a column there, or -1 once its
+    deviations are written, and ``pivot`` is what is subtracted.
     """
 
     total: np.ndarray
     norm: np.ndarray
     values: np.ndarray
     unit: np.ndarray
-    raw: np.ndarray
+    single: np.ndarray
+    double: np.ndarray
     row: np.ndarray
     pivot: np.ndarray
 
@@ -66,8 +69,9 @@ def deviations(columns: NDArray[Any], which: IntArray, sums: Any) -> DenseValues
         columns, row = read_only(columns[which].astype(np.float64)), np.arange(row.size)
     values, unit = np.empty(shape), memory.empty(shape, np.float32)
     total, norm, pivot = np.empty((3, row.size))
-    raw = columns.view(np.uint8)
-    found = DenseValues(total, norm, values, unit, raw, row, pivot)
+    single = columns if columns.itemsize == 4 else _NO_SINGLE
+    double = columns if columns.itemsize == 8 else _NO_DOUBLE
+    found = DenseValues(total, norm, values, unit, single, double, row, pivot)
     facts = sums.pivot, sums.total, sums.squared_norm
     call_known(_describe, columns.dtype, columns, which, facts, found)
     return found
@@ -95,18 +99,16 @@ def _write_unit(column, pivot, total, norm, unit):
 @inner
 def write_deviations(columns, i):
     """Write the deviations of a column if they are not there yet."""
-    row, n = columns.row[i], columns.values.shape[1]
-    if row >= 0 and columns.raw.shape[1] == 4 * n:
-        _deviate(columns.raw[row].view(np.float32), columns.pivot[i], columns.values[i])
-    elif row >= 0:
-        _deviate(columns.raw[row].view(np.float64), columns.pivot[i], columns.values[i])
+    row, pivot, values = columns.row[i], columns.pivot[i], columns.values[i]
+    if row < 0:
+        return
+    if columns.single.size:
+        for r in range(values.size):
+            values[r] = np.float64(columns.single[row, r]) - pivot
+    else:
+        for r in range(values.size):
+            values[r] = columns.double[row, r] - pivot
     columns.row[i] = -1
-
-
-@inner
-def _deviate(column, pivot, values):
-    for r in range(values.size):
-        values[r] = np.float64(column[r]) - pivot
 
 
 @inner
@@ -148,19 +150,6 @@ def _sum_column(column, pivot, weight, sums, powers, cross):
         _tally(column, whole + k, pivot, weight, sums, powers, cross, k)
 
 
-@inner
-def _sum_dense(column, j, target, sums, lanes):
-    """Fill the sums of a column; its squares are not centred yet."""
-    n = column.size
-    pivot = np.float64(median_of_three(column[0], column[n // 2], column[n - 1]))
-    sums.pivot[j] = pivot
-    for t in range(target.totals.size):
-        _sum_column(column, pivot, target.weights[t], lanes[0], lanes[1], lanes[2])
-        sums.product[j, t] = fold(lanes[2])
-    sums.total[j] = fold(lanes[0])
-    sums.squared_norm[j] = fold(lanes[1])
-
-
 @jit
 def screen_columns(columns, target, sums, scores):
     """Sums and scores of columns, one row each.
@@ -168,8 +157,15 @@ def screen_columns(columns, target, sums, scores):
     Returns the first column that cannot be scored, or -1.
     """
     lanes, terms = np.empty((3, LANES)), np.empty(target.totals.size)
+    n = columns.shape[1]
     for j in range(columns.shape[0]):
-        _sum_dense(columns[j], j, target, sums, lanes)
+        column = columns[j]
+        pivot = np.float64(median_of_three(column[0], column[n // 2], column[n - 1]))
+        for t in range(target.totals.size):
+            _sum_column(column, pivot, target.weights[t], lanes[0], lanes[1], lanes[2])
+            sums.product[j, t] = fold(lanes[2])
+        sums.pivot[j], sums.total[j] = pivot, fold(lanes[0])
+        sums.squared_norm[j] = fold(lanes[1])  # centred by `score_column`
         scores[j] = score_column(target, sums, j, terms)
         if np.isnan(scores[j]):
             return j
@@ -262,7 +258,8 @@ def _allocate(like: DenseValues, n_slots: int, first: int, second: int) -> Dense
 def _written(n_columns: int) -> dict[str, NDArray[Any]]:
     """The other fields of columns whose deviations are there."""
     return {
-        "raw": read_only(np.empty((0, 0), np.uint8)),
+        "single": _NO_SINGLE,
+        "double": _NO_DOUBLE,
         "row": np.full(n_columns, -1),
         "pivot": np.zeros(n_columns),
     }

@@ -599,5 +599,6 @@ SPARSE_CODES = register_storage(
         as_rows=_as_rows,
         is_sparse=True,
         has_fixed_types=True,
+        read_only=("rows", "codes"),
     )
 )

@@ -19,7 +19,7 @@ from featstream.measures.storages.dispatch import (
     storage_of,
 )
 from featstream.measures.storages.row_index import no_index
-from featstream.protocols import BoolArray, FloatArray, IntArray, Storage
+from featstream.protocols import BoolArray, FloatArray, IntArray, Storage, read_only
 from featstream.runs.arrays import Declared, check_arrays, damaged
 
 _GROWTH = 1.25
@@ -106,16 +106,23 @@ def remove_all(kept):
 
 
 @lean
-def _repack(kept, larger):
+def _repack(columns, live, score, arrival, ceiling_column, larger):
     """Copy the live columns, in their order."""
-    for position in range(kept.size[0]):
-        slot = kept.live[position]
-        new = add_column(
-            kept.columns, slot, kept.score[slot], kept.arrival[slot], larger
-        )
-        larger.ceiling_column[new] = kept.ceiling_column[slot]
-    larger.index.mean_walk[0] = kept.index.mean_walk[0]
-    larger.index.mean_walk[1] = kept.index.mean_walk[1]
+    for position in range(live.size):
+        slot = live[position]
+        new = add_column(columns, slot, score[slot], arrival[slot], larger)
+        larger.ceiling_column[new] = ceiling_column[slot]
+
+
+def _copy_live(kept: Kept, larger: Kept) -> None:
+    """Add the kept features to others that have room for them."""
+    storage, live = storage_of(kept.columns), kept.live[: kept.size[0]]
+    # Columns of the types of newcomers: the same code copies both.
+    lent = {name: read_only(getattr(kept.columns, name)) for name in storage.read_only}
+    columns = kept.columns._replace(**lent)
+    own = kept.score, kept.arrival, kept.ceiling_column
+    for_storage(_repack, columns)(columns, live, *own, larger)
+    larger.index.mean_walk[:] = kept.index.mean_walk
 
 
 def start_kept(columns: Any, which: IntArray, tuning: Tuning) -> Kept:
@@ -201,7 +208,7 @@ def _rebuild(kept: Kept, like: Any, extra: IntArray, *, has_index: bool) -> Kept
         n_before = int(kept.index.n_signatures[0]) if had else n_slots
         n_signatures = min(n_slots, _FEW + int(_GROWTH * n_before))
     larger = _allocate(like, n_slots, (int(demand[0]), int(demand[1])), n_signatures)
-    for_storage(_repack, like)(kept, larger)
+    _copy_live(kept, larger)
     return larger
 
 
@@ -264,7 +271,7 @@ def merge_kept(first: Kept, second: Kept) -> Kept:
     n_slots = max(_FEW, sum(sizes) + storage.spare_slots(first.columns))
     merged = _allocate(first.columns, n_slots, (int(demand[0]), int(demand[1])))
     for kept in (first, second):
-        for_storage(_repack, first.columns)(kept, merged)
+        _copy_live(kept, merged)
     return merged
 
 
