@@ -100,3 +100,11 @@ def test_the_problems_would_find_a_driver_that_validates_less(
 ):
     monkeypatch.setattr(spread, name, broken)
     assert not all(compare(seed, SAOLA, monkeypatch)[0] for seed in range(200))
+
+
+def test_a_correction_is_refused():
+    """Levels depend on all features before: workers do not know them."""
+    selector = SAOLA(measure="su")
+    selector.correction = "online-fdr"
+    with pytest.raises(ValueError, match="`correction` of SAOLA judges features"):
+        spread.Spread(selector, None, iter(()), None)

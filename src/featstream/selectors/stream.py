@@ -46,6 +46,10 @@ _PLAIN = "?bBhilqfd"
 """Types of values that kernels take as they are."""
 
 
+_PER_COLUMN = ("fate", "witness", "overlap")
+"""What a verdict says of each column, besides its score."""
+
+
 @dataclass(slots=True)
 class Verdict:
     """What was decided about the columns of a block.
@@ -76,6 +80,16 @@ class Verdict:
     recalled: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     recalled_by: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     recalled_scores: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def updated(self, which: IntArray, other: Verdict) -> Verdict:
+        """The same, with what another says about some of the columns."""
+        changed = {}
+        for name in _PER_COLUMN:
+            mine, new = getattr(self, name), getattr(other, name)
+            if mine is not None and new is not None:
+                changed[name] = mine.copy()
+                changed[name][which] = new
+        return replace(self, **changed)
 
 
 def join_verdicts(verdicts: Sequence[Verdict]) -> Verdict:

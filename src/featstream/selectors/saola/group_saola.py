@@ -295,9 +295,8 @@ class GroupSAOLA(GroupSelector):
         outcome = self._scan(batch, self._stream)
         gone, by = displacements(outcome)
         fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
-        return Verdict(
-            outcome.fate, batch.scores, outcome.witness, None, gone, by, fates
-        )
+        decided = outcome.fate, batch.scores, outcome.witness, outcome.overlap
+        return Verdict(*decided, gone, by, fates)
 
     def _commit(
         self,
@@ -320,6 +319,8 @@ class GroupSAOLA(GroupSelector):
             gone_by=verdict.gone_by,
             n_events=np.array([verdict.gone.size]),
         )
+        if verdict.overlap is not None:
+            outcome = outcome._replace(overlap=verdict.overlap)
 
         def scan() -> GroupOutcome:
             keep(verdict)

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from featstream.engines import Engine, as_engine, in_order
-from featstream.errors import DataError, FeatstreamError
+from featstream.errors import DataError, FeatstreamError, ParameterError
 from featstream.parallel import single_blas
 from featstream.protocols import (
     Block,
@@ -228,7 +228,7 @@ def judge(
     found = {} if left_out is None else left_out.names
     end = task.first + len(task.positions)
     mine = {a: found.pop(a) for a in list(found) if task.first <= a < end}
-    return Report(replace(verdict, overlap=None), None, added, names, mine)
+    return Report(_without_overlap(verdict, job), None, added, names, mine)
 
 
 def settle(
@@ -258,17 +258,19 @@ def settle(
             break
         which = np.union1d(which, victims)
     assert verdict.witness is not None
-    verdict = replace(
-        verdict,
-        witness=arrival_of(verdict.witness),
-        overlap=None,
-        gone=gone,
-        gone_by=by,
-    )
+    witness = arrival_of(verdict.witness)
+    verdict = replace(verdict, witness=witness, gone=gone, gone_by=by)
     added = _pack_new(selector, task.first)
     if added:
         added["arrival"] = arrival_of(added["arrival"])
-    return Report(verdict, which, added)
+    return Report(_without_overlap(verdict, job), which, added)
+
+
+def _without_overlap(verdict: Verdict, job: Job) -> Verdict:
+    """The verdict without what no trace records, unless overlaps are statistics."""
+    if getattr(job.selector, "redundancy", "bound") == "bound":
+        return replace(verdict, overlap=None)
+    return verdict
 
 
 def _are_lost(appeal: Appeal, first: int, gone: IntArray, by: IntArray) -> BoolArray:
@@ -422,6 +424,11 @@ class Spread:
         engine: Engine,
         layout: Layout | None = None,
     ) -> None:
+        if getattr(selector, "correction", "none") != "none":
+            raise ParameterError(
+                f"`correction` of {type(selector).__name__} judges features one after "
+                "the other, in one process. Leave out the engine, or correction."
+            )
         self.selector, self.source, self.engine = selector, source, engine
         self.blocks, self.layout = blocks, layout
         self.n_columns = self.n_blocks = self._version = 0
@@ -544,7 +551,8 @@ class Spread:
         ):
             uncertain, certain = np.flatnonzero(verdict.fate), np.empty(0, np.int64)
         if not uncertain.size:
-            return Verdict(verdict.fate, verdict.scores, verdict.witness), None
+            nothing = np.empty(0, np.int64)
+            return replace(verdict, gone=nothing, gone_by=nothing, gone_fate=None), None
         assert verdict.witness is not None
         unit = certain if ends is None else np.searchsorted(ends, certain, "right")
         appeal = Appeal(uncertain, certain, verdict.witness[certain], unit)
@@ -559,10 +567,8 @@ class Spread:
         )
         report = self.engine.result(future)
         found, walked = report.verdict, report.walked
-        fate, witness = verdict.fate.copy(), verdict.witness.copy()
-        fate[walked], witness[walked] = found.fate, found.witness
-        gone = found.gone, found.gone_by, found.gone_fate
-        return Verdict(fate, verdict.scores, witness, None, *gone), report.added
+        gone = {n: getattr(found, n) for n in ("gone", "gone_by", "gone_fate")}
+        return replace(verdict.updated(walked, found), **gone), report.added
 
     def _commit(
         self,
