@@ -11,6 +11,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+import numpy as np
+from scipy import stats
+
 # Measures ---------------------------------------------------------------------
 
 
@@ -74,6 +77,95 @@ def correlation_ratio(a, classes):
     return math.sqrt(between / whole)
 
 
+# Given another feature ----------------------------------------------------------
+
+
+def information_given(a, classes, given, table):
+    """Information of a column on the class within the categories of another one.
+
+    In fixed point, with the degrees of freedom of its test: of each category, those
+    of the table of what occurs in it.
+    """
+    information, df = 0, 0
+    for value in set(given):
+        rows = [i for i, g in enumerate(given) if g == value]
+        inside = [a[i] for i in rows]
+        inside_classes = [classes[i] for i in rows]
+        joint = Counter(zip(inside, inside_classes, strict=True))
+        information += table[len(rows)] + sum(table[c] for c in joint.values())
+        for counts in (Counter(inside), Counter(inside_classes)):
+            information -= sum(table[c] for c in counts.values())
+        df += (len(set(inside)) - 1) * (len(set(inside_classes)) - 1)
+    return information, df
+
+
+def g_square_tail(information, df, table):
+    """The p-value of that information, by the chi-square law of G²."""
+    g_square = 2 * math.log(2) * max(information, 0) / (table[2] / 2)
+    return stats.chi2.sf(g_square, df) if df else 1.0
+
+
+def mid_p(ones, both, n_1, n, table):
+    """Probability of more information given the margins, and half that of the same."""
+
+    def joint(k):
+        counts = (k, ones - k, n_1 - k, n - n_1 - ones + k)
+        return sum(table[count] for count in counts)
+
+    support = range(max(0, ones + n_1 - n), min(ones, n_1) + 1)
+    chance = {k: stats.hypergeom.pmf(k, n, n_1, ones) for k in support}
+    more = sum(chance[k] for k in support if joint(k) > joint(both))
+    return more + sum(chance[k] for k in support if joint(k) == joint(both)) / 2
+
+
+def addis(p_values, alpha, tau=0.4):
+    """ADDIS with lambda = alpha, as printed: one term for every rejection.
+
+    The series is a mixture of geometric ones, of half lives 2³ to 2²⁴.
+    """
+    scales = range(3, 25)
+    weight = {k: k**-1.5 for k in scales}
+    whole = sum(weight.values())
+
+    def gamma(j):
+        return sum(
+            weight[k] / whole * 2.0**-k * (1 - 2.0**-k) ** (j - 1) for k in scales
+        )
+
+    rejected, at, n_counted = [], [], 0  # at: how many had been counted by then
+    for p in p_values:
+        level = alpha / 2 * gamma(n_counted + 1)
+        for order, before in enumerate(at):
+            earned = alpha / 2 if order == 0 else alpha
+            level += earned * gamma(n_counted - before + 1)
+        level = min((tau - alpha) * level, alpha)
+        rejected.append(p <= level)
+        if p <= level:
+            at.append(n_counted)
+        elif alpha < p <= tau:
+            n_counted += 1
+    return rejected
+
+
+def is_thin(columns):
+    """Whether the table of some columns has fewer than five samples per cell."""
+    n_cells = math.prod(len(set(column)) for column in columns)
+    return 5 * n_cells > len(columns[0]) or n_cells > 4096
+
+
+def explained_given(a, classes, given):
+    """Share of a column's variance that the class explains, beyond another column.
+
+    By two regressions: on the other column, and on the class as well.
+    """
+    constant = np.ones(len(a))
+    dummies = [[k == c for k in classes] for c in sorted(set(classes))[1:]]
+    less = np.column_stack([constant, given])
+    more = np.column_stack([constant, given, *np.array(dummies, float)])
+    left = [np.sum((a - x @ np.linalg.lstsq(x, a)[0]) ** 2) for x in (less, more)]
+    return 1 - left[1] / left[0]
+
+
 # Algorithm 1 ------------------------------------------------------------------
 
 
@@ -87,9 +179,11 @@ def saola(
     pruning="interleaved",
     comparison=">=",
     max_features=None,
+    is_redundant=None,
 ):
     """Algorithm 1 over scores given as a list and a function of two arrivals.
 
+    ``is_redundant(loser, winner)``, if it is given, takes the place of the bound.
     Returns the kept arrivals in order, and for each feature its fate and witness.
     """
     kept, fates = [], {}
@@ -100,9 +194,12 @@ def saola(
         witness, displaced = None, []
         for j in list(kept):  # Step 9
             g = relevance[j]
-            limit = min(f, g) if bound == "min" else max(f, g)
-            value = overlap(i, j)
-            reaches = value >= limit if comparison == ">=" else value > limit
+            if is_redundant is None:
+                limit = min(f, g) if bound == "min" else max(f, g)
+                value = overlap(i, j)
+                reaches = value >= limit if comparison == ">=" else value > limit
+            else:
+                reaches = is_redundant(*((j, i) if f > g else (i, j)))
             if not reaches:
                 continue
             if g > f or (g == f and ties == "drop"):  # Step 11

@@ -44,6 +44,7 @@ from featstream import (
     InteractionScreen,
     LassoSelector,
     MutualInformation,
+    SelectFromStream,
     SparseGroupLassoSelector,
     SymmetricalUncertainty,
 )
@@ -54,6 +55,8 @@ SUMS = "sums of rounded products depend on the order of rows in the last bit"
 TOGETHER = "a feature that is useless alone may be used beside others"
 SPENDS = "every arrival is tested, and a test costs wealth"
 PAIRS = "every pair that is tested is paid for, and a newcomer may find a partner"
+PAYS = "every feature that is judged costs some of the level"
+KNOWN = "Bonferroni shares its level among features whose number is known"
 ROWS = "it learns from rows; columns do not arrive"
 EXACT_SUMS = {
     "check_row_permutation_changes_nothing",
@@ -90,6 +93,12 @@ def saola(measure):
     return strategies.rules().map(lambda rule: SAOLA(measure=measure, **rule))
 
 
+def conditional_saola(measure):
+    corrections = ["none", "bonferroni", "online-fdr"]
+    rules = strategies.conditional_rules(correction=corrections)
+    return rules.map(lambda rule: SAOLA(measure=measure, **rule))
+
+
 def group_saola(measure):
     readings = st.sampled_from([{"reading": "printed"}, {"reading": "library"}])
     options = st.one_of(strategies.group_rules(), readings)
@@ -114,6 +123,11 @@ TABLES = [
     ChiSquareTest(alpha=0.2, samples_per_df=1),
 ]
 CORRELATIONS = [FisherZTest(alpha=0.1), FisherZTest(alpha=0.3, unreliable="skip")]
+JUDGED = {
+    "check_constants_change_nothing": PAYS,
+    "check_irrelevant_features_change_nothing": PAYS,
+    "check_fit_equals_update_loop": KNOWN,
+}
 FITTED = {
     "check_row_permutation_changes_nothing": SUMS,
     "check_irrelevant_features_change_nothing": TOGETHER,
@@ -151,6 +165,46 @@ SELECTORS = [
         ),
         n_examples=25,
         is_rounded=False,
+    ),
+    Entry(
+        "saola-conditional",
+        "SAOLA su, conditional",
+        conditional_saola("su"),
+        strategies.discrete_data(least_rows=70),
+        (*checks.STREAM_CHECKS, *checks.DISCRETE_CHECKS),
+        n_examples=12,
+        without=JUDGED,
+    ),
+    Entry(
+        "saola-conditional",
+        "SAOLA fisher-z, conditional",
+        conditional_saola(FisherZ(alpha=0.1)),
+        CONTINUOUS,
+        (*checks.STREAM_CHECKS, *checks.CONTINUOUS_CHECKS),
+        n_examples=12,
+        without=JUDGED,
+    ),
+    Entry(
+        "select-from-stream",
+        "SelectFromStream",
+        drawn(SelectFromStream, alpha=[0.05, 0.15], max_features=[None, 2]),
+        strategies.discrete_data(least_rows=70),
+        n_examples=6,
+        without=JUDGED,
+    ),
+    Entry(
+        "group-saola",
+        "GroupSAOLA su, conditional",
+        drawn(
+            GroupSAOLA,
+            measure=["su"],
+            redundancy=["conditional"],
+            correction=["none", "bonferroni", "online-fdr"],
+            ties=["keep", "drop"],
+        ),
+        strategies.grouped(strategies.discrete_data(least_rows=70)),
+        GROUPWISE,
+        without=JUDGED,
     ),
     Entry(
         "group-saola",

@@ -38,6 +38,21 @@ def rules():
     )
 
 
+CONDITIONAL = {
+    "redundancy": ["conditional"],
+    "redundancy_alpha": [0.05, 0.5],
+    "ties": ["keep", "drop"],
+    "pruning": ["interleaved", "deferred"],
+    "max_features": [None, 3],
+}
+
+
+def conditional_rules(**more):
+    """Options of SAOLA with the conditional test."""
+    options = CONDITIONAL | more
+    return st.fixed_dictionaries({k: st.sampled_from(v) for k, v in options.items()})
+
+
 def generators(*limits):
     """A random generator, and one size below each limit."""
     return st.integers(0, 2**40).map(lambda number: _split(number, limits))
@@ -78,10 +93,10 @@ def grouped(draw, data):
 
 
 @st.composite
-def discrete_data(draw, *, max_features=12, max_arity=4, max_classes=3):
+def discrete_data(draw, *, max_features=12, max_arity=4, max_classes=3, least_rows=4):
     """Small integer columns, some of them copies, relabelled copies or noisy ones."""
     rng, p, n = draw(generators(max_features, 21))
-    n, p = n + 4, p + 1
+    n, p = n + least_rows, p + 1
     arity = rng.integers(2, max_arity + 1)
     y = rng.integers(0, rng.integers(2, max_classes + 1), n)
     y[:2] = [0, 1]

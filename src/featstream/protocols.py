@@ -236,13 +236,15 @@ class SavedField(NamedTuple):
 
     In ``shape`` "kept" is the number of kept columns, "samples" the number of
     samples, and None any length. All values are at least ``low`` and below ``stop``,
-    where "samples" is the number of samples; floats are finite.
+    where "samples" is the number of samples; floats are finite. An optional array is
+    left out if it is empty.
     """
 
     dtype: type
     shape: tuple[str | None, ...] = ("kept",)
     low: float | None = None
     stop: int | str | None = None
+    is_optional: bool = False
 
 
 def _nothing(new, i, scratch):  # type: ignore[no-untyped-def]
@@ -330,6 +332,12 @@ class Storage:
     pool_of : dict of int, optional
         Which pool the length of a saved array counts in, where it is not one entry
         per column.
+    is_independent : callable, optional
+        ``is_independent(new, i, kept, slot, winner, known, rule, scratch)``: whether
+        the class and the loser of the two columns are independent given the winner,
+        and the p-value, which may be NaN if they are not. ``known`` is a number near
+        their correlation, how far off it can be, the relevance of the loser, and
+        whether the slot is listed.
     units : callable, optional
         ``units(columns, which)``: columns as unit vectors in single precision whose
         products are near the overlaps, and how wrong these can be.
@@ -363,6 +371,7 @@ class Storage:
     clear_index: Callable[..., Any] = _clear_nothing
     spare_slots: Callable[[Any], int] = _no_spare_slots
     allocate_index: Callable[..., Any] | None = None
+    is_independent: Callable[..., Any] | None = None
     units: Callable[..., Any] | None = None
     as_rows: Callable[..., NDArray[Any]] | None = None
     old_names: tuple[str, ...] = ()
@@ -441,6 +450,8 @@ class Decision:
         Kept features that it removed.
     recalled : tuple of str
         Features that had been dropped and are kept now, because of it.
+    p_value : float or None
+        What a test of it and the class, given the witness, found.
     """
 
     name: str
@@ -451,6 +462,7 @@ class Decision:
     overlap: float | None = None
     displaced: tuple[str, ...] = field(default=())
     recalled: tuple[str, ...] = field(default=())
+    p_value: float | None = None
 
     @property
     def is_kept(self) -> bool:

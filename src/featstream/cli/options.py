@@ -136,7 +136,7 @@ def add_selector_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--selector",
         metavar="NAME",
-        help=f"{', '.join(SELECTORS)} (default: saola, or group-saola for groups)",
+        help=f"{', '.join(SELECTORS)} (default: the first, or group-saola for groups)",
     )
     add_group_flags(command)
     words = command.get_default("command_line") or []
@@ -144,7 +144,8 @@ def add_selector_flags(command: argparse.ArgumentParser) -> None:
     early.add_argument("--selector")
     add_group_flags(early)
     given, others = early.parse_known_args(words)
-    default = "saola" if groups_from_flags(given) is None else "group-saola"
+    is_grouped = groups_from_flags(given) is not None
+    default = "group-saola" if is_grouped else "select-from-stream"
     name = given.selector or default
     command.set_defaults(selector=name)
     if given.selector is None and {"-h", "--help"} & set(others):

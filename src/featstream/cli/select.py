@@ -42,8 +42,8 @@ _SHOWN_CLASSES = 10
 def add_select(select: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
     select.description = (
-        "Select features of a data file, by default with SAOLA, or with group-SAOLA "
-        "if they come in groups."
+        "Select features of a data file, by default with SelectFromStream, or with "
+        "group-SAOLA if they come in groups. --selector saola is the paper's algorithm."
     )
     add_data(select)
     select.add_argument(
@@ -53,7 +53,10 @@ def add_select(select: argparse.ArgumentParser) -> None:
         help="su, mi (discrete), fisher-z (continuous), or auto (default)",
     )
     select.add_argument(
-        "--alpha", type=float, help="significance level of fisher-z (default: 0.01)"
+        "--alpha",
+        type=float,
+        help="level: false discovery rate (default: 0.05), or with --selector saola "
+        "significance level (default for fisher-z: 0.01)",
     )
     select.add_argument(
         "--delta", type=float, help="relevance threshold of su and mi (default: 0)"
@@ -191,6 +194,10 @@ def _make_selector(arguments: argparse.Namespace) -> Any:
     if "n_jobs" in known:
         parameters["n_jobs"] = arguments.jobs
     if "measure" in known:
+        if "alpha" in known:  # of the selector, which judges by p-values alone
+            foreign["--delta"], alpha = arguments.delta, arguments.alpha
+            if alpha is not None:
+                parameters["alpha"], arguments.alpha = alpha, None
         parameters["measure"] = _measure(arguments)
     else:
         foreign = {"--measure": arguments.measure != "auto"}
@@ -210,7 +217,10 @@ def _make_selector(arguments: argparse.Namespace) -> Any:
         foreign["--group-by"] = arguments.group_by
     for flag, value in foreign.items():
         if value not in (None, False):
-            raise ParameterError(f"{flag} has no meaning for the selector {name}.")
+            raise ParameterError(
+                f"{flag} has no meaning for the selector {name}. Use another "
+                "--selector, such as saola."
+            )
     return cls(**parameters)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 from sklearn.base import BaseEstimator
 
 from featstream.errors import check_alpha, check_choice
@@ -26,6 +26,7 @@ from featstream.measures.storages.dense_values import (
     DenseValues,
     screen_columns,
 )
+from featstream.measures.storages.dispatch import ConditionalRule, Rule
 from featstream.measures.storages.moments import MomentSums, WeightedTarget, empty_sums
 from featstream.measures.storages.sparse_values import (
     SPARSE_VALUES,
@@ -50,6 +51,8 @@ from featstream.sources.kernels.transpose import (
     has_whole_rows,
 )
 
+_PAPERS_LEVEL = 0.01
+
 
 class FisherZ(BaseEstimator):
     """Fisher's Z test of correlation, for continuous features.
@@ -61,10 +64,10 @@ class FisherZ(BaseEstimator):
 
     Parameters
     ----------
-    alpha : float, default=0.01
-        Significance level: a feature is relevant when its p-value is <= alpha.
-        The test is Fisher's Z for two classes or a numeric target, the F-test
-        for more classes.
+    alpha : float, optional
+        Significance level: a feature is relevant when its p-value is <= alpha. By
+        default 0.01, the paper's, or 0.05 with a ``correction``. The test is Fisher's
+        Z for two classes or a numeric target, the F-test for more classes.
     target : {"nominal", "numeric"}, default="nominal"
         "numeric" correlates with the target as a number, whatever its values.
 
@@ -94,7 +97,7 @@ class FisherZ(BaseEstimator):
     def __init__(
         self,
         *,
-        alpha: float = 0.01,
+        alpha: float | None = None,
         target: Literal["nominal", "numeric"] = "nominal",
     ) -> None:
         self.alpha = alpha
@@ -102,7 +105,7 @@ class FisherZ(BaseEstimator):
 
     def bind(self, y: Any) -> BoundFisherZ:
         """Prepare for the target ``y``."""
-        alpha = check_alpha(self.alpha, "FisherZ")
+        alpha = None if self.alpha is None else check_alpha(self.alpha, "FisherZ")
         check_choice(self.target, "target", ("nominal", "numeric"), "FisherZ")
         if self.target == "numeric":
             numbers = as_numbers(y)
@@ -144,8 +147,12 @@ class BoundFisherZ:
 
     name = "fisher-z"
     storages: ClassVar[tuple[Storage, ...]] = (DENSE_VALUES, SPARSE_VALUES)
+    is_split = False
+    """Whether columns are prepared for `conditional_rule`."""
 
-    def __init__(self, alpha: float, weights: FloatArray, *, is_nominal: bool) -> None:
+    def __init__(
+        self, alpha: float | None, weights: FloatArray, *, is_nominal: bool
+    ) -> None:
         totals = weights.sum(axis=1)
         self.n_samples = n = weights.shape[1]
         norm = 0.0
@@ -158,7 +165,33 @@ class BoundFisherZ:
         )
         self._pool = ScratchPool()
         self.left_out = LeftOut()
-        self.critical = _critical_value(alpha, n, weights.shape[0], is_nominal)
+        self.alpha = alpha
+        self.use_level(_PAPERS_LEVEL if alpha is None else alpha)
+
+    def use_level(self, alpha: float) -> None:
+        """Call features relevant at this level."""
+        n_classes, is_nominal = self._target.totals.size, self._target.is_nominal
+        self.critical = _critical_value(alpha, self.n_samples, n_classes, is_nominal)
+
+    def p_values(self, encoded: EncodedMoments, scores: FloatArray) -> FloatArray:
+        """The p-value of every column."""
+        return self.p_of_kept(None, np.arange(scores.size), scores)
+
+    def p_of_kept(
+        self, columns: Any, which: IntArray, scores: FloatArray
+    ) -> FloatArray:
+        """P-values of kept columns, from their scores."""
+        n, n_classes = self.n_samples, self._target.totals.size
+        p_values: FloatArray
+        with np.errstate(divide="ignore"):
+            if not self._target.is_nominal:
+                z = np.arctanh(np.minimum(scores, 1.0)) * np.sqrt(max(n - 3, 0))
+                p_values = 2 * special.ndtr(-z)
+            else:
+                between, within = n_classes - 1, max(n - n_classes, 1)
+                f = scores**2 / between * within / (1 - scores**2)
+                p_values = special.fdtrc(between, within, f)
+        return p_values
 
     def encode(self, block: Block) -> EncodedMoments:
         """Check a block, sum its columns and score them."""
@@ -231,13 +264,13 @@ class BoundFisherZ:
         """Number of variables that span the target: one less than classes."""
         return max(1, self._target.totals.size - 1)
 
-    def span(self, encoded: EncodedMoments) -> FloatArray:
+    def span(self, sums: MomentSums) -> FloatArray:
         """Signed correlations with orthonormal variables that span the target.
 
         There is one row per column of the block. The sum of squares of a row is the
         squared relevance.
         """
-        n, target, sums = self.n_samples, self._target, encoded.sums
+        n, target = self.n_samples, self._target
         products = np.ascontiguousarray(sums.product.T)
         gaps = n * products - np.outer(target.totals, sums.total)
         is_varied = sums.squared_norm > 0
@@ -249,7 +282,10 @@ class BoundFisherZ:
         # Orthonormal contrasts of the classes: what is orthogonal to the constant.
         contrasts = np.linalg.qr(np.column_stack([roots, np.eye(roots.size)]))[0]
         basis = contrasts[:, 1 : roots.size] / (roots[:, None] * np.sqrt(n))
-        return np.ascontiguousarray(gaps.T @ basis)
+        span = np.zeros((gaps.shape[1], basis.shape[1]))
+        for gap, weights in zip(gaps, basis, strict=True):
+            span += np.outer(gap, weights)  # a matrix product has an order of its own
+        return span
 
     def is_relevant(self, scores: FloatArray) -> BoolArray:
         """Whether the p-value is at most alpha: the score is past a critical value."""
@@ -259,17 +295,59 @@ class BoundFisherZ:
         self, encoded: EncodedMoments, which: IntArray
     ) -> tuple[DenseValues | SparseValues, IntArray]:
         """Deviations of the chosen columns, and their positions among them."""
-        sums, values, held = encoded.sums, encoded.values, encoded.held
-        positions = np.arange(which.size)
+        sums, values = encoded.sums, encoded.values
+        positions, held = np.arange(which.size), encoded.held
+        columns: DenseValues | SparseValues
         if isinstance(values, SparseColumns):
-            return sparse_values.deviations(values, which, sums), positions
-        if held is None:
-            return dense_values.deviations(values.T, which, sums), positions
-        relevant = np.flatnonzero(self.is_relevant(encoded.scores))
-        if not np.array_equal(which, relevant):
-            held = by_column(values[:, which]).T
-        sums = MomentSums(*(array[which] for array in sums))
-        return dense_values.deviations(read_only(held), positions, sums), positions
+            columns = sparse_values.deviations(values, which, sums)
+        elif held is None:
+            columns = dense_values.deviations(values.T, which, sums)
+        else:
+            relevant = np.flatnonzero(self.is_relevant(encoded.scores))
+            if not np.array_equal(which, relevant):
+                held = by_column(values[:, which]).T
+            chosen, rows = _choose(sums, which), read_only(held)
+            columns = dense_values.deviations(rows, positions, chosen)
+        if self.is_split:
+            columns = columns._replace(span=self.span(_choose(sums, which)))
+        return columns, positions
+
+    def conditional_rule(self, alpha: float, rule: Rule) -> ConditionalRule:
+        """The rule by which partial correlation decides at a level."""
+        self.is_split = True
+        critical = np.array([self._critical_share(alpha)])
+        options = rule.tie_winner, rule.is_deferred, rule.limit
+        return ConditionalRule(*options, alpha, critical, ())
+
+    def _critical_share(self, alpha: float) -> float:
+        """What the class explains, given another feature, where it is significant."""
+        n, between = self.n_samples, self.n_spanning
+        if not self._target.is_nominal:
+            if n <= 4:
+                return 1.0
+            return float(np.tanh(stats.norm.isf(alpha / 2) / np.sqrt(n - 4)) ** 2)
+        within = n - between - 2
+        if within <= 0:
+            return 1.0
+        f = stats.f.isf(alpha, between, within)
+        return float(f * between / (f * between + within))
+
+    def p_given(self, values: FloatArray) -> FloatArray:
+        """P-values of the conditional test, from what the scan recorded."""
+        n, between = self.n_samples, self.n_spanning
+        share = np.clip(values, 0.0, 1.0)
+        p: FloatArray
+        if not self._target.is_nominal:
+            z = np.arctanh(np.sqrt(share)) * np.sqrt(max(n - 4, 0))
+            p = 2 * stats.norm.sf(z)
+        else:
+            within = n - between - 2
+            p = stats.f.sf(share / between * within / (1 - share), between, within)
+        return p
+
+
+def _choose(sums: MomentSums, which: IntArray) -> MomentSums:
+    return MomentSums(*(array[which] for array in sums))
 
 
 def _critical_value(alpha: float, n: int, n_classes: int, is_nominal: bool) -> float:

@@ -618,7 +618,7 @@ class BoundPartialTest(BoundTest):
         total, norm = columns.total[positions], columns.norm[positions]
         gram = np.empty((positions.size, positions.size))
         fill_correlations(values, total, norm, gram)
-        return Correlations(gram, self._measure.span(encoded)[which])
+        return Correlations(gram, self._measure.span(encoded.sums)[which])
 
     def test(
         self, columns: Correlations, a: int, b: int = TARGET, given: Sequence[int] = ()
@@ -657,7 +657,7 @@ class BoundPartialTest(BoundTest):
     ) -> tuple[Any, IntArray, IntArray, FloatArray]:
         """The chosen columns as newcomers of a stream."""
         columns, positions = self._measure.columns(encoded, which)
-        links = self._measure.span(encoded)[which]
+        links = self._measure.span(encoded.sums)[which]
         return columns, positions, np.zeros(which.size, np.int64), links
 
     def allocate(self, capacity: int) -> tuple[Correlations, FloatArray]:

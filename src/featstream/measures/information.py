@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 from sklearn.base import BaseEstimator
 
-from featstream.errors import check_choice, check_count, check_number
+from featstream.errors import check_alpha, check_choice, check_count, check_number
 from featstream.measures.checks import (
     FEW_VALUES,
     LeftOut,
@@ -20,7 +21,9 @@ from featstream.measures.checks import (
 )
 from featstream.measures.storages import dense_codes, sparse_codes
 from featstream.measures.storages.binning import MDL, QUANTILE, UNIFORM
+from featstream.measures.storages.conditional import critical_information
 from featstream.measures.storages.dense_codes import DENSE_CODES, DenseCodes
+from featstream.measures.storages.dispatch import ConditionalRule, Rule
 from featstream.measures.storages.entropy import (
     CodedTarget,
     class_planes,
@@ -28,6 +31,7 @@ from featstream.measures.storages.entropy import (
     fixed_point_nlogn,
     sum_nlogn,
 )
+from featstream.measures.storages.significance import empty_memo
 from featstream.measures.storages.sparse_codes import SPARSE_CODES, SparseCodes
 from featstream.measures.target import Labels, as_labels
 from featstream.parallel import ScratchPool
@@ -55,6 +59,7 @@ class _InformationMeasure(BaseEstimator):
         self,
         *,
         threshold: float = 0.0,
+        alpha: float | None = None,
         binning: Literal["quantile", "uniform", "mdl"] | None = "quantile",
         n_bins: int = 5,
         missing: Literal["error", "category"] = "error",
@@ -62,6 +67,7 @@ class _InformationMeasure(BaseEstimator):
         identifiers: Literal["drop", "keep"] = "drop",
     ) -> None:
         self.threshold = threshold
+        self.alpha = alpha
         self.binning = binning
         self.n_bins = n_bins
         self.missing = missing
@@ -75,6 +81,7 @@ class _InformationMeasure(BaseEstimator):
             as_labels(y),
             name=self._name,
             threshold=float(self.threshold),
+            alpha=None if self.alpha is None else float(self.alpha),
             binning=_BINNINGS[self.binning],
             n_bins=self.n_bins,
             allows_missing=self.missing == "category",
@@ -92,6 +99,8 @@ class _InformationMeasure(BaseEstimator):
             closed="left",
             hint="The paper uses threshold=0.0.",
         )
+        if self.alpha is not None:
+            check_alpha(self.alpha, owner)
         check_choice(self.binning, "binning", _BINNINGS, owner)
         check_count(self.n_bins, "n_bins", owner, least=2)
         check_choice(self.missing, "missing", ("error", "category"), owner)
@@ -112,6 +121,10 @@ class SymmetricalUncertainty(_InformationMeasure):
     ----------
     threshold : float, default=0.0
         A feature is relevant when its score exceeds this (the paper's delta).
+    alpha : float, optional
+        Significance level: a feature is relevant only if its p-value is at most this
+        as well. It is the level of a ``correction`` too, 0.05 if it is not given. The
+        p-value is that of G², exact where expected counts are small.
     binning : {"quantile", "uniform", "mdl"} or None, default="quantile"
         How a column that is not all whole numbers is cut: into bins of equal
         frequency, of equal width, or where the class is described in fewest bits
@@ -157,6 +170,8 @@ class MutualInformation(_InformationMeasure):
     ----------
     threshold : float, default=0.0
         A feature is relevant when its score, in bits, exceeds this.
+    alpha : float, optional
+        Significance level: its p-value must be at most this as well.
     binning : {"quantile", "uniform", "mdl"} or None, default="quantile"
         How a column that is not all whole numbers is cut.
     n_bins : int, default=5
@@ -184,6 +199,8 @@ class BoundInformation:
     """An information measure that knows the target."""
 
     storages: ClassVar[tuple[Storage, ...]] = (DENSE_CODES, SPARSE_CODES)
+    is_split = False
+    """Whether columns are prepared for `conditional_rule`."""
 
     def __init__(
         self,
@@ -191,6 +208,7 @@ class BoundInformation:
         *,
         name: str,
         threshold: float,
+        alpha: float | None,
         binning: int,
         n_bins: int,
         allows_missing: bool,
@@ -208,16 +226,18 @@ class BoundInformation:
             self._most_categories = n + 1
         self.n_samples = n
         self._threshold = threshold
+        self.alpha = alpha
+        self._memo = empty_memo()
         self._allows_missing = allows_missing
         self._uses_entropy_norm = name == "su"
         self._nlogn = fixed_point_nlogn(n)
         # One bit of entropy per sample is n bits, and nlogn[2] is two of them.
-        bit = int(self._nlogn[2]) // 2
+        self._bit = bit = int(self._nlogn[2]) // 2
         self._bits_norm = n * bit
         own = int(sum_nlogn(self._nlogn, labels.counts))
         planes = class_planes(labels.codes, n_classes)
         norm = int(self._nlogn[n]) - own if self._uses_entropy_norm else self._bits_norm
-        self._target = CodedTarget(labels.codes, labels.counts, planes, own, norm)
+        self.target = CodedTarget(labels.codes, labels.counts, planes, own, norm)
         self._binning = (binning, n_bins, self._nlogn, 1.0 / bit)
         self._pool = ScratchPool()
 
@@ -236,18 +256,54 @@ class BoundInformation:
         is_sparse = isinstance(encoded, SparseCodes)
         score = sparse_codes.score if is_sparse else dense_codes.score
         with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            score(encoded, self._target, scratch, scores, self._uses_entropy_norm)
+            score(encoded, self.target, scratch, scores, self._uses_entropy_norm)
         return scores
 
     def is_relevant(self, scores: FloatArray) -> BoolArray:
         """Whether a score exceeds the threshold, strictly."""
         return scores > self._threshold
 
+    def p_values(
+        self, encoded: DenseCodes | SparseCodes, scores: FloatArray
+    ) -> FloatArray:
+        """The p-value of every column."""
+        found = np.empty(encoded.arity.size)
+        is_sparse = isinstance(encoded, SparseCodes)
+        find = sparse_codes.find_p_values if is_sparse else dense_codes.find_p_values
+        with self._pool.borrow(code_scratch, self.n_samples) as scratch:
+            find(encoded, self.target, scratch, self._memo, found)
+        return found
+
+    def p_of_kept(
+        self, columns: Any, which: IntArray, scores: FloatArray
+    ) -> FloatArray:
+        """P-values of kept columns by the chi-square law of G², from their scores."""
+        information = scores * (columns.norm[which] + self.target.norm) / 2
+        df = (columns.arity[which] - 1) * (self.target.counts.size - 1)
+        g_square = 2 * math.log(2) * information / self._bit
+        p_values: FloatArray = special.chdtrc(np.maximum(df, 1), g_square)
+        return p_values
+
     def columns(
         self, encoded: DenseCodes | SparseCodes, which: IntArray
     ) -> tuple[DenseCodes | SparseCodes, IntArray]:
         """All columns as they are, and where the chosen ones are among them."""
-        return encoded, which
+        if not self.is_split:
+            return encoded, which
+        if isinstance(encoded, SparseCodes):
+            return sparse_codes.split(encoded, self.target), which
+        return dense_codes.split(encoded, which, self.target), which
+
+    def conditional_rule(self, alpha: float, rule: Rule) -> ConditionalRule:
+        """The rule by which G², given another feature, decides at a level."""
+        self.is_split = True
+        critical = critical_information(alpha, self.n_samples, self._bit)
+        options = rule.tie_winner, rule.is_deferred, rule.limit
+        return ConditionalRule(*options, alpha, critical, self.target)
+
+    def p_given(self, values: FloatArray) -> FloatArray:
+        """P-values of the conditional test, from what the scan recorded."""
+        return values
 
     def _refuse_bad(
         self, block: Block, is_missing: BoolArray, is_infinite: BoolArray
@@ -268,7 +324,7 @@ class BoundInformation:
         values = read_only(by_column(values))
         summary = dense_codes.summarise(values)
         self._refuse_bad(block, summary.is_missing, summary.is_infinite)
-        how = self._target, self._binning, self._most_categories
+        how = self.target, self._binning, self._most_categories
         return dense_codes.encode(
             values, block.nominal, summary, how, self._nlogn, self._bits_norm
         )
@@ -288,7 +344,7 @@ class BoundInformation:
         may_be = summary.is_whole & ~summary.is_plain
         summary.is_whole[self._are_quantities(block, indptr, values, may_be)] = False
         return sparse_codes.encode(
-            stored, summary, self._target, self._binning, self._nlogn, self._bits_norm
+            stored, summary, self.target, self._binning, self._nlogn, self._bits_norm
         )
 
     def _are_quantities(

@@ -34,6 +34,8 @@ _STREAM = {
     "trace_relevance": Declared(np.float32, ("n_recorded",)),
     "trace_witness": Declared(np.int32, ("n_recorded",), -1, "n_seen"),
     "trace_arrivals": Declared(np.int64, ("n_arrivals",), 0, "n_seen"),
+    "tested_arrival": Declared(np.int32, ("n_tested",), 0, "n_seen", is_optional=True),
+    "tested_p": Declared(np.float32, ("n_tested",), 0, 2, is_optional=True),
     "names": Declared(np.uint8),
     "name_ends": Declared(np.int64, ("n_names",)),
     "name_arrivals": Declared(np.int64, ("n_names",), 0, "n_seen"),
@@ -171,6 +173,9 @@ def stream_arrays(stream: Stream) -> dict[str, NDArray[Any]]:
         "name_ends": ends,
         "name_arrivals": np.array([arrival for arrival, _ in named], np.int64),
     }
+    if trace.tested.size:
+        for name in trace.tested.dtype.names or ():
+            arrays[f"tested_{name}"] = trace.tested[name]
     if stream.samples is not None:
         arrays["sample_hashes"] = stream.samples
     if stream.names.order.size:
@@ -189,7 +194,10 @@ def restore_stream(stream: Stream, n_seen: int, arrays: Arrays) -> None:
     records = np.empty(sizes["n_recorded"], trace.records.dtype)
     for name in _RECORD:
         records[name] = found[f"trace_{name}"]
-    trace.restore(n_seen, records, found["trace_arrivals"])
+    p_values = found.get("tested_p", np.empty(0, np.float32))
+    tested = np.empty(p_values.size, trace.tested.dtype)
+    tested["arrival"], tested["p"] = found.get("tested_arrival", p_values), p_values
+    trace.restore(n_seen, records, found["trace_arrivals"], tested)
     words = split_text(found["names"], found["name_ends"])
     stream.names.restore(found["name_arrivals"].tolist(), words)
     stream.samples = found.get("sample_hashes")

@@ -26,6 +26,7 @@ __all__ = [
     "SPFSLAR",
     "AlphaInvesting",
     "BatchSelector",
+    "ConditionalSAOLA",
     "FastOSFS",
     "Grafting",
     "GroupLassoSelector",
@@ -35,6 +36,7 @@ __all__ = [
     "InteractionScreen",
     "LassoSelector",
     "Pair",
+    "SelectFromStream",
     "Selection",
     "SelectionResult",
     "SparseGroupLassoSelector",
@@ -69,6 +71,7 @@ _HOMES = {
     "SAOLA": "selectors.saola.saola",
     "AlphaInvesting": "selectors.alpha_investing",
     "BatchSelector": "selectors.batch.base",
+    "ConditionalSAOLA": "selectors.saola.variants",
     "FastOSFS": "selectors.osfs.osfs",
     "Grafting": "selectors.grafting",
     "GroupSAOLA": "selectors.saola.group_saola",
@@ -76,6 +79,7 @@ _HOMES = {
     "GroupTrace": "selectors.trace",
     "InteractionScreen": "selectors.interactions.screen",
     "Pair": "selectors.interactions.search",
+    "SelectFromStream": "selectors.saola.variants",
     "Selection": "selectors.batch.base",
     "SelectionResult": "selectors.result",
     "StreamSelector": "selectors.base",
@@ -108,6 +112,7 @@ if TYPE_CHECKING:
     from featstream.selectors.result import GroupSelectionResult, SelectionResult
     from featstream.selectors.saola.group_saola import GroupSAOLA
     from featstream.selectors.saola.saola import SAOLA
+    from featstream.selectors.saola.variants import ConditionalSAOLA, SelectFromStream
     from featstream.selectors.stream import Verdict
     from featstream.selectors.trace import OVER_LIMIT, GroupTrace, Trace
 

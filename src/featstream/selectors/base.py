@@ -320,6 +320,10 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             known = (stream.peak_memory, peak_memory())
             stream.peak_memory = max((n for n in known if n), default=None)
         self._stream.warn_of_identifiers()
+        self._warn_of_chance()
+
+    def _warn_of_chance(self) -> None:
+        """Say, once, if what is kept is what chance would give."""
 
     def _forget_names(self, stream: Stream, block: Block | Span) -> None:
         """Names are kept for the features that the trace knows, and no more."""
@@ -384,6 +388,19 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     ) -> str:
         """Why a relevant feature was dropped; ``other`` is its witness."""
         trace = self._started().trace
+        if getattr(self, "redundancy", "bound") == "conditional":
+            p_value = trace.p_value(arrival)
+            found = "" if p_value is None else f": p = {p_value:.2g}"
+            if fate is Fate.REDUNDANT:
+                return (
+                    f"{name} is redundant: it adds nothing once {other} is "
+                    f"known{found}."
+                )
+            if not trace.is_over_limit(arrival):
+                return (
+                    f"{name} was displaced by {other}, which is more relevant and with "
+                    f"which it adds nothing; {relevance}."
+                )
         if fate is Fate.REDUNDANT:
             drops_ties = getattr(self, "ties", "keep") == "drop"
             how = "not above" if drops_ties else "below"

@@ -101,7 +101,9 @@ def _home(selector: Any) -> str:
 
 SELECTORS = Registry(
     {
+        "select-from-stream": "featstream.selectors:SelectFromStream",
         "saola": "featstream.selectors:SAOLA",
+        "saola-conditional": "featstream.selectors:ConditionalSAOLA",
         "group-saola": "featstream.selectors:GroupSAOLA",
         "osfs": "featstream.selectors:OSFS",
         "fast-osfs": "featstream.selectors:FastOSFS",

@@ -68,6 +68,8 @@ class Verdict:
     recalled, recalled_by, recalled_scores : ndarray, optional
         Arrivals that are kept from now on though they had been dropped, the arrivals
         because of which they are, and their scores.
+    p_value : ndarray of shape (n_columns,), optional
+        What a test of a redundant column and the class, given its witness, found.
     """
 
     fate: NDArray[np.uint8]
@@ -80,6 +82,7 @@ class Verdict:
     recalled: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     recalled_by: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     recalled_scores: FloatArray = field(default_factory=lambda: np.empty(0))
+    p_value: FloatArray | None = None
 
     def updated(self, which: IntArray, other: Verdict) -> Verdict:
         """The same, with what another says about some of the columns."""
@@ -141,6 +144,7 @@ class Stream:
     seconds: float = 0.0
     peak_memory: int | None = None  # of the process, in bytes
     has_warned: bool = False
+    has_warned_of_chance: bool = False
     index: Any = None  # of the last pandas series that was compared
     unfinished: Unfinished | None = None
 
@@ -154,7 +158,7 @@ class Stream:
         fate, witness = verdict.fate, verdict.witness
         if witness is None:
             witness = np.full(fate.size, -1)
-        self.trace.extend(fate, verdict.scores, witness)
+        self.trace.extend(fate, verdict.scores, witness, verdict.p_value)
         if self.keeps:
             kept = np.flatnonzero(fate == _KEPT)
             arrivals = (start + kept).tolist()
@@ -174,11 +178,13 @@ class Stream:
         """The decision about the newest feature, which arrived alone."""
         arrival, fate = self.n_seen - 1, _FATES[verdict.fate[0]]
         gone = verdict.gone.tolist()
-        witness, overlap = None, None
+        witness, overlap, p_value = None, None, None
         if verdict.witness is not None and verdict.witness[0] >= 0:
             witness = self.names[int(verdict.witness[0])]
             if fate is Fate.REDUNDANT and verdict.overlap is not None:
                 overlap = float(verdict.overlap[0])
+            if verdict.p_value is not None:
+                p_value = float(verdict.p_value[0])
         return Decision(
             name=self.names[arrival],
             arrival=arrival,
@@ -188,6 +194,7 @@ class Stream:
             overlap=overlap,
             displaced=tuple(self.names[a] for a in sorted(gone) if a != arrival),
             recalled=tuple(self.names[a] for a in verdict.recalled.tolist()),
+            p_value=p_value,
         )
 
     def warn_of_identifiers(self) -> None:

@@ -19,6 +19,8 @@ OVER_LIMIT = 4
 
 _DTYPE = np.dtype([("fate", "u1"), ("relevance", "<f4"), ("witness", "<i4")])
 
+_TESTED = np.dtype([("arrival", "<i4"), ("p", "<f4")])
+
 _FEW_NAMES = 10_000
 
 
@@ -60,6 +62,7 @@ class Trace:
         self._records = np.empty(0, _DTYPE)
         self._arrivals = np.empty(0, np.int64)  # used by level "kept" alone
         self._size = 0
+        self._tested: list[NDArray[Any]] = []
 
     def __len__(self) -> int:
         return self._size
@@ -81,13 +84,25 @@ class Trace:
         return self._records[: self._size]
 
     def extend(
-        self, fate: NDArray[np.uint8], relevance: NDArray[Any], witness: NDArray[Any]
+        self,
+        fate: NDArray[np.uint8],
+        relevance: NDArray[Any],
+        witness: NDArray[Any],
+        p_value: NDArray[Any] | None = None,
     ) -> None:
-        """Record the next features, in order of arrival."""
+        """Record the next features, in order of arrival.
+
+        ``p_value`` is that of a feature and the class given its witness, or NaN.
+        """
         first = self.n_seen
         self.n_seen += fate.size
         if self.level is None:
             return
+        if self.level == "full" and p_value is not None:
+            known = np.flatnonzero(~np.isnan(p_value))
+            tested = np.empty(known.size, _TESTED)
+            tested["arrival"], tested["p"] = first + known, p_value[known]
+            self._tested.append(tested)
         chosen: Any = slice(None)
         if self.level == "kept":
             chosen = np.flatnonzero(fate == Fate.KEPT)
@@ -126,8 +141,28 @@ class Trace:
         self.mark(arrivals, fates, witnesses)
         self._records["relevance"][self._positions(arrivals)] = relevance
 
-    def restore(self, n_seen: int, records: NDArray[Any], arrivals: IntArray) -> None:
+    @property
+    def tested(self) -> NDArray[Any]:
+        """Structured array of ``arrival`` and ``p`` of features that were tested."""
+        if len(self._tested) != 1:
+            self._tested = [np.concatenate([np.empty(0, _TESTED), *self._tested])]
+        return self._tested[0]
+
+    def p_value(self, arrival: int) -> float | None:
+        """What a test of a feature and the class, given its witness, found."""
+        position = np.searchsorted(self.tested["arrival"], arrival)
+        found = self.tested[position : position + 1]
+        return float(found["p"][0]) if (found["arrival"] == arrival).any() else None
+
+    def restore(
+        self,
+        n_seen: int,
+        records: NDArray[Any],
+        arrivals: IntArray,
+        tested: NDArray[Any],
+    ) -> None:
         """Take over what was recorded before."""
+        self._tested = [tested]
         self.n_seen, self._size = n_seen, records.size
         self._records = records.astype(_DTYPE)
         self._arrivals = np.array(arrivals, np.int64)

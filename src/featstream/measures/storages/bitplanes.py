@@ -97,6 +97,15 @@ def count_common(a, b):
 
 
 @lean
+def count_all(a, b, c):
+    """Number of rows set in all of three planes."""
+    total = 0
+    for w in range(a.size):
+        total += ones_of_word(a[w] & b[w] & c[w])
+    return total
+
+
+@lean
 def unpack(planes, codes):
     """Write the codes that the planes spell: plane p stands for code p + 1."""
     codes[:] = 0

@@ -13,8 +13,18 @@ from numpy.typing import NDArray
 
 from featstream.jit import inner, inner_jit, jit, lean
 from featstream.measures.storages.binning import cut_or_list
-from featstream.measures.storages.bitplanes import count_common, pack, unpack
-from featstream.measures.storages.dispatch import register_storage
+from featstream.measures.storages.bitplanes import (
+    count_all,
+    count_common,
+    pack,
+    unpack,
+)
+from featstream.measures.storages.conditional import (
+    is_thin,
+    judge_binary,
+    judge_table,
+)
+from featstream.measures.storages.dispatch import EARLIER, register_storage
 from featstream.measures.storages.entropy import (
     MAX_PLANES,
     CodedTarget,
@@ -26,7 +36,8 @@ from featstream.measures.storages.entropy import (
     ratio,
     sum_nlogn,
 )
-from featstream.protocols import BoolArray, FloatArray, SavedField, Storage
+from featstream.measures.storages.significance import table_p_value
+from featstream.protocols import BoolArray, FloatArray, IntArray, SavedField, Storage
 from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefetch
 
 _STEP = 512
@@ -38,6 +49,9 @@ class DenseCodes(NamedTuple):
     Column ``i`` has ``arity[i]`` categories. If that is at most
     ``MAX_PLANES + 1`` its categories 1, 2, … are the planes from
     ``first_plane[i]`` on; otherwise its codes are row ``code_row[i]`` of ``codes``.
+    For the conditional test, ``split`` has the number of categories that occur, and
+    of binary columns and two classes how many rows in category 1 are of class 1;
+    otherwise it has no columns.
     """
 
     nlogn: np.ndarray
@@ -49,6 +63,7 @@ class DenseCodes(NamedTuple):
     plane_count: np.ndarray
     code_row: np.ndarray
     codes: np.ndarray
+    split: np.ndarray
 
 
 def encode(
@@ -97,7 +112,31 @@ def encode(
         plane_count=plane_count,
         code_row=code_row,
         codes=codes,
+        split=np.empty((m, 0), np.int64),
     )
+
+
+def split(columns: DenseCodes, which: IntArray, target: CodedTarget) -> DenseCodes:
+    """The same with ``split``, for the chosen ones."""
+    found = np.zeros((columns.arity.size, 2), np.int64)
+    _split(columns, target, found)
+    for i in which[columns.code_row[which] >= 0].tolist():
+        found[i, 0] = np.unique(columns.codes[columns.code_row[i]]).size
+    return columns._replace(split=found)
+
+
+@lean
+def _split(columns, target, found):
+    for i in range(columns.arity.size):
+        if columns.code_row[i] >= 0:
+            continue
+        first, rest = columns.first_plane[i], columns.nlogn.size - 1
+        for p in range(first, first + columns.arity[i] - 1):
+            found[i, 0] += columns.plane_count[p] > 0
+            rest -= columns.plane_count[p]
+        found[i, 0] += rest > 0
+        if columns.arity[i] == 2 and target.counts.size == 2:
+            found[i, 1] = count_common(columns.planes[first], target.planes[0])
 
 
 def _codes_of(
@@ -279,6 +318,29 @@ def _fill_from_planes(cells, planes, counts, target, n):
         cells[0] -= cells[row]
 
 
+@inner
+def _fill_cells(columns, i, target, scratch):
+    """Count (category, class); false if there are too many cells.
+
+    ``scratch.left`` has the codes of the column then.
+    """
+    cells, n_classes = scratch.cells, target.counts.size
+    n, arity = columns.nlogn.size - 1, columns.arity[i]
+    if columns.code_row[i] < 0 and n_classes <= MAX_PLANES + 1:
+        first = columns.first_plane[i]
+        last = first + arity - 1
+        planes, counts = columns.planes[first:last], columns.plane_count[first:last]
+        _fill_from_planes(cells, planes, counts, target, n)
+        return True
+    codes = scratch.left
+    decode_column(columns, i, codes)
+    if np.int64(arity) * n_classes > cells.size:
+        return False
+    for r in range(n):
+        cells[codes[r] * n_classes + target.classes[r]] += 1
+    return True
+
+
 @lean
 def score(columns, target, scratch, scores, entropy_norm):
     """Score every dense column with the target; fill ``own`` and ``norm``.
@@ -288,38 +350,37 @@ def score(columns, target, scratch, scores, entropy_norm):
     """
     nlogn, cells = columns.nlogn, scratch.cells
     n = nlogn.size - 1
-    n_classes = target.counts.size
     for i in range(columns.arity.size):
         arity = columns.arity[i]
-        n_cells = np.int64(arity) * n_classes
-        if columns.code_row[i] < 0 and n_classes <= MAX_PLANES + 1:
-            first = columns.first_plane[i]
-            last = first + arity - 1
-            planes, counts = columns.planes[first:last], columns.plane_count[first:last]
-            _fill_from_planes(cells, planes, counts, target, n)
+        if _fill_cells(columns, i, target, scratch):
             information, own = measure_table(cells, arity, target, nlogn)
-            cells[:n_cells] = 0
+            cells[: np.int64(arity) * target.counts.size] = 0
         else:
-            codes = scratch.left
-            decode_column(columns, i, codes)
-            if n_cells <= cells.size:
-                for r in range(n):
-                    cells[codes[r] * n_classes + target.classes[r]] += 1
-                information, own = measure_table(cells, arity, target, nlogn)
-                cells[:n_cells] = 0
-            else:
-                sizes = scratch.used_left
-                for r in range(n):
-                    sizes[codes[r]] += 1
-                own = sum_nlogn(nlogn, sizes)
-                sizes[:] = 0
-                information = measure_large_table(
-                    codes, target.classes, arity, own, target, nlogn, scratch
-                )
+            codes, sizes = scratch.left, scratch.used_left
+            for r in range(n):
+                sizes[codes[r]] += 1
+            own = sum_nlogn(nlogn, sizes)
+            sizes[:] = 0
+            information = measure_large_table(
+                codes, target.classes, arity, own, target, nlogn, scratch
+            )
         columns.own[i] = own
         if entropy_norm:
             columns.norm[i] = nlogn[n] - own
         scores[i] = ratio(information, columns.norm[i], target.norm)
+
+
+@lean
+def find_p_values(columns, target, scratch, memo, p_values):
+    """The p-value of every column; 1 where a table is too large to be tested."""
+    for i in range(columns.arity.size):
+        p_values[i] = 1.0
+        if _fill_cells(columns, i, target, scratch):
+            n_cells = np.int64(columns.arity[i]) * target.counts.size
+            p_values[i] = table_p_value(
+                scratch.cells, columns.arity[i], target, columns.nlogn, memo
+            )
+            scratch.cells[:n_cells] = 0
 
 
 @lean
@@ -375,11 +436,96 @@ def _joint(a, i, b, j, scratch):
     return total + nlogn[both_zero]
 
 
-def _overlap(new, i, kept, slot, is_listed, scratch):
+@inner
+def _compare(new, i, kept, slot, is_listed, scratch):
     columns = kept.columns
     joint = _joint(new, i, columns, slot, scratch)
     information = new.nlogn[new.nlogn.size - 1] + joint - new.own[i] - columns.own[slot]
     return ratio(information, new.norm[i], columns.norm[slot])
+
+
+def _overlap(new, i, kept, slot, is_listed, scratch):
+    return _compare(new, i, kept, slot, is_listed, scratch)
+
+
+@inner
+def _fill_from_pair(cells, new, i, columns, slot, target, scratch):
+    """Count (category of new, category of kept, class) in every row."""
+    n_new, n_kept = new.arity[i], columns.arity[slot]
+    n_classes, n = target.counts.size, new.nlogn.size - 1
+    has_planes = new.code_row[i] < 0 and columns.code_row[slot] < 0
+    if not has_planes or target.planes.shape[0] != n_classes - 1:
+        decode_column(new, i, scratch.left)
+        decode_column(columns, slot, scratch.right)
+        for r in range(n):
+            pair = np.int64(scratch.left[r]) * n_kept + scratch.right[r]
+            cells[pair * n_classes + target.classes[r]] += 1
+        return
+    first_new, first_kept = new.first_plane[i], columns.first_plane[slot]
+    for c in range(1, n_classes):
+        plane = target.planes[c - 1]
+        for p in range(1, n_new):
+            mine = new.planes[first_new + p - 1]
+            cells[p * n_kept * n_classes + c] = count_common(mine, plane)
+            for q in range(1, n_kept):
+                other = columns.planes[first_kept + q - 1]
+                common = count_all(mine, other, plane)
+                cells[(p * n_kept + q) * n_classes + c] = common
+        for q in range(1, n_kept):
+            other = columns.planes[first_kept + q - 1]
+            cells[q * n_classes + c] = count_common(other, plane)
+        cells[c] = target.counts[c]
+    for p in range(1, n_new):  # the first class holds all classes for now
+        mine = new.planes[first_new + p - 1]
+        cells[p * n_kept * n_classes] = new.plane_count[first_new + p - 1]
+        for q in range(1, n_kept):
+            other = columns.planes[first_kept + q - 1]
+            cells[(p * n_kept + q) * n_classes] = count_common(mine, other)
+    for q in range(1, n_kept):
+        cells[q * n_classes] = columns.plane_count[first_kept + q - 1]
+    cells[0] = n
+    for pair in range(n_new * n_kept):
+        for c in range(1, n_classes):
+            cells[pair * n_classes] -= cells[pair * n_classes + c]
+    for c in range(n_classes):  # margins less cells are the cells of category 0
+        for p in range(1, n_new):
+            for q in range(1, n_kept):
+                common = cells[(p * n_kept + q) * n_classes + c]
+                cells[p * n_kept * n_classes + c] -= common
+                cells[q * n_classes + c] -= common
+                cells[c] -= common
+        for p in range(1, n_new):
+            cells[c] -= cells[p * n_kept * n_classes + c]
+        for q in range(1, n_kept):
+            cells[c] -= cells[q * n_classes + c]
+
+
+def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
+    columns, target, nlogn = kept.columns, rule.target, new.nlogn
+    n_classes = target.counts.size
+    n_used = new.split[i, 0] * columns.split[slot, 0] * n_classes
+    if is_thin(n_used, nlogn.size - 1):
+        return _compare(new, i, kept, slot, False, scratch) >= known[2], np.nan
+    if new.arity[i] == 2 and columns.arity[slot] == 2 and n_classes == 2:
+        first_new, first_kept = new.first_plane[i], columns.first_plane[slot]
+        mine, other = new.planes[first_new], columns.planes[first_kept]
+        common = count_common(mine, other)
+        common_1 = count_all(mine, other, target.planes[0])
+        ones, ones_1 = new.plane_count[first_new], new.split[i, 1]
+        kept_ones = columns.plane_count[first_kept]
+        kept_1 = columns.split[slot, 1]
+        if winner == EARLIER:
+            return judge_binary(
+                nlogn, ones, ones_1, kept_ones, kept_1, common, common_1, rule
+            )
+        return judge_binary(
+            nlogn, kept_ones, kept_1, ones, ones_1, common, common_1, rule
+        )
+    cells = scratch.cells
+    _fill_from_pair(cells, new, i, columns, slot, target, scratch)
+    found = judge_table(cells, new.arity[i], columns.arity[slot], winner, rule, nlogn)
+    cells[: new.arity[i] * columns.arity[slot] * n_classes] = 0
+    return found
 
 
 def _has_room(new, i, kept):
@@ -398,6 +544,8 @@ def _copy_column(new, i, kept, slot, used):
     kept.arity[slot] = new.arity[i]
     kept.own[slot] = new.own[i]
     kept.norm[slot] = new.norm[i]
+    for k in range(kept.split.shape[1]):
+        kept.split[slot, k] = new.split[i, k]
     if new.code_row[i] >= 0:
         kept.first_plane[slot] = 0
         kept.code_row[slot] = used[1]
@@ -428,6 +576,7 @@ def _allocate(like: DenseCodes, n_slots: int, first: int, second: int) -> DenseC
         plane_count=np.zeros(first, np.int64),
         code_row=np.zeros(n_slots, np.int64),
         codes=np.zeros((second, like.nlogn.size - 1), np.int32),
+        split=np.zeros((n_slots, like.split.shape[1]), np.int64),
     )
 
 
@@ -450,13 +599,17 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseCodes:
             raise ValueError("a row has two categories")
     if codes.shape[0] != has_codes.sum() or (codes >= arity[has_codes][:, None]).any():
         raise ValueError("the codes do not fit the categories")
-    return DenseCodes(
+    restored = DenseCodes(
         nlogn=fixed_point_nlogn(n),
         first_plane=np.where(has_codes, 0, first_plane),
         plane_count=np.bitwise_count(planes).sum(axis=1, dtype=np.int64),
         code_row=code_row,
+        split=np.empty((arity.size, 0), np.int64),
         **arrays,
     )
+    if not measure.is_split:
+        return restored
+    return split(restored, np.arange(arity.size), measure.target)
 
 
 def _as_rows(columns: DenseCodes, which: NDArray[np.int64], n: int) -> NDArray[Any]:
@@ -478,6 +631,7 @@ DENSE_CODES = register_storage(
         old_names=("DenseTables",),
         columns=DenseCodes,
         overlap=_overlap,
+        is_independent=_is_independent,
         has_room=_has_room,
         copy_column=_copy_column,
         demand=_demand,

@@ -12,6 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import call_known, inner, jit, lean
+from featstream.measures.storages.conditional import (
+    SPAN,
+    adds_surely,
+    dot_spans,
+    judge_correlation,
+    restore_span,
+    squared_relevances,
+)
 from featstream.measures.storages.dispatch import register_storage
 from featstream.measures.storages.moments import median_of_three, score_column
 from featstream.parallel import ReusedMemory
@@ -39,7 +47,8 @@ class DenseValues(NamedTuple):
     Few newcomers need more than ``unit``, so `write_deviations` fills their rows of
     ``values`` when they are first needed. ``single`` or ``double`` has the values of
     the block, by their precision, ``row`` the row of a column there, or -1 once its
-    deviations are written, and ``pivot`` is what is subtracted.
+    deviations are written, and ``pivot`` is what is subtracted. ``span`` has the
+    correlations with what spans the class, or no columns if no test needs them.
     """
 
     total: np.ndarray
@@ -50,6 +59,7 @@ class DenseValues(NamedTuple):
     double: np.ndarray
     row: np.ndarray
     pivot: np.ndarray
+    span: np.ndarray
 
 
 class Lanes(NamedTuple):
@@ -71,7 +81,8 @@ def deviations(columns: NDArray[Any], which: IntArray, sums: Any) -> DenseValues
     total, norm, pivot = np.empty((3, row.size))
     single = columns if columns.itemsize == 4 else _NO_SINGLE
     double = columns if columns.itemsize == 8 else _NO_DOUBLE
-    found = DenseValues(total, norm, values, unit, single, double, row, pivot)
+    span = np.empty((row.size, 0))
+    found = DenseValues(total, norm, values, unit, single, double, row, pivot, span)
     facts = sums.pivot, sums.total, sums.squared_norm
     call_known(_describe, columns.dtype, columns, which, facts, found)
     return found
@@ -204,13 +215,27 @@ def _dot(a, b, lanes):
     return fold(lanes)
 
 
-def _overlap(new, i, kept, slot, is_listed, scratch):
-    columns = kept.columns
+@inner
+def _correlate(new, i, columns, slot, scratch):
     write_deviations(new, i)
     left, right = new.values[i], columns.values[slot]
     product = _dot(left, right, scratch.lanes)
     covariance = left.size * product - new.total[i] * columns.total[slot]
-    return abs(covariance) / (new.norm[i] * columns.norm[slot])
+    return covariance / (new.norm[i] * columns.norm[slot])
+
+
+def _overlap(new, i, kept, slot, is_listed, scratch):
+    return abs(_correlate(new, i, kept.columns, slot, scratch))
+
+
+def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
+    columns = kept.columns
+    own, given = squared_relevances(new, i, columns, slot, winner)
+    cross = dot_spans(new.span, i, columns.span, slot)
+    if adds_surely(known[0], known[1], own, given, cross, rule.critical[0]):
+        return False, np.nan
+    r = _correlate(new, i, columns, slot, scratch)
+    return judge_correlation(r, own, given, cross, rule)
 
 
 def _has_room(new, i, kept):
@@ -225,6 +250,8 @@ def _copy_column(new, i, kept, slot, used):
         kept.values[slot, r] = new.values[i, r]
     for r in range(kept.unit.shape[1]):
         kept.unit[slot, r] = new.unit[i, r]
+    for k in range(kept.span.shape[1]):
+        kept.span[slot, k] = new.span[i, k]
     used[0] = slot + 1
 
 
@@ -251,6 +278,7 @@ def _allocate(like: DenseValues, n_slots: int, first: int, second: int) -> Dense
         norm=np.zeros(n_slots),
         values=np.zeros((n_slots, n)),
         unit=np.zeros((n_slots, n), np.float32),
+        span=np.zeros((n_slots, like.span.shape[1])),
         **_written(n_slots),
     )
 
@@ -274,6 +302,7 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseValues:
         raise ValueError("a kept column is constant")
     n_kept = arrays["norm"].size
     unit = np.empty((n_kept, n), np.float32)
+    arrays = restore_span(arrays, measure)
     restored = DenseValues(unit=unit, **_written(n_kept), **arrays)
     _write_units(restored)
     return restored
@@ -296,6 +325,7 @@ DENSE_VALUES = register_storage(
         old_names=("DenseMoments",),
         columns=DenseValues,
         overlap=_overlap,
+        is_independent=_is_independent,
         has_room=_has_room,
         copy_column=_copy_column,
         demand=_demand,
@@ -307,6 +337,7 @@ DENSE_VALUES = register_storage(
             "total": SavedField(np.float64),
             "norm": SavedField(np.float64),
             "values": SavedField(np.float64, ("kept", "samples")),
+            "span": SPAN,
         },
         restore=_restore,
         has_fixed_types=True,

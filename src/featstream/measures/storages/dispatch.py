@@ -2,14 +2,16 @@
 
 The walk is written once. How two columns overlap, and where a kept one is copied
 to, follows from the type of the columns. Who of two columns wins depends on their
-scores alone.
+scores alone; whether the other one is then redundant, on the type of the rule.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from inspect import signature
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba.extending import overload
 
 from featstream.errors import DataTypeError
@@ -20,7 +22,7 @@ NEITHER, EARLIER, LATER = 0, 1, 2
 
 
 class Rule(NamedTuple):
-    """The options of Algorithms 1 and 2, as the kernels want them.
+    """The options of Algorithms 1 and 2 with the paper's bound, for the kernels.
 
     Attributes
     ----------
@@ -42,6 +44,29 @@ class Rule(NamedTuple):
     tie_winner: int
     is_deferred: bool
     limit: int
+
+
+class ConditionalRule(NamedTuple):
+    """The same with a test of the class and one feature, given the other.
+
+    Attributes
+    ----------
+    tie_winner, is_deferred, limit
+        As in `Rule`.
+    alpha : float
+        A feature is redundant if its p-value, given a more relevant one, is above.
+    critical : ndarray of float
+        What the statistic has to exceed at that level, by degrees of freedom.
+    target : CodedTarget or tuple
+        What the storage needs to know of the target.
+    """
+
+    tie_winner: int
+    is_deferred: bool
+    limit: int
+    alpha: float
+    critical: np.ndarray
+    target: Any
 
 
 @inner
@@ -97,11 +122,11 @@ def storage_named(name: str) -> Storage | None:
     return None
 
 
-def for_storage(kernel: Any, columns: Any) -> Any:
+def for_storage(kernel: Any, columns: Any, rule: Any = None) -> Any:
     """The kernel as it is, or as plain Python for storages that are not compiled."""
     storage = storage_of(columns)
     if storage.has_fixed_types:
-        return partial(call_known, kernel, storage.columns)
+        return partial(call_known, kernel, (storage.columns, type(rule)))
     return kernel if storage.is_compiled else plain(kernel)
 
 
@@ -120,7 +145,21 @@ def _by_storage(name: str) -> Any:
     return chosen
 
 
+def by_rule(bound: Any, conditional: Any) -> Any:
+    """A function whose argument ``rule`` decides which of two functions it is."""
+    kinds = {Rule: bound, ConditionalRule: conditional}
+    position = list(signature(bound).parameters).index("rule")
+    chosen = lambda *given: plain(kinds[type(given[position])])(*given)  # noqa: E731
+
+    @overload(chosen, jit_options=INNER, strict=False)
+    def choose(*types):
+        return kinds[types[position].instance_class]
+
+    return chosen
+
+
 overlap = _by_storage("overlap")
+is_independent = _by_storage("is_independent")
 load_newcomer = _by_storage("load_newcomer")
 unload_newcomer = _by_storage("unload_newcomer")
 has_room = _by_storage("has_room")

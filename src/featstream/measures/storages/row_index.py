@@ -27,7 +27,8 @@ class RowIndex(NamedTuple):
 
     ``head[r]`` is the newest node of row ``r``; node ``e`` says that slot
     ``slot[e]`` stores ``value[e]`` there, and ``next[e]`` is the node before it.
-    ``common`` and ``product`` gather, by slot, what a newcomer shares.
+    ``common`` and ``product`` gather, by slot, what a newcomer shares: the number of
+    rows, and the sum of products, or the number of rows of class 1.
     """
 
     head: np.ndarray
@@ -73,6 +74,7 @@ def empty_index(
     n_signatures: int,
     *,
     has_values: bool,
+    has_classes: bool = False,
     largest_memo: int = 1 << 11,
 ) -> RowIndex:
     """An index with room for these numbers of slots, entries and signatures."""
@@ -102,7 +104,7 @@ def empty_index(
         memo_checked=np.zeros(n_memo, np.int32),
         memo_matters=np.zeros(n_memo, np.bool_),
         common=np.zeros(n_slots, np.int32),
-        product=np.zeros(n_slots if has_values else 0),
+        product=np.zeros(n_slots if has_values or has_classes else 0),
         touched=np.zeros(n_slots, np.int32),
         n_touched=np.zeros(1, np.int64),
         shortlist=np.zeros(n_slots, np.int32),
@@ -252,6 +254,26 @@ def touch_rows(index, rows, values):
                 index.common[slot] += 1
                 if values.size:
                     index.product[slot] += index.value[node] * values[e]
+            node = index.next[node]
+    index.n_touched[0] = n_touched
+    return n_touched
+
+
+@inner
+def touch_by_class(index, rows, classes):
+    """The same, with the number of shared rows that are of class 1."""
+    n_touched = 0
+    for e in range(rows.size):
+        node, is_of_class = index.head[rows[e]], classes[rows[e]]
+        while node >= 0:
+            slot = index.slot[node]
+            if index.is_live[slot]:
+                if index.common[slot] == 0:
+                    index.touched[n_touched] = slot
+                    index.shortlist[n_touched] = slot
+                    n_touched += 1
+                index.common[slot] += 1
+                index.product[slot] += is_of_class
             node = index.next[node]
     index.n_touched[0] = n_touched
     return n_touched

@@ -10,9 +10,15 @@ from numpy.typing import NDArray
 
 from featstream.jit import inner, jit, lean
 from featstream.measures.storages.binning import cut_or_list
+from featstream.measures.storages.conditional import (
+    is_thin,
+    judge_binary,
+    judge_table,
+)
 from featstream.measures.storages.dispatch import (
     EARLIER,
     NEITHER,
+    by_rule,
     reaches,
     register_storage,
     who_wins,
@@ -40,8 +46,10 @@ from featstream.measures.storages.row_index import (
     leave_signature,
     mix_signature,
     sort_short,
+    touch_by_class,
     touch_rows,
 )
+from featstream.measures.storages.significance import table_p_value
 from featstream.protocols import (
     BoolArray,
     FloatArray,
@@ -51,13 +59,18 @@ from featstream.protocols import (
     read_only,
 )
 
+_ITS_OWN = 1 << 60
+"""Above the number of rows, and above any norm."""
+
 
 class SparseCodes(NamedTuple):
     """Discrete columns by the rows that are not in the background category 0.
 
     Column ``i`` has ``length[i]`` such rows, from ``offset[i]`` on in ``rows``
     and ``codes``; ``count_offset[i]`` is where the sizes of its categories
-    1, 2, … begin in ``counts``.
+    1, 2, … begin in ``counts``. For the conditional test, ``split`` has the number of
+    categories that occur, and with two classes how many of the rows are of class 1;
+    otherwise it has no columns.
     """
 
     nlogn: np.ndarray
@@ -70,6 +83,7 @@ class SparseCodes(NamedTuple):
     codes: np.ndarray
     count_offset: np.ndarray
     counts: np.ndarray
+    split: np.ndarray
 
 
 class Summary(NamedTuple):
@@ -136,7 +150,27 @@ def encode(
         codes=read_only(codes),
         count_offset=np.cumsum(arity - 1) - (arity - 1),
         counts=counts,
+        split=np.empty((m, 0), np.int64),
     )
+
+
+def split(columns: SparseCodes, target: CodedTarget) -> SparseCodes:
+    """The same with ``split``."""
+    found = np.zeros((columns.arity.size, 2), np.int64)
+    _split(columns, target, found)
+    return columns._replace(split=found)
+
+
+@lean
+def _split(columns, target, found):
+    for i in range(columns.arity.size):
+        first, length = columns.count_offset[i], columns.length[i]
+        found[i, 0] = length < columns.nlogn.size - 1
+        for c in range(first, first + columns.arity[i] - 1):
+            found[i, 0] += columns.counts[c] > 0
+        if target.counts.size == 2:
+            for e in range(columns.offset[i], columns.offset[i] + length):
+                found[i, 1] += target.classes[columns.rows[e]]
 
 
 @jit
@@ -265,25 +299,32 @@ def _code(entries, summary, target, binning, found):
     return n_entries, n_counts
 
 
+@inner
+def _fill_cells(columns, i, target, cells):
+    """Count (category, class); false if there are too many cells."""
+    n_classes = target.counts.size
+    if np.int64(columns.arity[i]) * n_classes > cells.size:
+        return False
+    for c in range(n_classes):
+        cells[c] = target.counts[c]
+    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+        c = target.classes[columns.rows[e]]
+        cells[columns.codes[e] * n_classes + c] += 1
+        cells[c] -= 1
+    return True
+
+
 @lean
 def score(columns, target, scratch, scores, entropy_norm):
     """Score every sparse column with the target; fill ``own`` and ``norm``."""
     nlogn, cells = columns.nlogn, scratch.cells
     n = nlogn.size - 1
-    n_classes = target.counts.size
     for i in range(columns.arity.size):
         arity = columns.arity[i]
-        n_cells = np.int64(arity) * n_classes
         start, stop = columns.offset[i], columns.offset[i] + columns.length[i]
-        if n_cells <= cells.size:
-            for c in range(n_classes):
-                cells[c] = target.counts[c]
-            for e in range(start, stop):
-                c = target.classes[columns.rows[e]]
-                cells[columns.codes[e] * n_classes + c] += 1
-                cells[c] -= 1
+        if _fill_cells(columns, i, target, cells):
             information, own = measure_table(cells, arity, target, nlogn)
-            cells[:n_cells] = 0
+            cells[: np.int64(arity) * target.counts.size] = 0
         else:
             codes = scratch.left
             codes[:] = 0
@@ -300,6 +341,19 @@ def score(columns, target, scratch, scores, entropy_norm):
         if entropy_norm:
             columns.norm[i] = nlogn[n] - own
         scores[i] = ratio(information, columns.norm[i], target.norm)
+
+
+@lean
+def find_p_values(columns, target, scratch, memo, p_values):
+    """The p-value of every column; 1 where a table is too large to be tested."""
+    for i in range(columns.arity.size):
+        p_values[i] = 1.0
+        if _fill_cells(columns, i, target, scratch.cells):
+            n_cells = np.int64(columns.arity[i]) * target.counts.size
+            p_values[i] = table_p_value(
+                scratch.cells, columns.arity[i], target, columns.nlogn, memo
+            )
+            scratch.cells[:n_cells] = 0
 
 
 @inner
@@ -346,7 +400,8 @@ def _joint(a, i, b, j, scratch):
     return total
 
 
-def _overlap(new, i, kept, slot, is_listed, scratch):
+@inner
+def _compare(new, i, kept, slot, is_listed, scratch):
     columns = kept.columns
     if is_listed and new.arity[i] == 2 and columns.arity[slot] == 2:
         joint = joint_of_counts(
@@ -356,6 +411,63 @@ def _overlap(new, i, kept, slot, is_listed, scratch):
         joint = _joint(new, i, columns, slot, scratch)
     information = new.nlogn[new.nlogn.size - 1] + joint - new.own[i] - columns.own[slot]
     return ratio(information, new.norm[i], columns.norm[slot])
+
+
+def _overlap(new, i, kept, slot, is_listed, scratch):
+    return _compare(new, i, kept, slot, is_listed, scratch)
+
+
+@inner
+def _fill_from_pair(cells, new, i, columns, slot, target, mark):
+    """Count (category of new, category of kept, class) in every row.
+
+    All rows are in category 0 of both at first, then in that of the newcomer.
+    """
+    n_kept, n_classes = columns.arity[slot], target.counts.size
+    for c in range(n_classes):
+        cells[c] = target.counts[c]
+    for e in range(new.offset[i], new.offset[i] + new.length[i]):
+        c = target.classes[new.rows[e]]
+        cells[c] -= 1
+        cells[new.codes[e] * n_kept * n_classes + c] += 1
+    for e in range(columns.offset[slot], columns.offset[slot] + columns.length[slot]):
+        row = columns.rows[e]
+        c, pair = target.classes[row], mark[row] * n_kept
+        cells[pair * n_classes + c] -= 1
+        cells[(pair + columns.codes[e]) * n_classes + c] += 1
+
+
+def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
+    columns, target, nlogn = kept.columns, rule.target, new.nlogn
+    is_listed, mark = known[3], scratch.mark
+    n_classes = target.counts.size
+    n_used = new.split[i, 0] * columns.split[slot, 0] * n_classes
+    if is_thin(n_used, nlogn.size - 1):
+        return _compare(new, i, kept, slot, is_listed, scratch) >= known[2], np.nan
+    if new.arity[i] == 2 and columns.arity[slot] == 2 and n_classes == 2:
+        common, common_1, start = 0, 0, columns.offset[slot]
+        if is_listed:
+            common = np.int64(kept.index.common[slot])
+            common_1 = np.int64(kept.index.product[slot])
+        else:
+            for e in range(start, start + columns.length[slot]):
+                row = columns.rows[e]
+                common += mark[row]
+                common_1 += mark[row] * target.classes[row]
+        ones, ones_1 = new.length[i], new.split[i, 1]
+        kept_ones, kept_1 = columns.length[slot], columns.split[slot, 1]
+        if winner == EARLIER:
+            return judge_binary(
+                nlogn, ones, ones_1, kept_ones, kept_1, common, common_1, rule
+            )
+        return judge_binary(
+            nlogn, kept_ones, kept_1, ones, ones_1, common, common_1, rule
+        )
+    cells = scratch.cells
+    _fill_from_pair(cells, new, i, columns, slot, target, mark)
+    found = judge_table(cells, new.arity[i], columns.arity[slot], winner, rule, nlogn)
+    cells[: new.arity[i] * columns.arity[slot] * n_classes] = 0
+    return found
 
 
 def _load_newcomer(new, i, scratch):
@@ -380,6 +492,8 @@ def _copy_column(new, i, kept, slot, used):
     kept.arity[slot] = new.arity[i]
     kept.own[slot] = new.own[i]
     kept.norm[slot] = new.norm[i]
+    for k in range(kept.split.shape[1]):
+        kept.split[slot, k] = new.split[i, k]
     kept.offset[slot] = used[0]
     kept.length[slot] = new.length[i]
     for e in range(new.length[i]):
@@ -404,26 +518,55 @@ def _overlap_apart(nlogn, length_a, norm_a, length_b, norm_b):
 
 
 @inner
-def _matters(nlogn, length, norm, score, index, signature, rule):
-    """Whether a newcomer and a signature that share no row decide about each other."""
+def _key(columns, i):
+    """What decides, with its length and score, about columns that share no row.
+
+    A column of more categories has a key of its own.
+    """
+    if not columns.split.shape[1]:
+        return columns.norm[i]
+    return columns.split[i, 1] if columns.arity[i] == 2 else _ITS_OWN + i
+
+
+def _matter_by_bound(nlogn, length, key, score, index, signature, rule):
     other_score = index.signature_score[signature]
     if who_wins(other_score, score, rule) == NEITHER:
         return False
-    key = index.signature_key[signature]
-    value = _overlap_apart(nlogn, length, norm, key[0], key[1])
+    other = index.signature_key[signature]
+    value = _overlap_apart(nlogn, length, key, other[0], other[1])
     return reaches(value, score, other_score, rule)
 
 
+def _matter_by_test(nlogn, length, key, score, index, signature, rule):
+    winner = who_wins(index.signature_score[signature], score, rule)
+    if winner == NEITHER:
+        return False
+    other = index.signature_key[signature, 0]
+    other_1 = index.signature_key[signature, 1]
+    n, n_1 = nlogn.size - 1, rule.target.counts[1]
+    if other_1 >= _ITS_OWN:
+        return True  # it is compared
+    if key + other_1 > n_1 or length - key + other - other_1 > n - n_1:
+        return False  # they cannot but share rows
+    if winner == EARLIER:
+        return judge_binary(nlogn, length, key, other, other_1, 0, 0, rule)[0]
+    return judge_binary(nlogn, other, other_1, length, key, 0, 0, rule)[0]
+
+
+_matters = by_rule(_matter_by_bound, _matter_by_test)
+"""Whether a newcomer and a signature that share no row decide about each other."""
+
+
 @inner
-def _is_dismissed(index, nlogn, length, norm, score, rule):
+def _is_dismissed(index, nlogn, length, key, score, rule):
     """True if the memo says that no kept column apart can affect this newcomer."""
-    place = mix_signature(length, norm, score) & np.uint64(index.memo_checked.size - 1)
+    place = mix_signature(length, key, score) & np.uint64(index.memo_checked.size - 1)
     if not (
         index.memo_key[place, 0] == length
-        and index.memo_key[place, 1] == norm
+        and index.memo_key[place, 1] == key
         and index.memo_score[place] == score
     ):
-        index.memo_key[place, 0], index.memo_key[place, 1] = length, norm
+        index.memo_key[place, 0], index.memo_key[place, 1] = length, key
         index.memo_score[place] = score
         index.memo_checked[place] = 0
         index.memo_matters[place] = False
@@ -432,27 +575,28 @@ def _is_dismissed(index, nlogn, length, norm, score, rule):
         if index.memo_matters[place]:
             break
         index.memo_matters[place] = _matters(
-            nlogn, length, norm, score, index, signature, rule
+            nlogn, length, key, score, index, signature, rule
         )
     index.memo_checked[place] = n_signatures
     return not index.memo_matters[place]
 
 
 @inner
-def _list_apart(index, nlogn, length, norm, score, rule, n_listed):
+def _list_apart(index, nlogn, length, key, score, rule, n_listed):
     """Append to the short list what shares no row with a newcomer but matters.
 
     All members of a signature meet the same fate. Of those that make the newcomer
     redundant, the earliest is the witness, and no other counts.
     """
-    if _is_dismissed(index, nlogn, length, norm, score, rule):
+    if _is_dismissed(index, nlogn, length, key, score, rule):
         return n_listed
     witness = -1
     for signature in range(index.n_signatures[0]):
         slot = index.signature_head[signature]
-        if slot < 0 or not _matters(nlogn, length, norm, score, index, signature, rule):
+        if slot < 0 or not _matters(nlogn, length, key, score, index, signature, rule):
             continue
-        if who_wins(index.signature_score[signature], score, rule) == EARLIER:
+        winner = who_wins(index.signature_score[signature], score, rule)
+        if winner == EARLIER and index.signature_key[signature, 1] < _ITS_OWN:
             while slot >= 0 and index.common[slot] > 0:
                 slot = index.member_next[slot]
             if slot >= 0 and (witness < 0 or slot < witness):
@@ -469,14 +613,43 @@ def _list_apart(index, nlogn, length, norm, score, rule, n_listed):
     return n_listed
 
 
+def _has_list(new, i, rule):
+    return True
+
+
+def _has_list_for_test(new, i, rule):
+    has_counts = new.arity[i] == 2 and rule.target.counts.size == 2
+    return has_counts and not is_thin(8, new.nlogn.size - 1)
+
+
+_can_list = by_rule(_has_list, _has_list_for_test)
+"""Whether it is known what kept columns matter that share no row with a newcomer."""
+
+
+def _touch_for_bound(index, rows, rule):
+    return touch_rows(index, rows, index.value)
+
+
+def _touch_for_test(index, rows, rule):
+    return touch_by_class(index, rows, rule.target.classes)
+
+
+_touch = by_rule(_touch_for_bound, _touch_for_test)
+"""Gather what a newcomer shares with kept columns, and list those it touches."""
+
+
 def _list_candidates(new, i, score, kept, rule):
     index = kept.index
     rows = new.rows[new.offset[i] : new.offset[i] + new.length[i]]
-    if not (index.head.size and index_pays(index, rows, kept.used[0], kept.size[1])):
+    if not (
+        index.head.size
+        and _can_list(new, i, rule)
+        and index_pays(index, rows, kept.used[0], kept.size[1])
+    ):
         return -1
-    n_touched = touch_rows(index, rows, index.value)
+    n_touched = _touch(index, rows, rule)
     n_listed = _list_apart(
-        index, new.nlogn, new.length[i], new.norm[i], score, rule, n_touched
+        index, new.nlogn, new.length[i], _key(new, i), score, rule, n_touched
     )
     sort_short(index.shortlist, n_listed)
     return n_listed
@@ -491,7 +664,8 @@ def _enter_index(columns, index, slot, score):
     if index.head.size:
         start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
         add_rows(index, slot, columns.rows[start:stop], index.value)
-        join_signature(index, slot, columns.length[slot], columns.norm[slot], score)
+        key = _key(columns, slot)
+        join_signature(index, slot, columns.length[slot], key, score)
 
 
 def _leave_index(columns, index, slot):
@@ -520,6 +694,7 @@ def _allocate(like: SparseCodes, n_slots: int, first: int, second: int) -> Spars
         codes=np.zeros(first, np.int32),
         count_offset=np.zeros(n_slots, np.int64),
         counts=np.zeros(second, np.int64),
+        split=np.zeros((n_slots, like.split.shape[1]), np.int64),
     )
 
 
@@ -528,7 +703,8 @@ def _allocate_index(
 ) -> Any:
     n_rows = like.nlogn.size - 1 if n_signatures else 0
     sizes = (n_rows, n_slots, n_nodes, n_signatures) if n_signatures else (0, 0, 0, 0)
-    return empty_index(*sizes, has_values=False, **options)
+    has_classes = like.split.shape[1] > 0
+    return empty_index(*sizes, has_values=False, has_classes=has_classes, **options)
 
 
 def check_rows(length: Any, rows: Any, n: int) -> None:
@@ -550,13 +726,15 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseCodes:
         raise ValueError("the codes do not fit the categories")
     count_offset = np.cumsum(arity - 1) - (arity - 1)
     places = np.repeat(count_offset, length) + codes - 1
-    return SparseCodes(
+    restored = SparseCodes(
         nlogn=fixed_point_nlogn(n),
         offset=np.cumsum(length) - length,
         count_offset=count_offset,
         counts=np.bincount(places, minlength=int((arity - 1).sum())).astype(np.int64),
+        split=np.empty((arity.size, 0), np.int64),
         **arrays,
     )
+    return split(restored, measure.target) if measure.is_split else restored
 
 
 def _as_rows(columns: SparseCodes, which: NDArray[np.int64], n: int) -> NDArray[Any]:
@@ -573,6 +751,7 @@ SPARSE_CODES = register_storage(
         old_names=("SparseTables",),
         columns=SparseCodes,
         overlap=_overlap,
+        is_independent=_is_independent,
         load_newcomer=_load_newcomer,
         unload_newcomer=_unload_newcomer,
         has_room=_has_room,

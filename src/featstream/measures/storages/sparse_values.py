@@ -8,7 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import inner, jit
-from featstream.measures.storages.dispatch import bound_of, register_storage
+from featstream.measures.storages.conditional import (
+    SPAN,
+    dot_spans,
+    judge_correlation,
+    restore_span,
+    squared_relevances,
+)
+from featstream.measures.storages.dispatch import (
+    NEITHER,
+    bound_of,
+    by_rule,
+    register_storage,
+    who_wins,
+)
 from featstream.measures.storages.moments import median_of_three, score_column
 from featstream.measures.storages.row_index import (
     add_rows,
@@ -28,6 +41,8 @@ class SparseValues(NamedTuple):
 
     Column ``i`` has the deviations ``values`` at its ``rows``, from
     ``offset[i]`` on, and the deviation ``background[i]`` in every other row.
+    ``span`` has the correlations with what spans the class, or no columns if no test
+    needs them.
     """
 
     total: np.ndarray
@@ -37,6 +52,7 @@ class SparseValues(NamedTuple):
     length: np.ndarray
     rows: np.ndarray
     values: np.ndarray
+    span: np.ndarray
     n_rows: int
 
 
@@ -59,8 +75,17 @@ def deviations(stored: SparseColumns, which: IntArray, sums: Any) -> SparseValue
     entries = stored.indptr, stored.rows, stored.values
     _deviate(entries, which, sums.pivot, offset, rows, values)
     total, background = sums.total[which], -sums.pivot[which]
-    norm, n = np.sqrt(np.maximum(sums.squared_norm[which], 0.0)), stored.n_samples
-    return SparseValues(total, norm, background, offset[:-1], length, rows, values, n)
+    return SparseValues(
+        total=total,
+        norm=np.sqrt(np.maximum(sums.squared_norm[which], 0.0)),
+        background=background,
+        offset=offset[:-1],
+        length=length,
+        rows=rows,
+        values=values,
+        span=np.empty((which.size, 0)),
+        n_rows=stored.n_samples,
+    )
 
 
 @jit
@@ -129,7 +154,7 @@ def screen_sparse(indptr, rows, values, target, sums, scores):
 
 @inner
 def _correlate(new, i, kept, j, scratch):
-    """Absolute correlation, in time of what is stored in column ``j``."""
+    """Correlation, in time of what is stored in column ``j``."""
     product, stored, background = 0.0, 0.0, new.background[i]
     for e in range(kept.offset[j], kept.offset[j] + kept.length[j]):
         deviation = scratch.spread[kept.rows[e]] + background
@@ -138,16 +163,39 @@ def _correlate(new, i, kept, j, scratch):
     if kept.background[j] != 0.0:
         product += kept.background[j] * (new.total[i] - stored)
     covariance = kept.n_rows * product - new.total[i] * kept.total[j]
-    return abs(covariance) / (new.norm[i] * kept.norm[j])
+    return covariance / (new.norm[i] * kept.norm[j])
+
+
+@inner
+def _correlate_listed(new, i, kept, slot):
+    """The same from the product that the index has gathered."""
+    columns, product = kept.columns, kept.index.product[slot]
+    covariance = new.n_rows * product - new.total[i] * columns.total[slot]
+    return covariance / (new.norm[i] * columns.norm[slot])
+
+
+@inner
+def _correlation(new, i, kept, slot, is_listed, scratch):
+    if not is_listed or kept.columns.background[slot] != 0.0:
+        return _correlate(new, i, kept.columns, slot, scratch)
+    return _correlate_listed(new, i, kept, slot)
 
 
 def _overlap(new, i, kept, slot, is_listed, scratch):
+    return abs(_correlation(new, i, kept, slot, is_listed, scratch))
+
+
+@inner
+def _judge(new, i, kept, slot, winner, r, rule):
     columns = kept.columns
-    if not is_listed or columns.background[slot] != 0.0:
-        return _correlate(new, i, columns, slot, scratch)
-    product = kept.index.product[slot]
-    covariance = new.n_rows * product - new.total[i] * columns.total[slot]
-    return abs(covariance) / (new.norm[i] * columns.norm[slot])
+    own, given = squared_relevances(new, i, columns, slot, winner)
+    cross = dot_spans(new.span, i, columns.span, slot)
+    return judge_correlation(r, own, given, cross, rule)
+
+
+def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
+    r = _correlation(new, i, kept, slot, known[3], scratch)
+    return _judge(new, i, kept, slot, winner, r, rule)
 
 
 def _load_newcomer(new, i, scratch):
@@ -174,27 +222,19 @@ def _copy_column(new, i, kept, slot, used):
         kept.rows[used[0] + e] = new.rows[new.offset[i] + e]
         kept.values[used[0] + e] = new.values[new.offset[i] + e]
     used[0] += new.length[i]
+    for k in range(kept.span.shape[1]):
+        kept.span[slot, k] = new.span[i, k]
 
 
-def _list_candidates(new, i, score, kept, rule):
-    """A newcomer with a background is stored everywhere, in effect: it has no list.
+def _list_for_bound(new, i, score, kept, rule, n_listed):
+    """Without a common row the correlation is the product of the tilts.
 
-    Without a common row the correlation is the product of the tilts, up to
-    rounding, for which there is a little slack.
+    That is up to rounding, for which there is a little slack.
     """
-    index = kept.index
-    if new.background[i] != 0.0 or not index.head.size:
-        return -1
-    start, stop = new.offset[i], new.offset[i] + new.length[i]
-    rows, values = new.rows[start:stop], new.values[start:stop]
-    if not index_pays(index, rows, kept.used[0], kept.size[1]):
-        return -1
-    n_touched = touch_rows(index, rows, values)
-    n_listed = n_touched
+    index, columns = kept.index, kept.columns
     tilt = abs(new.total[i]) / new.norm[i] * (1.0 + 1e-9)
     reaches_score = tilt * index.extremes[0] >= score
     if reaches_score or tilt * index.extremes[1] >= 1.0 or index.extremes[2] > 0:
-        columns = kept.columns
         for position in range(kept.size[0]):
             slot = kept.live[position]
             if index.common[slot] > 0:
@@ -205,6 +245,42 @@ def _list_candidates(new, i, score, kept, rule):
             ):
                 index.shortlist[n_listed] = slot
                 n_listed += 1
+    return n_listed
+
+
+def _list_for_test(new, i, score, kept, rule, n_listed):
+    """Without a common row the test needs no pass over the rows."""
+    index = kept.index
+    for position in range(kept.size[0]):
+        slot = kept.live[position]
+        winner = who_wins(kept.score[slot], score, rule)
+        if index.common[slot] > 0 or winner == NEITHER:
+            continue
+        matters = kept.columns.background[slot] != 0.0
+        if not matters:
+            r = _correlate_listed(new, i, kept, slot)
+            matters = _judge(new, i, kept, slot, winner, r, rule)[0]
+        if matters:
+            index.shortlist[n_listed] = slot
+            n_listed += 1
+    return n_listed
+
+
+_list_apart = by_rule(_list_for_bound, _list_for_test)
+"""Append to the short list what shares no row with a newcomer but matters."""
+
+
+def _list_candidates(new, i, score, kept, rule):
+    """A newcomer with a background is stored everywhere, in effect: it has no list."""
+    index = kept.index
+    if new.background[i] != 0.0 or not index.head.size:
+        return -1
+    start, stop = new.offset[i], new.offset[i] + new.length[i]
+    rows, values = new.rows[start:stop], new.values[start:stop]
+    if not index_pays(index, rows, kept.used[0], kept.size[1]):
+        return -1
+    n_touched = touch_rows(index, rows, values)
+    n_listed = _list_apart(new, i, score, kept, rule, n_touched)
     sort_short(index.shortlist, n_listed)
     return n_listed
 
@@ -250,6 +326,7 @@ def _allocate(
         length=np.zeros(n_slots, np.int64),
         rows=np.zeros(first, np.int32),
         values=np.zeros(first),
+        span=np.zeros((n_slots, like.span.shape[1])),
     )
 
 
@@ -265,6 +342,7 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseValues:
     check_rows(length, rows, n)
     if arrays["values"].shape != rows.shape or not (arrays["norm"] > 0).all():
         raise ValueError("the values do not fit the rows, or a column is constant")
+    arrays = restore_span(arrays, measure)
     return SparseValues(offset=np.cumsum(length) - length, n_rows=n, **arrays)
 
 
@@ -282,6 +360,7 @@ SPARSE_VALUES = register_storage(
         old_names=("SparseMoments",),
         columns=SparseValues,
         overlap=_overlap,
+        is_independent=_is_independent,
         load_newcomer=_load_newcomer,
         unload_newcomer=_unload_newcomer,
         has_room=_has_room,
@@ -302,6 +381,7 @@ SPARSE_VALUES = register_storage(
             "length": SavedField(np.int64, low=0),
             "rows": SavedField(np.int32, (None,), low=0, stop="samples"),
             "values": SavedField(np.float64, (None,)),
+            "span": SPAN,
         },
         pool_of={"rows": 0, "values": 0},
         restore=_restore,

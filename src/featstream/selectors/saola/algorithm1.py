@@ -16,8 +16,10 @@ from featstream.measures.storages.dispatch import (
     EARLIER,
     NEITHER,
     bound_of,
+    by_rule,
     end_walk,
     has_room,
+    is_independent,
     list_candidates,
     load_newcomer,
     overlap,
@@ -34,9 +36,9 @@ class Newcomers(NamedTuple):
     """The relevant features of a block, in order of arrival.
 
     Newcomer ``k`` is column ``column[k]`` of ``columns``; ``score`` is its
-    relevance and ``arrival`` its position in the stream. Its overlap with the
-    kept feature of ceiling column ``c`` is at most ``ceiling[k, c]``, and at least
-    that less ``slack``.
+    relevance and ``arrival`` its position in the stream. Its correlation with the
+    kept feature of ceiling column ``c`` differs from ``ceiling[k, c]`` by at most
+    ``slack``.
     """
 
     columns: Any
@@ -68,9 +70,9 @@ class Outcome(NamedTuple):
 def walk(newcomers, k, kept, rule, scratch, displaced):
     """Newcomer ``k`` along the kept features, in order of arrival.
 
-    Returns the slot of the witness or -1, its overlap (NaN where there was no need
-    to know it), and how many slots the newcomer displaced before the walk ended;
-    they are in ``displaced``.
+    Returns the slot of the witness or -1, what makes the newcomer redundant (NaN
+    where there was no need to know it), and how many slots the newcomer displaced
+    before the walk ended; they are in ``displaced``.
     """
     score, witness, value, n_displaced = newcomers.score[k], -1, np.nan, 0
     n_steps, is_listed = find_candidates(newcomers, k, kept, rule)
@@ -80,13 +82,13 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
         winner = who_wins(kept.score[slot], score, rule)
         if winner == NEITHER:
             continue
-        is_enough, value = overlaps_enough(
-            newcomers, k, kept, slot, is_listed, rule, scratch
+        is_redundant, value = makes_redundant(
+            newcomers, k, kept, slot, winner, is_listed, rule, scratch
         )
-        if is_enough and winner == EARLIER:
+        if is_redundant and winner == EARLIER:
             witness, length = slot, step + 1  # Step 11: the newcomer is redundant
             break
-        if is_enough:
+        if is_redundant:
             displaced[n_displaced] = slot  # Step 16: Y gives way
             n_displaced += 1
     end_walk(newcomers.columns, kept)
@@ -108,24 +110,40 @@ def find_candidates(newcomers, k, kept, rule):
     return (kept.size[0], False) if n_listed < 0 else (n_listed, True)
 
 
-@inner
-def overlaps_enough(newcomers, k, kept, slot, is_listed, rule, scratch):
-    """Whether one of two features makes the other redundant, and their overlap.
-
-    The overlap is NaN where its bounds were enough to know. Exact: that only saves
-    time.
-    """
+def _bound(newcomers, k, kept, slot, winner, is_listed, rule, scratch):
+    """By the paper's bound: the two overlap enough."""
     score, kept_score = newcomers.score[k], kept.score[slot]
     column = kept.ceiling_column[slot]
     if column < newcomers.ceiling.shape[1]:
-        ceiling, bound = newcomers.ceiling[k, column], bound_of(score, kept_score, rule)
-        if ceiling < bound:
+        near = abs(np.float64(newcomers.ceiling[k, column]))
+        bound = bound_of(score, kept_score, rule)
+        if near + newcomers.slack < bound:
             return False, np.nan
-        if ceiling - newcomers.slack > bound:
+        if near - newcomers.slack > bound:
             return True, np.nan
     i = newcomers.column[k]
     value = overlap(newcomers.columns, i, kept, slot, is_listed, scratch)
     return reaches(value, score, kept_score, rule), value
+
+
+def _conditional(newcomers, k, kept, slot, winner, is_listed, rule, scratch):
+    """By the test that the bound approximates: the loser says nothing more."""
+    column, near, slack = kept.ceiling_column[slot], 0.0, np.inf
+    if column < newcomers.ceiling.shape[1]:
+        near, slack = np.float64(newcomers.ceiling[k, column]), newcomers.slack
+    least = min(newcomers.score[k], kept.score[slot])
+    i, known = newcomers.column[k], (near, slack, least, is_listed)
+    return is_independent(
+        newcomers.columns, i, kept, slot, winner, known, rule, scratch
+    )
+
+
+makes_redundant = by_rule(_bound, _conditional)
+"""Whether the winner of two features makes the other redundant, and by what.
+
+That is their overlap, or the p-value of the other one given the winner; NaN where
+bounds on it were enough to know. Exact: the bounds only save time.
+"""
 
 
 @lean

@@ -21,15 +21,11 @@ from featstream.jit import inner, lean
 from featstream.measures.storages.dispatch import (
     EARLIER,
     LATER,
-    Rule,
     has_room,
     load_newcomer,
-    overlap,
-    reaches,
     unload_newcomer,
-    who_wins,
 )
-from featstream.selectors.saola.algorithm1 import Newcomers, walk
+from featstream.selectors.saola.algorithm1 import Newcomers, makes_redundant, walk
 from featstream.selectors.saola.kept import (
     Kept,
     add_column,
@@ -106,7 +102,9 @@ def _join(newcomers, k, left, rule, scratch, work, outcome):
     if slot < 0 or not rule.is_deferred:
         for d in range(n_displaced):  # Step 16
             gone = work.displaced[d]
-            shared = overlap(columns, i, left, gone, False, scratch)
+            _, shared = makes_redundant(
+                newcomers, k, left, gone, LATER, False, rule, scratch
+            )
             _drop(outcome, left.arrival[gone], arrival, shared)
             remove_column(left, gone)
     unload_newcomer(columns, i, scratch)
@@ -144,8 +142,6 @@ def _compare_as_library(arriving, kept, ends, rule, scratch, work, outcome):
     with the next kept group where it meets its witness. Of equally relevant features
     the older one goes.
     """
-    max_bound, excess = rule.uses_max_bound, rule.needs_excess
-    rule = Rule(max_bound, excess, np.int64(LATER), rule.is_deferred, rule.limit)
     newcomers, left = arriving.newcomers, arriving.left
     for b in range(left.size[0]):
         k = left.live[b]
@@ -158,10 +154,13 @@ def _compare_as_library(arriving, kept, ends, rule, scratch, work, outcome):
                 group += 1
             if group == skipped:
                 continue
-            value = overlap(newcomers.columns, k, kept, slot, False, scratch)
-            if not reaches(value, score, kept.score[slot], rule):
+            winner = EARLIER if kept.score[slot] > score else LATER
+            is_redundant, value = makes_redundant(
+                newcomers, k, kept, slot, winner, False, rule, scratch
+            )
+            if not is_redundant:
                 continue
-            if who_wins(kept.score[slot], score, rule) == EARLIER:
+            if winner == EARLIER:
                 skipped = group
                 if outcome.fate[arrival - outcome.first] != REDUNDANT:
                     _drop(outcome, arrival, kept.arrival[slot], value)

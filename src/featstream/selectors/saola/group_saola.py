@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from featstream.engines import Engine, prepared_ahead
 from featstream.errors import ParameterError, check_choice, printable
-from featstream.measures.storages.dispatch import EARLIER, for_storage, storage_of
+from featstream.measures.storages.dispatch import (
+    EARLIER,
+    ConditionalRule,
+    for_storage,
+    storage_of,
+)
 from featstream.parallel import count_threads
 from featstream.progress import Observer
 from featstream.protocols import (
@@ -36,6 +41,7 @@ from featstream.selectors.saola.algorithm2 import (
     as_newcomers,
     scan_groups,
 )
+from featstream.selectors.saola.budget import Budget, warn_of_chance
 from featstream.selectors.saola.kept import (
     Kept,
     Tuning,
@@ -48,7 +54,7 @@ from featstream.selectors.saola.kept import (
     start_kept,
     unpack_kept,
 )
-from featstream.selectors.saola.saola import make_rule, storages_in
+from featstream.selectors.saola.saola import bind_rule, make_rule, storages_in
 from featstream.selectors.saola.spread import Spread, using
 from featstream.selectors.stream import Stream, Verdict, in_storage
 from featstream.selectors.trace import TraceLevel
@@ -88,6 +94,14 @@ class GroupSAOLA(GroupSelector):
         removed later in the same walk, or only if it is not.
     overlap : {">=", ">"}, default=">="
         Whether overlap must reach its bound, as printed, or exceed it.
+    redundancy : {"bound", "conditional"}, default="bound"
+        How a feature is found redundant beside a more relevant one: by the paper's
+        bound on their overlap, or by a test of the feature and the class given the
+        other one.
+    redundancy_alpha : float, default=0.05
+        Level of that test: the feature is redundant if its p-value is above.
+    correction : {"none", "bonferroni", "online-fdr"}, default="none"
+        Whether thresholds pay for the number of features judged; as for `SAOLA`.
     trace : {"full", "kept"} or None, default="full"
         What is remembered of dropped features: why each was dropped (nine bytes
         per feature), only those once kept, or nothing.
@@ -172,6 +186,9 @@ class GroupSAOLA(GroupSelector):
         ties: Literal["keep", "drop"] = "keep",
         pruning: Literal["interleaved", "deferred"] = "interleaved",
         overlap: Literal[">=", ">"] = ">=",
+        redundancy: Literal["bound", "conditional"] = "bound",
+        redundancy_alpha: float = 0.05,
+        correction: Literal["none", "bonferroni", "online-fdr"] = "none",
         trace: TraceLevel = "full",
         n_jobs: int | None = None,
         engine: Literal["dask"] | None = None,
@@ -182,6 +199,9 @@ class GroupSAOLA(GroupSelector):
         self.ties = ties
         self.pruning = pruning
         self.overlap = overlap
+        self.redundancy = redundancy
+        self.redundancy_alpha = redundancy_alpha
+        self.correction = correction
         self.trace = trace
         self.n_jobs = n_jobs
         self.engine = engine
@@ -200,7 +220,9 @@ class GroupSAOLA(GroupSelector):
                     )
             rule = rule._replace(needs_excess=True, tie_winner=EARLIER)
             tuning = tuning._replace(index_from=np.inf)  # it visits all kept features
-        self._rule, self._used_tuning = rule, tuning
+        self._rule: Any = rule
+        self._budget = Budget(self.correction)
+        self._used_tuning = tuning
         self._state: Kept | None = None
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
@@ -210,11 +232,14 @@ class GroupSAOLA(GroupSelector):
         return columns_of(self._state, len(self._stream.y))
 
     def _own_arrays(self) -> dict[str, NDArray[Any]]:
-        return pack_kept(self._state)
+        return pack_kept(self._state) | self._budget.arrays()
 
     def _unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Kept | None:
         """Kept features that were packed, here or elsewhere."""
         stream = self._stream
+        arrays = self._budget.restore(arrays)
+        if stream.measure is not None:
+            self._bind_measure(stream.measure)
         storages = storages_in(stream.measure, stream.is_sparse)
         return unpack_kept(
             arrays, len(stream.y), storages, stream.measure, self._used_tuning
@@ -291,7 +316,9 @@ class GroupSAOLA(GroupSelector):
     def _judge(self, blocks: Sequence[Block], ends: IntArray | None) -> Verdict:
         """Decide about whole groups, and record nothing."""
         assert ends is not None
-        batch = _score(Batch(list(blocks), range(ends.size), ends), self._stream)
+        self._bind_measure(self._stream.measure)
+        groups = Batch(list(blocks), range(ends.size), ends)
+        batch = _score(groups, self._stream, self._budget)
         outcome = self._scan(batch, self._stream)
         gone, by = displacements(outcome)
         fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
@@ -310,7 +337,7 @@ class GroupSAOLA(GroupSelector):
         assert labels is not None
         assert ends is not None
         assert verdict.witness is not None
-        block = ScoredBlock(span, None, verdict.scores, np.empty(0, np.int64))
+        block = ScoredBlock(span, None, verdict.scores, None, np.empty(0, np.int64))
         batch = ScoredBatch([block], list(labels), ends)
         outcome = _new_outcome(span.start, span.n_columns, verdict.gone.size)._replace(
             fate=verdict.fate,
@@ -328,8 +355,25 @@ class GroupSAOLA(GroupSelector):
 
         self._take(batch, scan, self._stream)
 
+    def _bind_measure(self, measure: Any) -> None:
+        self._rule = bind_rule(self, self._rule, measure)
+        self._budget.bind(measure, "GroupSAOLA")
+
+    def _steps(
+        self, source: Source, layout: Layout, position: int
+    ) -> Iterator[Callable[[], Any]]:
+        if not position:
+            self._budget.open_source(source.n_features)
+        return super()._steps(source, layout, position)
+
+    def _warn_of_chance(self) -> None:
+        if self.correction == "none":
+            warn_of_chance(self._stream, self._state)
+
     def _score(self, batches: Iterator[Batch], stream: Stream) -> Iterator[ScoredBatch]:
-        return score_ahead(batches, stream, count_threads(self.n_jobs))
+        self._bind_measure(stream.measure)
+        n_threads = count_threads(self.n_jobs)
+        return score_ahead(batches, stream, self._budget, n_threads)
 
     def _decide(
         self, batch: ScoredBatch, stream: Stream
@@ -351,7 +395,10 @@ class GroupSAOLA(GroupSelector):
         names = [name for block in named for name in block.names or ()]
         stream.names.refuse_taken(stream.n_seen, names)
         outcome = scan()
-        stream.trace.extend(outcome.fate, batch.scores, outcome.witness)
+        p_value = None
+        if isinstance(self._rule, ConditionalRule):
+            p_value = stream.measure.p_given(outcome.overlap)
+        stream.trace.extend(outcome.fate, batch.scores, outcome.witness, p_value)
         self._record(batch, outcome)
         for block in named:
             stream.names.add(block.start, block.names or ())
@@ -367,6 +414,8 @@ class GroupSAOLA(GroupSelector):
         """Walk the relevant features of some groups through the kernel."""
         measure, first = stream.measure, stream.n_seen
         assert measure is not None
+        if self.correction != "none":
+            batch = batch.judged(self._budget)
         kept_arrivals, _ = arrivals_and_scores(self._state)
         kept_ends = np.unique(self._groups.ends[self._groups.of(kept_arrivals)])
         ends = first + batch.ends
@@ -410,7 +459,7 @@ class GroupSAOLA(GroupSelector):
     ) -> None:
         assert self._state is not None
         self._state = fit_index(self._state, self._used_tuning)
-        run, done = for_storage(scan_groups, newcomers.columns), 0
+        run, done = for_storage(scan_groups, newcomers.columns, self._rule), 0
         while True:
             arriving = Arriving(left, as_newcomers(left))
             sets, work = (arriving, self._state), _workspace(left, self._state)
@@ -441,7 +490,7 @@ class GroupSAOLA(GroupSelector):
         return GroupDecision(
             batch.labels[0],
             Fate(int(self._groups.fates[-1])),
-            decisions(batch, outcome, stream),
+            decisions(batch, outcome, stream, isinstance(self._rule, ConditionalRule)),
             tuple(stream.names[gone] for gone in displacements(outcome)[0].tolist()),
             tuple(emptied),
         )
@@ -462,6 +511,7 @@ class ScoredBlock:
     block: Block | Span
     encoded: Any
     scores: FloatArray
+    p_values: FloatArray | None
     relevant: IntArray
 
 
@@ -473,6 +523,15 @@ class ScoredBatch:
     labels: list[Hashable]
     ends: IntArray
 
+    def judged(self, budget: Budget) -> ScoredBatch:
+        """The same with the features that pass the correction."""
+        blocks = []
+        for scored in self.blocks:
+            assert scored.p_values is not None
+            passes = np.flatnonzero(budget.judge(scored.p_values))
+            blocks.append(replace(scored, relevant=passes))
+        return replace(self, blocks=blocks)
+
     @property
     def scores(self) -> FloatArray:
         """Relevance of every feature."""
@@ -480,11 +539,13 @@ class ScoredBatch:
 
 
 def score_ahead(
-    batches: Iterator[Batch], stream: Stream, n_threads: int
+    batches: Iterator[Batch], stream: Stream, budget: Budget, n_threads: int
 ) -> Iterator[ScoredBatch]:
     """Encode and score groups in order; with several threads, some in advance."""
     placed = _place(batches, stream)
-    return prepared_ahead(placed, lambda batch: _score(batch, stream), n_threads)
+    return prepared_ahead(
+        placed, lambda batch: _score(batch, stream, budget), n_threads
+    )
 
 
 def _place(batches: Iterator[Batch], stream: Stream) -> Iterator[Batch]:
@@ -500,7 +561,7 @@ def _place(batches: Iterator[Batch], stream: Stream) -> Iterator[Batch]:
         yield replace(batch, blocks=blocks)
 
 
-def _score(batch: Batch, stream: Stream) -> ScoredBatch:
+def _score(batch: Batch, stream: Stream, budget: Budget) -> ScoredBatch:
     measure = stream.measure
     assert measure is not None
     blocks = []
@@ -508,8 +569,8 @@ def _score(batch: Batch, stream: Stream) -> ScoredBatch:
         for part in in_storage(block, is_sparse=bool(stream.is_sparse)):
             encoded = measure.encode(part)
             scores = measure.relevance(encoded)
-            relevant = np.flatnonzero(measure.is_relevant(scores))
-            blocks.append(ScoredBlock(part, encoded, scores, relevant))
+            found = budget.screen(measure, encoded, scores)
+            blocks.append(ScoredBlock(part, encoded, scores, *found))
     return ScoredBatch(blocks, list(batch.labels), batch.ends)
 
 
@@ -520,7 +581,7 @@ def displacements(outcome: GroupOutcome) -> tuple[IntArray, IntArray]:
 
 
 def decisions(
-    batch: ScoredBatch, outcome: GroupOutcome, stream: Stream
+    batch: ScoredBatch, outcome: GroupOutcome, stream: Stream, is_tested: bool
 ) -> tuple[Decision, ...]:
     """What was decided about each feature of a group.
 
@@ -535,6 +596,9 @@ def decisions(
     for gone, by in zip(*displacements(outcome), strict=True):
         displaced.setdefault(int(by), []).append(stream.names[int(gone)])
     decided = []
+    values = outcome.overlap
+    if is_tested:
+        values = stream.measure.p_given(values)
     for i, (name, score) in enumerate(zip(own_names, batch.scores, strict=True)):
         arrival, witness = outcome.first + i, int(outcome.witness[i])
         witness_name = None
@@ -542,6 +606,7 @@ def decisions(
             witness_name = own_names[witness - outcome.first]
         elif witness >= 0:
             witness_name = stream.names[witness]
+        value = None if witness < 0 else float(values[i])
         decided.append(
             Decision(
                 name=name,
@@ -549,8 +614,9 @@ def decisions(
                 fate=Fate(int(outcome.fate[i])),
                 relevance=float(score),
                 witness=witness_name,
-                overlap=None if witness < 0 else float(outcome.overlap[i]),
                 displaced=tuple(displaced.get(arrival, ())),
+                overlap=None if is_tested else value,
+                p_value=value if is_tested else None,
             )
         )
     return tuple(decided)

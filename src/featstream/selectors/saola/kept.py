@@ -292,7 +292,9 @@ def pack_kept(kept: Kept | None) -> dict[str, NDArray[Any]]:
     for name in storage.saved:
         pool = storage.pool_of.get(name)
         size = n_kept if pool is None else int(packed.used[pool])
-        arrays[f"{storage.name}.{name}"] = getattr(packed.columns, name)[:size]
+        values = getattr(packed.columns, name)[:size]
+        if values.size or not storage.saved[name].is_optional:
+            arrays[f"{storage.name}.{name}"] = values
     return arrays
 
 
@@ -321,10 +323,7 @@ def unpack_kept(
     n_kept = own["arrival"].size
     if not n_kept:
         raise damaged("it has no kept features")
-    table = {
-        name: Declared(field.dtype, field.shape, field.low, field.stop)
-        for name, field in storage.saved.items()
-    }
+    table = {name: Declared(*field) for name, field in storage.saved.items()}
     fields = check_arrays(fields, table, kept=n_kept, samples=n_samples)
     try:
         columns = storage.restore(fields, n_samples, measure)

@@ -11,10 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.engines import Engine
-from featstream.errors import ParameterError, check_choice, check_count, printable
+from featstream.errors import (
+    ParameterError,
+    check_alpha,
+    check_choice,
+    check_count,
+    printable,
+)
 from featstream.measures.storages.dispatch import (
     EARLIER,
     NEITHER,
+    ConditionalRule,
     Rule,
     for_storage,
     storage_of,
@@ -41,6 +48,7 @@ from featstream.selectors.interactions.beside import (
 from featstream.selectors.interactions.screen import InteractionScreen
 from featstream.selectors.interactions.search import PairSearch
 from featstream.selectors.saola.algorithm1 import KEPT, Newcomers, Outcome, scan
+from featstream.selectors.saola.budget import CORRECTIONS, Budget, warn_of_chance
 from featstream.selectors.saola.kept import (
     Kept,
     Tuning,
@@ -99,6 +107,19 @@ class SAOLA(PairKeeper):
     overlap : {">=", ">"}, default=">="
         Whether overlap must reach its bound, as printed, or exceed it, as in the
         authors' own library.
+    redundancy : {"bound", "conditional"}, default="bound"
+        How a feature is found redundant beside a more relevant one: by the paper's
+        bound on their overlap, or by a test of the feature and the class given the
+        other one, which the bound approximates. ``bound`` and ``overlap`` are about
+        the bound alone.
+    redundancy_alpha : float, default=0.05
+        Level of that test: the feature is redundant if its p-value is above.
+    correction : {"none", "bonferroni", "online-fdr"}, default="none"
+        Whether thresholds pay for the number of features judged. Relevance is then
+        judged by the p-value, at a level that bounds the chance that any irrelevant
+        feature passes, or the expected share of irrelevant ones among those that
+        pass (false discovery rate). The level is the ``alpha`` of the measure, 0.05
+        if none is given.
     max_features : int, optional
         Keep at most this number: after each arrival the least relevant leaves.
     interactions : bool or InteractionScreen, default=False
@@ -173,6 +194,9 @@ class SAOLA(PairKeeper):
         ties: Literal["keep", "drop"] = "keep",
         pruning: Literal["interleaved", "deferred"] = "interleaved",
         overlap: Literal[">=", ">"] = ">=",
+        redundancy: Literal["bound", "conditional"] = "bound",
+        redundancy_alpha: float = 0.05,
+        correction: Literal["none", "bonferroni", "online-fdr"] = "none",
         max_features: int | None = None,
         interactions: bool | InteractionScreen = False,
         trace: TraceLevel = "full",
@@ -184,6 +208,9 @@ class SAOLA(PairKeeper):
         self.ties = ties
         self.pruning = pruning
         self.overlap = overlap
+        self.redundancy = redundancy
+        self.redundancy_alpha = redundancy_alpha
+        self.correction = correction
         self.max_features = max_features
         self.interactions = interactions
         self.trace = trace
@@ -191,7 +218,8 @@ class SAOLA(PairKeeper):
         self.engine = engine
 
     def _begin(self, stream: Stream) -> None:
-        self._rule = make_rule(self)
+        self._rule: Rule | ConditionalRule = make_rule(self)
+        self._budget = Budget(self.correction, self._level())
         self._state: Kept | None = None
         self._scratch: Any = None
         self._snapshot: Snapshot | None = None  # read by the threads that prepare
@@ -201,6 +229,14 @@ class SAOLA(PairKeeper):
     def _search(self) -> PairSearch | None:
         self._started()
         return self._pairs
+
+    def _level(self) -> float | None:
+        """The level of the correction; None if it is the measure's."""
+        return None
+
+    def _bind_measure(self, measure: Any) -> None:
+        self._rule = bind_rule(self, self._rule, measure)
+        self._budget.bind(measure, type(self).__name__)
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
         own, scores = arrivals_and_scores(self._state)
@@ -216,11 +252,15 @@ class SAOLA(PairKeeper):
         return columns_of(self._state, len(self._stream.y))
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        return pack_kept(self._state) | search_arrays(self._pairs)
+        own = pack_kept(self._state) | self._budget.arrays()
+        return own | search_arrays(self._pairs)
 
     def _unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Kept | None:
         """Kept features that were packed, here or elsewhere."""
         stream = self._stream
+        arrays = self._budget.restore(arrays)
+        if stream.measure is not None:
+            self._bind_measure(stream.measure)
         storages = storages_in(stream.measure, stream.is_sparse)
         n_samples = len(stream.y)
         return unpack_kept(arrays, n_samples, storages, stream.measure, self._tuning)
@@ -320,15 +360,25 @@ class SAOLA(PairKeeper):
 
         self._take(span, decide, self._stream)
 
+    def _steps(self, source: Source, position: int) -> Iterator[Callable[[], object]]:
+        if not position:
+            self._budget.open_source(source.n_features)
+        return super()._steps(source, position)
+
+    def _warn_of_chance(self) -> None:
+        if self.correction == "none":
+            warn_of_chance(self._stream, self._state)
+
     def _decide(self, block: Block, stream: Stream) -> Verdict:
         return self._prepare(block, stream)()
 
     def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
         """Steps 5 to 8 for all features of a block; what decides about the rest."""
         measure = stream.measure
+        self._bind_measure(measure)
         encoded = measure.encode(block)
         scores = measure.relevance(encoded)
-        relevant = measure.is_relevant(scores).nonzero()[0]
+        p_values, relevant = self._budget.screen(measure, encoded, scores)
         chosen = None
         if relevant.size:
             columns, column = measure.columns(encoded, relevant)
@@ -336,7 +386,8 @@ class SAOLA(PairKeeper):
             if storage_of(columns).units and relevant.size >= tuning.ceilings_from:
                 found = find_ceilings(columns, column, self._snapshot, tuning)
             chosen = columns, column, found
-        decide = partial(self._decide_about, block.start, scores, relevant, chosen)
+        judged = scores, p_values, relevant
+        decide = partial(self._decide_about, block.start, judged, chosen)
         if self._pairs is None:
             return decide
         return partial(
@@ -369,11 +420,18 @@ class SAOLA(PairKeeper):
     def _decide_about(
         self,
         start: int,
-        scores: FloatArray,
-        relevant: IntArray,
+        judged: tuple[FloatArray, FloatArray | None, IntArray],
         chosen: tuple[Any, IntArray, Ceilings | None] | None,
     ) -> Verdict:
         """Steps 9 to 20 for the relevant features of a block, in order."""
+        scores, p_values, relevant = judged
+        if p_values is not None:
+            passes = self._budget.judge(p_values)[relevant]
+            relevant = relevant[passes]
+            if chosen is not None:
+                columns, column, found = chosen
+                found = None if found is None else found.part(passes)
+                chosen = (columns, column[passes], found) if relevant.size else None
         n_kept = 0 if self._state is None else int(self._state.size[0])
         outcome = _new_outcome(relevant.size, n_kept)
         if chosen is not None:
@@ -386,15 +444,16 @@ class SAOLA(PairKeeper):
             fate[relevant] = outcome.fate
             witness[relevant] = outcome.witness
             overlap[relevant] = outcome.overlap
-        n_gone = int(outcome.n_events[0])
+        n_gone, is_tested = int(outcome.n_events[0]), self.redundancy == "conditional"
         return Verdict(
             fate,
             scores,
             witness,
-            overlap,
+            None if is_tested else overlap,
             outcome.gone[:n_gone],
             outcome.gone_by[:n_gone],
             outcome.gone_fate[:n_gone],
+            p_value=self._stream.measure.p_given(overlap) if is_tested else None,
         )
 
     def _walk(
@@ -431,8 +490,8 @@ class SAOLA(PairKeeper):
                 column[here],
                 scores[here],
                 arrivals[here],
-                ceilings.bound,
-                ceilings.slack,
+                ceilings.product,
+                ceilings.error,
             )
             self._scan(newcomers, _part(outcome, here))
             n_added = int(np.count_nonzero(outcome.fate[here] == KEPT))
@@ -444,7 +503,7 @@ class SAOLA(PairKeeper):
     def _scan(self, newcomers: Newcomers, outcome: Outcome) -> None:
         kept, done, column = self._state, 0, newcomers.column
         assert kept is not None
-        run = for_storage(scan, newcomers.columns)
+        run = for_storage(scan, newcomers.columns, self._rule)
         while True:
             free = np.empty(kept.live.size, np.int64)
             done = run(newcomers, done, kept, self._rule, self._scratch, free, outcome)
@@ -493,9 +552,19 @@ def make_rule(selector: Any) -> Rule:
         "ties": ("keep", "drop"),
         "pruning": ("interleaved", "deferred"),
         "overlap": (">=", ">"),
+        "redundancy": ("bound", "conditional"),
+        "correction": CORRECTIONS,
     }
     for name, known in choices.items():
-        check_choice(getattr(selector, name), name, known, owner)
+        value = getattr(selector, name)
+        check_choice(value, name, known, owner)
+        is_of_bound = name in ("bound", "overlap") and value != known[0]
+        if is_of_bound and selector.redundancy == "conditional":
+            raise ParameterError(
+                f"`{name}` of {owner} belongs to redundancy='bound'. Got "
+                f"{printable(value)} with redundancy='conditional'. Leave it out."
+            )
+    check_alpha(selector.redundancy_alpha, owner, "redundancy_alpha")
     limit = getattr(selector, "max_features", None)
     check_count(limit, "max_features", owner, none="for no limit")
     return Rule(
@@ -505,6 +574,20 @@ def make_rule(selector: Any) -> Rule:
         is_deferred=selector.pruning == "deferred",
         limit=np.iinfo(np.int64).max if limit is None else int(limit),
     )
+
+
+def bind_rule(selector: Any, rule: Any, measure: Any) -> Any:
+    """The rule that fits ``redundancy``, once the measure is known."""
+    is_bound = selector.redundancy == "bound" or measure is None
+    if is_bound or isinstance(rule, ConditionalRule):
+        return rule
+    if not hasattr(measure, "conditional_rule"):
+        raise ParameterError(
+            f"{type(selector).__name__} with redundancy='conditional' needs a measure "
+            f"that tests features given others. {printable(measure.name)} does not. "
+            "Use 'su', 'mi' or 'fisher-z', or redundancy='bound'."
+        )
+    return measure.conditional_rule(float(selector.redundancy_alpha), rule)
 
 
 def _new_outcome(n_newcomers: int, n_kept: int) -> Outcome:

@@ -1,4 +1,4 @@
-"""Ceilings: upper bounds on overlaps, many at once, before any is computed.
+"""Ceilings: what correlations are near to, many at once, before any is computed.
 
 They come from a matrix product in single precision, save time, and change no
 decision. A bound may be loose but never wrong: what it rules out could not have
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.measures.storages.dispatch import storage_of
-from featstream.protocols import IntArray
+from featstream.protocols import BoolArray, IntArray
 from featstream.selectors.saola.kept import Kept, Tuning
 
 FIRST_BATCH = 64
@@ -40,26 +40,21 @@ class Snapshot(NamedTuple):
 
 
 class Ceilings(NamedTuple):
-    """What newcomers' overlaps with the kept features are at most.
+    """What newcomers' correlations with the kept features are near to.
 
-    ``bound[k, c]`` is for newcomer ``k``, whose unit column is ``unit[k]``, and the
-    kept feature that was the ``arrival[c]``-th to arrive. An overlap can be ``error``
-    below or above the product of unit columns.
+    ``product[k, c]`` is for newcomer ``k``, whose unit column is ``unit[k]``, and the
+    kept feature that was the ``arrival[c]``-th to arrive. It is the product of their
+    unit columns, and can be wrong by ``error``.
     """
 
     unit: NDArray[np.float32]
     arrival: IntArray
-    bound: NDArray[np.float32]
+    product: NDArray[np.float32]
     error: float = 0.0
 
-    def part(self, newcomers: slice) -> Ceilings:
+    def part(self, newcomers: slice | BoolArray) -> Ceilings:
         """Those of some of the newcomers."""
-        return self._replace(unit=self.unit[newcomers], bound=self.bound[newcomers])
-
-    @property
-    def slack(self) -> float:
-        """How far below its bound an overlap can be."""
-        return 2.01 * self.error
+        return self._replace(unit=self.unit[newcomers], product=self.product[newcomers])
 
 
 def take_snapshot(kept: Kept, tuning: Tuning) -> Snapshot | None:
@@ -86,8 +81,7 @@ def find_ceilings(
         nothing = np.empty((which.size, 0), np.float32)
         return Ceilings(nothing, np.empty(0, np.int64), nothing)
     unit, error = units(columns, which)
-    bound = _bounds(unit, snapshot.unit, error)
-    return Ceilings(unit, snapshot.arrival, bound, error)
+    return Ceilings(unit, snapshot.arrival, unit @ snapshot.unit.T, error)
 
 
 def update_ceilings(
@@ -103,12 +97,12 @@ def update_ceilings(
     # Both increase, and who is kept now but was not then has arrived since.
     n_old = int(np.searchsorted(arrival, found.arrival[-1], "right"))
     kept.ceiling_column[:n_old] = np.searchsorted(found.arrival, arrival[:n_old])
-    width = found.bound.shape[1]
+    width = found.product.shape[1]
     kept.ceiling_column[n_old:n_slots] = np.arange(width, width + n_slots - n_old)
     if n_old == n_slots:
         return found
-    later = _bounds(found.unit, kept.columns.unit[n_old:n_slots], found.error)
-    return found._replace(bound=np.hstack([found.bound, later]))
+    later = found.unit @ kept.columns.unit[n_old:n_slots].T
+    return found._replace(product=np.hstack([found.product, later]))
 
 
 def next_batch(batch: int, n_added: int, kept: Kept, tuning: Tuning) -> int:
@@ -120,12 +114,3 @@ def next_batch(batch: int, n_added: int, kept: Kept, tuning: Tuning) -> int:
     if n_added > tuning.ceilings_from + kept.size[0] // 8:
         return FIRST_BATCH
     return min(2 * batch, _WHOLE_BLOCK)
-
-
-def _bounds(
-    unit: NDArray[np.float32], kept_unit: NDArray[np.float32], error: float
-) -> NDArray[np.float32]:
-    found: NDArray[np.float32] = unit @ kept_unit.T
-    np.abs(found, out=found)
-    found += np.float32(error)
-    return found

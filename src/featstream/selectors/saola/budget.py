@@ -1,0 +1,225 @@
+"""Thresholds that pay for what they judge: the error that is left to make.
+
+Each feature is judged at a level of its own, so that a whole stream, however long,
+makes few false claims.
+
+**Bonferroni** bounds the chance that any irrelevant feature passes. The features of a
+source of known length share 95% of what is left; features that arrive one by one, or
+from a source of unknown length, are paid from what is left in a series without end.
+
+**Online FDR** bounds the expected share of irrelevant features among those that pass.
+It is ADDIS [1]_: every feature that passes earns levels for those that follow, and
+features whose p-value is large, as most rare ones have, cost nothing. The levels
+follow a mixture of geometric series, so that their sum over all features that passed
+is a few numbers.
+
+.. [1] J. Tian, A. Ramdas: ADDIS: an adaptive discarding algorithm for online FDR
+   control with conservative nulls. NeurIPS, 2019.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featstream.errors import FeatstreamWarning, ParameterError, printable
+from featstream.jit import jit
+from featstream.protocols import BoolArray, FloatArray, IntArray
+from featstream.runs.arrays import Declared, check_arrays, damaged
+
+CORRECTIONS = ("none", "bonferroni", "online-fdr")
+LEVEL = 0.05
+_SHARE = 0.95
+_DISCARDED = 0.4
+"""P-values above this cost nothing (tau of ADDIS); its lambda is the level itself."""
+
+_MANY = 100
+"""Features from which on a selection is compared with what chance gives."""
+
+_SCALES = np.arange(3, 25)
+_DECAY = 1.0 - 2.0**-_SCALES
+_SERIES = _SCALES**-1.5 / (_SCALES**-1.5).sum() * 2.0**-_SCALES
+
+
+class Budget:
+    """The levels at which the features of a stream are judged.
+
+    Parameters
+    ----------
+    correction : {"none", "bonferroni", "online-fdr"}
+        What the level bounds: the error for each feature, the chance of any error,
+        or the expected share of errors among the features that pass.
+    level : float, optional
+        The level; by default that of the measure, or 0.05.
+
+    Examples
+    --------
+    >>> budget = Budget("bonferroni", 0.05)
+    >>> budget.open_source(1000)
+    >>> budget.judge(np.array([1e-6, 1e-3, 0.04]))
+    array([ True, False, False])
+    """
+
+    def __init__(self, correction: str, level: float | None = None) -> None:
+        self.correction = correction
+        self._given = level
+        self.level = LEVEL if level is None else level
+        self._state: FloatArray = np.empty(0)
+        self._is_bound = False
+
+    def bind(self, measure: Any, owner: str) -> None:
+        """Take the level from the measure, and let it find what may pass."""
+        if self._is_bound or self.correction == "none":
+            return
+        if not hasattr(measure, "p_values"):
+            raise ParameterError(
+                f"{owner} with correction={self.correction!r} needs a measure with "
+                f"p-values. {printable(measure.name)} has none. Use 'su', 'mi' or "
+                "'fisher-z', or correction='none'."
+            )
+        if self._given is None and measure.alpha is not None:
+            self.level = measure.alpha
+        if self.correction == "online-fdr" and self.level >= _DISCARDED / 2:
+            raise ParameterError(
+                f"`alpha` must be below {_DISCARDED / 2:g} for "
+                f"correction='online-fdr'. Got {self.level:g}. Use 0.05, say."
+            )
+        if hasattr(measure, "use_level"):
+            measure.use_level(self.level)
+        if not self._state.size:
+            self._state = self._first_state()
+        self._is_bound = True
+
+    def _first_state(self) -> FloatArray:
+        if self.correction == "bonferroni":
+            return np.array([self.level, 0.0, 0.0, 0.0])
+        return np.append(_SERIES * self.level / 2, 0.0)
+
+    def open_source(self, n_features: int | None) -> None:
+        """Share out what is left among the features of a source."""
+        if self.correction != "bonferroni":
+            return
+        if not self._state.size:
+            self._state = self._first_state()
+        self._state[2:] = 0.0
+        if n_features:
+            left = self._state[0]
+            self._state[2], self._state[3] = _SHARE * left / n_features, n_features
+            self._state[0] = left - _SHARE * left
+
+    def screen(
+        self, measure: Any, encoded: Any, scores: FloatArray
+    ) -> tuple[FloatArray | None, IntArray]:
+        """The p-values of some columns, and which of them may pass."""
+        may_pass: BoolArray
+        if self.correction == "none":
+            return None, np.flatnonzero(are_relevant(measure, encoded, scores))
+        p_values = measure.p_values(encoded, scores)
+        may_pass = p_values <= self.level
+        return p_values, np.flatnonzero(may_pass)
+
+    def judge(self, p_values: FloatArray) -> BoolArray:
+        """Which of the next features pass, in order of arrival."""
+        passes = np.zeros(p_values.size, np.bool_)
+        if self.correction == "bonferroni":
+            _judge_all(p_values, self._state, passes)
+        else:
+            _judge_share(p_values, self._state, self.level, passes)
+        return passes
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What `restore` needs."""
+        return {"budget": self._state} if self._state.size else {}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Take back what `arrays` gave; returns the other arrays."""
+        size = self._first_state().size
+        table = {"budget": Declared(np.float64, (size,), 0, is_optional=True)}
+        if "budget" in arrays:
+            if self.correction == "none":
+                raise damaged("it has levels, and no correction")
+            self._state = check_arrays(arrays, table)["budget"].copy()
+        return {name: array for name, array in arrays.items() if name != "budget"}
+
+
+def are_relevant(measure: Any, encoded: Any, scores: FloatArray) -> BoolArray:
+    """Which columns pass the threshold of a measure, and its level if it has one."""
+    relevant: BoolArray = measure.is_relevant(scores)
+    if getattr(measure, "alpha", None) is not None and hasattr(measure, "p_values"):
+        relevant = relevant & (measure.p_values(encoded, scores) <= measure.alpha)
+    return relevant
+
+
+def warn_of_chance(stream: Any, kept: Any) -> None:
+    """Say, once per stream, if most kept features are what chance would give.
+
+    That is, they would not pass if false discoveries were held to 5%.
+    """
+    n_kept = 0 if kept is None else int(kept.size[0])
+    find = getattr(stream.measure, "p_of_kept", None)
+    if stream.has_warned_of_chance or find is None or stream.n_seen < _MANY:
+        return
+    if n_kept:
+        live = kept.live[:n_kept]
+        p_values = find(kept.columns, live, kept.score[live])
+        n_sure = int(np.count_nonzero(p_values <= LEVEL * n_kept / stream.n_seen))
+        if 2 * n_sure < n_kept:
+            stream.has_warned_of_chance = True
+            few = f"Only {n_sure:,}" if n_sure else "None"
+            warnings.warn(
+                f"{few} of the {n_kept:,} kept features would be significant if the "
+                f"threshold paid for the {stream.n_seen:,} features that it judged: "
+                "the others are what chance gives. Use SelectFromStream, or "
+                "correction='online-fdr'.",
+                FeatstreamWarning,
+                stacklevel=4,
+            )
+
+
+@jit
+def _judge_all(p_values, state, passes):
+    """Bonferroni.
+
+    ``state`` is what is left, the number of features paid one by one, and the level
+    and the number of features that a source of known length still has.
+    """
+    for i in range(p_values.size):
+        if state[3] > 0.0:
+            level = state[2]
+            state[3] -= 1.0
+        else:
+            state[1] += 1.0
+            rest = (1.0 + np.log2(state[1])) / (1.0 + np.log2(state[1] + 1.0))
+            level = state[0] * (1.0 - rest)
+            state[0] -= level
+        passes[i] = p_values[i] <= level
+
+
+@jit
+def _judge_share(p_values, state, alpha, passes):
+    """ADDIS. ``state`` has the sum of each series, and the number that passed."""
+    n_series = state.size - 1
+    level = min((_DISCARDED - alpha) * state[:n_series].sum(), alpha)
+    for i in range(p_values.size):
+        p = p_values[i]
+        if p > _DISCARDED:
+            continue
+        if p <= level:
+            passes[i] = True
+            earned = alpha / 2.0 if state[n_series] == 0.0 else alpha
+            for k in range(n_series):
+                state[k] += earned * _SERIES[k]
+            state[n_series] += 1.0
+        elif p > alpha:
+            for k in range(n_series):
+                state[k] *= _DECAY[k]
+        else:
+            continue
+        total = 0.0
+        for k in range(n_series):
+            total += state[k]
+        level = min((_DISCARDED - alpha) * total, alpha)

@@ -1,0 +1,184 @@
+"""SAOLA with other settings than the paper's: those for real work, and a name."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from featstream.errors import check_alpha
+from featstream.protocols import Measure
+from featstream.selectors.interactions.screen import InteractionScreen
+from featstream.selectors.saola.saola import SAOLA
+from featstream.selectors.stream import Stream
+from featstream.selectors.trace import TraceLevel
+
+
+class SelectFromStream(SAOLA):
+    """Select features in one pass, with the settings that we recommend.
+
+    A feature is dropped if it is irrelevant, by a test whose level pays for the
+    number of features judged; or if it adds nothing to the class once a more
+    relevant kept feature is known. It is `SAOLA` with ``redundancy="conditional"``,
+    ``correction="online-fdr"`` and ``ties="drop"``.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        Of the features that pass as relevant, the expected share that is not (false
+        discovery rate).
+    redundancy_alpha : float, default=0.05
+        A feature adds nothing if its p-value, given another feature, is above this. A
+        larger value keeps more features.
+    measure : {"auto", "su", "mi", "fisher-z"} or measure object, default="auto"
+        How relevance is measured. "auto" takes symmetrical uncertainty for discrete
+        data and Fisher's Z for continuous data.
+    max_features : int, optional
+        Keep at most this number: after each arrival the least relevant leaves.
+    interactions : bool or InteractionScreen, default=False
+        Whether members of pairs that interact are kept as well.
+    trace : {"full", "kept"} or None, default="full"
+        What is remembered of dropped features.
+    n_jobs : int, optional
+        Number of threads. The selection does not depend on it.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        Kept features, in order of arrival.
+    scores_ : ndarray of float
+        Their relevance.
+    support_ : ndarray of bool of shape (n_features,)
+        Whether each feature is kept.
+    measure_ : str
+        The measure in use.
+    result_ : SelectionResult
+        Names, scores and history.
+
+    See Also
+    --------
+    SAOLA : The algorithm with the paper's settings, and all options.
+
+    Notes
+    -----
+    ``docs/beyond-the-paper.md`` compares these settings with the paper's and with
+    other methods. The false discovery rate is bounded if p-values of irrelevant
+    features are independent of those before them; dependent features, such as
+    neighbouring SNPs, are in practice dropped as redundant anyway.
+
+    Examples
+    --------
+    >>> from featstream import SelectFromStream
+    >>> from featstream.datasets import make_stream
+    >>> stream = make_stream(n_features=2000, kind="continuous", seed=0)
+    >>> selector = SelectFromStream().fit(stream.X, stream.y)
+    >>> set(stream.blanket) <= set(selector.selected_)
+    True
+
+    Nothing is selected from noise:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> noise, y = rng.normal(size=(200, 1000)), rng.integers(0, 2, 200)
+    >>> SelectFromStream().fit(noise, y).selected_.size
+    0
+    """
+
+    bound = "min"
+    ties = "drop"
+    pruning = "interleaved"
+    overlap = ">="
+    redundancy = "conditional"
+    correction = "online-fdr"
+    engine = None
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.05,
+        redundancy_alpha: float = 0.05,
+        measure: str | Measure = "auto",
+        max_features: int | None = None,
+        interactions: bool | InteractionScreen = False,
+        trace: TraceLevel = "full",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.redundancy_alpha = redundancy_alpha
+        self.measure = measure
+        self.max_features = max_features
+        self.interactions = interactions
+        self.trace = trace
+        self.n_jobs = n_jobs
+
+    def _begin(self, stream: Stream) -> None:
+        check_alpha(self.alpha, "SelectFromStream")
+        super()._begin(stream)
+
+    def _level(self) -> float:
+        return self.alpha
+
+
+class ConditionalSAOLA(SAOLA):
+    """`SAOLA` with the conditional test in place of the bound.
+
+    It is ``SAOLA(redundancy="conditional")``, under a name for comparisons.
+
+    Parameters
+    ----------
+    measure : {"auto", "su", "mi", "fisher-z"} or measure object, default="auto"
+        How relevance is measured.
+    ties : {"keep", "drop"}, default="keep"
+        Whether two features of exactly equal relevance never remove each other, or
+        the earlier may make the later redundant.
+    pruning : {"interleaved", "deferred"}, default="interleaved"
+        Whether a newcomer displaces kept features during the walk, or once it is kept.
+    redundancy_alpha : float, default=0.05
+        Level of the conditional test.
+    correction : {"none", "bonferroni", "online-fdr"}, default="none"
+        Whether thresholds pay for the number of features judged.
+    max_features : int, optional
+        Keep at most this number.
+    trace : {"full", "kept"} or None, default="full"
+        What is remembered of dropped features.
+    n_jobs : int, optional
+        Number of threads.
+    engine : {"dask"} or None, default=None
+        Where features are judged; as for `SAOLA`.
+
+    Examples
+    --------
+    >>> from featstream import SAOLA, ConditionalSAOLA
+    >>> from featstream.datasets import make_stream
+    >>> stream = make_stream(n_features=500, seed=0)
+    >>> selector = ConditionalSAOLA(measure="su").fit(stream.X, stream.y)
+    >>> other = SAOLA(measure="su", redundancy="conditional").fit(stream.X, stream.y)
+    >>> bool((selector.support_ == other.support_).all())
+    True
+    """
+
+    bound = "min"
+    overlap = ">="
+    redundancy = "conditional"
+    interactions = False
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "auto",
+        ties: Literal["keep", "drop"] = "keep",
+        pruning: Literal["interleaved", "deferred"] = "interleaved",
+        redundancy_alpha: float = 0.05,
+        correction: Literal["none", "bonferroni", "online-fdr"] = "none",
+        max_features: int | None = None,
+        trace: TraceLevel = "full",
+        n_jobs: int | None = None,
+        engine: Literal["dask"] | None = None,
+    ) -> None:
+        self.measure = measure
+        self.ties = ties
+        self.pruning = pruning
+        self.redundancy_alpha = redundancy_alpha
+        self.correction = correction
+        self.max_features = max_features
+        self.trace = trace
+        self.n_jobs = n_jobs
+        self.engine = engine

@@ -1,0 +1,178 @@
+"""Thresholds that pay for the number of features they judge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from featstream import (
+    SAOLA,
+    FisherZ,
+    GroupSAOLA,
+    SelectFromStream,
+    SymmetricalUncertainty,
+)
+from featstream.errors import FeatstreamWarning, ParameterError
+from featstream.selectors.saola.budget import Budget
+from featstream.sources import ArraySource
+from strategies import examples
+
+
+class OnlyPValues:
+    alpha = None
+    name = "p"
+
+    def p_values(self, encoded, scores):
+        return scores
+
+
+def started(correction, level):
+    budget = Budget(correction, level)
+    budget.bind(OnlyPValues(), "test")
+    return budget
+
+
+def drawn_p_values(seed, n=200):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    strong = rng.random(n) < rng.choice([0.02, 0.2])
+    p[strong] *= 10.0 ** -rng.integers(2, 9, strong.sum())
+    return p
+
+
+@examples(40)
+@given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.01, 0.05, 0.15]))
+def test_online_fdr_is_addis(seed, alpha):
+    p = drawn_p_values(seed)
+    assert started("online-fdr", alpha).judge(p).tolist() == reference.addis(p, alpha)
+
+
+@examples(40)
+@given(
+    seed=st.integers(0, 10**6),
+    correction=st.sampled_from(["bonferroni", "online-fdr"]),
+    n_known=st.sampled_from([None, 120, 200]),
+    cuts=st.lists(st.integers(0, 200), max_size=5),
+)
+def test_neither_blocks_nor_resuming_change_the_levels(seed, correction, n_known, cuts):
+    p = drawn_p_values(seed)
+    whole, budget = started(correction, 0.05), started(correction, 0.05)
+    whole.open_source(n_known)
+    budget.open_source(n_known)
+    found = []
+    for part in np.split(p, sorted(cuts)):
+        again = started(correction, 0.05)
+        assert again.restore(budget.arrays() | {"more": p}).keys() == {"more"}
+        found += again.judge(part).tolist()
+        budget = again
+    assert found == whole.judge(p).tolist()
+
+
+def levels(budget, n):
+    """The level of each of the next features, by bisection on copies."""
+    found = []
+    for _ in range(n):
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            copy = started(budget.correction, budget.level)
+            copy.restore(budget.arrays())
+            copy._state = copy._state.copy()
+            passes = copy.judge(np.array([middle]))[0]
+            low, high = (middle, high) if passes else (low, middle)
+        found.append(high)
+        budget.judge(np.ones(1))
+    return np.array(found)
+
+
+def test_bonferroni_spends_no_more_than_its_level():
+    budget = started("bonferroni", 0.05)
+    budget.open_source(100)
+    np.testing.assert_allclose(levels(budget, 100), 0.95 * 0.05 / 100, rtol=1e-9)
+    rest = levels(budget, 50)
+    assert (np.diff(rest) < 0).all()
+    assert rest.sum() < 0.05 * 0.05
+    budget.open_source(10)
+    left = 0.05 * 0.05 - rest.sum()
+    np.testing.assert_allclose(levels(budget, 10), 0.95 * left / 10, rtol=1e-6)
+
+
+def test_the_share_of_false_discoveries_is_at_most_the_level():
+    """Planted effects in 200 streams; the mean share, and what chance adds to it."""
+    rng, shares = np.random.default_rng(0), []
+    for _ in range(200):
+        p = rng.random(1000)
+        is_true = rng.random(1000) < rng.choice([0.01, 0.1])
+        effect = rng.normal(3.5, 0.5, is_true.sum())
+        p[is_true] = 1 - np.vectorize(_normal_cdf)(rng.normal(effect))
+        passed = started("online-fdr", 0.05).judge(p)
+        shares.append(np.count_nonzero(passed & ~is_true) / max(passed.sum(), 1))
+    assert np.mean(shares) <= 0.05 + 2 * np.std(shares) / np.sqrt(200)
+
+
+def _normal_cdf(x):
+    import math
+
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def noise(kind, n=300, p=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    if kind == "normal":
+        return rng.normal(size=(n, p)), y
+    return (rng.random((n, p)) < rng.choice([0.01, 0.1, 0.5], p)).astype(np.uint8), y
+
+
+@pytest.mark.parametrize("kind", ["normal", "binary"])
+def test_nothing_is_selected_from_noise(kind):
+    X, y = noise(kind)
+    assert SelectFromStream().fit(X, y).selected_.size == 0
+    with pytest.warns(FeatstreamWarning, match="what chance gives"):
+        assert SAOLA().fit(X, y).selected_.size > 5
+
+
+@pytest.mark.parametrize("kind", ["normal", "binary"])
+@pytest.mark.parametrize("correction", ["bonferroni", "online-fdr"])
+def test_what_stands_out_is_selected(kind, correction):
+    X, y = noise(kind)
+    X = X.copy()
+    X[:, 1000] = X[:, 1000] + y if kind == "normal" else y
+    measure = "fisher-z" if kind == "normal" else "su"
+    selector = SAOLA(measure=measure, correction=correction).fit(X, y)
+    assert selector.selected_.tolist() == [1000]
+    grouped = GroupSAOLA(measure=measure, correction=correction).fit(X, y)
+    assert grouped.selected_.tolist() == [1000]
+
+
+@pytest.mark.parametrize("correction", ["bonferroni", "online-fdr"])
+def test_blocks_and_threads_change_nothing(correction):
+    X, y = noise("normal", p=500)
+    X[:, ::7] += 0.4 * y[:, None]
+    options = {"measure": "fisher-z", "correction": correction}
+    whole = SAOLA(**options).fit(X, y)
+    assert whole.selected_.size > 3
+    source = ArraySource(X, block_bytes=8 * 300 * 16)
+    parts = SAOLA(**options, n_jobs=2).start(y).consume(source)
+    assert parts.result_.trace.records.tolist() == whole.result_.trace.records.tolist()
+
+
+def test_the_level_is_that_of_the_measure_or_five_percent():
+    y = [0, 1] * 20
+    for measure, level in [
+        (FisherZ(), 0.05),
+        (FisherZ(alpha=0.02), 0.02),
+        (SymmetricalUncertainty(), 0.05),
+        (SymmetricalUncertainty(alpha=0.1), 0.1),
+    ]:
+        selector = SAOLA(measure=measure, correction="bonferroni").start(y)
+        selector.update(np.arange(40) % 3)
+        assert selector._budget.level == level
+
+
+def test_a_large_false_discovery_rate_is_refused():
+    with pytest.raises(ParameterError, match=r"below 0\.2 .* Got 0\.5"):
+        SelectFromStream(alpha=0.5, measure="su").fit([[0], [1]], [0, 1])
