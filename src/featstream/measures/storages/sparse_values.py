@@ -331,7 +331,7 @@ def _allocate(
 
 
 def _allocate_index(
-    like: SparseValues, n_slots: int, n_nodes: int, n_signatures: int, **options: int
+    like: SparseValues, n_slots: int, n_nodes: int, n_signatures: int, **options: Any
 ) -> Any:
     sizes = (like.n_rows, n_slots, n_nodes) if n_signatures else (0, 0, 0)
     return empty_index(*sizes, 0, has_values=bool(n_signatures), **options)
