@@ -202,7 +202,7 @@ def kill_some(client, n_kills, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(50))
-def test_killed_workers_change_nothing(seed, client, tmp_path):
+def test_killed_workers_change_nothing(seed, tmp_path):
     """Between one and three of them; every third run has groups."""
     rng = np.random.default_rng(seed)
     X, y = make_data(rng, n_features=1200)
@@ -215,11 +215,11 @@ def test_killed_workers_change_nothing(seed, client, tmp_path):
     write_store(tmp_path / "x.cols", ArraySource(X), y)
     source = open_store(tmp_path / "x.cols")
     local = clone(selector).start(y).consume(source, **given)
-    client.wait_for_workers(2, timeout=60)
-    killer = threading.Thread(
-        target=kill_some, args=(client, int(rng.integers(1, 4)), rng)
-    )
-    killer.start()
-    remote = selector.start(y).consume(source, engine=client, **given)
-    killer.join()
+    with local_cluster(2, "1GiB") as client:  # a kill may take its supervisor along
+        killer = threading.Thread(
+            target=kill_some, args=(client, int(rng.integers(1, 4)), rng)
+        )
+        killer.start()
+        remote = selector.start(y).consume(source, engine=client, **given)
+        killer.join()
     assert outcome(remote) == outcome(local)
