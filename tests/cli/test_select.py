@@ -24,20 +24,26 @@ def data(tmp_path):
     return path
 
 
+SAOLA = ["--selector", "saola"]
+SAOLA_OF = ["select", *SAOLA]
+
+
 def test_select_prints_a_summary_and_the_features(data, capsys):
-    assert main(["select", str(data), "--measure", "fisher-z", "--alpha", "0.001"]) == 0
+    assert (
+        main([*SAOLA_OF, str(data), "--measure", "fisher-z", "--alpha", "0.001"]) == 0
+    )
     out = capsys.readouterr().out
     assert "of 60 features selected (SAOLA, fisher-z, 200 samples" in out
     assert "dropped:" in out
 
 
 def test_json_holds_what_python_gives(data, capsys):
-    from featstream import SAOLA
+    from featstream import SelectFromStream
 
     assert main(["select", str(data), "--json", "-q"]) == 0
     found = json.loads(capsys.readouterr().out)
     with np.load(data) as arrays:
-        fitted = SAOLA().fit(arrays["X"], arrays["y"])
+        fitted = SelectFromStream().fit(arrays["X"], arrays["y"])
     assert [f["index"] for f in found["selected"]] == fitted.selected_.tolist()
     assert [f["relevance"] for f in found["selected"]] == fitted.scores_.tolist()
     assert found["measure"] == "fisher-z"
@@ -153,7 +159,7 @@ def test_a_dot_in_the_name_of_a_run_folder_is_no_suffix(table, capsys):
 def test_a_result_gets_out_in_any_encoding(table, encoding):
     env = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C"}
     command = [sys.executable, "-m", "featstream", "select", str(table), "-q"]
-    flags = ["--measure", "su", "--ties", "keep"]
+    flags = ["--selector", "saola", "--measure", "su", "--ties", "keep"]
     done = subprocess.run([*command, *flags], capture_output=True, env=env)
     assert done.returncode == 0, done.stderr
     shown = "é日本".encode(encoding, "backslashreplace")
@@ -226,7 +232,7 @@ def test_a_target_is_not_guessed(tmp_path, capsys):
 def test_names_that_occur_twice_are_numbered_on_request(tmp_path, capsys):
     names = np.array(["a", "a", "b"])
     np.savez(tmp_path / "k.npz", X=np.eye(3), y=[0, 1, 0], names=names)
-    command = ["select", str(tmp_path / "k.npz"), "--measure", "su", "-q"]
+    command = [*SAOLA_OF, str(tmp_path / "k.npz"), "--measure", "su", "-q"]
     assert main(command) == 1
     assert "--duplicates number" in capsys.readouterr().err
     assert main([*command, "--duplicates", "number"]) == 0
@@ -239,7 +245,7 @@ def test_a_matrix_of_scipy_takes_its_target_from_a_file(tmp_path, capsys):
     X = sparse.random_array((20, 6), density=0.5, rng=np.random.default_rng(0))
     sparse.save_npz(tmp_path / "X.npz", sparse.csr_array(X))
     (tmp_path / "y.txt").write_text("\n".join("ab" * 10))
-    command = ["select", str(tmp_path / "X.npz"), "--target", str(tmp_path / "y.txt")]
+    command = [*SAOLA_OF, str(tmp_path / "X.npz"), "--target", str(tmp_path / "y.txt")]
     assert main([*command, "-q", "--alpha", "0.9", "--measure", "fisher-z"]) == 0
     assert "2 classes: a (10), b (10)" in capsys.readouterr().out
 
@@ -273,7 +279,8 @@ def test_every_format_gives_the_same_selection(tmp_path, capsys):
     found = {}
     for name in ("d.npz", "d.npy", "d.svm", "d.csv", "d.parquet"):
         target = ["--target", str(tmp_path / "y.npy")] if name == "d.npy" else []
-        flags = ["--measure", "su", "--delta", "0.01", "--json", "-q"]
+        flags = ["--selector", "saola", "--measure", "su", "--delta", "0.01"]
+        flags += ["--json", "-q"]
         assert main(["select", str(tmp_path / name), *flags, *target]) == 0
         selected = json.loads(capsys.readouterr().out)["selected"]
         found[name] = [(f["index"], f["relevance"]) for f in selected]
@@ -310,7 +317,7 @@ def test_info_describes_data_without_columns(tmp_path, capsys):
 
 
 def test_a_numeric_target_is_a_flag(tmp_path, capsys):
-    from featstream import SAOLA, FisherZ
+    from featstream import FisherZ, SelectFromStream
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 6))
@@ -319,7 +326,7 @@ def test_a_numeric_target_is_a_flag(tmp_path, capsys):
     command = ["select", str(tmp_path / "ages.npz"), "-q", "--target-type", "numeric"]
     assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    fitted = SAOLA(measure=FisherZ(target="numeric")).fit(X, y)
+    fitted = SelectFromStream(measure=FisherZ(target="numeric")).fit(X, y)
     assert [f["index"] for f in found["selected"]] == fitted.selected_.tolist()
     assert found["target"]["high"] == y.max()
     assert main(command) == 0
@@ -341,9 +348,9 @@ def test_info_describes_the_file(data, capsys):
     ("flags", "sentence"),
     [
         (["--measure", "fisherz"], "Did you mean 'fisher-z'?"),
-        (["--measure", "su", "--alpha", "0.1"], "--alpha has no meaning for the"),
-        (["--measure", "fisher-z", "--delta", "0.1"], "--delta has no meaning for"),
-        (["--alpha", "0.1"], "Use it with --measure fisher-z."),
+        (["--delta", "0.1"], "--delta has no meaning for the selector select-from"),
+        ([*SAOLA, "--measure", "fisher-z", "--delta", "0.1"], "--delta has no meaning"),
+        ([*SAOLA, "--alpha", "0.1"], "Use it with --measure fisher-z or mi or su."),
         (
             ["--measure", "fisher-z", "--alpha", "5"],
             "For a 5% level write --alpha 0.05.",
@@ -376,7 +383,7 @@ def test_a_missing_file_is_an_error(capsys):
         ([], "the following arguments are required: FILE"),
         (["d.npz", "--group-size", "5", "--max-features", "2"], "--max-features"),
         (["d.npz", "--selector", "osfs", "--bound", "max"], "--bound max"),
-        (["d.npz", "--bound", "mean"], "choose from"),
+        (["d.npz", *SAOLA, "--bound", "mean"], "choose from"),
     ],
 )
 def test_usage_errors_exit_with_two(flags, sentence, capsys):

@@ -46,7 +46,7 @@ _PLAIN = "?bBhilqfd"
 """Types of values that kernels take as they are."""
 
 
-_PER_COLUMN = ("fate", "witness", "overlap")
+_PER_COLUMN = ("fate", "witness", "overlap", "p_value")
 """What a verdict says of each column, besides its score."""
 
 
@@ -109,6 +109,7 @@ def join_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
         np.full(verdict.fate.size, -1) if verdict.witness is None else verdict.witness
         for verdict in verdicts
     ]
+    p_values = [verdict.p_value for verdict in verdicts if verdict.p_value is not None]
     return Verdict(
         fate=np.concatenate([verdict.fate for verdict in verdicts]),
         scores=np.concatenate([verdict.scores for verdict in verdicts]),
@@ -116,6 +117,7 @@ def join_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
         gone=np.concatenate([verdict.gone for verdict in verdicts]),
         gone_by=np.concatenate([verdict.gone_by for verdict in verdicts]),
         gone_fate=np.concatenate(fates),
+        p_value=np.concatenate(p_values) if p_values else None,
     )
 
 
@@ -183,7 +185,7 @@ class Stream:
             witness = self.names[int(verdict.witness[0])]
             if fate is Fate.REDUNDANT and verdict.overlap is not None:
                 overlap = float(verdict.overlap[0])
-            if verdict.p_value is not None:
+            if fate is Fate.REDUNDANT and verdict.p_value is not None:
                 p_value = float(verdict.p_value[0])
         return Decision(
             name=self.names[arrival],
