@@ -12,7 +12,7 @@ help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 demo: $(VENV)/.core ## select features from a generated stream, and say why
-	@$(BIN)/featstream demo
+	@$(BIN)/featstream demo --report demo.html
 
 test: $(VENV)/.dev ## the unit tests and doctests
 	$(PYTEST)

@@ -208,7 +208,7 @@ class ReusedMemory:
         with self._lock:
             known = self._of_size.setdefault(size, [])
             for memory in known:
-                if sys.getrefcount(memory) == _REFERENCES_HERE:
+                if sys.getrefcount(memory) == _FREE:
                     break
             else:
                 memory = np.empty(size, np.uint8)
@@ -220,5 +220,16 @@ class ReusedMemory:
 _SMALL = 1 << 16
 """Fewer bytes than this are not worth the search."""
 
-_REFERENCES_HERE = 3
-"""That of the list, that of the name, and that of the call that counts."""
+
+def _references_when_free() -> int:
+    """Those of memory to which only its list refers, counted as `ReusedMemory` does.
+
+    Versions of Python differ in whether the name in a loop is one of them.
+    """
+    known = [np.empty(1)]
+    for memory in known:
+        return sys.getrefcount(memory)
+    raise AssertionError
+
+
+_FREE = _references_when_free()

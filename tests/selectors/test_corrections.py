@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import checks
 import reference
+import strategies
 from featstream import (
     SAOLA,
     FisherZ,
@@ -16,7 +18,7 @@ from featstream import (
     SymmetricalUncertainty,
 )
 from featstream.errors import FeatstreamWarning, ParameterError
-from featstream.selectors.saola.budget import Budget
+from featstream.selectors.saola.budget import CORRECTIONS, Budget
 from featstream.sources import ArraySource
 from strategies import examples
 
@@ -62,6 +64,7 @@ def test_neither_blocks_nor_resuming_change_the_levels(seed, correction, n_known
     whole, budget = started(correction, 0.05), started(correction, 0.05)
     whole.open_source(n_known)
     budget.open_source(n_known)
+    budget.judge(np.empty(0))
     found = []
     for part in np.split(p, sorted(cuts)):
         again = started(correction, 0.05)
@@ -74,6 +77,7 @@ def test_neither_blocks_nor_resuming_change_the_levels(seed, correction, n_known
 def levels(budget, n):
     """The level of each of the next features, by bisection on copies."""
     found = []
+    budget.judge(np.empty(0))  # opens its source
     for _ in range(n):
         low, high = 0.0, 1.0
         for _ in range(60):
@@ -158,6 +162,17 @@ def test_blocks_and_threads_change_nothing(correction):
     source = ArraySource(X, block_bytes=8 * 300 * 16)
     parts = SAOLA(**options, n_jobs=2).start(y).consume(source)
     assert parts.result_.trace.records.tolist() == whole.result_.trace.records.tolist()
+
+
+@examples(15)
+@given(data=strategies.continuous_data(), correction=st.sampled_from(CORRECTIONS[1:]))
+def test_kills_change_nothing(data, correction):
+    """Bonferroni too, which is no part of the contract tests: lengths matter to it."""
+    X, y = data
+    measure = FisherZ(alpha=0.1)
+    checks.check_resume_equals_uninterrupted(
+        SAOLA(measure=measure, correction=correction, redundancy="conditional"), X, y
+    )
 
 
 def test_the_level_is_that_of_the_measure_or_five_percent():

@@ -27,6 +27,7 @@ def add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("--features", type=int, default=50_000, help="default: 50,000")
     demo.add_argument("--seed", type=int, default=0)
     demo.add_argument("--json", action="store_true", help="print JSON")
+    demo.add_argument("--report", metavar="FILE", help="write a page with figures")
     demo.set_defaults(run=_demo)
 
 
@@ -93,8 +94,7 @@ def _info(arguments: argparse.Namespace) -> int:
 
 def _demo(arguments: argparse.Namespace) -> int:
     from featstream.datasets import make_stream
-    from featstream.measures import FisherZ
-    from featstream.selectors import SAOLA
+    from featstream.selectors import SelectFromStream
 
     stream = make_stream(
         n_samples=500,
@@ -103,7 +103,7 @@ def _demo(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
     )
     if arguments.json:
-        selector = SAOLA(measure=FisherZ(alpha=1e-6)).fit(stream.X, stream.y)
+        selector = SelectFromStream().fit(stream.X, stream.y)
         print_result(selector, None, as_json=True)
         return 0
     print(
@@ -111,7 +111,7 @@ def _demo(arguments: argparse.Namespace) -> int:
         f"{stream.informative.size} informative, {stream.redundant.size} redundant, "
         f"{stream.irrelevant.size:,} irrelevant.\n"
     )
-    selector = SAOLA(measure=FisherZ(alpha=1e-6)).start(stream.y)
+    selector = SelectFromStream(measure="fisher-z").start(stream.y)
     selector.consume(stream.source(), progress=True)
     print_result(selector, None, as_json=False)
     print("\nWhy some were dropped:")
@@ -122,4 +122,7 @@ def _demo(arguments: argparse.Namespace) -> int:
         f"\nOf the {stream.blanket.size} features that determine the class, "
         f"{len(found)} were found."
     )
+    if arguments.report is not None:
+        selector.result_.report(arguments.report)
+        print(f"A report to look at: {arguments.report}")
     return 0 if len(found) == stream.blanket.size else 1

@@ -398,8 +398,8 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
                 )
             if not trace.is_over_limit(arrival):
                 return (
-                    f"{name} was displaced by {other}, which is more relevant and with "
-                    f"which it adds nothing; {relevance}."
+                    f"{name} was displaced by {other}, which is more relevant and "
+                    f"beside which it adds nothing; {relevance}."
                 )
         if fate is Fate.REDUNDANT:
             drops_ties = getattr(self, "ties", "keep") == "drop"

@@ -188,8 +188,8 @@ class GDM(FGM):
     Notes
     -----
     Affiliated features are found on the way: those that would have been in a cutting
-    plane. Others may be correlated as highly, and were never asked for. [1]_ does not
-    say how high a correlation may be; 0.7 is our choice.
+    plane. Others may be correlated as highly, and were never asked for. How
+    high a correlation may be, 0.7, is our choice.
 
     References
     ----------

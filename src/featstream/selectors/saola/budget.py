@@ -70,6 +70,7 @@ class Budget:
         self.level = LEVEL if level is None else level
         self._state: FloatArray = np.empty(0)
         self._is_bound = False
+        self._to_open: int | None = None
 
     def bind(self, measure: Any, owner: str) -> None:
         """Take the level from the measure, and let it find what may pass."""
@@ -90,8 +91,6 @@ class Budget:
             )
         if hasattr(measure, "use_level"):
             measure.use_level(self.level)
-        if not self._state.size:
-            self._state = self._first_state()
         self._is_bound = True
 
     def _first_state(self) -> FloatArray:
@@ -100,11 +99,11 @@ class Budget:
         return np.append(_SERIES * self.level / 2, 0.0)
 
     def open_source(self, n_features: int | None) -> None:
+        """Note that the next features are those of a source of this length."""
+        self._to_open = n_features or 0
+
+    def _open(self, n_features: int) -> None:
         """Share out what is left among the features of a source."""
-        if self.correction != "bonferroni":
-            return
-        if not self._state.size:
-            self._state = self._first_state()
         self._state[2:] = 0.0
         if n_features:
             left = self._state[0]
@@ -125,7 +124,12 @@ class Budget:
     def judge(self, p_values: FloatArray) -> BoolArray:
         """Which of the next features pass, in order of arrival."""
         passes = np.zeros(p_values.size, np.bool_)
+        if not self._state.size:
+            self._state = self._first_state()
         if self.correction == "bonferroni":
+            if self._to_open is not None:
+                self._open(self._to_open)
+                self._to_open = None
             _judge_all(p_values, self._state, passes)
         else:
             _judge_share(p_values, self._state, self.level, passes)
