@@ -36,6 +36,7 @@ from featstream import (
     SAOLA,
     SPFSLAR,
     AlphaInvesting,
+    ConditionalSAOLA,
     FastOSFS,
     FisherZ,
     Grafting,
@@ -201,7 +202,6 @@ SELECTORS = [
         ),
         strategies.grouped(strategies.discrete_data(least_rows=70)),
         GROUPWISE,
-        without=JUDGED,
     ),
     Entry(
         "group-saola",
@@ -409,6 +409,8 @@ MEASURES = {
 
 ESTIMATORS = [
     *(make() for make in OUTSIDE.values()),
+    ConditionalSAOLA(correction="bonferroni"),
+    SelectFromStream(),
     SAOLA(),
     SAOLA(
         measure=SymmetricalUncertainty(binning="mdl", missing="category"),

@@ -23,6 +23,8 @@ from featstream.runs.folder import Checkpoint
 from featstream.selectors import base
 from featstream.sources import Dataset, SparseSource
 
+SAOLA_ = ["--selector", "saola"]
+
 
 @pytest.fixture(scope="module")
 def stream():
@@ -45,7 +47,7 @@ def more(tmp_path, stream):
 
 def test_select_update_explain_and_info(tmp_path, data, more, stream, capsys):
     run = str(tmp_path / "run")
-    assert main(["select", data, "--measure", "su", "-o", run, "-q"]) == 0
+    assert main(["select", *SAOLA_, data, "--measure", "su", "-o", run, "-q"]) == 0
     assert "of 150 features selected" in capsys.readouterr().out
     assert main(["update", run, more, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -71,7 +73,7 @@ def test_select_update_explain_and_info(tmp_path, data, more, stream, capsys):
 
 def test_a_feature_is_explained_by_its_arrival(tmp_path, data, stream, capsys):
     run = str(tmp_path / "run")
-    assert main(["select", data, "--measure", "su", "-o", run, "-q"]) == 0
+    assert main(["select", *SAOLA_, data, "--measure", "su", "-o", run, "-q"]) == 0
     capsys.readouterr()
     assert main(["explain", run, "7"]) == 0
     expected = SAOLA(measure="su").fit(stream.X[:, :150], stream.y).explain(7)
@@ -136,7 +138,7 @@ def test_convert_makes_a_store(tmp_path, data, stream, capsys):
     assert json.loads(capsys.readouterr().out)["n_features"] == 3
     assert main(["convert", data, str(tmp_path / "data.cols")]) == 0
     assert "150 features" in capsys.readouterr().out
-    assert main(["select", str(tmp_path / "data.cols"), "--json", "-q"]) == 0
+    assert main(["select", *SAOLA_, str(tmp_path / "data.cols"), "--json", "-q"]) == 0
     found = json.loads(capsys.readouterr().out)
     expected = SAOLA().fit(stream.X[:, :150], stream.y)
     assert [f["index"] for f in found["selected"]] == expected.selected_.tolist()
@@ -277,13 +279,13 @@ def often(run_checkpoint):
 def test_groups_in_the_wrong_place_are_an_error(tmp_path, data, more, stream, capsys):
     groups, single = str(tmp_path / "groups"), str(tmp_path / "single")
     assert main(["select", data, "--group-size", "5", "-o", groups, "-q"]) == 0
-    assert main(["select", data, "-o", single, "-q"]) == 0
+    assert main(["select", *SAOLA_, data, "-o", single, "-q"]) == 0
     capsys.readouterr()
     assert main(["update", groups, more]) == 1
     assert "Say how these features fall into groups" in capsys.readouterr().err
     assert main(["update", single, more, "--group-size", "5"]) == 1
     assert "The run is one of SAOLA. Leave the groups out." in capsys.readouterr().err
-    assert main(["select", data, "-o", groups, "-q"]) == 1
+    assert main(["select", *SAOLA_, data, "-o", groups, "-q"]) == 1
     assert "is one of 'GroupSAOLA', not of SAOLA" in capsys.readouterr().err
     halfway = GroupSAOLA(measure="su").start(stream.y)
     labels = np.arange(150) % 7
@@ -330,6 +332,7 @@ def test_ctrl_c_saves_and_says_how_to_continue(tmp_path):
     run = tmp_path / "run"
     process = featstream_process(
         "select",
+        *SAOLA_,
         str(tmp_path / "X.npy"),
         *("--target", str(tmp_path / "y.npy"), "--measure", "su", "-o", str(run)),
     )

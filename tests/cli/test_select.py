@@ -348,7 +348,10 @@ def test_info_describes_the_file(data, capsys):
     ("flags", "sentence"),
     [
         (["--measure", "fisherz"], "Did you mean 'fisher-z'?"),
-        (["--delta", "0.1"], "--delta has no meaning for the selector select-from"),
+        (
+            ["--measure", "su", "--delta", "0.1"],
+            "no meaning for the selector select-from",
+        ),
         ([*SAOLA, "--measure", "fisher-z", "--delta", "0.1"], "--delta has no meaning"),
         ([*SAOLA, "--alpha", "0.1"], "Use it with --measure fisher-z or mi or su."),
         (

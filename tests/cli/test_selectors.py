@@ -14,7 +14,9 @@ from featstream.datasets import make_stream
 from featstream.selectors import SELECTORS
 
 OPTIONS = {
+    "select-from-stream": {"redundancy_alpha": 0.2, "max_features": 3},
     "saola": {"bound": "max", "max_features": 3},
+    "saola-conditional": {"ties": "drop", "correction": "bonferroni"},
     "group-saola": {"reading": "library"},
     "osfs": {"test": "fisher-z", "max_condition": 2},
     "fast-osfs": {"test": "fisher-z"},
@@ -96,5 +98,7 @@ def test_help_shows_the_options_of_a_selector(name, capsys):
     out = capsys.readouterr().out
     for option in inspect.signature(SELECTORS[name]).parameters:
         if option != "trace":
-            option = {"n_jobs": "jobs"}.get(option, option).replace("_", "-")
+            option = {"n_jobs": "jobs", "engine": "scheduler"}.get(
+                option, option
+            ).replace("_", "-")
             assert f"--{option}" in out

@@ -167,14 +167,17 @@ def test_the_command_line_takes_the_address_of_a_scheduler(client, tmp_path, cap
     write_store(path, ArraySource(X), y)
     found = []
     for flags in ([], ["--scheduler", client.scheduler.address]):
-        assert main(["select", str(path), "--json", "-q", *flags]) == 0
+        assert (
+            main(["select", "--selector", "saola", str(path), "--json", "-q", *flags])
+            == 0
+        )
         found.append(json.loads(capsys.readouterr().out)["selected"])
     assert found[0] == found[1]
     assert main(["select", str(path), "--scheduler", "nowhere"]) == 1
     assert "There is no Dask scheduler at 'nowhere'" in capsys.readouterr().err
     for selector in ("fast-osfs", "ofs"):
         flags = ["--selector", selector, "--scheduler", "local"]
-        assert main(["select", str(path), *flags]) == 1
+        assert main(["select", "--selector", "saola", str(path), *flags]) == 1
         assert "--scheduler has no meaning" in capsys.readouterr().err
 
 

@@ -164,6 +164,7 @@ def test_binding_leaves_the_measure_as_it_was():
     assert (first.n_samples, second.n_samples) == (3, 4)
     assert measure.get_params() == {
         "threshold": 0.25,
+        "alpha": None,
         "n_bins": 3,
         "binning": "quantile",
         "missing": "error",

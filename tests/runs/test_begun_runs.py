@@ -38,7 +38,17 @@ def data(tmp_path, stream):
 def killed(tmp_path, data, monkeypatch, capsys):
     """The folder of a command that was stopped while it read its data."""
     run = tmp_path / "run"
-    command = ["select", str(data), "--measure", "su", "-q", "-o", str(run)]
+    command = [
+        "select",
+        "--selector",
+        "saola",
+        str(data),
+        "--measure",
+        "su",
+        "-q",
+        "-o",
+        str(run),
+    ]
 
     def stop(path, *rest, **how):
         assert is_run(run)
@@ -89,7 +99,17 @@ def test_resume_in_python_says_how_to_begin_again(killed):
 def test_data_that_cannot_be_read_leave_no_folder(tmp_path, capsys):
     path = tmp_path / "bad.csv"
     path.write_text("a,y\n1,0\n2")
-    command = ["select", str(path), "--target", "y", "-q", "-o", str(tmp_path / "run")]
+    command = [
+        "select",
+        "--selector",
+        "saola",
+        str(path),
+        "--target",
+        "y",
+        "-q",
+        "-o",
+        str(tmp_path / "run"),
+    ]
     assert main(command) == 1
     assert "bad.csv" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["bad.csv"]

@@ -64,8 +64,8 @@ def test_parameters_reach_into_the_measure():
     selector.set_params(measure__threshold=0.3, measure__n_bins=7)
     assert selector.measure.threshold == 0.3
     assert selector.get_params()["measure__n_bins"] == 7
-    with pytest.raises(ValueError, match="Invalid parameter 'alpha'"):
-        selector.set_params(measure__alpha=0.1)
+    with pytest.raises(ValueError, match="Invalid parameter 'level'"):
+        selector.set_params(measure__level=0.1)
 
 
 @pytest.mark.parametrize(("library", "frame"), [("pandas", pd), ("polars", pl)])

@@ -248,7 +248,9 @@ def test_a_new_format_is_a_module_and_a_line(tmp_path, monkeypatch, capsys):
     assert open_dataset(path).y.tolist() == [1, 2, 1, 2]
     assert open_dataset(tmp_path / "data").source.n_features == 2
     assert SAOLA(measure="su").fit(path).selected_.tolist() == [0]
-    assert main(["select", str(path), "--measure", "su", "-q"]) == 0
+    assert (
+        main(["select", "--selector", "saola", str(path), "--measure", "su", "-q"]) == 0
+    )
     assert "1 of 2 features selected" in capsys.readouterr().out
 
 
