@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_select_update_explain_and_info(tmp_path, data, more, stream, capsys):
     assert main(["info", run]) == 0
     out = capsys.readouterr().out
     assert "a run of SAOLA (done)" in out
-    assert f"featstream select {data}" in out
+    assert f"featstream select --selector saola {data}" in out
     assert main(["info", run, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_seen"] == 200
     assert main(["resume", run, "-q"]) == 0
@@ -225,7 +226,7 @@ def test_an_interrupted_run_of_groups_is_resumed(
     from featstream.cli.options import run_checkpoint
 
     for module in ("runs", "select"):
-        module = sys.modules[f"featstream.cli.{module}"]
+        module = import_module(f"featstream.cli.{module}")
         monkeypatch.setattr(module, "run_checkpoint", often(run_checkpoint))
     narrow = SparseSource(sparse.csc_array(stream.X[:, :150]), block_columns=10)
     opened = Dataset(narrow, stream.y)

@@ -427,4 +427,4 @@ def test_the_demo_finds_the_known_answer(capsys):
     assert main(["demo", "--features", "3000"]) == 0
     out = capsys.readouterr().out
     assert "5 were found" in out
-    assert "is redundant: its relevance" in out
+    assert "it adds nothing" in out

@@ -187,6 +187,8 @@ class Findings:
             return self.given_up[design, dataset, method]
         if (design, dataset) not in self.results:
             return "not run"
+        if method not in self.results[design, dataset].selectors:
+            return "not run"
         return None
 
     @staticmethod

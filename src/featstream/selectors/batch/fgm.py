@@ -207,8 +207,6 @@ class GDM(FGM):
     >>> selector = GDM(n_features=2).fit(X, y)
     >>> sorted(selector.selected_.tolist())
     [7, 500]
-    >>> selector.affiliated_
-    {7: array([8])}
     """
 
     def __init__(
