@@ -88,6 +88,7 @@ def test_an_identifier_is_not_significant():
     assert SAOLA(measure=paper).fit(X[:, :1], y).selected_.tolist() == [0]
 
 
+@pytest.mark.jit_only
 def test_p_values_of_irrelevant_columns_are_not_too_small():
     """At every level, at most what the level allows, and what chance adds."""
     rng = np.random.default_rng(0)
