@@ -173,11 +173,12 @@ def test_the_command_line_takes_the_address_of_a_scheduler(client, tmp_path, cap
         )
         found.append(json.loads(capsys.readouterr().out)["selected"])
     assert found[0] == found[1]
-    assert main(["select", str(path), "--scheduler", "nowhere"]) == 1
+    nowhere = ["--selector", "saola", "--scheduler", "nowhere"]
+    assert main(["select", str(path), *nowhere]) == 1
     assert "There is no Dask scheduler at 'nowhere'" in capsys.readouterr().err
     for selector in ("fast-osfs", "ofs"):
         flags = ["--selector", selector, "--scheduler", "local"]
-        assert main(["select", "--selector", "saola", str(path), *flags]) == 1
+        assert main(["select", str(path), *flags]) == 1
         assert "--scheduler has no meaning" in capsys.readouterr().err
 
 
