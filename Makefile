@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow test-nojit lint fuzz bench clean help
+.PHONY: demo test test-slow test-nojit lint docs fuzz bench clean help
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -30,6 +30,10 @@ lint: $(VENV)/.dev ## style, imports and types
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
+docs: $(VENV)/.docs ## the documentation site, in docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each
 	$(BIN)/python -m fuzz svmlight --seconds 300
 	$(BIN)/python -m fuzz state --seconds 300
@@ -39,8 +43,8 @@ fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each
 bench: $(VENV)/.dev ## ratios against named baselines
 	$(BIN)/python -m benchmarks
 
-clean: ## forget caches and the environment
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
+clean: ## forget caches, the site and the environment
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache docs/_build docs/generated docs/gallery
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -53,4 +57,8 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
+	@touch $@ $(VENV)/.core $(VENV)/.docs
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(INSTALL) -e '.[docs]'
 	@touch $@ $(VENV)/.core

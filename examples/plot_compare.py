@@ -33,7 +33,7 @@ experiment = Experiment(
         name: make_pipeline(StandardScaler(), as_classifier(name))
         for name in ("knn", "svm")
     },
-    protocol=RandomSplits(n_runs=10),
+    protocol=RandomSplits(n_runs=3),
     time_limit=60,
     memory_limit="1GB",
 )

@@ -66,9 +66,9 @@ class OFS(Savable, SelectorMixin, BaseEstimator):
         Features with weights, increasing.
     scores_ : ndarray of float
         Absolute weight of each; with several classes, the norm of its weights.
-    support_ : ndarray of bool of shape (n_features_in_,)
+    support_ : ndarray of bool of shape (n_features,)
         Whether each feature has a weight.
-    coef_ : ndarray of shape (1 or n_classes, n_features_in_)
+    coef_ : ndarray of shape (1 or n_classes, n_features)
         The weights.
     classes_ : ndarray
         The classes.
