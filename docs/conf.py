@@ -7,7 +7,7 @@ import inspect
 import featstream
 
 project = "featstream"
-copyright = "the featstream authors"  # noqa: A001
+copyright = "the featstream authors"
 version = release = featstream.__version__
 
 extensions = [
