@@ -47,8 +47,8 @@ from featstream.measures.independence_tables import (
 from featstream.measures.information import BoundInformation, MutualInformation
 from featstream.measures.storages.bitplanes import unpack
 from featstream.measures.storages.dense_codes import DenseCodes
-from featstream.measures.storages.entropy import CodedTarget, fixed_point_nlogn
 from featstream.measures.storages.sparse_codes import SparseCodes
+from featstream.measures.storages.tables import CodedTarget, fixed_point_nlogn
 from featstream.measures.target import Labels, as_labels
 from featstream.protocols import (
     Block,

@@ -21,18 +21,20 @@ from featstream.measures.checks import (
 )
 from featstream.measures.storages import dense_codes, sparse_codes
 from featstream.measures.storages.binning import MDL, QUANTILE, UNIFORM
-from featstream.measures.storages.conditional import critical_information
 from featstream.measures.storages.dense_codes import DENSE_CODES, DenseCodes
 from featstream.measures.storages.dispatch import ConditionalRule, Rule
-from featstream.measures.storages.entropy import (
+from featstream.measures.storages.sparse_codes import SPARSE_CODES, SparseCodes
+from featstream.measures.storages.tables import (
     CodedTarget,
     class_planes,
     code_scratch,
+    critical_information,
+    empty_memo,
+    find_p_values,
     fixed_point_nlogn,
+    score_columns,
     sum_nlogn,
 )
-from featstream.measures.storages.significance import empty_memo
-from featstream.measures.storages.sparse_codes import SPARSE_CODES, SparseCodes
 from featstream.measures.target import Labels, as_labels
 from featstream.parallel import ScratchPool
 from featstream.protocols import (
@@ -252,12 +254,10 @@ class BoundInformation:
 
     def relevance(self, encoded: DenseCodes | SparseCodes) -> FloatArray:
         """Score of every column with the class."""
-        scores = np.empty(encoded.arity.size)
-        is_sparse = isinstance(encoded, SparseCodes)
-        score = sparse_codes.score if is_sparse else dense_codes.score
+        has_norm = self._uses_entropy_norm
         with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            score(encoded, self.target, scratch, scores, self._uses_entropy_norm)
-        return scores
+            given = counter_of(encoded), encoded, self.target, scratch
+            return score_columns(*given, has_entropy_norm=has_norm)
 
     def is_relevant(self, scores: FloatArray) -> BoolArray:
         """Whether a score exceeds the threshold, strictly."""
@@ -267,12 +267,9 @@ class BoundInformation:
         self, encoded: DenseCodes | SparseCodes, scores: FloatArray
     ) -> FloatArray:
         """The p-value of every column."""
-        found = np.empty(encoded.arity.size)
-        is_sparse = isinstance(encoded, SparseCodes)
-        find = sparse_codes.find_p_values if is_sparse else dense_codes.find_p_values
         with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            find(encoded, self.target, scratch, self._memo, found)
-        return found
+            given = counter_of(encoded), encoded, self.target, scratch
+            return find_p_values(*given, self._memo)
 
     def p_of_kept(
         self, columns: Any, which: IntArray, scores: FloatArray
@@ -364,3 +361,10 @@ class BoundInformation:
                 n_values = np.unique(present[present != 0]).size + has_zero
                 found[j] = n_values > most
         return found
+
+
+def counter_of(columns: DenseCodes | SparseCodes) -> Any:
+    """What counts (category, class) in such columns."""
+    if isinstance(columns, SparseCodes):
+        return sparse_codes.count_classes
+    return dense_codes.count_classes

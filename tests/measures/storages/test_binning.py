@@ -15,7 +15,7 @@ from featstream.measures.storages.binning import (
     cut_column,
     distinct_values,
 )
-from featstream.measures.storages.entropy import fixed_point_nlogn
+from featstream.measures.storages.tables import fixed_point_nlogn
 from strategies import examples, generators
 
 METHODS = {"quantile": QUANTILE, "uniform": UNIFORM, "mdl": MDL}

@@ -13,7 +13,7 @@ from scipy import sparse
 
 import reference
 from featstream import MutualInformation, SymmetricalUncertainty
-from featstream.measures.storages import entropy
+from featstream.measures.storages import tables
 from scores import overlaps, relevances
 from strategies import examples, generators
 
@@ -97,7 +97,7 @@ def test_tables_with_more_cells_than_are_counted_agree_as_well(storage, monkeypa
     X[:, 2] = np.arange(n)
     y = np.arange(n) % 25
     X[:, 1] = rng.permutation(40)[y]  # every pair twice or more, the last one too
-    monkeypatch.setattr(entropy, "MAX_CELLS", 300)
+    monkeypatch.setattr(tables, "MAX_CELLS", 300)
     check("su", X, y, storage)
     check("mi", X, y, storage)
 
@@ -106,7 +106,7 @@ def test_tables_with_more_cells_than_are_counted_agree_as_well(storage, monkeypa
 @pytest.mark.parametrize("storage", STORAGES)
 def test_arity_may_be_the_number_of_rows(storage):
     n = 1100  # the pair table would have 1.2 million cells, more than MAX_CELLS
-    assert n * n > entropy.MAX_CELLS
+    assert n * n > tables.MAX_CELLS
     rng = np.random.default_rng(0)
     labels = rng.permutation(n)
     half = labels // 2
@@ -167,7 +167,7 @@ def test_scores_are_within_their_bounds(data):
 
 def test_the_table_of_logarithms_is_exact_to_half_a_unit():
     for n in (1, 2, 3, 100, 5000):
-        found = entropy.fixed_point_nlogn(n)
+        found = tables.fixed_point_nlogn(n)
         assert found.tolist() == reference.nlogn(n)
         assert found[0] == 0
         assert n < 2 or found[1] == 0

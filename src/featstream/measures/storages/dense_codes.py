@@ -19,24 +19,18 @@ from featstream.measures.storages.bitplanes import (
     pack,
     unpack,
 )
-from featstream.measures.storages.conditional import (
-    is_thin,
-    judge_binary,
-    judge_table,
-)
 from featstream.measures.storages.dispatch import EARLIER, register_storage
-from featstream.measures.storages.entropy import (
+from featstream.measures.storages.tables import (
     MAX_PLANES,
     CodedTarget,
     code_scratch,
     fixed_point_nlogn,
+    is_thin,
     joint_of_codes,
-    measure_large_table,
-    measure_table,
+    judge_binary,
+    judge_table,
     ratio,
-    sum_nlogn,
 )
-from featstream.measures.storages.significance import table_p_value
 from featstream.protocols import BoolArray, FloatArray, IntArray, SavedField, Storage
 from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefetch
 
@@ -318,69 +312,33 @@ def _fill_from_planes(cells, planes, counts, target, n):
         cells[0] -= cells[row]
 
 
-@inner
-def _fill_cells(columns, i, target, scratch):
-    """Count (category, class); false if there are too many cells.
-
-    ``scratch.left`` has the codes of the column then.
-    """
-    cells, n_classes = scratch.cells, target.counts.size
-    n, arity = columns.nlogn.size - 1, columns.arity[i]
-    if columns.code_row[i] < 0 and n_classes <= MAX_PLANES + 1:
-        first = columns.first_plane[i]
-        last = first + arity - 1
-        planes, counts = columns.planes[first:last], columns.plane_count[first:last]
-        _fill_from_planes(cells, planes, counts, target, n)
-        return True
-    codes = scratch.left
-    decode_column(columns, i, codes)
-    if np.int64(arity) * n_classes > cells.size:
-        return False
-    for r in range(n):
-        cells[codes[r] * n_classes + target.classes[r]] += 1
-    return True
-
-
 @lean
-def score(columns, target, scratch, scores, entropy_norm):
-    """Score every dense column with the target; fill ``own`` and ``norm``.
+def count_classes(columns, begin, target, scratch):
+    """Tables of (category, class) of columns from ``begin`` on, while there is room.
 
-    ``norm`` is the entropy of the column if ``entropy_norm``, otherwise it is
-    left as it is.
+    See `featstream.measures.storages.tables.count_in_batches`.
     """
-    nlogn, cells = columns.nlogn, scratch.cells
-    n = nlogn.size - 1
-    for i in range(columns.arity.size):
+    cells, codes, first = scratch.cells, scratch.left, 0
+    n_classes, n = target.counts.size, columns.nlogn.size - 1
+    for i in range(begin, columns.arity.size):
         arity = columns.arity[i]
-        if _fill_cells(columns, i, target, scratch):
-            information, own = measure_table(cells, arity, target, nlogn)
-            cells[: np.int64(arity) * target.counts.size] = 0
+        n_cells = np.int64(arity) * n_classes
+        if first + n_cells > cells.size:
+            if i == begin:
+                decode_column(columns, i, codes)
+            return i
+        table = cells[first : first + n_cells]
+        if columns.code_row[i] < 0 and n_classes <= MAX_PLANES + 1:
+            plane = columns.first_plane[i]
+            last = plane + arity - 1
+            planes, counts = columns.planes[plane:last], columns.plane_count[plane:last]
+            _fill_from_planes(table, planes, counts, target, n)
         else:
-            codes, sizes = scratch.left, scratch.used_left
+            decode_column(columns, i, codes)
             for r in range(n):
-                sizes[codes[r]] += 1
-            own = sum_nlogn(nlogn, sizes)
-            sizes[:] = 0
-            information = measure_large_table(
-                codes, target.classes, arity, own, target, nlogn, scratch
-            )
-        columns.own[i] = own
-        if entropy_norm:
-            columns.norm[i] = nlogn[n] - own
-        scores[i] = ratio(information, columns.norm[i], target.norm)
-
-
-@lean
-def find_p_values(columns, target, scratch, memo, p_values):
-    """The p-value of every column; 1 where a table is too large to be tested."""
-    for i in range(columns.arity.size):
-        p_values[i] = 1.0
-        if _fill_cells(columns, i, target, scratch):
-            n_cells = np.int64(columns.arity[i]) * target.counts.size
-            p_values[i] = table_p_value(
-                scratch.cells, columns.arity[i], target, columns.nlogn, memo
-            )
-            scratch.cells[:n_cells] = 0
+                table[codes[r] * n_classes + target.classes[r]] += 1
+        first += n_cells
+    return columns.arity.size
 
 
 @lean

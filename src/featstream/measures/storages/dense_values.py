@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import call_known, inner, jit, lean
-from featstream.measures.storages.conditional import (
+from featstream.measures.storages.dispatch import register_storage
+from featstream.measures.storages.moments import (
     SPAN,
     adds_surely,
     dot_spans,
     judge_correlation,
+    median_of_three,
     restore_span,
+    score_column,
     squared_relevances,
 )
-from featstream.measures.storages.dispatch import register_storage
-from featstream.measures.storages.moments import median_of_three, score_column
 from featstream.parallel import ReusedMemory
 from featstream.protocols import IntArray, SavedField, Storage, read_only
 from featstream.sources.kernels.transpose import (

@@ -1,4 +1,4 @@
-"""Sums of deviations of continuous columns, and their scores with the target.
+"""Sums of deviations of continuous columns: their scores, and tests on them.
 
 Each column is shifted by one of its own values (`pivot`), which costs no extra
 pass, leaves integers integers, makes a constant column exactly zero and keeps
@@ -10,13 +10,17 @@ the storage cannot change a bit.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from featstream.jit import inner
+from featstream.measures.storages.dispatch import EARLIER
+from featstream.protocols import SavedField
 
 _TINY = 1e-280
+_COPY = 1e-10
+"""What of a column's variance is left in a copy of another, by rounding."""
 
 
 class WeightedTarget(NamedTuple):
@@ -109,3 +113,67 @@ def empty_sums(n_targets: int, n_columns: int) -> MomentSums:
     """Room for the sums of some columns."""
     m = n_columns
     return MomentSums(np.empty(m), np.empty(m), np.empty(m), np.empty((m, n_targets)))
+
+
+@inner
+def _excess(r, own, given, cross, critical):
+    """How far what the class explains of a column, given another, is too much.
+
+    Below zero it is not significant. With the correlation ``r`` of the two columns,
+    their squared relevances ``own`` and ``given`` and the product ``cross`` of their
+    correlations with the class, the class explains ``own - r² + (r - cross)² / (1 -
+    given)`` of the ``1 - r²`` that the other column leaves.
+    """
+    return own - critical - (1.0 - critical) * r * r + (r - cross) ** 2 / (1.0 - given)
+
+
+@inner
+def adds_surely(near, slack, own, given, cross, critical):
+    """Whether the class explains enough for every correlation that is possible."""
+    if not slack < 1.0 or given > 1.0 - 1e-6:
+        return False
+    steepness = 1.0 / (1.0 - given) - (1.0 - critical)
+    lowest = cross / ((1.0 - given) * steepness)
+    lowest = min(max(lowest, near - slack), near + slack)
+    return _excess(lowest, own, given, cross, critical) > 1e-9
+
+
+@inner
+def judge_correlation(r, own, given, cross, rule):
+    """Whether what the class explains is not significant, and its share."""
+    critical = rule.critical[0]
+    if given > 1.0 - _COPY or r * r > 1.0 - _COPY:
+        return True, 0.0
+    if _excess(r, own, given, cross, critical) > 0.0:
+        return False, np.nan
+    explained = own - r * r + (r - cross) ** 2 / (1.0 - given)
+    return True, max(explained, 0.0) / (1.0 - r * r)
+
+
+@inner
+def dot_spans(a, i, b, j):
+    """Product of the correlations of two columns with what spans the class."""
+    total = 0.0
+    for k in range(a.shape[1]):
+        total += a[i, k] * b[j, k]
+    return total
+
+
+@inner
+def squared_relevances(new, i, columns, slot, winner):
+    """Squared relevance of the loser, and of the winner."""
+    new_one = dot_spans(new.span, i, new.span, i)
+    kept_one = dot_spans(columns.span, slot, columns.span, slot)
+    return (new_one, kept_one) if winner == EARLIER else (kept_one, new_one)
+
+
+SPAN = SavedField(np.float64, ("kept", None), -1.0 - 1e-6, 2, is_optional=True)
+
+
+def restore_span(arrays: dict[str, Any], measure: Any) -> dict[str, Any]:
+    """Arrays of continuous columns, with the span that their measure needs."""
+    n_kept, width = arrays["norm"].size, measure.n_spanning if measure.is_split else 0
+    span = arrays.get("span", np.empty((n_kept, 0)))
+    if span.shape[1] != width:
+        raise ValueError("their correlations with the class do not fit the class")
+    return arrays | {"span": span}

@@ -10,11 +10,6 @@ from numpy.typing import NDArray
 
 from featstream.jit import inner, jit, lean
 from featstream.measures.storages.binning import cut_or_list
-from featstream.measures.storages.conditional import (
-    is_thin,
-    judge_binary,
-    judge_table,
-)
 from featstream.measures.storages.dispatch import (
     EARLIER,
     NEITHER,
@@ -22,18 +17,6 @@ from featstream.measures.storages.dispatch import (
     reaches,
     register_storage,
     who_wins,
-)
-from featstream.measures.storages.entropy import (
-    MAX_PLANES,
-    CodedTarget,
-    code_scratch,
-    fixed_point_nlogn,
-    joint_of_codes,
-    joint_of_counts,
-    measure_large_table,
-    measure_table,
-    ratio,
-    sum_nlogn,
 )
 from featstream.measures.storages.row_index import (
     add_rows,
@@ -49,7 +32,18 @@ from featstream.measures.storages.row_index import (
     touch_by_class,
     touch_rows,
 )
-from featstream.measures.storages.significance import table_p_value
+from featstream.measures.storages.tables import (
+    MAX_PLANES,
+    CodedTarget,
+    code_scratch,
+    fixed_point_nlogn,
+    is_thin,
+    joint_of_codes,
+    joint_of_counts,
+    judge_binary,
+    judge_table,
+    ratio,
+)
 from featstream.protocols import (
     BoolArray,
     FloatArray,
@@ -299,61 +293,30 @@ def _code(entries, summary, target, binning, found):
     return n_entries, n_counts
 
 
-@inner
-def _fill_cells(columns, i, target, cells):
-    """Count (category, class); false if there are too many cells."""
-    n_classes = target.counts.size
-    if np.int64(columns.arity[i]) * n_classes > cells.size:
-        return False
-    for c in range(n_classes):
-        cells[c] = target.counts[c]
-    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
-        c = target.classes[columns.rows[e]]
-        cells[columns.codes[e] * n_classes + c] += 1
-        cells[c] -= 1
-    return True
-
-
 @lean
-def score(columns, target, scratch, scores, entropy_norm):
-    """Score every sparse column with the target; fill ``own`` and ``norm``."""
-    nlogn, cells = columns.nlogn, scratch.cells
-    n = nlogn.size - 1
-    for i in range(columns.arity.size):
-        arity = columns.arity[i]
+def count_classes(columns, begin, target, scratch):
+    """Tables of (category, class) of columns from ``begin`` on, while there is room.
+
+    See `featstream.measures.storages.tables.count_in_batches`.
+    """
+    cells, first, n_classes = scratch.cells, 0, target.counts.size
+    for i in range(begin, columns.arity.size):
         start, stop = columns.offset[i], columns.offset[i] + columns.length[i]
-        if _fill_cells(columns, i, target, cells):
-            information, own = measure_table(cells, arity, target, nlogn)
-            cells[: np.int64(arity) * target.counts.size] = 0
-        else:
-            codes = scratch.left
-            codes[:] = 0
-            for e in range(start, stop):
-                codes[columns.rows[e]] = columns.codes[e]
-            sizes = columns.counts[
-                columns.count_offset[i] : columns.count_offset[i] + arity - 1
-            ]
-            own = sum_nlogn(nlogn, sizes) + nlogn[n - (stop - start)]
-            information = measure_large_table(
-                codes, target.classes, arity, own, target, nlogn, scratch
-            )
-        columns.own[i] = own
-        if entropy_norm:
-            columns.norm[i] = nlogn[n] - own
-        scores[i] = ratio(information, columns.norm[i], target.norm)
-
-
-@lean
-def find_p_values(columns, target, scratch, memo, p_values):
-    """The p-value of every column; 1 where a table is too large to be tested."""
-    for i in range(columns.arity.size):
-        p_values[i] = 1.0
-        if _fill_cells(columns, i, target, scratch.cells):
-            n_cells = np.int64(columns.arity[i]) * target.counts.size
-            p_values[i] = table_p_value(
-                scratch.cells, columns.arity[i], target, columns.nlogn, memo
-            )
-            scratch.cells[:n_cells] = 0
+        n_cells = np.int64(columns.arity[i]) * n_classes
+        if first + n_cells > cells.size:
+            if i == begin:
+                scratch.left[:] = 0
+                for e in range(start, stop):
+                    scratch.left[columns.rows[e]] = columns.codes[e]
+            return i
+        for c in range(n_classes):
+            cells[first + c] = target.counts[c]
+        for e in range(start, stop):
+            c = target.classes[columns.rows[e]]
+            cells[first + columns.codes[e] * n_classes + c] += 1
+            cells[first + c] -= 1
+        first += n_cells
+    return columns.arity.size
 
 
 @inner

@@ -8,13 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import inner, jit
-from featstream.measures.storages.conditional import (
-    SPAN,
-    dot_spans,
-    judge_correlation,
-    restore_span,
-    squared_relevances,
-)
 from featstream.measures.storages.dispatch import (
     NEITHER,
     bound_of,
@@ -22,7 +15,15 @@ from featstream.measures.storages.dispatch import (
     register_storage,
     who_wins,
 )
-from featstream.measures.storages.moments import median_of_three, score_column
+from featstream.measures.storages.moments import (
+    SPAN,
+    dot_spans,
+    judge_correlation,
+    median_of_three,
+    restore_span,
+    score_column,
+    squared_relevances,
+)
 from featstream.measures.storages.row_index import (
     add_rows,
     empty_index,

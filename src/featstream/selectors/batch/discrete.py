@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from featstream.engines import prepared_ahead
 from featstream.jit import jit
 from featstream.measures.independence_tables import write_codes
-from featstream.measures.storages import dense_codes, sparse_codes
+from featstream.measures.information import counter_of
 from featstream.measures.storages.dense_codes import DenseCodes
-from featstream.measures.storages.entropy import (
+from featstream.measures.storages.sparse_codes import SparseCodes
+from featstream.measures.storages.tables import (
     CodedTarget,
     class_planes,
     code_scratch,
+    score_columns,
     sum_nlogn,
 )
-from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.parallel import ScratchPool
 from featstream.protocols import FloatArray, IntArray
 from featstream.selectors.batch.base import join_columns
@@ -87,12 +88,9 @@ class DiscreteColumns:
         return CodedTarget(codes.astype(np.int32), counts, planes, own, self._bits)
 
     def _score(self, part: DenseCodes | SparseCodes, target: CodedTarget) -> FloatArray:
-        scores = np.empty(part.arity.size)
-        is_sparse = isinstance(part, SparseCodes)
-        score = sparse_codes.score if is_sparse else dense_codes.score
         with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            score(part, target, scratch, scores, False)
-        return scores
+            given = counter_of(part), part, target, scratch
+            return score_columns(*given, has_entropy_norm=False)
 
 
 def merge(a: IntArray, b: IntArray) -> IntArray:

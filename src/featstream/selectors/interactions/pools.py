@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.measures.storages.dense_codes import DenseCodes
-from featstream.measures.storages.entropy import fixed_point_nlogn
+from featstream.measures.storages.tables import fixed_point_nlogn
 from featstream.measures.target import Labels
 from featstream.protocols import FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged

@@ -1,0 +1,576 @@
+"""What a table of counts tells: its information, its p-value, and tests on it.
+
+Counts are integers, and ``k log2 k`` comes from one table in fixed point, so every
+entropy is an exact sum: the order of rows, the labels of categories and the way a
+column is stored cannot change a bit of it. A discrete column carries ``own``, the sum
+of ``k log2 k`` over its categories, and ``norm``, the denominator of its score.
+
+**P-values.** Where every expected count is at least five, twice the information (G²)
+follows the chi-square law. Otherwise a table of two categories and two classes has
+its exact distribution, given its margins: the p-value is the probability of more
+information, and half of that of the same (mid-p). A larger table is compared with all
+tables of its margins too, by the mean and the variance that Pearson's X² has among
+them: a column with one value per row always has the same X², so that it is not
+significant.
+
+**Given another column**, G² is summed over its categories. The degrees of freedom
+count the categories that occur: a category in which the column or the class is
+constant counts for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from featstream.jit import inner, lean
+from featstream.measures.storages.dispatch import EARLIER
+from featstream.protocols import FloatArray
+
+MAX_PLANES = 15
+"""Columns of at most ``MAX_PLANES + 1`` categories are stored as bit planes."""
+
+MAX_CELLS = 1 << 20
+"""Tables of more cells than this are counted by their keys instead."""
+
+
+class CodedTarget(NamedTuple):
+    """The target: the class of each row, as codes and as one plane per class."""
+
+    classes: np.ndarray
+    counts: np.ndarray
+    planes: np.ndarray
+    own: int
+    norm: int
+
+
+class CodeScratch(NamedTuple):
+    """Scratch buffers of the discrete kernels.
+
+    Between calls all is zero, but for ``keys``, which are -1, and what is in
+    ``left`` and ``right``. ``mark`` holds the codes of a loaded newcomer by row.
+    """
+
+    cells: np.ndarray
+    keys: np.ndarray
+    mark: np.ndarray
+    used_left: np.ndarray
+    used_right: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+def code_scratch(n_rows: int, *, has_marks: bool = False) -> CodeScratch:
+    """Fresh buffers for columns of ``n_rows`` values."""
+    n_marks = n_rows if has_marks else 0
+    n_keys = 1 << int(2 * n_rows).bit_length()
+    # A column with gaps may have more planes than rows, and one more for missing.
+    most_codes = max(n_rows, MAX_PLANES) + 1
+    return CodeScratch(
+        cells=np.zeros(max(n_keys, min(MAX_CELLS, most_codes**2)), np.int64),
+        keys=np.full(n_keys, -1, np.int64),
+        mark=np.zeros(n_marks, np.int32),
+        used_left=np.zeros(most_codes, np.int64),
+        used_right=np.zeros(most_codes, np.int64),
+        left=np.zeros(n_rows, np.int32),
+        right=np.zeros(n_rows, np.int32),
+    )
+
+
+def fixed_point_nlogn(n_rows: int) -> np.ndarray:
+    """``k log2 k`` for k = 0 … n_rows, as integers in units of ``2**-s``.
+
+    The scale ``s`` is the largest for which ``n log2 n`` stays below ``2**51``:
+    every entry is then the nearest integer to a float that is itself exact to
+    half a unit, and sums of any length fit 64 bits.
+    """
+    k = np.arange(n_rows + 1, dtype=np.float64)
+    k[0] = 1.0
+    table = k * np.log2(k)
+    table[0] = 0.0
+    largest = max(float(table[-1]), 1.0)
+    shift = 51 - int(np.ceil(np.log2(largest)))
+    return np.rint(np.ldexp(table, shift)).astype(np.int64)
+
+
+def class_planes(codes: NDArray[Any], n_classes: int) -> NDArray[np.uint64]:
+    """One bit plane per class but the first; none if there are many classes."""
+    wanted = np.arange(1, n_classes if n_classes <= MAX_PLANES + 1 else 1)
+    bits = np.zeros((wanted.size, (codes.size + 63) // 64 * 8), np.uint8)
+    packed = np.packbits(codes == wanted[:, None], axis=1, bitorder="little")
+    bits[:, : packed.shape[1]] = packed
+    return bits.view(np.uint64)
+
+
+@lean
+def sum_nlogn(nlogn, counts):
+    """Sum of ``k log2 k`` over an array of counts."""
+    total = 0
+    for c in range(counts.size):
+        total += nlogn[counts[c]]
+    return total
+
+
+@inner
+def joint_of_codes(nlogn, left, right, n_right, n_cells, scratch):
+    """Sum of ``k log2 k`` over the cells of the table of two lists of codes.
+
+    A running sum: when a cell grows from k to k + 1 the sum grows by the
+    difference, so time is in the rows and never in the cells. A table of too
+    many cells is kept by its keys instead.
+    """
+    total, cells = 0, scratch.cells
+    if n_cells <= cells.size:
+        for i in range(left.size):
+            cell = left[i] * n_right + right[i]
+            total += nlogn[cells[cell] + 1] - nlogn[cells[cell]]
+            cells[cell] += 1
+        for i in range(left.size):
+            cells[left[i] * n_right + right[i]] = 0
+        return total
+    keys, mask = scratch.keys, scratch.keys.size - 1
+    for i in range(left.size):
+        key = np.int64(left[i]) * n_right + right[i]
+        place = (key * 0x9E3779B1) & mask
+        while keys[place] >= 0 and keys[place] != key:
+            place = (place + 1) & mask
+        keys[place] = key
+        total += nlogn[cells[place] + 1] - nlogn[cells[place]]
+        cells[place] += 1
+    keys[:] = -1
+    cells[: keys.size] = 0
+    return total
+
+
+@inner
+def joint_of_counts(nlogn, ones_a, ones_b, common):
+    """The same for two binary columns, from their counts alone."""
+    return (
+        nlogn[common]
+        + nlogn[ones_a - common]
+        + nlogn[ones_b - common]
+        + nlogn[nlogn.size - 1 - ones_a - ones_b + common]
+    )
+
+
+@inner
+def ratio(information, norm_a, norm_b):
+    """The score: twice the information over the sum of the norms; 0 for 0 / 0."""
+    if norm_a + norm_b == 0:
+        return 0.0
+    return 2.0 * max(information, 0) / (norm_a + norm_b)
+
+
+@inner
+def _is_independent(cells, arity, class_counts, n):
+    """Whether every cell is exactly what its margins say."""
+    n_classes = class_counts.size
+    for p in range(arity):
+        row = cells[p * n_classes : (p + 1) * n_classes]
+        size = row.sum()
+        for c in range(n_classes):
+            if n * row[c] != size * class_counts[c]:
+                return False
+    return True
+
+
+@inner
+def measure_table(cells, arity, target, nlogn):
+    """Information in a table of (category, class), and ``own`` of its categories.
+
+    Rounding leaves a few units where independence should give nothing, or
+    nothing where there should be a little; there the integers decide.
+    """
+    n_classes = target.counts.size
+    n = nlogn.size - 1
+    joint, own = 0, 0
+    for p in range(arity):
+        size = 0
+        for c in range(n_classes):
+            count = cells[p * n_classes + c]
+            joint += nlogn[count]
+            size += count
+        own += nlogn[size]
+    information = nlogn[n] + joint - own - target.own
+    if information <= (arity + 1) * (n_classes + 1):
+        if _is_independent(cells, arity, target.counts, n):
+            return 0, own
+        return max(information, 1), own
+    return information, own
+
+
+@inner
+def _measure_large_table(arity, target, nlogn, scratch):
+    """The same from the codes in ``scratch.left``, without a table of all cells.
+
+    What does not exceed the rounding error counts as nothing.
+    """
+    codes, sizes, own = scratch.left, scratch.used_left, 0
+    for r in range(codes.size):
+        sizes[codes[r]] += 1
+    for c in range(arity):
+        own += nlogn[sizes[c]]
+        sizes[c] = 0
+    n_classes = target.counts.size
+    n_cells = np.int64(arity) * n_classes
+    joint = joint_of_codes(nlogn, codes, target.classes, n_classes, n_cells, scratch)
+    information = nlogn[nlogn.size - 1] + joint - own - target.own
+    return (information if information > n_cells else 0), own
+
+
+def count_in_batches(
+    count: Any, columns: Any, target: CodedTarget, scratch: CodeScratch
+) -> Iterator[slice]:
+    """Let a storage count the tables of its columns, as many as have room.
+
+    ``count(columns, begin, target, scratch)`` counts (category, class) for the columns
+    from ``begin`` on, one table after the other in ``scratch.cells``, and returns
+    where it ended. If not even one table has room, that is where it began, and
+    ``scratch.left`` has the codes of the column.
+    """
+    begin, n_classes = 0, target.counts.size
+    while begin < columns.arity.size:
+        end = max(count(columns, begin, target, scratch), begin + 1)
+        yield slice(begin, end)
+        scratch.cells[: int(columns.arity[begin:end].sum()) * n_classes] = 0
+        begin = end
+
+
+def score_columns(
+    count: Any,
+    columns: Any,
+    target: CodedTarget,
+    scratch: CodeScratch,
+    *,
+    has_entropy_norm: bool,
+) -> FloatArray:
+    """Score of every column with the target; fills ``own`` and ``norm``.
+
+    ``norm`` is the entropy of the column, or is left as it is.
+    """
+    scores = np.empty(columns.arity.size)
+    for here in count_in_batches(count, columns, target, scratch):
+        own, norm = columns.own[here], columns.norm[here]
+        known = target, columns.nlogn, has_entropy_norm
+        _score_tables(scratch, columns.arity[here], *known, own, norm, scores[here])
+    return scores
+
+
+@lean
+def _score_tables(scratch, arity, target, nlogn, has_entropy_norm, own, norm, scores):
+    cells, first, n_classes = scratch.cells, 0, target.counts.size
+    for i in range(arity.size):
+        n_cells = np.int64(arity[i]) * n_classes
+        if n_cells > cells.size:
+            information, own[i] = _measure_large_table(arity[i], target, nlogn, scratch)
+        else:
+            table = cells[first : first + n_cells]
+            information, own[i] = measure_table(table, arity[i], target, nlogn)
+        if has_entropy_norm:
+            norm[i] = nlogn[nlogn.size - 1] - own[i]
+        scores[i] = ratio(information, norm[i], target.norm)
+        first += n_cells
+
+
+def find_p_values(
+    count: Any,
+    columns: Any,
+    target: CodedTarget,
+    scratch: CodeScratch,
+    memo: FloatArray,
+) -> FloatArray:
+    """The p-value of every column; 1 where a table is too large to be tested."""
+    p_values = np.ones(columns.arity.size)
+    for here in count_in_batches(count, columns, target, scratch):
+        known = target, columns.nlogn, memo
+        _test_tables(scratch.cells, columns.arity[here], *known, p_values[here])
+    return p_values
+
+
+@lean
+def _test_tables(cells, arity, target, nlogn, memo, p_values):
+    first, n_classes = 0, target.counts.size
+    for i in range(arity.size):
+        n_cells = np.int64(arity[i]) * n_classes
+        if n_cells <= cells.size:
+            table = cells[first : first + n_cells]
+            p_values[i] = table_p_value(table, arity[i], target, nlogn, memo)
+        first += n_cells
+
+
+_EXPECTED = 5
+MEMO = 128
+"""Sizes of a rare category for which p-values are remembered."""
+
+
+def empty_memo() -> np.ndarray:
+    """P-values of rare categories that are known: by size, and size in class 1."""
+    return np.full((MEMO, MEMO), np.nan)
+
+
+@inner
+def table_p_value(cells, arity, target, nlogn, memo):
+    """The p-value of a table of counts, ``arity`` rows of one count per class."""
+    n, n_classes = nlogn.size - 1, target.counts.size
+    n_used, rarest, information = 0, n, 0
+    for p in range(arity):
+        size = 0
+        for c in range(n_classes):
+            information += nlogn[cells[p * n_classes + c]]
+            size += cells[p * n_classes + c]
+        information -= nlogn[size]
+        if size:
+            n_used += 1
+            rarest = min(rarest, size)
+    if n_used < 2:
+        return 1.0
+    rarest_class = n
+    for c in range(n_classes):
+        rarest_class = min(rarest_class, target.counts[c])
+    if rarest * rarest_class >= _EXPECTED * n:
+        information += nlogn[n] - target.own
+        g_square = 4.0 * math.log(2.0) * information / nlogn[2]
+        return gamma_tail((n_used - 1) * (n_classes - 1) / 2.0, g_square / 2.0)
+    if n_used > 2 or n_classes > 2:
+        return _permuted_p_value(cells, arity, n_used, target, n)
+    first = -1
+    for p in range(arity):  # of the two categories, the rarer one
+        size = cells[2 * p] + cells[2 * p + 1]
+        if size and (first < 0 or size < cells[2 * first] + cells[2 * first + 1]):
+            first = p
+    both = cells[2 * first + 1]
+    ones = cells[2 * first] + both
+    if ones >= MEMO:
+        return _exact_p_value(ones, both, target.counts[1], nlogn)
+    if np.isnan(memo[ones, both]):
+        memo[ones, both] = _exact_p_value(ones, both, target.counts[1], nlogn)
+    return memo[ones, both]
+
+
+@inner
+def _log_chance(ones, both, n_1, n):
+    """Logarithm of the probability of a table, given its margins."""
+    n_0 = n - n_1
+    return (
+        math.lgamma(n_1 + 1.0)
+        + math.lgamma(n_0 + 1.0)
+        + math.lgamma(ones + 1.0)
+        + math.lgamma(n - ones + 1.0)
+        - math.lgamma(n + 1.0)
+        - math.lgamma(both + 1.0)
+        - math.lgamma(ones - both + 1.0)
+        - math.lgamma(n_1 - both + 1.0)
+        - math.lgamma(n_0 - ones + both + 1.0)
+    )
+
+
+@inner
+def _joint(ones, both, n_1, nlogn):
+    """What the information of a table grows with, given its margins."""
+    rest = nlogn.size - 1 - n_1 - ones + both
+    return nlogn[both] + nlogn[ones - both] + nlogn[n_1 - both] + nlogn[rest]
+
+
+@inner
+def _exact_p_value(ones, both, n_1, nlogn):
+    """Probability of more information, and half of that of the same."""
+    n = nlogn.size - 1
+    lowest, highest = max(0, ones - (n - n_1)), min(ones, n_1)
+    observed, total = _joint(ones, both, n_1, nlogn), 0.0
+    for end, step in ((lowest, 1), (highest, -1)):
+        k = end
+        chance = math.exp(_log_chance(ones, k, n_1, n))
+        while lowest <= k <= highest:
+            joint = _joint(ones, k, n_1, nlogn)
+            if joint < observed:
+                break
+            total += chance if joint > observed else 0.5 * chance
+            if step > 0:
+                up, down = (ones - k) * (n_1 - k), (k + 1) * (n - n_1 - ones + k + 1)
+            else:
+                up, down = k * (n - n_1 - ones + k), (ones - k + 1) * (n_1 - k + 1)
+            chance *= up / down
+            k += step
+        if k > highest or k < lowest:
+            break  # both ends have been reached: every table has as much
+    return min(total, 1.0)
+
+
+@inner
+def _permuted_p_value(cells, arity, n_used, target, n):
+    """Tail of a gamma law with the mean and variance of X² given the margins.
+
+    Lewis, Saunders and Westcott (1984) give both for tables of any size.
+    """
+    n_classes, x_square, spread, spread_1 = target.counts.size, 0.0, 0.0, 0.0
+    for c in range(n_classes):
+        spread_1 += n / target.counts[c]
+    for p in range(arity):
+        size = 0
+        for c in range(n_classes):
+            size += cells[p * n_classes + c]
+        if size:
+            spread += n / size
+            for c in range(n_classes):
+                expected = size * target.counts[c] / n
+                x_square += (cells[p * n_classes + c] - expected) ** 2 / expected
+    if n < 4:
+        return 1.0
+    mean = n / (n - 1.0) * (n_used - 1) * (n_classes - 1)
+    v = (n_used - 1) * (n - n_used) / (n - 1.0)
+    v_1 = (n_classes - 1) * (n - n_classes) / (n - 1.0)
+    w = (spread - n_used * n_used) / (n - 2.0)
+    w_1 = (spread_1 - n_classes * n_classes) / (n - 2.0)
+    variance = 2.0 * n / (n - 3.0) * (v - w) * (v_1 - w_1) + n * n / (n - 1.0) * w * w_1
+    if variance <= 1e-9 * mean:
+        return 1.0  # X² is the same for every order of the rows
+    shape = mean * mean / variance
+    return gamma_tail(shape, x_square * mean / variance)
+
+
+SAMPLES_PER_CELL = 5
+MOST_CELLS = 1 << 12
+_ENOUGH = 2.0 * math.log(2.0) * (1.0 + 1e-9)
+"""Nats in two bits, and a little more."""
+
+
+def critical_information(alpha: float, n_samples: int, bit: int) -> FloatArray:
+    """Information that is significant at a level, by degrees of freedom.
+
+    ``bit`` is what one bit of one sample counts.
+    """
+    df = np.arange(min(n_samples // SAMPLES_PER_CELL, MOST_CELLS) + 2)
+    critical: FloatArray = special.chdtri(df, alpha) * bit / (2 * math.log(2))
+    critical[0] = np.inf  # nothing varies: nothing can be told
+    return critical
+
+
+@inner
+def is_thin(n_cells, n_samples):
+    """Whether a table has too many cells for the law of G² to hold."""
+    return n_cells * SAMPLES_PER_CELL > n_samples or n_cells > MOST_CELLS
+
+
+@inner
+def gamma_tail(shape, x):
+    """Probability that a gamma variable of that shape, and scale 1, exceeds ``x``.
+
+    By the series for the other side, or by a continued fraction (Lentz).
+    """
+    if x <= 0.0:
+        return 1.0
+    front = math.exp(shape * math.log(x) - x - math.lgamma(shape))
+    if x < shape + 1.0:
+        term = total = 1.0 / shape
+        k = shape
+        while term > 1e-16 * total:
+            k += 1.0
+            term *= x / k
+            total += term
+        return max(0.0, 1.0 - front * total)
+    b = x + 1.0 - shape
+    c, d = 1e300, 1.0 / b
+    fraction, k, change = d, 0.0, 0.0
+    while abs(change - 1.0) > 1e-15 and k < 10000.0:
+        k += 1.0
+        b += 2.0
+        a = -k * (k - shape)
+        d = 1.0 / (a * d + b)
+        c = b + a / c
+        change = c * d
+        fraction *= change
+    return min(1.0, front * fraction)
+
+
+@inner
+def judge_information(information, df, rule, nlogn):
+    """Whether information is no more than chance gives, and its p-value."""
+    if information > rule.critical[df]:
+        return False, np.nan
+    if df == 0:
+        return True, 1.0
+    g_square = 4.0 * math.log(2.0) * information / nlogn[2]
+    return True, gamma_tail(df / 2.0, g_square / 2.0)
+
+
+@inner
+def _in_stratum(nlogn, size, class_size, ones, ones_in_class):
+    """Information on one of two classes in a binary column; 1 if both vary, else 0."""
+    if ones <= 0 or ones >= size or class_size <= 0 or class_size >= size:
+        return 0, 0
+    others = class_size - ones_in_class
+    information = (
+        nlogn[ones_in_class]
+        + nlogn[ones - ones_in_class]
+        + nlogn[others]
+        + nlogn[size - ones - others]
+        - nlogn[ones]
+        - nlogn[size - ones]
+        - nlogn[class_size]
+        - nlogn[size - class_size]
+        + nlogn[size]
+    )
+    return information, 1
+
+
+@inner
+def _at_least(size, class_size, ones, ones_in_class):
+    """What that information, in nats, is at least (Pinsker); only saves time."""
+    if ones <= 0 or size <= 0:
+        return 0.0
+    gap = ones_in_class / ones - class_size / size
+    return 2.0 * ones * gap * gap
+
+
+@inner
+def judge_binary(nlogn, loser, loser_1, winner, winner_1, common, common_1, rule):
+    """The test for two binary columns and two classes, from their counts.
+
+    ``loser`` and ``winner`` are the rows set in each, ``common`` those set in both;
+    ``_1`` marks those of class 1.
+    """
+    n, n_1 = nlogn.size - 1, rule.target.counts[1]
+    at_least = _at_least(winner, winner_1, common, common_1)
+    rest, rest_1 = loser - common, loser_1 - common_1
+    at_least += _at_least(n - winner, n_1 - winner_1, rest, rest_1)
+    if at_least * nlogn[2] > _ENOUGH * rule.critical[2]:
+        return False, np.nan
+    inside, df = _in_stratum(nlogn, winner, winner_1, common, common_1)
+    outside, df_outside = _in_stratum(nlogn, n - winner, n_1 - winner_1, rest, rest_1)
+    return judge_information(inside + outside, df + df_outside, rule, nlogn)
+
+
+@inner
+def judge_table(cells, n_new, n_kept, winner, rule, nlogn):
+    """The same for any columns and classes, from the table of (new, kept, class)."""
+    n_classes = rule.target.counts.size
+    n_loser, loser_step, n_winner, winner_step = n_new, n_kept, n_kept, 1
+    if winner != EARLIER:
+        n_loser, loser_step, n_winner, winner_step = n_kept, 1, n_new, n_kept
+    information, df = 0, 0
+    for w in range(n_winner):
+        total, n_used, n_used_classes = 0, 0, 0
+        for v in range(n_loser):
+            cell = (w * winner_step + v * loser_step) * n_classes
+            size = 0
+            for c in range(n_classes):
+                information += nlogn[cells[cell + c]]
+                size += cells[cell + c]
+            information -= nlogn[size]
+            total += size
+            n_used += size > 0
+        for c in range(n_classes):
+            size = 0
+            for v in range(n_loser):
+                size += cells[(w * winner_step + v * loser_step) * n_classes + c]
+            information -= nlogn[size]
+            n_used_classes += size > 0
+        information += nlogn[total]
+        if total > 0:
+            df += (n_used - 1) * (n_used_classes - 1)
+    return judge_information(information, df, rule, nlogn)
