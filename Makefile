@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-demo: $(VENV)/.core ## select features from a generated stream, and say why
+demo: $(VENV)/.core ## find the words that tell three novels apart; write demo.html
 	@$(BIN)/featstream demo --report demo.html
 
 test: $(VENV)/.dev ## the unit tests and doctests

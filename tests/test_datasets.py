@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from featstream.datasets import make_stream
+from featstream.datasets import load_novels, make_stream
 from featstream.errors import ParameterError
 from gather import gather
 
@@ -122,3 +122,18 @@ def test_the_parts_are_the_whole(kind):
 def test_impossible_streams_are_refused(parameters, words):
     with pytest.raises(ParameterError, match=words):
         make_stream(**parameters)
+
+
+def test_the_novels_are_passages_of_three_classes():
+    novels = load_novels()
+    names, counts = np.unique(novels.target, return_counts=True)
+    assert sorted(novels.names) == names.tolist()
+    assert counts.tolist() == [400, 400, 400]
+    assert min(len(text.split()) for text in novels.texts) >= 100
+    assert len(set(novels.texts)) == 1200
+    emma = [
+        text
+        for text, name in zip(novels.texts, novels.target, strict=True)
+        if name == "Emma"
+    ]
+    assert emma[0].startswith("Emma Woodhouse, handsome, clever, and rich")

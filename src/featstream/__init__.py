@@ -47,6 +47,7 @@ __all__ = [
     "random_groups",
     "read_groups",
     "resume",
+    "select_genes",
 ]
 
 # Names are loaded when they are first used: the command line must not wait for
@@ -93,10 +94,12 @@ _HOMES = {
     "random_groups": "sources.grouping",
     "read_groups": "sources.grouping",
     "resume": "selectors",
+    "select_genes": "genes",
 }
 
 if TYPE_CHECKING:
     from featstream.evaluation import Experiment, Task
+    from featstream.genes import select_genes
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate, GroupDecision
     from featstream.selectors import (

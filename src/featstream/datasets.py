@@ -1,4 +1,4 @@
-"""Data whose right answer is known: generated streams.
+"""Data to try things on: generated streams, and passages from novels.
 
 The data sets of the SAOLA paper are in `featstream.paper.datasets`; their names work
 here too.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,15 +30,77 @@ if TYPE_CHECKING:
 __all__ = [
     "Benchmark",
     "Stream",
+    "Texts",
     "available_datasets",
     "dataset_names",
     "files_of_dataset",
     "load_dataset",
+    "load_novels",
     "make_stream",
 ]
 
 LEVELS = 3
 """Values of a discrete feature: 0, 1, 2."""
+
+
+NOVELS = ("Pride and Prejudice", "Emma", "Sense and Sensibility")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Texts:
+    """Texts, and the class of each.
+
+    Attributes
+    ----------
+    texts : list of str
+        One text per sample.
+    target : ndarray of str of shape (n_samples,)
+        The class of each text.
+    names : tuple of str
+        The classes.
+    """
+
+    texts: list[str]
+    target: NDArray[Any]
+    names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Texts({len(self.texts):,} texts of {len(self.names)} classes)"
+
+
+def load_novels() -> Texts:
+    """Load 1,200 passages from three novels by Jane Austen; the novel is the class.
+
+    A passage is a line of consecutive sentences, of 100 words or some more. The
+    passages of a novel are its beginning, in order.
+
+    Returns
+    -------
+    Texts
+        400 passages per novel, one novel after the other.
+
+    Notes
+    -----
+    The texts are in the public domain. They come with the package.
+
+    Examples
+    --------
+    >>> from featstream.datasets import load_novels
+    >>> novels = load_novels()
+    >>> novels
+    Texts(1,200 texts of 3 classes)
+    >>> novels.texts[0][:54]
+    'It is a truth universally acknowledged, that a single '
+    """
+    folder = files("featstream") / "novels"
+    texts: list[str] = []
+    target: list[str] = []
+    for name in NOVELS:
+        file = folder / f"{name.lower().replace(' ', '_')}.txt"
+        passages = file.read_text(encoding="utf-8").splitlines()
+        texts += passages
+        target += [name] * len(passages)
+    return Texts(texts, np.array(target), NOVELS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -421,10 +421,3 @@ def test_help_imports_nothing_heavy_and_is_quick():
     assert done.returncode == 0, done.stderr
     assert "select features of a data file" in done.stdout
     assert os.times().children_user - began < 1  # of the processor, on a busy machine
-
-
-def test_the_demo_finds_the_known_answer(capsys):
-    assert main(["demo", "--features", "3000"]) == 0
-    out = capsys.readouterr().out
-    assert "5 were found" in out
-    assert "it adds nothing" in out

@@ -1,4 +1,4 @@
-"""The commands that look at data: ``featstream info | demo``."""
+"""The command that looks at data or at a run: ``featstream info``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from featstream.cli.options import add_data, chosen_options
-from featstream.cli.select import about_target, plain, print_result, target_line
+from featstream.cli.select import about_target, plain, target_line
 
 
 def add_info(info: argparse.ArgumentParser) -> None:
@@ -19,16 +19,6 @@ def add_info(info: argparse.ArgumentParser) -> None:
     add_data(info)
     info.add_argument("--json", action="store_true", help="print JSON")
     info.set_defaults(run=_info)
-
-
-def add_demo(demo: argparse.ArgumentParser) -> None:
-    """Add the flags of the command."""
-    demo.description = "Select from a generated stream whose answer is known."
-    demo.add_argument("--features", type=int, default=50_000, help="default: 50,000")
-    demo.add_argument("--seed", type=int, default=0)
-    demo.add_argument("--json", action="store_true", help="print JSON")
-    demo.add_argument("--report", metavar="FILE", help="write a page with figures")
-    demo.set_defaults(run=_demo)
 
 
 def _info(arguments: argparse.Namespace) -> int:
@@ -90,39 +80,3 @@ def _info(arguments: argparse.Namespace) -> int:
     if facts["measure"] is not None:
         print(f"measure: {facts['measure']}, because {facts['measure_reason']}")
     return 0
-
-
-def _demo(arguments: argparse.Namespace) -> int:
-    from featstream.datasets import make_stream
-    from featstream.selectors import SelectFromStream
-
-    stream = make_stream(
-        n_samples=500,
-        n_features=arguments.features,
-        kind="continuous",
-        seed=arguments.seed,
-    )
-    if arguments.json:
-        selector = SelectFromStream().fit(stream.X, stream.y)
-        print_result(selector, None, as_json=True)
-        return 0
-    print(
-        f"A stream of {stream.X.shape[1]:,} features of {stream.X.shape[0]} samples: "
-        f"{stream.informative.size} informative, {stream.redundant.size} redundant, "
-        f"{stream.irrelevant.size:,} irrelevant.\n"
-    )
-    selector = SelectFromStream(measure="fisher-z").start(stream.y)
-    selector.consume(stream.source(), progress=True)
-    print_result(selector, None, as_json=False)
-    print("\nWhy some were dropped:")
-    for arrival in (*stream.redundant[:3], stream.irrelevant[0]):
-        print("  " + selector.explain(int(arrival)))
-    found = set(selector.selected_) & set(stream.blanket)
-    print(
-        f"\nOf the {stream.blanket.size} features that determine the class, "
-        f"{len(found)} were found."
-    )
-    if arguments.report is not None:
-        selector.result_.report(arguments.report)
-        print(f"A report to look at: {arguments.report}")
-    return 0 if len(found) == stream.blanket.size else 1

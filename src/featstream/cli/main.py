@@ -30,7 +30,7 @@ COMMANDS = {
     "paper": ("featstream.paper.cli", "run the SAOLA paper again: tables and figures"),
     "convert": ("featstream.cli.convert", "turn a data file into a column store"),
     "info": ("featstream.cli.info", "describe a data file or a run"),
-    "demo": ("featstream.cli.info", "select from generated data with a known answer"),
+    "demo": ("featstream.cli.demo", "find the words that tell three novels apart"),
 }
 """Module and help of each command; ``add_NAME`` of the module adds its flags."""
 
