@@ -118,33 +118,29 @@ def mid_p(ones, both, n_1, n, table):
     return more + sum(chance[k] for k in support if joint(k) == joint(both)) / 2
 
 
-def addis(p_values, alpha, tau=0.4):
-    """ADDIS with lambda = alpha, as printed: one term for every rejection.
+def lord(p_values, alpha):
+    """LORD++ as printed: one term for every rejection.
 
-    The series is a mixture of geometric ones, of half lives 2³ to 2²⁴.
+    The series is a mixture of geometric ones of mean length 1, 2, 4 to 2³²; each has
+    the weight that log(j) / exp(sqrt(log j)) has at its length.
     """
-    scales = range(3, 25)
-    weight = {k: k**-1.5 for k in scales}
-    whole = sum(weight.values())
+    lengths = [2.0**k for k in range(33)]
+    weights = [
+        math.log(max(j, 2.0)) / math.exp(math.sqrt(math.log(j))) for j in lengths
+    ]
 
     def gamma(j):
-        return sum(
-            weight[k] / whole * 2.0**-k * (1 - 2.0**-k) ** (j - 1) for k in scales
-        )
+        terms = zip(weights, lengths, strict=True)
+        return sum(w / m * (1 - 1 / m) ** (j - 1) for w, m in terms) / sum(weights)
 
-    rejected, at, n_counted = [], [], 0  # at: how many had been counted by then
-    for p in p_values:
-        level = alpha / 2 * gamma(n_counted + 1)
-        for order, before in enumerate(at):
-            earned = alpha / 2 if order == 0 else alpha
-            level += earned * gamma(n_counted - before + 1)
-        level = min((tau - alpha) * level, alpha)
-        rejected.append(p <= level)
+    times = []
+    for t, p in enumerate(p_values, start=1):
+        level = alpha / 10 * gamma(t)
+        for order, time in enumerate(times):
+            level += (0.9 * alpha if order == 0 else alpha) * gamma(t - time)
         if p <= level:
-            at.append(n_counted)
-        elif alpha < p <= tau:
-            n_counted += 1
-    return rejected
+            times.append(t)
+    return [t in times for t in range(1, len(p_values) + 1)]
 
 
 def is_thin(columns):

@@ -8,13 +8,15 @@ source of known length share 95% of what is left; features that arrive one by on
 from a source of unknown length, are paid from what is left in a series without end.
 
 **Online FDR** bounds the expected share of irrelevant features among those that pass.
-It is ADDIS [1]_: every feature that passes earns levels for those that follow, and
-features whose p-value is large, as most rare ones have, cost nothing. The levels
-follow a mixture of geometric series, so that their sum over all features that passed
-is a few numbers.
+It is LORD++ [1]_: every feature that passes earns levels for those that follow. They
+decline as the series of [2]_ does, log(j) / (j exp(sqrt(log j))), here as a mixture of
+geometric series that follows it: the sum over all features that passed is then a few
+numbers, and not one term for each of them. The initial wealth is that of [2]_ too.
 
-.. [1] J. Tian, A. Ramdas: ADDIS: an adaptive discarding algorithm for online FDR
-   control with conservative nulls. NeurIPS, 2019.
+.. [1] A. Ramdas, F. Yang, M. Wainwright, M. Jordan: Online control of the false
+   discovery rate with decaying memory. NeurIPS, 2017.
+.. [2] A. Javanmard, A. Montanari: Online rules for control of false discovery rate
+   and false discovery exceedance. Annals of Statistics 46(2), 2018.
 """
 
 from __future__ import annotations
@@ -34,15 +36,18 @@ from featstream.runs.arrays import Declared, check_arrays, damaged
 CORRECTIONS = ("none", "bonferroni", "online-fdr")
 LEVEL = 0.05
 _SHARE = 0.95
-_DISCARDED = 0.4
-"""P-values above this cost nothing (tau of ADDIS); its lambda is the level itself."""
+_WEALTH = 0.1
+"""Share of the level that the first features get before any has passed."""
 
 _MANY = 100
 """Features from which on a selection is compared with what chance gives."""
 
-_SCALES = np.arange(3, 25)
-_DECAY = 1.0 - 2.0**-_SCALES
-_SERIES = _SCALES**-1.5 / (_SCALES**-1.5).sum() * 2.0**-_SCALES
+_LENGTHS = 2.0 ** np.arange(33)
+"""Mean lengths of the geometric series, and where each has its weight from."""
+
+_WEIGHTS = np.log(np.maximum(_LENGTHS, 2.0)) / np.exp(np.sqrt(np.log(_LENGTHS)))
+_SERIES = _WEIGHTS / _WEIGHTS.sum() / _LENGTHS
+_DECAY = 1.0 - 1.0 / _LENGTHS
 
 
 class Budget:
@@ -84,11 +89,6 @@ class Budget:
             )
         if self._given is None and measure.alpha is not None:
             self.level = measure.alpha
-        if self.correction == "online-fdr" and self.level >= _DISCARDED / 2:
-            raise ParameterError(
-                f"`alpha` must be below {_DISCARDED / 2:g} for "
-                f"correction='online-fdr'. Got {self.level:g}. Use 0.05, say."
-            )
         if hasattr(measure, "use_level"):
             measure.use_level(self.level)
         self._is_bound = True
@@ -96,7 +96,7 @@ class Budget:
     def _first_state(self) -> FloatArray:
         if self.correction == "bonferroni":
             return np.array([self.level, 0.0, 0.0, 0.0])
-        return np.append(_SERIES * self.level / 2, 0.0)
+        return np.concatenate([_SERIES * (_WEALTH * self.level), np.zeros(2)])
 
     def open_source(self, n_features: int | None) -> None:
         """Note that the next features are those of a source of this length."""
@@ -205,25 +205,25 @@ def _judge_all(p_values, state, passes):
 
 @jit
 def _judge_share(p_values, state, alpha, passes):
-    """ADDIS. ``state`` has the sum of each series, and the number that passed."""
-    n_series = state.size - 1
-    level = min((_DISCARDED - alpha) * state[:n_series].sum(), alpha)
+    """LORD++.
+
+    ``state`` has the sum of each series, the number of features that passed, and the
+    number of features since the sums were last brought up to date.
+    """
+    n_series = state.size - 2
     for i in range(p_values.size):
-        p = p_values[i]
-        if p > _DISCARDED:
+        state[n_series + 1] += 1.0
+        if p_values[i] > alpha:  # no level exceeds alpha: the sums can wait
             continue
-        if p <= level:
-            passes[i] = True
-            earned = alpha / 2.0 if state[n_series] == 0.0 else alpha
-            for k in range(n_series):
-                state[k] += earned * _SERIES[k]
-            state[n_series] += 1.0
-        elif p > alpha:
-            for k in range(n_series):
-                state[k] *= _DECAY[k]
-        else:
-            continue
-        total = 0.0
+        n_before, level = state[n_series + 1] - 1.0, 0.0
         for k in range(n_series):
-            total += state[k]
-        level = min((_DISCARDED - alpha) * total, alpha)
+            state[k] *= _DECAY[k] ** n_before
+            level += state[k]
+        state[n_series + 1] = 1.0
+        if p_values[i] <= level:
+            earned = alpha if state[n_series] else (1.0 - _WEALTH) * alpha
+            for k in range(n_series):
+                state[k] = state[k] * _DECAY[k] + earned * _SERIES[k]
+            state[n_series] += 1.0
+            state[n_series + 1] = 0.0
+            passes[i] = True
