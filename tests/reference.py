@@ -121,10 +121,10 @@ def mid_p(ones, both, n_1, n, table):
 def lord(p_values, alpha):
     """LORD++ as printed: one term for every rejection.
 
-    The series is a mixture of geometric ones of mean length 1, 2, 4 to 2³²; each has
+    The series is a mixture of geometric ones of mean length 1, 2, 4 to 2²⁵; each has
     the weight that log(j) / exp(sqrt(log j)) has at its length.
     """
-    lengths = [2.0**k for k in range(33)]
+    lengths = [2.0**k for k in range(26)]
     weights = [
         math.log(max(j, 2.0)) / math.exp(math.sqrt(math.log(j))) for j in lengths
     ]
@@ -135,9 +135,9 @@ def lord(p_values, alpha):
 
     times = []
     for t, p in enumerate(p_values, start=1):
-        level = alpha / 10 * gamma(t)
+        level = alpha / 2 * gamma(t)
         for order, time in enumerate(times):
-            level += (0.9 * alpha if order == 0 else alpha) * gamma(t - time)
+            level += (alpha / 2 if order == 0 else alpha) * gamma(t - time)
         if p <= level:
             times.append(t)
     return [t in times for t in range(1, len(p_values) + 1)]

@@ -387,6 +387,7 @@ def test_a_missing_file_is_an_error(capsys):
         (["d.npz", "--group-size", "5", "--max-features", "2"], "--max-features"),
         (["d.npz", "--selector", "osfs", "--bound", "max"], "--bound max"),
         (["d.npz", *SAOLA, "--bound", "mean"], "choose from"),
+        (["d.npz", "--group-size", "5", "--interactions"], "not for group-saola"),
     ],
 )
 def test_usage_errors_exit_with_two(flags, sentence, capsys):

@@ -23,6 +23,7 @@ from featstream import (
     SAOLA,
     AlphaInvesting,
     FastOSFS,
+    Fate,
     Grafting,
     GroupSAOLA,
     random_groups,
@@ -49,15 +50,17 @@ def run(tmp_path, small):
     return folder
 
 
-def kill_until(n_kills, tmp_path, longest, selector=None, **how):
+def kill_until(n_kills, tmp_path, longest, selector=None, X=None, y=None, **how):
     """Kill children until ``n_kills`` have landed; the result is always the same.
 
     Returns how many landed in the middle of a write.
     """
     selector = SAOLA(measure="su") if selector is None else selector
-    stream = make_stream(n_samples=60, n_features=800, seed=1)
-    killer = Killer(selector, stream.X, stream.y, **how)
-    expected = checks.state(clone(selector).start(stream.y).consume(stream.X, **how))
+    if X is None:
+        stream = make_stream(n_samples=60, n_features=800, seed=1)
+        X, y = stream.X, stream.y
+    killer = Killer(selector, X, y, **how)
+    expected = checks.state(clone(selector).start(y).consume(X, **how))
     n_killed = n_writing = 0
     folder = tmp_path / "run-0"
     for attempt in range(20 * n_kills):
@@ -77,6 +80,28 @@ def kill_until(n_kills, tmp_path, longest, selector=None, **how):
 @fork_only
 def test_five_kills_change_nothing(tmp_path):
     kill_until(5, tmp_path, longest=0.3)
+
+
+@fork_only
+def test_kills_change_nothing_beyond_the_paper(tmp_path):
+    """Conditional test, error budget and pairs together: all are in the state."""
+    stream = make_stream(n_samples=200, n_features=400, seed=1)
+    X, y = stream.X.copy(), stream.y
+    X[:, 20] = np.random.default_rng(0).integers(0, 2, y.size)
+    X[:, 390] = X[:, 20] ^ (y == y[0])  # the pair tells the class, neither alone does
+    X[:, 30] = y == y[0]
+    X[:, 300] = np.where(np.arange(y.size) % 10, X[:, 30], 0)  # adds nothing to that
+    selector = SAOLA(
+        measure="su",
+        redundancy="conditional",
+        correction="online-fdr",
+        interactions=True,
+    )
+    whole = clone(selector).fit(X, y)
+    assert [(pair.first, pair.second) for pair in whole.pairs_] == [(20, 390)]
+    fates = whole.result_.trace.records["fate"]
+    assert {Fate.IRRELEVANT, Fate.REDUNDANT, Fate.KEPT} <= set(fates.tolist())
+    kill_until(3, tmp_path, 0.3, selector, X, y)
 
 
 @fork_only

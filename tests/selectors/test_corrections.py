@@ -187,3 +187,15 @@ def test_the_level_is_that_of_the_measure_or_five_percent():
         selector.update(np.arange(40) % 3)
         assert selector._budget.level == level
 
+
+def test_the_recommended_settings_are_options_of_saola():
+    X, y = noise("binary", p=300)
+    X[:, ::9] = np.where(np.arange(y.size)[:, None] % 3 == 0, X[:, ::9], y[:, None])
+    X[:, -1] = X[:, 0]
+    stream = SelectFromStream(measure="su").fit(X, y)
+    options = {"redundancy": "conditional", "correction": "online-fdr"}
+    same = SAOLA(measure="su", ties="drop", **options).fit(X, y)
+    copies = SAOLA(measure="su", **options).fit(X, y)
+    assert stream.selected_.tolist() == same.selected_.tolist()
+    assert {0, 299} & set(stream.selected_) == {0}
+    assert {0, 299} & set(copies.selected_) == {0, 299}

@@ -157,6 +157,11 @@ def add_selector_flags(command: argparse.ArgumentParser) -> None:
     cls = SELECTORS[name]
     group = command.add_argument_group(f"options of {name}")
     hints = get_type_hints(cls.__init__)
+    if "interactions" not in hints and "--interactions" in others:
+        command.error(
+            f"--interactions is not for {name}, which does not look for pairs. Leave "
+            "out the groups, or use --selector saola or --selector interactions."
+        )
     for parameter in signature(cls).parameters.values():
         if parameter.name not in _SHARED:
             text = _described(cls, parameter.name)

@@ -11,7 +11,8 @@ from a source of unknown length, are paid from what is left in a series without 
 It is LORD++ [1]_: every feature that passes earns levels for those that follow. They
 decline as the series of [2]_ does, log(j) / (j exp(sqrt(log j))), here as a mixture of
 geometric series that follows it: the sum over all features that passed is then a few
-numbers, and not one term for each of them. The initial wealth is that of [2]_ too.
+numbers, and not one term for each of them. Half of the level is there from the
+beginning: only the first feature that passes earns less for it.
 
 .. [1] A. Ramdas, F. Yang, M. Wainwright, M. Jordan: Online control of the false
    discovery rate with decaying memory. NeurIPS, 2017.
@@ -36,14 +37,15 @@ from featstream.runs.arrays import Declared, check_arrays, damaged
 CORRECTIONS = ("none", "bonferroni", "online-fdr")
 LEVEL = 0.05
 _SHARE = 0.95
-_WEALTH = 0.1
-"""Share of the level that the first features get before any has passed."""
+_WEALTH = 0.5
+"""Share of the level that is shared out before any feature has passed."""
 
 _MANY = 100
 """Features from which on a selection is compared with what chance gives."""
 
-_LENGTHS = 2.0 ** np.arange(33)
-"""Mean lengths of the geometric series, and where each has its weight from."""
+_LENGTHS = 2.0 ** np.arange(26)
+"""Mean lengths of the geometric series, up to the 30 million features of the largest
+streams that we know; each has the weight of the published series there."""
 
 _WEIGHTS = np.log(np.maximum(_LENGTHS, 2.0)) / np.exp(np.sqrt(np.log(_LENGTHS)))
 _SERIES = _WEIGHTS / _WEIGHTS.sum() / _LENGTHS
