@@ -17,7 +17,7 @@ from featstream import (
     SelectFromStream,
     SymmetricalUncertainty,
 )
-from featstream.errors import FeatstreamWarning, ParameterError
+from featstream.errors import FeatstreamWarning
 from featstream.selectors.saola.budget import CORRECTIONS, Budget
 from featstream.sources import ArraySource
 from strategies import examples
