@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks.timing import table
 from featstream import InteractionScreen
+from featstream.measures.inputs import as_labels
 from featstream.measures.storages.bitplanes import ones_of_word
-from featstream.measures.target import as_labels
 from featstream.selectors.interactions.kernels import (
     ALIVE,
     TILE,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from featstream import SAOLA
-from featstream.jit import CompileClock, clock, compile_clock
+from featstream.parallel import CompileClock, clock, compile_clock
 
 
 @pytest.mark.jit_only

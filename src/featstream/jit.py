@@ -10,8 +10,6 @@ on the machine that compiled them.
 
 from __future__ import annotations
 
-import threading
-import time
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -19,7 +17,6 @@ from types import FunctionType
 from typing import Any
 
 import numba
-from numba.core import event
 from numba.extending import overload
 
 Kernel = Callable[..., Any]
@@ -152,48 +149,3 @@ def by_type(kernels: dict[Any, Kernel]) -> Kernel:
         return lambda first, *rest: chosen(first, *rest)
 
     return run
-
-
-class CompileClock(event.Listener):
-    """Seconds in which kernels were compiled, and a call when that begins."""
-
-    def __init__(self) -> None:
-        self.on_first: Callable[[], None] | None = None
-        self._lock = threading.Lock()
-        self._total = self._began = 0.0
-        self._depth = 0
-
-    @property
-    def seconds(self) -> float:
-        """Wall time so far in which at least one thread was compiling."""
-        if not self._depth:
-            return self._total
-        with self._lock:
-            running = time.perf_counter() - self._began if self._depth else 0.0
-            return self._total + running
-
-    def on_start(self, event: Any) -> None:
-        """Note that a kernel is being compiled."""
-        with self._lock:
-            if not self._depth:
-                self._began = time.perf_counter()
-            self._depth += 1
-            on_first, self.on_first = self.on_first, None
-        if on_first is not None:
-            on_first()
-
-    def on_end(self, event: Any) -> None:
-        """Note that a kernel has been compiled."""
-        with self._lock:
-            self._depth -= 1
-            if not self._depth:
-                self._total += time.perf_counter() - self._began
-
-
-compile_clock = CompileClock()
-event.register("numba:compile", compile_clock)  # type: ignore[no-untyped-call]
-
-
-def clock() -> float:
-    """Seconds, as of a stopwatch that stands still while kernels are compiled."""
-    return time.perf_counter() - compile_clock.seconds

@@ -1,4 +1,4 @@
-"""Threads, cores, BLAS limits and interrupts: one meaning of each."""
+"""Threads, BLAS limits and interrupts; seconds and memory: one meaning of each."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
+import psutil
 import threadpoolctl
+from numba.core import event
 from numpy.typing import NDArray
 
 from featstream.errors import ParameterError
@@ -233,3 +238,110 @@ def _references_when_free() -> int:
 
 
 _FREE = _references_when_free()
+
+
+class CompileClock(event.Listener):
+    """Seconds in which kernels were compiled, and a call when that begins."""
+
+    def __init__(self) -> None:
+        self.on_first: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        self._total = self._began = 0.0
+        self._depth = 0
+
+    @property
+    def seconds(self) -> float:
+        """Wall time so far in which at least one thread was compiling."""
+        if not self._depth:
+            return self._total
+        with self._lock:
+            running = time.perf_counter() - self._began if self._depth else 0.0
+            return self._total + running
+
+    def on_start(self, event: Any) -> None:
+        """Note that a kernel is being compiled."""
+        with self._lock:
+            if not self._depth:
+                self._began = time.perf_counter()
+            self._depth += 1
+            on_first, self.on_first = self.on_first, None
+        if on_first is not None:
+            on_first()
+
+    def on_end(self, event: Any) -> None:
+        """Note that a kernel has been compiled."""
+        with self._lock:
+            self._depth -= 1
+            if not self._depth:
+                self._total += time.perf_counter() - self._began
+
+
+compile_clock = CompileClock()
+event.register("numba:compile", compile_clock)  # type: ignore[no-untyped-call]
+
+
+def clock() -> float:
+    """Seconds, as of a stopwatch that stands still while kernels are compiled."""
+    return time.perf_counter() - compile_clock.seconds
+
+
+@dataclass(slots=True)
+class Cost:
+    """Seconds without compilation, and bytes of peak memory above the start."""
+
+    seconds: float = 0.0
+    memory: int | None = None  # None where the system does not tell
+
+
+@contextmanager
+def measured() -> Iterator[Cost]:
+    """Measure what is done inside.
+
+    >>> with measured() as cost:
+    ...     _ = bytes(1000)
+    >>> cost.seconds < 1
+    True
+    """
+    cost = Cost()
+    before, began = _reset_peak(), clock()
+    yield cost
+    cost.seconds, peak = max(0.0, clock() - began), peak_memory()
+    if before is not None and peak is not None:
+        cost.memory = max(0, peak - before)
+
+
+def resident_bytes(pid: int) -> int | None:
+    """Memory that a process holds for itself; None if the process has ended.
+
+    Files that it maps are not counted: the system takes those pages back at need.
+    """
+    try:
+        held = psutil.Process(pid).memory_info()
+    except psutil.Error:
+        return None
+    return int(held.rss - getattr(held, "shared", 0))
+
+
+def _reset_peak() -> int | None:
+    """Forget the peak so far, and return the memory in use."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+        return int(psutil.Process().memory_info().rss)
+    return peak_memory()
+
+
+def peak_memory() -> int | None:
+    """The most memory that this process has held, in bytes; None if nothing tells."""
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        found = next(line for line in lines if line.startswith("VmHWM:"))
+        return int(found.split()[1]) * 1024
+    held = psutil.Process().memory_info()
+    if hasattr(held, "peak_wset"):  # Windows
+        return int(held.peak_wset)
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

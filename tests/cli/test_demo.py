@@ -5,7 +5,7 @@ import json
 import pytest
 
 from featstream.cli import main
-from featstream.jit import compile_clock
+from featstream.parallel import compile_clock
 
 
 @pytest.fixture(autouse=True)

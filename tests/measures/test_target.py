@@ -14,7 +14,7 @@ from scipy import sparse
 from featstream import OGFS, SAOLA, AlphaInvesting, FastOSFS, FisherZ
 from featstream.errors import FeatstreamWarning
 from featstream.measures import FisherZTest
-from featstream.measures.target import as_labels, as_numbers
+from featstream.measures.inputs import as_labels, as_numbers
 
 CODES = [1, 0, 2, 1, 0]
 SPELLINGS = {

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import checks
 import registry
-from featstream.measures.resolve import MEASURES
+from featstream.measures.inputs import MEASURES
 from featstream.selectors.registry import SELECTORS
 from strategies import examples
 

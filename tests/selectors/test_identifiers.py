@@ -18,7 +18,7 @@ from featstream import (
 )
 from featstream.errors import FeatstreamWarning
 from featstream.measures import ChiSquareTest, GTest
-from featstream.measures.checks import LeftOut, are_identifiers
+from featstream.measures.inputs import LeftOut, are_identifiers
 from featstream.protocols import Block, SparseColumns
 from featstream.selectors.stream import in_storage
 

@@ -33,7 +33,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     from featstream.datasets import load_novels
-    from featstream.jit import compile_clock
+    from featstream.parallel import compile_clock
     from featstream.selectors import SelectFromStream
 
     novels = load_novels()

@@ -26,7 +26,7 @@ def _info(arguments: argparse.Namespace) -> int:
         from featstream.cli.runs import describe_run
 
         return describe_run(arguments)
-    from featstream.measures.resolve import propose_measure
+    from featstream.measures.inputs import propose_measure
     from featstream.protocols import SparseColumns
     from featstream.sources import open_dataset, open_features
 

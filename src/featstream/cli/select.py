@@ -276,7 +276,7 @@ def _open(arguments: argparse.Namespace) -> Dataset:
 
 def _measure(arguments: argparse.Namespace) -> Any:
     """The measure that the flags describe."""
-    from featstream.measures.resolve import MEASURES, resolve_measure
+    from featstream.measures.inputs import MEASURES, resolve_measure
 
     flags = {
         "--alpha": ("alpha", arguments.alpha),
@@ -405,7 +405,7 @@ def about_target(
     """The name of the target, and its classes with their sizes or its range."""
     import numpy as np
 
-    from featstream.measures.target import as_vector
+    from featstream.measures.inputs import as_vector
 
     values, counts = np.unique(as_vector(y), return_counts=True)
     if is_numeric:

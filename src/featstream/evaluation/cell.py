@@ -23,12 +23,12 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from featstream.cost import measured
 from featstream.errors import DataError, ParameterError
 from featstream.evaluation.entrants import BestOf, takes_groups
 from featstream.evaluation.metrics import evaluate
 from featstream.evaluation.splits import Split
 from featstream.evaluation.tasks import Rows, map_rows
+from featstream.parallel import measured
 from featstream.protocols import FloatArray, IntArray
 
 Say = Callable[[dict[str, Any]], None]

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.evaluation.splits import TaskShape
-from featstream.measures.target import as_labels, as_vector
+from featstream.measures.inputs import as_labels, as_vector
 from featstream.protocols import SparseColumns, feature_name, names_of
 from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
 from featstream.sources.grouping import label_of, read_groups

@@ -26,12 +26,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from featstream.cost import resident_bytes
 from featstream.errors import ParameterError, RunError, size_text
 from featstream.evaluation.cell import Job, reason_of, work
 from featstream.evaluation.cell_cache import as_message
 from featstream.evaluation.entrants import as_classifier
-from featstream.parallel import handling_interrupts, uninterrupted
+from featstream.parallel import handling_interrupts, resident_bytes, uninterrupted
 from featstream.selectors import SAOLA
 
 _POLL_SECONDS = 0.05

@@ -10,7 +10,7 @@ from featstream.measures.independence import (
     TestResult,
 )
 from featstream.measures.information import MutualInformation, SymmetricalUncertainty
-from featstream.measures.resolve import (
+from featstream.measures.inputs import (
     MEASURES,
     choose_measure,
     register_measure,

@@ -13,11 +13,14 @@ from sklearn.base import BaseEstimator
 
 from featstream.errors import check_alpha, check_choice
 from featstream.jit import call_known
-from featstream.measures.checks import (
+from featstream.measures.inputs import (
     LeftOut,
+    as_labels,
+    as_numbers,
     check_length,
     complain_of_values,
     refuse_text,
+    register_measure,
     to_kernel_dtype,
 )
 from featstream.measures.storages import dense_values, sparse_values
@@ -33,7 +36,6 @@ from featstream.measures.storages.sparse_values import (
     SparseValues,
     screen_sparse,
 )
-from featstream.measures.target import as_labels, as_numbers
 from featstream.parallel import ScratchPool
 from featstream.protocols import (
     Block,
@@ -361,3 +363,6 @@ def _critical_value(alpha: float, n: int, n_classes: int, is_nominal: bool) -> f
         return np.inf
     f = stats.f.isf(alpha, between, within)
     return float(np.sqrt(f * between / (f * between + within)))
+
+
+register_measure("fisher-z", FisherZ)

@@ -14,12 +14,13 @@ from sklearn.base import BaseEstimator
 
 from featstream.errors import (
     DataError,
+    DataTypeError,
     check_alpha,
     check_choice,
     check_number,
     printable,
+    unknown_name,
 )
-from featstream.measures.checks import LeftOut
 from featstream.measures.fisher import BoundFisherZ, EncodedMoments, FisherZ
 from featstream.measures.independence_correlations import (
     Correlations,
@@ -45,11 +46,11 @@ from featstream.measures.independence_tables import (
     table_work,
 )
 from featstream.measures.information import BoundInformation, MutualInformation
+from featstream.measures.inputs import Labels, LeftOut, as_labels
 from featstream.measures.storages.bitplanes import unpack
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.tables import CodedTarget, fixed_point_nlogn
-from featstream.measures.target import Labels, as_labels
 from featstream.protocols import (
     Block,
     BoolArray,
@@ -686,3 +687,34 @@ class BoundPartialTest(BoundTest):
             return self.rule(max_size), columns, self.work(max_size)
         paired = columns._replace(links=columns.gram[:, b : b + 1].copy())
         return self._rule(1, max_size), paired, partial_work(1, max_size)
+
+
+TESTS: dict[str, type[ChiSquareTest | FisherZTest | GTest]] = {
+    "chi2": ChiSquareTest,
+    "fisher-z": FisherZTest,
+    "g2": GTest,
+}
+
+
+def resolve_test(
+    test: str | ConditionalTest, alpha: float, owner: str
+) -> ConditionalTest | None:
+    """The conditional test that a parameter means; None for ``"auto"``.
+
+    >>> resolve_test("g2", 0.05, "OSFS")
+    GTest(alpha=0.05)
+    """
+    if isinstance(test, ConditionalTest):
+        return test
+    if not isinstance(test, str):
+        shown = type(test).__name__ if hasattr(test, "bind") else repr(test)
+        raise DataTypeError(
+            f"{owner} needs a conditional test and {shown} is not one. Use test='g2' "
+            "(discrete) or test='fisher-z' (continuous)."
+        )
+    check_alpha(alpha, owner)
+    if test == "auto":
+        return None
+    if test not in TESTS:
+        raise unknown_name("test", test, [*TESTS, "auto"])
+    return TESTS[test](alpha=alpha)

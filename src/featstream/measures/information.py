@@ -11,12 +11,15 @@ from scipy import special
 from sklearn.base import BaseEstimator
 
 from featstream.errors import check_alpha, check_choice, check_count, check_number
-from featstream.measures.checks import (
+from featstream.measures.inputs import (
     FEW_VALUES,
+    Labels,
     LeftOut,
+    as_labels,
     check_length,
     complain_of_values,
     keep_apart,
+    register_measure,
     to_kernel_dtype,
 )
 from featstream.measures.storages import dense_codes, sparse_codes
@@ -35,7 +38,6 @@ from featstream.measures.storages.tables import (
     score_columns,
     sum_nlogn,
 )
-from featstream.measures.target import Labels, as_labels
 from featstream.parallel import ScratchPool
 from featstream.protocols import (
     Block,
@@ -368,3 +370,7 @@ def counter_of(columns: DenseCodes | SparseCodes) -> Any:
     if isinstance(columns, SparseCodes):
         return sparse_codes.count_classes
     return dense_codes.count_classes
+
+
+register_measure("mi", MutualInformation)
+register_measure("su", SymmetricalUncertainty)

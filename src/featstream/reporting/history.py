@@ -16,7 +16,7 @@ from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from featstream.errors import DataError, FeatstreamError
-from featstream.measures.target import as_labels
+from featstream.measures.inputs import as_labels
 from featstream.protocols import Fate, FloatArray, IntArray, feature_name
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import RunError, printable
-from featstream.measures.resolve import MEASURES, TESTS
-from featstream.measures.target import as_vector
+from featstream.measures.independence import TESTS
+from featstream.measures.inputs import MEASURES, as_vector
 from featstream.runs.arrays import (
     Arrays,
     Declared,

@@ -17,7 +17,7 @@ from featstream.errors import (
     check_number,
     printable,
 )
-from featstream.measures.target import as_labels, as_numbers
+from featstream.measures.inputs import as_labels, as_numbers
 from featstream.protocols import (
     Block,
     Fate,

@@ -24,7 +24,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import validate_data
 
-from featstream.cost import peak_memory
 from featstream.engines import prepared_ahead
 from featstream.errors import (
     DataError,
@@ -33,15 +32,22 @@ from featstream.errors import (
     NotStartedError,
     printable,
 )
-from featstream.jit import clock, compile_clock
-from featstream.measures.resolve import (
+from featstream.measures.inputs import (
     MEASURES,
     Choice,
+    as_labels,
     propose_measure,
     resolve_measure,
+    warn_of_many_classes,
 )
-from featstream.measures.target import as_labels, warn_of_many_classes
-from featstream.parallel import count_threads, single_blas, uninterrupted
+from featstream.parallel import (
+    clock,
+    compile_clock,
+    count_threads,
+    peak_memory,
+    single_blas,
+    uninterrupted,
+)
 from featstream.progress import Observer, Progress, announce, observed
 from featstream.protocols import (
     Block,
@@ -681,12 +687,13 @@ class StreamSelector(OnlineSelector):
         self, source: Source, blocks: Iterator[Block], position: int
     ) -> Iterator[Callable[[], object]]:
         """The same about its blocks from a position on."""
-        stream = self._stream
-        for block, decide in prepared_ahead(
-            in_stream(blocks, stream),
-            lambda block: (block, self._prepare(block, stream)),
-            count_threads(getattr(self, "n_jobs", None)),
-        ):
+        stream, n_threads = self._stream, count_threads(getattr(self, "n_jobs", None))
+        given = in_stream(blocks, stream)
+        prepare = lambda block: (block, self._prepare(block, stream))  # noqa: E731
+        prepared: Iterator[Any] = map(prepare, given)
+        if n_threads > 1:
+            prepared = prepared_ahead(given, prepare, n_threads)
+        for block, decide in prepared:
             yield partial(self._take, block, decide, stream)
 
     def _take(

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.jit import clock
-from featstream.parallel import single_blas, uninterrupted
+from featstream.parallel import clock, single_blas, uninterrupted
 from featstream.progress import Observer
 from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Source
 from featstream.runs.arrays import damaged

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from featstream.errors import check_number
-from featstream.measures.target import as_labels
+from featstream.measures.inputs import as_labels
 from featstream.protocols import (
     Block,
     Fate,

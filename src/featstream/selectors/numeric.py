@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataTypeError, printable
-from featstream.measures.checks import (
+from featstream.measures.inputs import (
+    Labels,
     check_length,
     complain_of_values,
     to_kernel_dtype,
 )
-from featstream.measures.target import Labels
 from featstream.protocols import Block, BoolArray, FloatArray, SparseColumns
 from featstream.sources.kernels.transpose import by_column
 

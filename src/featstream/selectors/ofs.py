@@ -23,7 +23,7 @@ from featstream.errors import (
     check_number,
     printable,
 )
-from featstream.measures.target import as_labels
+from featstream.measures.inputs import as_labels
 from featstream.protocols import BoolArray, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, join_text, split_text
 from featstream.runs.folder import Saved

@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
 from featstream.errors import check_choice, check_count, check_number
-from featstream.measures.target import as_labels
+from featstream.measures.inputs import as_labels
 from featstream.protocols import (
     Block,
     Decision,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataTypeError, FeatstreamWarning, RunError, printable
-from featstream.measures.resolve import Choice
+from featstream.measures.inputs import Choice
 from featstream.protocols import (
     Block,
     Decision,

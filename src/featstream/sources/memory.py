@@ -150,6 +150,9 @@ class SparseSource:
         One name per feature.
     block_columns, block_entries : int, default=2**16, 2**20
         Largest number of columns, and of stored entries, in a block.
+    is_checked : bool, default=False
+        Whether ``X`` is known to be CSC of numbers, with rows that increase strictly in
+        every column: a parser made it so.
 
     Attributes
     ----------
@@ -176,8 +179,9 @@ class SparseSource:
         *,
         block_columns: int = MAX_COLUMNS,
         block_entries: int = MAX_ENTRIES,
+        is_checked: bool = False,
     ) -> None:
-        self._csc = canonical_csc(X)
+        self._csc = X if is_checked else canonical_csc(X)
         self.n_samples, self.n_features = self._csc.shape
         if self.n_samples > np.iinfo(np.int32).max:
             raise DataError(

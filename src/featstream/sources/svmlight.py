@@ -69,7 +69,7 @@ def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
             f"An svmlight file holds its own target. Got target={target!r} for {path}."
         )
     X, y = read_svmlight(path)
-    return Dataset(SparseSource(X), y)
+    return Dataset(SparseSource(X.tocsc(), is_checked=X.shape[0] > 0), y)
 
 
 def read_svmlight(

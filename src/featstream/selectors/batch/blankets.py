@@ -21,7 +21,8 @@ from featstream.errors import (
     printable,
 )
 from featstream.measures import ConditionalTest, FisherZTest, GTest
-from featstream.measures.resolve import TESTS, Choice, resolve_test
+from featstream.measures.independence import TESTS, resolve_test
+from featstream.measures.inputs import Choice
 from featstream.parallel import count_threads
 from featstream.protocols import Block, BoolArray, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from featstream.errors import ParameterError, check_count, check_number
-from featstream.measures.target import Labels
+from featstream.measures.inputs import Labels
 from featstream.protocols import Fate, FloatArray, IntArray
 from featstream.selectors.batch.base import Selection
 from featstream.selectors.batch.standard_columns import (

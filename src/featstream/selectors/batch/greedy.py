@@ -13,7 +13,7 @@ from featstream.engines import prepared_ahead
 from featstream.errors import DataTypeError, check_choice, check_count
 from featstream.jit import lean
 from featstream.measures import MutualInformation
-from featstream.measures.resolve import Choice, resolve_measure
+from featstream.measures.inputs import Choice, as_labels, resolve_measure
 from featstream.measures.storages.dispatch import (
     for_storage,
     load_newcomer,
@@ -21,7 +21,6 @@ from featstream.measures.storages.dispatch import (
     storage_of,
     unload_newcomer,
 )
-from featstream.measures.target import as_labels
 from featstream.parallel import ScratchPool, count_threads
 from featstream.protocols import Block, FloatArray, IntArray, Measure
 from featstream.runs.arrays import Declared, check_arrays

@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from featstream.errors import check_number
-from featstream.measures.target import Labels
+from featstream.measures.inputs import Labels
 from featstream.protocols import BoolArray, Fate, FloatArray, IntArray
 from featstream.selectors.batch.base import BatchGroupSelector, Selection
 from featstream.selectors.batch.standard_columns import (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import check_count
-from featstream.measures.target import Labels
+from featstream.measures.inputs import Labels
 from featstream.protocols import Fate, FloatArray
 from featstream.selectors.batch.base import Selection
 from featstream.selectors.batch.standard_columns import (

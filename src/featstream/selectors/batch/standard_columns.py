@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.measures.fisher import BoundFisherZ, FisherZ
-from featstream.measures.target import Labels, as_labels
+from featstream.measures.inputs import Labels, as_labels
 from featstream.protocols import (
     Block,
     BoolArray,

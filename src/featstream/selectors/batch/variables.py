@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 from scipy.special import chdtrc
 
-from featstream.measures.checks import LeftOut
 from featstream.measures.fisher import EncodedMoments, FisherZ
 from featstream.measures.independence import FisherZTest, GTest
 from featstream.measures.independence_correlations import COLLINEAR
 from featstream.measures.independence_tables import count_categories
 from featstream.measures.information import MutualInformation
-from featstream.measures.target import as_labels, as_numbers
+from featstream.measures.inputs import LeftOut, as_labels, as_numbers
 from featstream.protocols import Block, BoolArray, FloatArray, IntArray
 from featstream.selectors.batch.base import join_values
 from featstream.selectors.batch.discrete import DiscreteColumns, merge

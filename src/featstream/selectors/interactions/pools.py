@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from featstream.measures.inputs import Labels
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.tables import fixed_point_nlogn
-from featstream.measures.target import Labels
 from featstream.protocols import FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
 from featstream.selectors.interactions.kernels import (

@@ -14,7 +14,7 @@ from scipy.special import chdtrc, chdtri, xlogy
 
 from featstream.errors import DataError, FeatstreamWarning, size_text
 from featstream.measures.information import SymmetricalUncertainty
-from featstream.measures.target import as_labels
+from featstream.measures.inputs import as_labels
 from featstream.protocols import Block, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
 from featstream.selectors.interactions.pools import (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from featstream.measures.inputs import Labels
 from featstream.measures.storages.sparse_codes import SparseCodes
-from featstream.measures.target import Labels
 from featstream.protocols import FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
 from featstream.selectors.interactions.kernels import (

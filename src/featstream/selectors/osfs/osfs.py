@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from featstream.errors import FeatstreamWarning, check_count, printable
 from featstream.measures import ConditionalTest
-from featstream.measures.independence import BoundTest, Screening
-from featstream.measures.resolve import TESTS, Choice, resolve_test
+from featstream.measures.independence import TESTS, BoundTest, Screening, resolve_test
+from featstream.measures.inputs import Choice
 from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base import StreamSelector

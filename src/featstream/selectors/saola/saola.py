@@ -219,7 +219,7 @@ class SAOLA(PairKeeper):
 
     def _begin(self, stream: Stream) -> None:
         self._rule: Rule | ConditionalRule = make_rule(self)
-        self._budget = Budget(self.correction, self._level())
+        self._budget = Budget(self.correction, getattr(self, "alpha", None))
         self._state: Kept | None = None
         self._scratch: Any = None
         self._snapshot: Snapshot | None = None  # read by the threads that prepare
@@ -229,10 +229,6 @@ class SAOLA(PairKeeper):
     def _search(self) -> PairSearch | None:
         self._started()
         return self._pairs
-
-    def _level(self) -> float | None:
-        """The level of the correction; None if it is the measure's."""
-        return None
 
     def _bind_measure(self, measure: Any) -> None:
         self._rule = bind_rule(self, self._rule, measure)
@@ -310,6 +306,8 @@ class SAOLA(PairKeeper):
         accepted until `start`.
         """
         options: Any = {"progress": progress, "checkpoint": checkpoint, "every": every}
+        if engine is None and self.engine is None:
+            return super().consume(source, **options)
         with using(self, engine):
             return super().consume(source, **options)
 
@@ -564,7 +562,9 @@ def make_rule(selector: Any) -> Rule:
                 f"`{name}` of {owner} belongs to redundancy='bound'. Got "
                 f"{printable(value)} with redundancy='conditional'. Leave it out."
             )
-    check_alpha(selector.redundancy_alpha, owner, "redundancy_alpha")
+    for name in ("alpha", "redundancy_alpha"):
+        if hasattr(selector, name):
+            check_alpha(getattr(selector, name), owner, name)
     limit = getattr(selector, "max_features", None)
     check_count(limit, "max_features", owner, none="for no limit")
     return Rule(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from featstream.errors import check_alpha
 from featstream.protocols import Measure
 from featstream.selectors.interactions.screen import InteractionScreen
 from featstream.selectors.saola.saola import SAOLA
-from featstream.selectors.stream import Stream
 from featstream.selectors.trace import TraceLevel
 
 
@@ -108,13 +106,6 @@ class SelectFromStream(SAOLA):
         self.interactions = interactions
         self.trace = trace
         self.n_jobs = n_jobs
-
-    def _begin(self, stream: Stream) -> None:
-        check_alpha(self.alpha, "SelectFromStream")
-        super()._begin(stream)
-
-    def _level(self) -> float:
-        return self.alpha
 
 
 class ConditionalSAOLA(SAOLA):

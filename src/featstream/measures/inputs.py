@@ -1,0 +1,512 @@
+"""What users give: a measure, a target, features. All are checked here.
+
+A measure is named, or given as an object, or chosen by what the features look like.
+The target becomes classes or numbers. Complaints about a block name the feature, the
+row and the remedy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamWarning,
+    ParameterError,
+    printable,
+    unknown_name,
+)
+from featstream.protocols import (
+    Block,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Measure,
+    SparseColumns,
+)
+
+MEASURES: dict[str, Any] = {}
+"""Classes of measures by name, each registered by its own module."""
+
+
+def register_measure(name: str, measure: Any) -> None:
+    """Make a class of measures known by a name.
+
+    It can then be given as ``measure=name``, and runs that use it can be resumed.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case words joined by hyphens.
+    measure : class
+        A `featstream.protocols.Measure` that scikit-learn's ``get_params`` describes:
+        its parameters are numbers, text, booleans or None.
+    """
+    if not isinstance(name, str) or not name.replace("-", "").isalnum():
+        raise ParameterError(
+            "The name of a measure must be words joined by hyphens. "
+            f"Got {printable(name)}. Write 'distance-correlation'."
+        )
+    if not (isinstance(measure, type) and hasattr(measure, "bind")):
+        raise DataTypeError(
+            f"A measure is a class with a method bind(y). Got {printable(measure)}."
+        )
+    for known, other in MEASURES.items():
+        same = other.__module__, other.__name__
+        if (known == name or same[1] == measure.__name__) and same != (
+            measure.__module__,
+            measure.__name__,
+        ):
+            raise ParameterError(
+                f"There is a measure {known!r} already, of the class {same[1]}. "
+                f"Choose another name for {name!r}, or for its class."
+            )
+    MEASURES[name] = measure
+
+
+def resolve_measure(measure: str | Measure) -> Measure | None:
+    """The measure that a parameter means; None for ``"auto"``.
+
+    >>> from featstream.measures import resolve_measure
+    >>> resolve_measure("su")
+    SymmetricalUncertainty()
+    """
+    if isinstance(measure, str):
+        if measure == "auto":
+            return None
+        if measure not in MEASURES:
+            raise unknown_name("measure", measure, [*MEASURES, "auto"])
+        known: Measure = MEASURES[measure]()
+        return known
+    if not hasattr(measure, "bind") or isinstance(measure, type):
+        raise DataTypeError(
+            f"`measure` must be a name or a measure object. Got {measure!r}. Write "
+            "measure='su', or measure=FisherZ(alpha=0.01)."
+        )
+    return measure
+
+
+class Choice(NamedTuple):
+    """A measure that ``"auto"`` took: its name, its options, and the reason."""
+
+    name: str
+    reason: str
+    options: dict[str, Any]
+    is_guess: bool = False
+
+
+def choose_measure(blocks: Sequence[Block], n_features: int) -> tuple[Any, str]:
+    """A measure for data that begin with these blocks, and the reason in words."""
+    choice = propose_measure(blocks, n_features)
+    return MEASURES[choice.name](**choice.options), choice.reason
+
+
+def propose_measure(blocks: Sequence[Block], n_features: int) -> Choice:
+    """What ``"auto"`` takes for data that begin with these blocks.
+
+    Text, categories, booleans and whole numbers of at most ten distinct values
+    are discrete: symmetrical uncertainty. Anything else is continuous: Fisher's
+    Z. One continuous feature suffices, unless there is text: then symmetrical
+    uncertainty it is, and continuous features are binned, whole numbers of more
+    than ten distinct values among them. Columns of text that identify rows do not
+    count. Only the first ``n_features`` are looked at.
+    """
+    looked_at = [
+        (block, i) for block in blocks for i in range(min(block.n_columns, n_features))
+    ][:n_features]
+    text = _first_text(blocks, n_features)
+    number, reason = _first_continuous(looked_at)
+    if text is not None:
+        reason = f"feature {printable(text)} is text or categorical"
+        if number is not None:
+            reason += f", and numbers such as {printable(number)} are cut into bins"
+        options = {"max_categories": FEW_VALUES}
+        return Choice("su", reason, options, is_guess=number is not None)
+    return Choice("su" if number is None else "fisher-z", reason, {})
+
+
+def _first_text(blocks: Sequence[Block], n_features: int) -> str | None:
+    """The first column of text or categories that is no identifier."""
+    for block in blocks:
+        first = block.part(0, min(block.n_columns, n_features))
+        n_features -= first.n_columns
+        if first.nominal is not None:
+            identifiers = are_identifiers(first)
+            is_text = first.nominal
+            if identifiers is not None:
+                is_text = is_text & ~identifiers
+            if is_text.any():
+                return first.name(int(is_text.argmax()))
+    return None
+
+
+def _first_continuous(looked_at: list[tuple[Block, int]]) -> tuple[str | None, str]:
+    """The first continuous column, if there is one, and how that is known."""
+    for block, i in looked_at:
+        if block.nominal is not None and block.nominal[i]:
+            continue
+        name, values = block.name(i), _values_of(block, i)
+        if values.dtype.kind == "f" and np.any(values != np.floor(values)):
+            fact = "values that are not whole numbers"
+            return name, f"feature {printable(name)} has {fact}"
+        n_distinct = np.unique(values).size
+        if n_distinct > FEW_VALUES:
+            return name, f"feature {printable(name)} has {n_distinct} distinct values"
+    n_features = len(looked_at)
+    return None, (
+        f"none of the first {n_features} features has more than {FEW_VALUES} distinct "
+        "values"
+    )
+
+
+def _values_of(block: Block, i: int) -> Any:
+    """Values of a column, each at least once: the storage must not matter."""
+    if isinstance(block.columns, SparseColumns):
+        start, stop = block.columns.indptr[i], block.columns.indptr[i + 1]
+        stored = block.columns.values[start:stop]
+        return stored if stored.size == block.n_samples else np.append(stored, 0)
+    return block.columns[:, i]
+
+
+_MANY_CLASSES = 20
+_FEW_ROWS = 5
+"""Classes that are whole numbers are perhaps a quantity if there are more of them
+than this, or if they have fewer rows on average than that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A nominal target.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The distinct labels, sorted.
+    codes : ndarray of int32
+        Index into ``classes``, for each sample.
+    counts : ndarray of int64
+        How many samples each class has.
+    """
+
+    classes: NDArray[Any]
+    codes: NDArray[np.int32]
+    counts: IntArray
+
+
+def as_labels(y: Any) -> Labels:
+    """Check a nominal target of any label type.
+
+    >>> as_labels(["spam", "ham", "spam"]).codes
+    array([1, 0, 1], dtype=int32)
+    """
+    values = as_vector(y)
+    if values.dtype.kind == "f" and not np.all(values == np.floor(values)):
+        row = int((values != np.floor(values)).argmax())
+        raise DataError(
+            f"y looks continuous: {values[row]} at row {row} is no class label. "
+            "Unknown label type: continuous. Bin it, or use FisherZ(target='numeric')."
+        )
+    try:
+        classes, codes = np.unique(values, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(v).__name__ for v in values.tolist()})
+        raise DataTypeError(
+            f"y mixes labels of the types {', '.join(kinds)}, which have no order. "
+            "Give all labels one type."
+        ) from None
+    if classes.size < 2:
+        raise DataError(
+            f"y has a single class ({printable(classes.tolist()[0])}); at least two "
+            "are needed to tell one from another. Check the labels."
+        )
+    counts = np.bincount(codes).astype(np.int64)
+    return Labels(classes, codes.astype(np.int32), counts)
+
+
+def warn_of_many_classes(labels: Labels, remedy: str) -> None:
+    """Say that a target looks like a quantity, and how it is given as one."""
+    n_classes, n_rows = labels.classes.size, labels.codes.size
+    are_numbers = labels.classes.dtype.kind in "fiu"
+    is_many = are_numbers and n_classes > _MANY_CLASSES
+    if not is_many and (n_classes == 2 or n_rows >= _FEW_ROWS * n_classes):
+        return
+    advice = "Merge rare classes."
+    if are_numbers:
+        advice = "If y is a quantity, bin it"
+        advice += f", or use {remedy}." if remedy else "."
+    warnings.warn(
+        f"y has {n_classes:,} classes with {n_rows / n_classes:.2g} rows each on "
+        f"average: their scores say little. {advice}",
+        FeatstreamWarning,
+        stacklevel=3,
+    )
+
+
+def as_numbers(y: Any) -> FloatArray:
+    """Check a numeric target.
+
+    >>> as_numbers([1, 2, 4])
+    array([1., 2., 4.])
+    """
+    values = as_vector(y)
+    if values.dtype.kind not in "fiub":
+        raise DataTypeError(
+            f"y has the label {printable(values.tolist()[0])}, which is not a number. "
+            "Use FisherZ(target='nominal') for labels."
+        )
+    numbers = values.astype(np.float64)
+    if np.all(numbers == numbers[0]):
+        raise DataError(
+            f"y has a single value ({numbers[0]:g}); nothing correlates with a "
+            "constant, at least two values are needed. Check the target."
+        )
+    return numbers
+
+
+def as_vector(y: Any) -> NDArray[Any]:
+    """One-dimensional, without missing or infinite values, not empty."""
+    if y is None:
+        raise DataError(
+            "This selector requires y to be passed, but the target y is None. "
+            "Pass one label per sample."
+        )
+    if hasattr(y, "to_numpy") and not hasattr(y, "to_pylist"):  # pyarrow may refuse
+        values = np.asarray(y.to_numpy())
+    else:
+        values = _as_array(y.toarray() if hasattr(y, "toarray") else y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Pass "
+            "y.ravel() to silence this.",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        values = values.ravel()
+    if values.ndim != 1:
+        raise DataError(
+            f"y must be one-dimensional, got shape {values.shape}. y should be a 1d "
+            "array with one label per sample."
+        )
+    if values.size == 0:
+        raise DataError("y is empty. Pass one label per sample.")
+    if values.size == 1:
+        raise DataError("y has only 1 sample. Pass the labels of at least two.")
+    if values.dtype.kind in "cmMV":
+        raise DataTypeError(
+            f"y has dtype {values.dtype}. Give labels as numbers, text or booleans."
+        )
+    is_missing = _find_missing(values)
+    if is_missing.any():
+        n_missing = int(is_missing.sum())
+        raise DataError(
+            f"y has {n_missing} missing label{'s' * (n_missing > 1)} (NaN), the first "
+            f"at row {int(is_missing.argmax())}. Drop those samples."
+        )
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        row = int(np.isinf(values).argmax())
+        raise DataError(
+            f"y has infinite labels (inf), the first at row {row}. Drop those samples."
+        )
+    if values.dtype.kind == "O":
+        values = _as_plain(values)
+    return values
+
+
+def _as_array(y: Any) -> NDArray[Any]:
+    """An array of the labels as they are: of a list numpy makes text of numbers."""
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise DataTypeError(
+            "y is a ragged sequence: its items have different lengths. Pass one label "
+            "per sample."
+        ) from error
+    if values.dtype.kind in "US" and isinstance(y, list | tuple):
+        return np.asarray(y, object)
+    return values
+
+
+def _find_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind == "O":
+        # pandas.NA is not equal to itself either, and refuses to be a truth value.
+        return np.array(
+            [
+                v is None or v is not v or str(v) in ("<NA>", "nan", "NaT")
+                for v in values
+            ]
+        )
+    return np.zeros(values.shape, dtype=bool)
+
+
+def _as_plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects as an array of numbers, booleans or text, if they are all of one kind."""
+    listed = values.tolist()
+    if all(isinstance(v, str) for v in listed):
+        return np.array(listed, dtype=np.str_)
+    if all(isinstance(v, bool | int | float | np.number | np.bool_) for v in listed):
+        return np.array(listed)
+    return values
+
+
+FEW_VALUES = 10
+"""A column of at most this many distinct values is discrete whatever the rows."""
+
+_KERNEL_DTYPES = frozenset(np.dtype(t).str for t in ("u1", "i8", "f4", "f8"))
+_EXACT_IN_FLOAT = 2**53
+"""Up to here every integer is a float64 of its own."""
+
+
+def check_length(block: Block, n_samples: int) -> None:
+    """Every column needs one value per sample."""
+    if block.n_samples != n_samples:
+        raise DataError(
+            f"Feature {printable(block.name(0))} has {block.n_samples} values but the "
+            f"target has {n_samples}. Every feature needs one value per sample, in "
+            "the order given to start(y)."
+        )
+
+
+def refuse_text(block: Block, measure: str) -> None:
+    """Codes of categories have no meaning as numbers."""
+    if block.nominal is not None and block.nominal.any():
+        name = printable(block.name(int(block.nominal.argmax())))
+        raise DataTypeError(
+            f"Feature {name} is text or categorical, and {measure} needs a number: "
+            "encode it or use measure='su'."
+        )
+
+
+def are_identifiers(block: Block) -> BoolArray | None:
+    """Which columns of text or categories identify rows; None if there are none.
+
+    A column does if it has more than ten categories, and fewer than two rows per
+    category on average among the rows that are not missing. Most categories then
+    have a single row, from which nothing can be learned about any other row, while
+    the entropy of the column is close to its maximum: information scores would be
+    high by construction.
+    """
+    if block.nominal is None or not block.nominal.any():
+        return None
+    found = np.zeros(block.n_columns, np.bool_)
+    for i in np.flatnonzero(block.nominal):
+        codes = column_values(block, int(i))
+        codes = codes[codes >= 0]
+        if codes.size > FEW_VALUES and codes.max() >= FEW_VALUES:
+            n_categories = np.unique(codes).size
+            found[i] = n_categories > max(FEW_VALUES, codes.size / 2)
+    return found if found.any() else None
+
+
+def column_values(block: Block, i: int) -> NDArray[Any]:
+    """All values of a column, the zeros of a sparse one in front."""
+    if isinstance(block.columns, SparseColumns):
+        start, stop = block.columns.indptr[i], block.columns.indptr[i + 1]
+        stored = block.columns.values[start:stop]
+        zeros = np.zeros(block.n_samples - stored.size, stored.dtype)
+        return np.concatenate([zeros, stored])
+    return np.asarray(block.columns[:, i])
+
+
+class LeftOut:
+    """The identifiers that a measure left out of a stream, by arrival."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+
+    def strip(self, block: Block) -> Block:
+        """The block with a constant in place of each identifier."""
+        found = are_identifiers(block)
+        if found is None:
+            return block
+        assert block.nominal is not None
+        for i in np.flatnonzero(found).tolist():
+            self.names[block.start + i] = block.name(i)
+        columns = block.columns
+        if isinstance(columns, SparseColumns):
+            is_gone = np.zeros(columns.values.size, np.bool_)
+            for i in np.flatnonzero(found).tolist():
+                is_gone[columns.indptr[i] : columns.indptr[i + 1]] = True
+            columns = replace(columns, values=np.where(is_gone, 0, columns.values))
+        else:
+            columns = columns.copy(order="K")
+            columns[:, found] = 0
+        nominal = block.nominal & ~found
+        return replace(
+            block, columns=columns, nominal=nominal if nominal.any() else None
+        )
+
+
+def to_kernel_dtype(values: NDArray[Any], *, are_labels: bool = False) -> NDArray[Any]:
+    """The same numbers in one of the few dtypes that the kernels are compiled for.
+
+    Of labels only their being different matters, and that zero stays zero.
+    """
+    dtype = values.dtype
+    if dtype.str in _KERNEL_DTYPES:
+        return values
+    if dtype == np.bool_ or (are_labels and dtype == np.int8):
+        return values.view(np.uint8)
+    return values.astype(np.float32 if dtype.itemsize <= 2 else np.float64, order="K")
+
+
+def keep_apart(values: NDArray[Any]) -> NDArray[Any]:
+    """Labels that stay different when the kernels read them as float64.
+
+    Integers beyond 2**53 are numbered, in each column (dense) or among those
+    stored (sparse); zero stays zero.
+
+    >>> keep_apart(np.array([[2**60, 0], [2**60 + 1, 3]]))
+    array([[1, 0],
+           [2, 2]])
+    """
+    if values.dtype not in (np.int64, np.uint64) or not values.size:
+        return values
+    if values.max() <= _EXACT_IN_FLOAT and values.min() >= -_EXACT_IN_FLOAT:
+        return values
+    columns = values.T if values.ndim == 2 else [values]
+    numbered = [
+        np.where(column == 0, 0, 1 + np.unique(column, return_inverse=True)[1])
+        for column in columns
+    ]
+    return np.column_stack(numbered) if values.ndim == 2 else numbered[0]
+
+
+def complain_of_values(block: Block, i: int, remedy: str) -> DataError:
+    """Error for a column with missing or infinite values."""
+    name = printable(block.name(i))
+    if isinstance(block.columns, SparseColumns):
+        start, stop = block.columns.indptr[i], block.columns.indptr[i + 1]
+        rows = block.columns.rows[start:stop]
+        values = np.asarray(block.columns.values[start:stop], dtype=np.float64)
+    else:
+        rows = np.arange(block.n_samples, dtype=np.int32)
+        values = np.asarray(block.columns[:, i], dtype=np.float64)
+    if block.nominal is not None and block.nominal[i]:
+        values = np.where(values < 0, np.nan, values)
+    infinite, missing = rows[np.isinf(values)], rows[np.isnan(values)]
+    if infinite.size:
+        return DataError(
+            f"Feature {name} has infinite values (inf), the first at row "
+            f"{infinite[0]}. Replace them or drop the feature."
+        )
+    if missing.size:
+        return DataError(
+            f"Feature {name} has {missing.size} missing value"
+            f"{'s' * (missing.size > 1)} (NaN), the first at row {missing[0]}. {remedy}"
+        )
+    largest = np.abs(values).max()
+    size, fault = ("large", "overflow") if largest > 1 else ("small", "vanish")
+    return DataError(
+        f"Feature {name} has values as {size} as {largest:g}, whose squares {fault}. "
+        "Rescale it."
+    )
