@@ -24,7 +24,7 @@ import featstream
 from crash_runs import Stop, narrow, stop_at
 from featstream import Fate
 from featstream.measures import resolve_measure
-from featstream.selectors.trace import Trace
+from featstream.selectors.result import Trace
 from featstream.sources import ArraySource, SparseSource
 from scores import overlaps, relevances
 

@@ -131,8 +131,8 @@ if TYPE_CHECKING:
         SparseGroupLassoSelector,
         resume,
     )
-    from featstream.selectors.result import GroupSelectionResult, SelectionResult
-    from featstream.selectors.trace import Trace
+    from featstream.selectors.base_groups import GroupSelectionResult
+    from featstream.selectors.result import SelectionResult, Trace
     from featstream.sources import as_source
     from featstream.sources.grouping import random_groups, read_groups
 

@@ -20,7 +20,7 @@ from featstream.errors import FeatstreamWarning
 from featstream.measures import ChiSquareTest, GTest
 from featstream.measures.inputs import LeftOut, are_identifiers
 from featstream.protocols import Block, SparseColumns
-from featstream.selectors.stream import in_storage
+from featstream.sources.memory import in_storage
 
 N = 150
 
@@ -167,7 +167,7 @@ def test_identifiers_are_found_in_sparse_columns():
 
 
 def test_parts_of_a_sparse_block_keep_their_own_categories(monkeypatch):
-    monkeypatch.setattr("featstream.selectors.stream._DENSE_BYTES", 8 * 4 * 2)
+    monkeypatch.setattr("featstream.sources.memory._DENSE_BYTES", 8 * 4 * 2)
     stored = sparse.csc_array(np.arange(16.0).reshape(4, 4))
     columns = SparseColumns(
         stored.indptr.astype(np.int64), stored.indices, stored.data, 4

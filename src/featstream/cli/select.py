@@ -242,8 +242,7 @@ def result_of(selector: Any) -> SelectionResult:
         found: SelectionResult = selector.result_
         return found
     from featstream.protocols import feature_name
-    from featstream.selectors.result import SelectionResult
-    from featstream.selectors.trace import Trace
+    from featstream.selectors.result import SelectionResult, Trace
 
     names = getattr(selector, "feature_names_in_", None)
     indices = selector.selected_

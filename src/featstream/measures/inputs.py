@@ -361,6 +361,9 @@ def _as_plain(values: NDArray[Any]) -> NDArray[Any]:
 FEW_VALUES = 10
 """A column of at most this many distinct values is discrete whatever the rows."""
 
+_FEW_SHOWN = 5
+"""How many identifiers a warning names."""
+
 _KERNEL_DTYPES = frozenset(np.dtype(t).str for t in ("u1", "i8", "f4", "f8"))
 _EXACT_IN_FLOAT = 2**53
 """Up to here every integer is a float64 of its own."""
@@ -422,6 +425,27 @@ class LeftOut:
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
+        self._has_warned = False
+
+    def warn(self) -> None:
+        """Name them, once."""
+        if self._has_warned or not self.names:
+            return
+        self._has_warned = True
+        names = [printable(name) for _, name in sorted(self.names.items())]
+        shown = ", ".join(names[:_FEW_SHOWN])
+        if len(names) > _FEW_SHOWN:
+            shown += f" and {len(names) - _FEW_SHOWN:,} more"
+        one = len(names) == 1
+        warnings.warn(
+            f"{'Feature' if one else 'Features'} {shown} {'has' if one else 'have'} "
+            "about one category per row, like a name or an identifier, and "
+            f"{'was' if one else 'were'} left out: relevance 0. To score such columns "
+            "pass a measure with identifiers='keep', such as "
+            "SymmetricalUncertainty(identifiers='keep').",
+            FeatstreamWarning,
+            stacklevel=4,
+        )
 
     def strip(self, block: Block) -> Block:
         """The block with a constant in place of each identifier."""

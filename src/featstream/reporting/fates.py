@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from featstream.markup import visible
 from featstream.protocols import Fate, IntArray
 from featstream.reporting.history import History
-from featstream.selectors.trace import OVER_LIMIT, Names
+from featstream.selectors.result import OVER_LIMIT, Names
 
 ROOM = 1_500_000
 """Characters that the fates may take in a page."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import featstream
 from featstream.errors import FeatstreamError, ParameterError, RunError, printable
 from featstream.parallel import handling_interrupts, single_blas
-from featstream.protocols import Source
+from featstream.protocols import Source, sample_names_of
 from featstream.runs.compatibility import (
     describe_source,
     find_difference,
@@ -36,6 +36,7 @@ from featstream.sources.grouping import Layout
 
 if TYPE_CHECKING:
     from featstream.selectors.base import OnlineSelector
+    from featstream.selectors.stream import Stream
 
 _SHARE = 20  # saving takes at most one twentieth of the time
 _UNFIT = (
@@ -255,7 +256,7 @@ class Recorder:
     @property
     def position(self) -> int:
         """Number of features of the source that have been consumed."""
-        return self._selector._stream.n_seen - self._begin
+        return self._selector._stream.trace.n_seen - self._begin
 
     def save(self) -> None:
         """Write a checkpoint now."""
@@ -338,7 +339,7 @@ def recording(
     """
     begin = _find_begin(selector, source, offered, layout)
     if checkpoint is None:
-        selector._stream.check_samples(source)
+        _check_samples(selector._stream, source)
         with _noting(selector, Unfinished(offered, source, layout, begin)):
             yield Recorder(selector, begin, 0.0)
         return
@@ -352,7 +353,7 @@ def recording(
         found["data"] = dict(checkpoint.data)
     with folder.locked():
         run = _join(selector, folder)
-        selector._stream.check_samples(source)
+        _check_samples(selector._stream, source)
         run.command = run.command or checkpoint.command
         last = run.unfinished
         if last is None:
@@ -377,6 +378,13 @@ def recording(
             raise KeyboardInterrupt
 
 
+def _check_samples(stream: Stream, source: Source) -> None:
+    """Raise unless the samples of a source are those of the stream, in order."""
+    names = sample_names_of(source)
+    if names is not None:
+        stream.check_names(names, "This source")
+
+
 def _find_begin(
     selector: OnlineSelector, source: Source, offered: Any, layout: Layout | None
 ) -> int:
@@ -384,7 +392,7 @@ def _find_begin(
     stream = selector._stream
     rest = stream.unfinished
     if rest is None:
-        return stream.n_seen
+        return stream.trace.n_seen
     if rest.source.n_features is None:
         is_same = offered is rest.offered and not isinstance(offered, Iterator)
     else:
@@ -392,7 +400,7 @@ def _find_begin(
         is_same = find_difference(old, describe_source(source, layout)) is None
     if not is_same:
         stream.leave_unfinished()
-        return stream.n_seen
+        return stream.trace.n_seen
     return rest.begin
 
 

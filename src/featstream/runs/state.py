@@ -24,8 +24,8 @@ from featstream.selectors.registry import SELECTORS
 from featstream.sources.grouping import read_labels, write_labels
 
 if TYPE_CHECKING:
+    from featstream.selectors.base_groups import GroupTrace
     from featstream.selectors.stream import Stream
-    from featstream.selectors.trace import GroupTrace
 
 _N_FATES = 5  # with the one for "more than max_features"
 

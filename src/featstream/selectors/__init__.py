@@ -67,7 +67,7 @@ _HOMES = {
     "OFS": "selectors.ofs",
     "OGFS": "selectors.ogfs",
     "OSFS": "selectors.osfs.osfs",
-    "OVER_LIMIT": "selectors.trace",
+    "OVER_LIMIT": "selectors.result",
     "SAOLA": "selectors.saola.saola",
     "AlphaInvesting": "selectors.alpha_investing",
     "BatchSelector": "selectors.batch.base",
@@ -75,15 +75,15 @@ _HOMES = {
     "FastOSFS": "selectors.osfs.osfs",
     "Grafting": "selectors.grafting",
     "GroupSAOLA": "selectors.saola.group_saola",
-    "GroupSelectionResult": "selectors.result",
-    "GroupTrace": "selectors.trace",
+    "GroupSelectionResult": "selectors.base_groups",
+    "GroupTrace": "selectors.base_groups",
     "InteractionScreen": "selectors.interactions.screen",
     "Pair": "selectors.interactions.search",
     "SelectFromStream": "selectors.saola.variants",
     "Selection": "selectors.batch.base",
     "SelectionResult": "selectors.result",
     "StreamSelector": "selectors.base",
-    "Trace": "selectors.trace",
+    "Trace": "selectors.result",
     "Verdict": "selectors.stream",
     "resume": "runs.session",
 }
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from featstream.runs.session import resume
     from featstream.selectors.alpha_investing import AlphaInvesting
     from featstream.selectors.base import StreamSelector
+    from featstream.selectors.base_groups import GroupSelectionResult, GroupTrace
     from featstream.selectors.batch.base import BatchSelector, Selection
     from featstream.selectors.batch.blankets import IAMB, MMMB
     from featstream.selectors.batch.fcbf import FCBF
@@ -109,12 +110,11 @@ if TYPE_CHECKING:
     from featstream.selectors.ofs import OFS
     from featstream.selectors.ogfs import OGFS
     from featstream.selectors.osfs.osfs import OSFS, FastOSFS
-    from featstream.selectors.result import GroupSelectionResult, SelectionResult
+    from featstream.selectors.result import OVER_LIMIT, SelectionResult, Trace
     from featstream.selectors.saola.group_saola import GroupSAOLA
     from featstream.selectors.saola.saola import SAOLA
     from featstream.selectors.saola.variants import ConditionalSAOLA, SelectFromStream
     from featstream.selectors.stream import Verdict
-    from featstream.selectors.trace import OVER_LIMIT, GroupTrace, Trace
 
 
 def __getattr__(name: str) -> Any:

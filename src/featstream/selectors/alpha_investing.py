@@ -33,8 +33,8 @@ from featstream.selectors.alpha_investing_kernels import (
 )
 from featstream.selectors.base import StreamSelector
 from featstream.selectors.numeric import as_numeric, class_indicators, dense_column
+from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
-from featstream.selectors.trace import TraceLevel
 
 _NOTHING = 1e-20
 """Share of the first error that is rounding: there is nothing left to explain."""

@@ -65,15 +65,8 @@ from featstream.runs.compatibility import fingerprint_of_target
 from featstream.runs.folder import Checkpoint, Saved
 from featstream.runs.session import Savable, as_checkpoint, begun, recording
 from featstream.runs.state import restore_stream, stream_arrays, target_from
-from featstream.selectors.result import SelectionResult
-from featstream.selectors.stream import (
-    Stream,
-    Verdict,
-    block_of_one,
-    in_storage,
-    in_stream,
-)
-from featstream.selectors.trace import Names, Trace
+from featstream.selectors.result import Names, SelectionResult, Trace
+from featstream.selectors.stream import Stream, Verdict
 from featstream.sources import (
     as_source,
     check_has_features,
@@ -82,6 +75,7 @@ from featstream.sources import (
     open_features,
 )
 from featstream.sources.grouping import Layout
+from featstream.sources.memory import block_of_one, in_storage
 from featstream.sources.values import check_names
 
 _LOG = logging.getLogger("featstream")
@@ -169,7 +163,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             "measure": None if stream.measure is None else stream.measure.name,
             "choice": None if stream.choice is None else stream.choice._asdict(),
             "is_sparse": stream.is_sparse,
-            "n_seen": stream.n_seen,
+            "n_seen": stream.trace.n_seen,
             "n_kept": int(self._kept()[0].size),
             "seconds": stream.seconds,
             "peak_memory": stream.peak_memory,
@@ -200,7 +194,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             if name.startswith(_OWN)
         }
         if stream.keeps:
-            kept = check_arrays(own, _KEPT, n_seen=stream.n_seen)
+            kept = check_arrays(own, _KEPT, n_seen=stream.trace.n_seen)
             pairs = kept["arrival"].tolist(), kept["score"].tolist()
             stream.kept = dict(zip(*pairs, strict=True))
         self._restore(own)
@@ -218,12 +212,12 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True)
         check_has_features(source)
         self.start(y).consume(source, **options)
-        if not self._stream.n_seen:  # an iterator, of which it could not be known
+        if not self._stream.trace.n_seen:  # an iterator, of which it could not be known
             raise DataError(
                 f"Found array with 0 feature(s) (shape=({len(self._stream.y)}, 0)) "
                 "while a minimum of 1 is required."
             )
-        self.n_features_in_ = self._stream.n_seen
+        self.n_features_in_ = self._stream.trace.n_seen
         if is_stored:
             self.__dict__.pop("feature_names_in_", None)
         # Of pandas, scikit-learn has taken the names, or has left them on purpose.
@@ -312,7 +306,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             stream, position = self._stream, recorder.position
             n_features = source.n_features
             if n_features is not None:
-                n_features += stream.n_seen - position
+                n_features += stream.trace.n_seen - position
             began = clock()
             for decide in steps(position):
                 with uninterrupted():  # what is kept and what is recorded agree
@@ -320,12 +314,16 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
                 stream.seconds += clock() - began
                 if observe is not None:
                     n_kept = self._kept()[0].size
-                    observe(Progress(stream.n_seen, n_features, n_kept, stream.seconds))
+                    observe(
+                        Progress(
+                            stream.trace.n_seen, n_features, n_kept, stream.seconds
+                        )
+                    )
                 recorder.after_block()
                 began = clock()
             known = (stream.peak_memory, peak_memory())
             stream.peak_memory = max((n for n in known if n), default=None)
-        self._stream.warn_of_identifiers()
+        warn_of_identifiers(self._stream)
         self._warn_of_chance()
 
     def _warn_of_chance(self) -> None:
@@ -374,10 +372,10 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     def _with_names(self, input_features: Any) -> Self:
         """The same selector, its features called by other names."""
         stream = self._started()
-        listed = check_names(input_features, stream.n_seen)
+        listed = check_names(input_features, stream.trace.n_seen)
         names = Names()
         names.order = stream.names.order
-        positions = names.positions(np.arange(stream.n_seen))
+        positions = names.positions(np.arange(stream.trace.n_seen))
         names.add(0, [listed[position] for position in positions.tolist()])
         named = copy(self)
         named._stream = replace(stream, names=names)
@@ -438,14 +436,14 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
                 "A feature is found by its name, a string, or its arrival, an integer. "
                 f"Got {printable(feature)}."
             )
-        if arrival is None or not 0 <= arrival < stream.n_seen:
+        if arrival is None or not 0 <= arrival < stream.trace.n_seen:
             close = stream.names.closest(feature)
             hint = f"Did you mean {printable(close)}?"
             if close is None:
-                hint = f"Give its name, or an arrival below {stream.n_seen:,}."
+                hint = f"Give its name, or an arrival below {stream.trace.n_seen:,}."
             raise DataError(
-                f"No feature {printable(feature)} among the {stream.n_seen:,} seen. "
-                + hint
+                f"No feature {printable(feature)} among the {stream.trace.n_seen:,} "
+                f"seen. {hint}"
             )
         if not stream.trace.knows(arrival) and arrival not in self._kept()[0]:
             raise DataError(
@@ -469,7 +467,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     def support_(self) -> BoolArray:
         """Whether each feature seen is kept."""
         stream = self._started()
-        n_positions = max(stream.n_seen, stream.names.order.size)
+        n_positions = max(stream.trace.n_seen, stream.names.order.size)
         support = np.zeros(n_positions, dtype=bool)
         support[self.selected_] = True
         return support
@@ -477,7 +475,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     @property
     def n_seen_(self) -> int:
         """Number of features seen."""
-        return self._started().n_seen
+        return self._started().trace.n_seen
 
     @property
     def measure_(self) -> str:
@@ -503,7 +501,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             "names": tuple(stream.names[arrival] for arrival in kept.tolist()),
             "indices": stream.names.positions(kept),
             "scores": scores,
-            "n_features": stream.n_seen,
+            "n_features": stream.trace.n_seen,
             "n_samples": len(stream.y),
             "selector": type(self).__name__,
             "measure": self.measure_,
@@ -572,6 +570,24 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
         return tags
 
 
+def in_stream(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
+    """The blocks in the storage of the stream, positioned in it."""
+    arrival = stream.trace.n_seen
+    for block in blocks:
+        if stream.is_sparse is None:
+            stream.is_sparse = block.is_sparse
+        placed = replace(block, start=arrival)
+        yield from in_storage(placed, is_sparse=stream.is_sparse)
+        arrival += block.n_columns
+
+
+def warn_of_identifiers(stream: Stream) -> None:
+    """Name the columns that the measure left out as identifiers, once."""
+    left_out = getattr(stream.measure, "left_out", None)
+    if left_out is not None:
+        left_out.warn()
+
+
 class StreamSelector(OnlineSelector):
     """Base of selectors to which features arrive one after the other.
 
@@ -618,7 +634,7 @@ class StreamSelector(OnlineSelector):
             self._run.refuse_unfinished()
         stream.check_index(values)
         began = clock()
-        block = block_of_one(values, name, stream.n_seen)
+        block = block_of_one(values, name, stream.trace.n_seen)
         if stream.measure is None:
             self._choose_measure([block], stream)
         if stream.is_sparse is None:
@@ -631,7 +647,7 @@ class StreamSelector(OnlineSelector):
         else:
             verdict = self._decide_one(block, stream)
         stream.seconds += clock() - began
-        stream.warn_of_identifiers()
+        warn_of_identifiers(stream)
         return stream.decision(verdict)
 
     def _decide_one(self, block: Block, stream: Stream) -> Verdict:
@@ -704,7 +720,10 @@ class StreamSelector(OnlineSelector):
         if names is not None:
             stream.names.refuse_taken(block.start, names)
         verdict = decide()
-        stream.record(block.start, verdict)
+        if stream.keeps:
+            stream.record(block.start, verdict)
+        else:
+            stream.trace.record(verdict)
         if names is not None:
             stream.names.add(block.start, names)
             if stream.trace.level != "full":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
 from typing import Any, Self
@@ -15,18 +15,231 @@ from numpy.typing import NDArray
 from featstream.errors import DataError, ParameterError, printable
 from featstream.parallel import clock, single_blas, uninterrupted
 from featstream.progress import Observer
-from featstream.protocols import Block, Fate, GroupDecision, IndexedSource, Source
+from featstream.protocols import (
+    Block,
+    Fate,
+    GroupDecision,
+    IndexedSource,
+    IntArray,
+    Source,
+    sample_names_of,
+)
 from featstream.runs.arrays import damaged
 from featstream.runs.folder import Checkpoint
 from featstream.runs.session import as_checkpoint, begun
 from featstream.runs.state import group_arrays, restore_groups
-from featstream.selectors.base import OnlineSelector
-from featstream.selectors.result import GroupSelectionResult
+from featstream.selectors.base import OnlineSelector, warn_of_identifiers
+from featstream.selectors.result import SelectionResult, frame_of
 from featstream.selectors.stream import Stream
-from featstream.selectors.trace import GroupTrace
 from featstream.sources import as_source
 from featstream.sources.grouping import Batch, Layout, batches, lay_out
 from featstream.sources.values import check_names
+
+
+class GroupTrace:
+    """What became of every group: its label, its size, its fate and what is left.
+
+    The features of a group arrive one after the other, so a group is a range of
+    arrivals.
+
+    Examples
+    --------
+    >>> from featstream import GroupSAOLA
+    >>> X = [[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]]
+    >>> selector = GroupSAOLA(measure="su").fit(X, [0, 0, 1, 1], groups=["a", "a", "b"])
+    >>> groups = selector.result_.groups
+    >>> groups.labels, groups.n_features.tolist(), groups.n_kept.tolist()
+    (['a', 'b'], [2, 1], [1, 0])
+    >>> str(groups.fate("b"))
+    'irrelevant'
+    """
+
+    def __init__(self) -> None:
+        self.labels: list[Hashable] = []
+        self._number_of: dict[Hashable, int] = {}
+        self._ends = np.empty(0, np.int64)
+        self._fates = np.empty(0, np.uint8)
+        self._n_kept = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def ends(self) -> IntArray:
+        """The arrival that comes after the last of each group."""
+        return self._ends[: len(self)]
+
+    @property
+    def n_features(self) -> IntArray:
+        """Number of features of each group."""
+        return np.diff(self.ends, prepend=0)
+
+    @property
+    def n_kept(self) -> IntArray:
+        """How many features of each group are kept."""
+        return self._n_kept[: len(self)]
+
+    @property
+    def fates(self) -> NDArray[np.uint8]:
+        """What became of each group."""
+        return self._fates[: len(self)]
+
+    def fate(self, label: Hashable) -> Fate:
+        """What became of a group."""
+        number = self.find(label)
+        if number is None:
+            raise DataError(
+                f"No group {printable(label)} among the {len(self):,} seen."
+            )
+        return Fate(int(self._fates[number]))
+
+    def find(self, label: Hashable) -> int | None:
+        """The number of a group, from 0 in order of arrival, if there is one."""
+        return self._number_of.get(label)
+
+    def of(self, arrivals: IntArray) -> IntArray:
+        """Numbers of the groups that features belong to."""
+        return np.searchsorted(self.ends, arrivals, "right")
+
+    def check_new(self, labels: Sequence[Hashable]) -> None:
+        """A group arrives once, with all its features."""
+        seen: set[Hashable] = set()
+        for label in labels:
+            if label in self._number_of or label in seen:
+                raise DataError(
+                    f"Group {printable(label)} has already arrived. The features of a "
+                    "group must arrive together: order them by group, or give an "
+                    "array, a sparse matrix or a data frame, from which they can be "
+                    "gathered."
+                )
+            seen.add(label)
+
+    def extend(
+        self, labels: Sequence[Hashable], sizes: IntArray, fates: Any, n_kept: IntArray
+    ) -> None:
+        """Record the next groups, in order of arrival."""
+        begin, end = len(self), len(self) + len(labels)
+        if end > self._ends.size:
+            capacity = max(end, self._ends.size * 3 // 2, 64)
+            self._ends = np.resize(self._ends, capacity)
+            self._fates = np.resize(self._fates, capacity)
+            self._n_kept = np.resize(self._n_kept, capacity)
+        first = self._ends[begin - 1] if begin else 0
+        self._ends[begin:end] = first + np.cumsum(sizes)
+        self._fates[begin:end], self._n_kept[begin:end] = fates, n_kept
+        self._number_of.update(zip(labels, range(begin, end), strict=True))
+        self.labels.extend(labels)
+
+    def restore(
+        self, labels: Sequence[Hashable], ends: IntArray, fates: Any, n_kept: IntArray
+    ) -> None:
+        """Take over what was recorded before."""
+        self.labels = list(labels)
+        self._number_of = {label: number for number, label in enumerate(labels)}
+        self._ends, self._fates, self._n_kept = ends, fates, n_kept
+
+    def lose(self, arrivals: IntArray) -> list[Hashable]:
+        """Note that kept features have left; the labels of groups now empty."""
+        numbers = self.of(arrivals)
+        np.subtract.at(self._n_kept, numbers, 1)
+        emptied = np.unique(numbers[self._n_kept[numbers] == 0])
+        self._fates[emptied] = Fate.DISPLACED
+        return [self.labels[number] for number in emptied]
+
+    def counts(self) -> dict[str, int]:
+        """How many groups met each fate."""
+        found = np.bincount(self.fates, minlength=len(Fate))
+        return {str(fate): int(found[fate]) for fate in Fate}
+
+
+@dataclass(frozen=True, repr=False)
+class GroupSelectionResult(SelectionResult):
+    """The selected features and groups with the history behind them.
+
+    As `SelectionResult`; ``indices`` are positions in the source, while the trace
+    goes by arrival, group after group.
+
+    Attributes
+    ----------
+    groups : GroupTrace
+        The fate of every group.
+    group_numbers : ndarray of int
+        The group of each selected feature, by its place among ``groups``.
+
+    Examples
+    --------
+    >>> from featstream import GroupSAOLA
+    >>> X = [[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]]
+    >>> selector = GroupSAOLA(measure="su").fit(X, [0, 0, 1, 1], groups=["a", "a", "b"])
+    >>> print(selector.result_.groups_frame("polars"))
+    shape: (2, 5)
+    ┌───────┬────────────┬────────┬────────────┬───────────┐
+    │ group ┆ n_features ┆ n_kept ┆ fate       ┆ relevance │
+    │ ---   ┆ ---        ┆ ---    ┆ ---        ┆ ---       │
+    │ str   ┆ i64        ┆ i64    ┆ str        ┆ f64       │
+    ╞═══════╪════════════╪════════╪════════════╪═══════════╡
+    │ a     ┆ 2          ┆ 1      ┆ kept       ┆ 1.0       │
+    │ b     ┆ 1          ┆ 0      ┆ irrelevant ┆ null      │
+    └───────┴────────────┴────────┴────────────┴───────────┘
+    """
+
+    groups: GroupTrace = field(default_factory=GroupTrace, compare=False)
+    group_numbers: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __repr__(self) -> str:
+        n_kept = int(np.count_nonzero(self.groups.n_kept))
+        return (
+            f"GroupSelectionResult({len(self.names):,} of {self.n_features:,} features "
+            f"in {n_kept:,} of {len(self.groups):,} groups · "
+            f"{self.selector}/{self.measure} · {self.seconds:.1f} s)"
+        )
+
+    @property
+    def selected_groups(self) -> list[Any]:
+        """Labels of the groups with a selected feature, in order of arrival."""
+        kept = np.flatnonzero(self.groups.n_kept)
+        return [self.groups.labels[number] for number in kept]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, as ``--json`` prints them."""
+        plain = super().to_dict()
+        for feature, number in zip(plain["selected"], self.group_numbers, strict=True):
+            feature["group"] = self.groups.labels[number]
+        return plain | {
+            "n_groups": len(self.groups),
+            "group_fates": self.groups.counts(),
+            "selected_groups": self.selected_groups,
+        }
+
+    def groups_frame(self, backend: str = "pandas") -> Any:
+        """Every group as a row of a data frame, in order of arrival.
+
+        Its columns are ``group``, ``n_features``, ``n_kept``, ``fate`` and
+        ``relevance``: the highest among its kept features, null if there are none.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Which library's frame to make.
+        """
+        best = np.zeros(len(self.groups))
+        np.maximum.at(best, self.group_numbers, self.scores)
+        n_kept = self.groups.n_kept.tolist()
+        columns = {
+            "group": list(self.groups.labels),
+            "n_features": self.groups.n_features.tolist(),
+            "n_kept": n_kept,
+            "fate": [str(Fate(fate)) for fate in self.groups.fates.tolist()],
+            "relevance": [
+                score if n else None
+                for score, n in zip(best.tolist(), n_kept, strict=True)
+            ],
+        }
+        return frame_of(columns, backend)
+
+    def _columns(self) -> list[tuple[str, list[Any]]]:
+        labels = [self.groups.labels[number] for number in self.group_numbers]
+        return [*super()._columns(), ("group", labels)]
 
 
 class GroupedSelector(OnlineSelector):
@@ -300,7 +513,7 @@ class GroupSelector(GroupedSelector):
             their arrivals.
         """
         source = as_source(X_group)
-        self._started().check_samples(source)
+        self._started().check_names(sample_names_of(source), "This source")
         blocks = list(source.blocks())
         ends = np.cumsum([block.n_columns for block in blocks])
         if group is None:
@@ -331,7 +544,7 @@ class GroupSelector(GroupedSelector):
             with uninterrupted():
                 decided = self._decide(scored, stream)
         stream.seconds += clock() - began
-        stream.warn_of_identifiers()
+        warn_of_identifiers(stream)
         return self._describe(scored, decided, stream)
 
 

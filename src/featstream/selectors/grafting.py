@@ -31,8 +31,8 @@ from featstream.selectors.numeric import (
     class_indicators,
     dense_column,
 )
+from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
-from featstream.selectors.trace import TraceLevel
 
 _MARGIN = 1.0 + 1e-6
 """A copy of a feature in the model is exactly as steep as its price."""

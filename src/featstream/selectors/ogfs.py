@@ -29,9 +29,10 @@ from featstream.selectors.numeric import (
     class_indicators,
     join_columns,
 )
-from featstream.selectors.stream import Stream, Verdict, block_of_one
-from featstream.selectors.trace import TraceLevel
+from featstream.selectors.result import TraceLevel
+from featstream.selectors.stream import Stream, Verdict
 from featstream.sources.grouping import Batch, Layout, Sized
+from featstream.sources.memory import block_of_one
 
 
 class OGFS(GroupSelector):

@@ -1,23 +1,392 @@
-"""What a selector found, ready to be looked at, saved and compared."""
+"""What became of every feature, and what was selected.
+
+The trace has the fate of each feature, the names what it is called, and the result
+what to look at, save and compare.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from featstream.errors import DataError
+from featstream.errors import DataError, ParameterError, printable
 from featstream.markup import small_table, tag, visible
-from featstream.protocols import Fate, FloatArray, IntArray
-from featstream.selectors.trace import GroupTrace, Trace
+from featstream.protocols import Fate, FloatArray, IntArray, feature_name
 
+if TYPE_CHECKING:
+    from featstream.selectors.stream import Verdict
+
+TraceLevel = Literal["full", "kept"] | None
+
+OVER_LIMIT = 4
+"""Stored for a feature that was displaced because `max_features` was reached."""
+
+_DTYPE = np.dtype([("fate", "u1"), ("relevance", "<f4"), ("witness", "<i4")])
+
+_TESTED = np.dtype([("arrival", "<i4"), ("p", "<f4")])
+
+_FEW_NAMES = 10_000
 _FEW_ROWS = 10
 """Rows that a notebook shows."""
+
+
+class Trace:
+    """The fate, relevance and witness of the features seen so far.
+
+    Parameters
+    ----------
+    level : {"full", "kept"} or None
+        Record every feature, those that were ever kept, or none.
+
+    Notes
+    -----
+    The witness of a redundant feature is the kept one that covers it; of a
+    displaced one, the newcomer that removed it; of one that is kept because of a
+    pair, the other of the two. All are arrivals. Relevance
+    is in single precision here; the selector holds the exact scores of the
+    features that it keeps.
+
+    Examples
+    --------
+    >>> from featstream import SAOLA
+    >>> X = [[0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 1]]
+    >>> y = [0, 0, 1, 1, 1, 0]
+    >>> trace = SAOLA(measure="su").fit(X, y).result_.trace
+    >>> [str(trace.fate(arrival)) for arrival in range(3)]
+    ['kept', 'redundant', 'redundant']
+    >>> trace.witness(1)
+    0
+    """
+
+    def __init__(self, level: TraceLevel = "full") -> None:
+        if level not in ("full", "kept", None):
+            raise ParameterError(
+                f"`trace` must be 'full', 'kept' or None. Got {printable(level)}."
+            )
+        self.level = level
+        self.n_seen = 0
+        self._records = np.empty(0, _DTYPE)
+        self._arrivals = np.empty(0, np.int64)  # used by level "kept" alone
+        self._size = 0
+        self._tested: list[NDArray[Any]] = []
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def arrivals(self) -> IntArray:
+        """Arrivals of the recorded features, increasing."""
+        if self.level == "full":
+            return np.arange(self._size)
+        return self._arrivals[: self._size]
+
+    def arrivals_at(self, places: IntArray) -> IntArray:
+        """Arrivals of the recorded features at some places among them."""
+        return places if self.level == "full" else self._arrivals[places]
+
+    @property
+    def records(self) -> NDArray[Any]:
+        """Structured array of ``fate``, ``relevance`` and ``witness``, as stored."""
+        return self._records[: self._size]
+
+    def record(self, verdict: Verdict) -> None:
+        """Record what was decided about the next features, and about earlier ones."""
+        fate, witness, gone = verdict.fate, verdict.witness, verdict.gone
+        if witness is None:
+            witness = np.full(fate.size, -1)
+        self.extend(fate, verdict.scores, witness, verdict.p_value)
+        if gone.size:
+            fates = verdict.gone_fate
+            if fates is None:
+                fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
+            self.mark(gone, fates, verdict.gone_by)
+        if verdict.recalled.size:
+            scores, by = verdict.recalled_scores, verdict.recalled_by
+            self.recall(verdict.recalled, scores, by)
+
+    def extend(
+        self,
+        fate: NDArray[np.uint8],
+        relevance: NDArray[Any],
+        witness: NDArray[Any],
+        p_value: NDArray[Any] | None = None,
+    ) -> None:
+        """Record the next features, in order of arrival.
+
+        ``p_value`` is that of a feature and the class given its witness, or NaN.
+        """
+        first = self.n_seen
+        self.n_seen += fate.size
+        if self.level is None:
+            return
+        if self.level == "full" and p_value is not None:
+            known = np.flatnonzero(~np.isnan(p_value))
+            tested = np.empty(known.size, _TESTED)
+            tested["arrival"], tested["p"] = first + known, p_value[known]
+            self._tested.append(tested)
+        chosen: Any = slice(None)
+        if self.level == "kept":
+            chosen = np.flatnonzero(fate == Fate.KEPT)
+            fate, relevance, witness = fate[chosen], relevance[chosen], witness[chosen]
+        begin, end = self._size, self._size + fate.size
+        self._reserve(end)
+        new = self._records[begin:end]
+        new["fate"], new["relevance"], new["witness"] = fate, relevance, witness
+        if self.level == "kept":
+            self._arrivals[begin:end] = first + chosen
+        self._size = end
+
+    def mark(
+        self, arrivals: IntArray, fates: NDArray[np.uint8], witnesses: IntArray
+    ) -> None:
+        """Change the fates of features that were kept."""
+        if self.level is None:
+            return
+        positions = self._positions(arrivals)
+        self._records["fate"][positions] = fates
+        self._records["witness"][positions] = witnesses
+
+    def recall(
+        self, arrivals: IntArray, relevance: NDArray[Any], witnesses: IntArray
+    ) -> None:
+        """Keep features that had been dropped, because of later ones."""
+        if self.level is None:
+            return
+        if self.level == "kept":
+            new = np.setdiff1d(arrivals, self.arrivals)
+            at = np.searchsorted(self.arrivals, new)
+            self._records = np.insert(self.records, at, np.zeros(1, _DTYPE))
+            self._arrivals = np.insert(self.arrivals, at, new)
+            self._size += new.size
+        fates = np.full(arrivals.size, Fate.KEPT, np.uint8)
+        self.mark(arrivals, fates, witnesses)
+        self._records["relevance"][self._positions(arrivals)] = relevance
+
+    @property
+    def tested(self) -> NDArray[Any]:
+        """Structured array of ``arrival`` and ``p`` of features that were tested."""
+        if len(self._tested) != 1:
+            self._tested = [np.concatenate([np.empty(0, _TESTED), *self._tested])]
+        return self._tested[0]
+
+    def p_value(self, arrival: int) -> float | None:
+        """What a test of a feature and the class, given its witness, found."""
+        position = np.searchsorted(self.tested["arrival"], arrival)
+        found = self.tested[position : position + 1]
+        return float(found["p"][0]) if (found["arrival"] == arrival).any() else None
+
+    def restore(
+        self,
+        n_seen: int,
+        records: NDArray[Any],
+        arrivals: IntArray,
+        tested: NDArray[Any],
+    ) -> None:
+        """Take over what was recorded before."""
+        self._tested = [tested]
+        self.n_seen, self._size = n_seen, records.size
+        self._records = records.astype(_DTYPE)
+        self._arrivals = np.array(arrivals, np.int64)
+
+    def knows(self, arrival: int) -> bool:
+        """Whether the feature is recorded."""
+        if self.level == "full":
+            return 0 <= arrival < self._size
+        position = np.searchsorted(self.arrivals, arrival)
+        return bool(position < self._size and self.arrivals[position] == arrival)
+
+    def fate(self, arrival: int) -> Fate:
+        """What became of a feature."""
+        return Fate(min(int(self._record(arrival)["fate"]), Fate.DISPLACED))
+
+    def is_over_limit(self, arrival: int) -> bool:
+        """Whether it was displaced because `max_features` was reached."""
+        return int(self._record(arrival)["fate"]) == OVER_LIMIT
+
+    def relevance(self, arrival: int) -> float:
+        """Its score with the target, in single precision."""
+        return float(self._record(arrival)["relevance"])
+
+    def witness(self, arrival: int) -> int | None:
+        """The feature that made it redundant or displaced it."""
+        witness = int(self._record(arrival)["witness"])
+        return witness if witness >= 0 else None
+
+    def sizes(self) -> tuple[IntArray, IntArray]:
+        """Arrivals at which the kept set changed, and its size after each."""
+        fates = np.ascontiguousarray(self.records["fate"])
+        is_kept, has_left = fates == Fate.KEPT, fates >= Fate.DISPLACED
+        left = self.records["witness"][np.flatnonzero(has_left)].astype(np.int64)
+        was_kept = np.flatnonzero(is_kept | has_left)
+        joined = self.arrivals_at(was_kept)
+        # A feature that a pair has recalled was kept when the other of the two came.
+        recalled = np.where(is_kept[was_kept], self.records["witness"][was_kept], -1)
+        moments = np.concatenate([np.maximum(joined, recalled), left])
+        steps = np.concatenate([np.ones(was_kept.size, int), -np.ones(left.size, int)])
+        changed, where = np.unique(moments, return_inverse=True)
+        change = np.bincount(where, weights=steps, minlength=changed.size)
+        return changed, np.cumsum(change).astype(np.int64)
+
+    def counts(self) -> dict[str, int]:
+        """How many features met each fate.
+
+        Of the features that a trace of level "kept" does not record it knows
+        only that they were dropped.
+        """
+        found = np.bincount(self.records["fate"], minlength=OVER_LIMIT + 1)
+        return {
+            "kept": int(found[Fate.KEPT]),
+            "irrelevant": int(found[Fate.IRRELEVANT]),
+            "redundant": int(found[Fate.REDUNDANT]),
+            "displaced": int(found[Fate.DISPLACED] + found[OVER_LIMIT]),
+        }
+
+    def _positions(self, arrivals: IntArray) -> IntArray:
+        if self.level == "full":
+            return arrivals
+        return np.searchsorted(self.arrivals, arrivals)
+
+    def _record(self, arrival: int) -> Any:
+        return self._records[self._position(arrival)]
+
+    def _position(self, arrival: int) -> int:
+        if not self.knows(arrival):
+            hint = " Use trace='full' to record every feature."
+            raise DataError(
+                f"Feature {arrival} is not in the trace of {self._size} features."
+                + (hint if self.level != "full" else "")
+            )
+        if self.level == "full":
+            return arrival
+        return int(np.searchsorted(self.arrivals, arrival))
+
+    def _reserve(self, size: int) -> None:
+        if size <= self._records.size:
+            return
+        capacity = max(size, self._records.size * 3 // 2, 64)
+        grown = np.empty(capacity, _DTYPE)
+        grown[: self._size] = self.records
+        arrivals = np.empty(capacity if self.level == "kept" else 0, np.int64)
+        if self.level == "kept":
+            arrivals[: self._size] = self.arrivals
+        self._records, self._arrivals = grown, arrivals
+
+
+class Names:
+    """Names of features by arrival, and arrivals by name.
+
+    Features without a name of their own cost nothing: they are called by their
+    position in the source. ``order[a]`` is the source position of arrival ``a``; it
+    is empty while both orders agree, and complete from the moment on at which a
+    source is read in another order.
+    """
+
+    def __init__(self) -> None:
+        self._name_of: dict[int, str] = {}
+        self._arrival_of: dict[str, int] = {}
+        self.order: IntArray = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._name_of)
+
+    def add(self, first: int, names: Sequence[str]) -> None:
+        """Name consecutive features, with names that `refuse_taken` accepts."""
+        arrivals = range(first, first + len(names))
+        self._arrival_of.update(zip(names, arrivals, strict=True))
+        self._name_of.update(zip(arrivals, names, strict=True))
+
+    def restore(self, arrivals: Sequence[int], names: Sequence[str]) -> None:
+        """Name features that were recorded before."""
+        self._name_of = dict(zip(arrivals, names, strict=True))
+        self._arrival_of = dict(zip(names, arrivals, strict=True))
+
+    def refuse_taken(self, first: int, names: Sequence[str]) -> None:
+        """Raise if a name for the features from ``first`` on is not unique."""
+        distinct = set(names)
+        if len(distinct) != len(names) or not self._arrival_of.keys().isdisjoint(
+            distinct
+        ):
+            raise self._duplicate(first, names)
+
+    def forget(self, arrival: int) -> None:
+        """Drop the name of a feature that is not recorded."""
+        name = self._name_of.pop(arrival, None)
+        if name is not None:
+            del self._arrival_of[name]
+
+    def __getitem__(self, arrival: int) -> str:
+        name = self._name_of.get(arrival)
+        if name is not None:
+            return name
+        if arrival < self.order.size:
+            arrival = int(self.order[arrival])
+        return feature_name(arrival)
+
+    def reorder(self, first: int, order: IntArray) -> None:
+        """Set the source positions of the next features, relative to ``first``."""
+        before = self.positions(np.arange(first))
+        self.order = np.concatenate([before, first + order])
+
+    def positions(self, arrivals: IntArray) -> IntArray:
+        """Positions of features in their source; several sources count as one."""
+        if not self.order.size:
+            return arrivals
+        moved = arrivals < self.order.size
+        at = np.where(moved, arrivals, 0)
+        return np.where(moved, self.order[at], arrivals)
+
+    def arrival(self, position: int) -> int:
+        """When the feature at a position arrived."""
+        if not 0 <= position < self.order.size:
+            return position
+        return int(np.flatnonzero(self.order == position)[0])
+
+    def find(self, name: str) -> int | None:
+        """Arrival of the feature of that name, if it can be known."""
+        if name in self._arrival_of:
+            return self._arrival_of[name]
+        if name[:1] == "x" and name[1:].isdecimal():
+            position = int(name[1:])
+            arrival = self.arrival(position)
+            if arrival not in self._name_of and feature_name(position) == name:
+                return arrival
+        return None
+
+    def closest(self, name: object) -> str | None:
+        """A name that may have been meant, if it can be found without delay."""
+        if len(self) > _FEW_NAMES:
+            return None
+        return next(iter(get_close_matches(str(name), self._arrival_of, n=1)), None)
+
+    def listed(self) -> list[str]:
+        """The names there are, in order of position."""
+        arrivals = np.array(sorted(self._name_of), dtype=np.int64)
+        by_position = arrivals[np.argsort(self.positions(arrivals))]
+        return [self._name_of[arrival] for arrival in by_position.tolist()]
+
+    def items(self) -> list[tuple[int, str]]:
+        """Arrivals and names, in order of arrival."""
+        return sorted(self._name_of.items())
+
+    def _duplicate(self, first: int, names: Sequence[str]) -> DataError:
+        seen = dict(self._arrival_of)
+        for position, name in enumerate(names, start=first):
+            if name in seen:
+                return DataError(
+                    f"Feature name {printable(name)} already seen at position "
+                    f"{seen[name]} (now {position}). Names must be unique."
+                )
+            seen[name] = position
+        raise AssertionError
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,7 +523,7 @@ class SelectionResult:
         """
         order = self._order()
         columns = {name: [cells[i] for i in order] for name, cells in self._columns()}
-        return _frame(columns, backend)
+        return frame_of(columns, backend)
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a report: one HTML file that opens in any browser, without a network.
@@ -207,97 +576,8 @@ class SelectionResult:
         ]
 
 
-@dataclass(frozen=True, repr=False)
-class GroupSelectionResult(SelectionResult):
-    """The selected features and groups with the history behind them.
-
-    As `SelectionResult`; ``indices`` are positions in the source, while the trace
-    goes by arrival, group after group.
-
-    Attributes
-    ----------
-    groups : GroupTrace
-        The fate of every group.
-    group_numbers : ndarray of int
-        The group of each selected feature, by its place among ``groups``.
-
-    Examples
-    --------
-    >>> from featstream import GroupSAOLA
-    >>> X = [[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]]
-    >>> selector = GroupSAOLA(measure="su").fit(X, [0, 0, 1, 1], groups=["a", "a", "b"])
-    >>> print(selector.result_.groups_frame("polars"))
-    shape: (2, 5)
-    ┌───────┬────────────┬────────┬────────────┬───────────┐
-    │ group ┆ n_features ┆ n_kept ┆ fate       ┆ relevance │
-    │ ---   ┆ ---        ┆ ---    ┆ ---        ┆ ---       │
-    │ str   ┆ i64        ┆ i64    ┆ str        ┆ f64       │
-    ╞═══════╪════════════╪════════╪════════════╪═══════════╡
-    │ a     ┆ 2          ┆ 1      ┆ kept       ┆ 1.0       │
-    │ b     ┆ 1          ┆ 0      ┆ irrelevant ┆ null      │
-    └───────┴────────────┴────────┴────────────┴───────────┘
-    """
-
-    groups: GroupTrace = field(default_factory=GroupTrace, compare=False)
-    group_numbers: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
-
-    def __repr__(self) -> str:
-        n_kept = int(np.count_nonzero(self.groups.n_kept))
-        return (
-            f"GroupSelectionResult({len(self.names):,} of {self.n_features:,} features "
-            f"in {n_kept:,} of {len(self.groups):,} groups · "
-            f"{self.selector}/{self.measure} · {self.seconds:.1f} s)"
-        )
-
-    @property
-    def selected_groups(self) -> list[Any]:
-        """Labels of the groups with a selected feature, in order of arrival."""
-        kept = np.flatnonzero(self.groups.n_kept)
-        return [self.groups.labels[number] for number in kept]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, as ``--json`` prints them."""
-        plain = super().to_dict()
-        for feature, number in zip(plain["selected"], self.group_numbers, strict=True):
-            feature["group"] = self.groups.labels[number]
-        return plain | {
-            "n_groups": len(self.groups),
-            "group_fates": self.groups.counts(),
-            "selected_groups": self.selected_groups,
-        }
-
-    def groups_frame(self, backend: str = "pandas") -> Any:
-        """Every group as a row of a data frame, in order of arrival.
-
-        Its columns are ``group``, ``n_features``, ``n_kept``, ``fate`` and
-        ``relevance``: the highest among its kept features, null if there are none.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Which library's frame to make.
-        """
-        best = np.zeros(len(self.groups))
-        np.maximum.at(best, self.group_numbers, self.scores)
-        n_kept = self.groups.n_kept.tolist()
-        columns = {
-            "group": list(self.groups.labels),
-            "n_features": self.groups.n_features.tolist(),
-            "n_kept": n_kept,
-            "fate": [str(Fate(fate)) for fate in self.groups.fates.tolist()],
-            "relevance": [
-                score if n else None
-                for score, n in zip(best.tolist(), n_kept, strict=True)
-            ],
-        }
-        return _frame(columns, backend)
-
-    def _columns(self) -> list[tuple[str, list[Any]]]:
-        labels = [self.groups.labels[number] for number in self.group_numbers]
-        return [*super()._columns(), ("group", labels)]
-
-
-def _frame(columns: dict[str, list[Any]], backend: str) -> Any:
+def frame_of(columns: dict[str, list[Any]], backend: str) -> Any:
+    """A data frame of the chosen library."""
     import narwhals as nw
 
     return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from featstream.errors import DataTypeError, FeatstreamWarning, RunError, printable
+from featstream.errors import RunError
 from featstream.measures.inputs import Choice
 from featstream.protocols import (
-    Block,
     Decision,
     Fate,
     FloatArray,
     IntArray,
-    SparseColumns,
-    feature_name,
-    sample_names_of,
 )
 from featstream.runs.session import Unfinished
-from featstream.selectors.trace import Names, Trace
-from featstream.sources import IteratorSource
+from featstream.selectors.result import Names, Trace
 from featstream.sources.samples import (
     SampleHashes,
     hash_samples,
@@ -35,15 +28,9 @@ from featstream.sources.samples import (
     refuse_other_samples,
 )
 
-_DENSE_BYTES = 1 << 24
 _FATES = tuple(Fate)
-_FEW_NAMES = 5
-"""How many identifiers a warning names."""
 
 _KEPT = int(Fate.KEPT)  # arrays compare faster with a plain number
-
-_PLAIN = "?bBhilqfd"
-"""Types of values that kernels take as they are."""
 
 
 _PER_COLUMN = ("fate", "witness", "overlap", "p_value")
@@ -145,7 +132,6 @@ class Stream:
     samples: SampleHashes | None = None
     seconds: float = 0.0
     peak_memory: int | None = None  # of the process, in bytes
-    has_warned: bool = False
     has_warned_of_chance: bool = False
     index: Any = None  # of the last pandas series that was compared
     unfinished: Unfinished | None = None
@@ -157,24 +143,13 @@ class Stream:
 
     def record(self, start: int, verdict: Verdict) -> None:
         """Record what was decided about the features from an arrival on."""
-        fate, witness = verdict.fate, verdict.witness
-        if witness is None:
-            witness = np.full(fate.size, -1)
-        self.trace.extend(fate, verdict.scores, witness, verdict.p_value)
+        self.trace.record(verdict)
         if self.keeps:
-            kept = np.flatnonzero(fate == _KEPT)
+            kept = np.flatnonzero(verdict.fate == _KEPT)
             arrivals = (start + kept).tolist()
             self.kept.update(zip(arrivals, verdict.scores[kept].tolist(), strict=True))
-        if verdict.gone.size:
-            fates = verdict.gone_fate
-            if fates is None:
-                fates = np.full(verdict.gone.size, Fate.DISPLACED, np.uint8)
-            self.trace.mark(verdict.gone, fates, verdict.gone_by)
             for gone in verdict.gone.tolist():
                 self.kept.pop(gone, None)
-        if verdict.recalled.size:
-            scores, by = verdict.recalled_scores, verdict.recalled_by
-            self.trace.recall(verdict.recalled, scores, by)
 
     def decision(self, verdict: Verdict) -> Decision:
         """The decision about the newest feature, which arrived alone."""
@@ -199,27 +174,6 @@ class Stream:
             p_value=p_value,
         )
 
-    def warn_of_identifiers(self) -> None:
-        """Name the columns that the measure left out as identifiers, once."""
-        left_out = getattr(self.measure, "left_out", None)
-        if self.has_warned or left_out is None or not left_out.names:
-            return
-        self.has_warned = True
-        names = [printable(name) for _, name in sorted(left_out.names.items())]
-        shown = ", ".join(names[:_FEW_NAMES])
-        if len(names) > _FEW_NAMES:
-            shown += f" and {len(names) - _FEW_NAMES:,} more"
-        one = len(names) == 1
-        warnings.warn(
-            f"{'Feature' if one else 'Features'} {shown} {'has' if one else 'have'} "
-            "about one category per row, like a name or an identifier, and "
-            f"{'was' if one else 'were'} left out: relevance 0. To score such columns "
-            "pass a measure with identifiers='keep', such as "
-            "SymmetricalUncertainty(identifiers='keep').",
-            FeatstreamWarning,
-            stacklevel=3,
-        )
-
     def leave_unfinished(self) -> None:
         """Raise if a Ctrl-C left a source in the middle; after an error, forget it."""
         rest = self.unfinished
@@ -233,19 +187,16 @@ class Stream:
             )
         self.unfinished = None
 
-    def check_samples(self, source: Any) -> None:
-        """Raise unless the samples of a source are those of the stream, in order."""
-        self._check_names(sample_names_of(source), "This source")
-
     def check_index(self, values: Any) -> None:
         """The same for the values of one feature, if they are a pandas series."""
         if type(values) is np.ndarray or not nw.dependencies.is_pandas_series(values):
             return
         if self.index is None or not values.index.equals(self.index):
-            self._check_names(index_names(values), "This feature")
+            self.check_names(index_names(values), "This feature")
             self.index = values.index
 
-    def _check_names(self, names: Sequence[str] | None, what: str) -> None:
+    def check_names(self, names: Sequence[str] | None, what: str) -> None:
+        """Raise unless the samples that something has are those of the stream."""
         if names is None:
             return
         if self.samples is not None:
@@ -255,71 +206,3 @@ class Stream:
         if index is not None and is_reordered(hash_samples(index), found):
             refuse_other_samples(hash_samples(index), names, what, "y")
         self.samples = found
-
-
-def _is_plain_column(values: Any) -> bool:
-    """Whether values are a column as it is, without any conversion."""
-    return (
-        type(values) is np.ndarray
-        and values.ndim == 1
-        and values.size > 0
-        and values.dtype.char in _PLAIN
-        and values.dtype.isnative
-        and values.flags.c_contiguous
-    )
-
-
-def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
-    """A feature that arrives alone, as a block."""
-    if name is not None and not isinstance(name, str):
-        raise DataTypeError(
-            f"A feature name must be a string. Got {printable(name)} of type "
-            f"{type(name).__name__}."
-        )
-    if _is_plain_column(values):
-        return Block(values[:, None], arrival, None if name is None else [name])
-    shown = feature_name(arrival) if name is None else name
-    (block,) = IteratorSource([(shown, values)]).blocks()
-    names = None if name is None else block.names
-    return Block(block.columns, arrival, names, block.nominal)
-
-
-def in_stream(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
-    """The blocks in the storage of the stream, positioned in it."""
-    arrival = stream.n_seen
-    for block in blocks:
-        if stream.is_sparse is None:
-            stream.is_sparse = block.is_sparse
-        placed = replace(block, start=arrival)
-        yield from in_storage(placed, is_sparse=stream.is_sparse)
-        arrival += block.n_columns
-
-
-def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
-    """The block in the storage of its stream, in parts if it has to be densified."""
-    if block.is_sparse == is_sparse:
-        yield block
-    elif isinstance(block.columns, SparseColumns):
-        width = max(1, _DENSE_BYTES // (8 * max(1, block.n_samples)))
-        for begin in range(0, block.n_columns, width):
-            part = block.part(begin, min(begin + width, block.n_columns))
-            stored = part.columns
-            assert isinstance(stored, SparseColumns)
-            first, last = stored.indptr[0], stored.indptr[-1]
-            entries = slice(first, last)
-            dense = sparse.csc_array(
-                (stored.values[entries], stored.rows[entries], stored.indptr - first),
-                shape=part.columns.shape,
-            ).toarray(order="F")
-            yield replace(part, columns=dense)
-    else:
-        stored_columns = sparse.csc_array(np.asarray(block.columns))
-        yield replace(
-            block,
-            columns=SparseColumns(
-                stored_columns.indptr.astype(np.int64),
-                stored_columns.indices.astype(np.int32),
-                stored_columns.data,
-                block.n_samples,
-            ),
-        )

@@ -40,6 +40,11 @@ MAX_ENTRIES = 2**20
 CACHE_LINE = 64
 
 
+_DENSE_BYTES = 1 << 24
+_PLAIN = "?bBhilqfd"
+"""Types of values that kernels take as they are."""
+
+
 class ArraySource:
     """The columns of a two-dimensional array.
 
@@ -347,3 +352,60 @@ def release_pages(mapped: mmap.mmap, begin: int, end: int) -> None:
     end -= end % mmap.PAGESIZE
     if end > begin and hasattr(mapped, "madvise"):
         mapped.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+def _is_plain_column(values: Any) -> bool:
+    """Whether values are a column as it is, without any conversion."""
+    return (
+        type(values) is np.ndarray
+        and values.ndim == 1
+        and values.size > 0
+        and values.dtype.char in _PLAIN
+        and values.dtype.isnative
+        and values.flags.c_contiguous
+    )
+
+
+def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
+    """A feature that arrives alone, as a block."""
+    if name is not None and not isinstance(name, str):
+        raise DataTypeError(
+            f"A feature name must be a string. Got {printable(name)} of type "
+            f"{type(name).__name__}."
+        )
+    if _is_plain_column(values):
+        return Block(values[:, None], arrival, None if name is None else [name])
+    shown = feature_name(arrival) if name is None else name
+    (block,) = IteratorSource([(shown, values)]).blocks()
+    names = None if name is None else block.names
+    return Block(block.columns, arrival, names, block.nominal)
+
+
+def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
+    """The block in the storage of its stream, in parts if it has to be densified."""
+    if block.is_sparse == is_sparse:
+        yield block
+    elif isinstance(block.columns, SparseColumns):
+        width = max(1, _DENSE_BYTES // (8 * max(1, block.n_samples)))
+        for begin in range(0, block.n_columns, width):
+            part = block.part(begin, min(begin + width, block.n_columns))
+            stored = part.columns
+            assert isinstance(stored, SparseColumns)
+            first, last = stored.indptr[0], stored.indptr[-1]
+            entries = slice(first, last)
+            dense = sparse.csc_array(
+                (stored.values[entries], stored.rows[entries], stored.indptr - first),
+                shape=part.columns.shape,
+            ).toarray(order="F")
+            yield replace(part, columns=dense)
+    else:
+        stored_columns = sparse.csc_array(np.asarray(block.columns))
+        yield replace(
+            block,
+            columns=SparseColumns(
+                stored_columns.indptr.astype(np.int64),
+                stored_columns.indices.astype(np.int32),
+                stored_columns.data,
+                block.n_samples,
+            ),
+        )

@@ -32,10 +32,10 @@ from featstream.protocols import (
 )
 from featstream.runs.folder import Checkpoint
 from featstream.runs.session import as_checkpoint, begun
-from featstream.selectors.base import OnlineSelector
+from featstream.selectors.base import OnlineSelector, in_stream
 from featstream.selectors.base_groups import GroupedSelector
-from featstream.selectors.stream import Stream, Verdict, in_stream
-from featstream.selectors.trace import OVER_LIMIT, Names
+from featstream.selectors.result import OVER_LIMIT, Names
+from featstream.selectors.stream import Stream, Verdict
 from featstream.sources import as_source
 from featstream.sources.grouping import Layout, batches
 

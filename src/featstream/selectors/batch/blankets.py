@@ -33,8 +33,8 @@ from featstream.selectors.batch.variables import (
     Tests,
     Variables,
 )
+from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream
-from featstream.selectors.trace import TraceLevel
 
 TestName = Literal["auto", "g2", "fisher-z"]
 _N_TESTS, _N_UNRELIABLE, _STOPPED = 0, 1, 2

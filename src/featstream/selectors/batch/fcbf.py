@@ -13,11 +13,11 @@ from featstream.selectors.batch.base import (
     encode_relevant,
     join_columns,
 )
+from featstream.selectors.result import TraceLevel
 from featstream.selectors.saola.algorithm1 import Newcomers, Outcome, scan
 from featstream.selectors.saola.kept import Tuning, make_room, start_kept
 from featstream.selectors.saola.saola import SAOLA, make_rule
 from featstream.selectors.stream import Stream
-from featstream.selectors.trace import TraceLevel
 
 
 class FCBF(BatchSelector):

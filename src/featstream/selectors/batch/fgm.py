@@ -18,8 +18,8 @@ from featstream.selectors.batch.standard_columns import (
     largest,
 )
 from featstream.selectors.numeric import class_indicators
+from featstream.selectors.result import OVER_LIMIT, TraceLevel
 from featstream.selectors.stream import Stream
-from featstream.selectors.trace import OVER_LIMIT, TraceLevel
 
 _MOST_STEPS = 2000
 _PRECISION = 1e-6

@@ -32,9 +32,9 @@ from featstream.selectors.batch.base import (
     join_columns,
 )
 from featstream.selectors.batch.discrete import DiscreteColumns, merge
+from featstream.selectors.result import OVER_LIMIT, TraceLevel
 from featstream.selectors.saola.kept import Tuning, start_kept
 from featstream.selectors.stream import Stream
-from featstream.selectors.trace import OVER_LIMIT, TraceLevel
 
 _FLOOR = 1e-3
 """Less overlap than this counts as this much where relevance is divided by it."""

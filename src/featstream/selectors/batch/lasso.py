@@ -21,8 +21,8 @@ from featstream.selectors.batch.standard_columns import (
     largest,
 )
 from featstream.selectors.numeric import class_indicators
+from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream
-from featstream.selectors.trace import TraceLevel
 
 _MOST_STEPS = 20_000
 _MOST_ROUNDS = 100

@@ -17,8 +17,8 @@ from featstream.selectors.batch.standard_columns import (
     StandardSelector,
     largest,
 )
+from featstream.selectors.result import OVER_LIMIT, TraceLevel
 from featstream.selectors.stream import Stream
-from featstream.selectors.trace import OVER_LIMIT, TraceLevel
 
 _NEGLIGIBLE = 1e-9
 """What is left of a column, or of the target, by rounding alone."""

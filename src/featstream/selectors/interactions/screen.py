@@ -14,8 +14,8 @@ from featstream.parallel import count_threads
 from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.selectors.interactions.beside import PairKeeper, with_pairs
 from featstream.selectors.interactions.search import PairSearch
+from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
-from featstream.selectors.trace import TraceLevel
 
 
 class InteractionScreen(PairKeeper):

@@ -32,8 +32,8 @@ from featstream.selectors.osfs.state import (
     pack_kept_set,
     unpack_kept_set,
 )
+from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
-from featstream.selectors.trace import TraceLevel
 
 TestName = Literal["auto", "g2", "chi2", "fisher-z"]
 

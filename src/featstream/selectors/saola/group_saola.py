@@ -33,6 +33,7 @@ from featstream.protocols import (
 )
 from featstream.runs.folder import Checkpoint
 from featstream.selectors.base_groups import GroupSelector
+from featstream.selectors.result import TraceLevel
 from featstream.selectors.saola.algorithm1 import Newcomers
 from featstream.selectors.saola.algorithm2 import (
     Arriving,
@@ -56,9 +57,9 @@ from featstream.selectors.saola.kept import (
 )
 from featstream.selectors.saola.saola import bind_rule, make_rule, storages_in
 from featstream.selectors.saola.spread import Spread, using
-from featstream.selectors.stream import Stream, Verdict, in_storage
-from featstream.selectors.trace import TraceLevel
+from featstream.selectors.stream import Stream, Verdict
 from featstream.sources.grouping import Batch, Layout
+from featstream.sources.memory import in_storage
 
 _LIBRARY = {"ties": "keep", "pruning": "interleaved", "overlap": ">="}
 """Options that reading="library" decides, and their defaults."""

@@ -47,6 +47,7 @@ from featstream.selectors.interactions.beside import (
 )
 from featstream.selectors.interactions.screen import InteractionScreen
 from featstream.selectors.interactions.search import PairSearch
+from featstream.selectors.result import TraceLevel
 from featstream.selectors.saola.algorithm1 import KEPT, Newcomers, Outcome, scan
 from featstream.selectors.saola.budget import CORRECTIONS, Budget, warn_of_chance
 from featstream.selectors.saola.kept import (
@@ -70,13 +71,8 @@ from featstream.selectors.saola.shortcuts import (
     update_ceilings,
 )
 from featstream.selectors.saola.spread import Spread, using
-from featstream.selectors.stream import (
-    Stream,
-    Verdict,
-    in_storage,
-    join_verdicts,
-)
-from featstream.selectors.trace import TraceLevel
+from featstream.selectors.stream import Stream, Verdict, join_verdicts
+from featstream.sources.memory import in_storage
 
 
 class SAOLA(PairKeeper):

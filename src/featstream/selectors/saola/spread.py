@@ -52,6 +52,7 @@ from featstream.protocols import (
     fingerprint_of,
     reopener_of,
 )
+from featstream.selectors.result import Trace
 from featstream.selectors.saola.kept import (
     arrivals_and_scores,
     merge_kept,
@@ -59,7 +60,6 @@ from featstream.selectors.saola.kept import (
     pack_kept,
 )
 from featstream.selectors.stream import Stream, Verdict
-from featstream.selectors.trace import Trace
 from featstream.sources import as_source
 from featstream.sources.grouping import Layout, batches
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from featstream.protocols import Measure
 from featstream.selectors.interactions.screen import InteractionScreen
+from featstream.selectors.result import TraceLevel
 from featstream.selectors.saola.saola import SAOLA
-from featstream.selectors.trace import TraceLevel
 
 
 class SelectFromStream(SAOLA):
