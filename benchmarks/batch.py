@@ -1,14 +1,17 @@
-"""Batch selectors and their peers from PyPI: CPU seconds, and the same selections.
+"""Batch selectors and their peers: CPU seconds, and whether they select the same.
 
-``python -m benchmarks.batch [--limit SECONDS] [--own]`` runs each method in a process
-of its own, after a warm-up on a slice, in the environments of `benchmarks.peers`.
-With ``--own`` no peer is installed or run.
+``python -m benchmarks.batch [--limit SECONDS] [--own] [NAME ...]`` runs each method in
+a process of its own, after a warm-up on a slice, in the environments of
+`benchmarks.peers`. A peer that needs more than the limit of CPU time is stopped, and
+the ratio is then a lower bound. Peers are also run on fewer columns, which shows how
+their time grows. praznik takes part if R has it. With ``--own`` no peer is run.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,8 +24,8 @@ import scipy.sparse as sp
 from benchmarks.peers import python_for
 from benchmarks.timing import binary, continuous, sparse_binary
 
-SCRIPT = """
-import json, time, warnings
+PYTHON = """
+import json, resource, time, warnings
 warnings.simplefilter("ignore")
 import numpy as np, scipy.sparse as sp
 path = {path!r}
@@ -31,16 +34,31 @@ y = np.load(path + ".y.npy")
 {setup}
 whole, X = X, X[:, :{warm_up}]
 {call}
-X = whole
-began = time.process_time()
-found = {call}
-seconds = time.process_time() - began
-sums = []
-for _ in range(5):
-    began = time.process_time()
-    X.sum()
-    sums.append(time.process_time() - began)
-print(json.dumps([seconds, min(sums), [int(str(j).lstrip("x")) for j in found]]))
+X = whole[:, :{n_columns}]
+used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+resource.setrlimit(resource.RLIMIT_CPU, (int(used) + {limit}, int(used) + {limit} + 5))
+def mean_time(call):  # some systems count CPU time in steps of 10 ms
+    began, rounds = time.process_time(), 0
+    while True:
+        found, rounds = call(), rounds + 1
+        took = time.process_time() - began
+        if took >= 0.5:
+            return took / rounds, found
+seconds, found = mean_time(lambda: {call})
+one_pass, _ = mean_time(X.sum)
+found = [int(str(j).lstrip("x")) for j in found]
+print(json.dumps([seconds, one_pass, found]))
+"""
+
+R = """
+n <- {n}
+X <- matrix(readBin({path!r}, "integer", n * {n_columns}, size = 1), n)
+X <- as.data.frame(lapply(seq_len(ncol(X)), function(j) factor(X[, j])))
+y <- factor(readBin("{path}.y", "integer", n, size = 1))
+began <- proc.time()
+found <- {call}
+took <- sum((proc.time() - began)[1:2])
+cat(sprintf("[%f, null, [%s]]\\n", took, paste(found$selection - 1, collapse = ",")))
 """
 
 
@@ -51,6 +69,8 @@ class Method(NamedTuple):
     setup: str
     call: str
     peer: str = ""
+    is_ranked: bool = True
+    fewer: tuple[int, ...] = ()  # columns on which it is run before all of them
 
 
 F = "FisherZ(alpha=0.999999)"
@@ -65,8 +85,10 @@ METHODS = {
         "import pandas as pd; from fcbf import fcbf",
         "fcbf(pd.DataFrame(X).add_prefix('x'), pd.Series(y, name='y'), 0.0)[0]",
         "fcbf",
+        is_ranked=False,
+        fewer=(100, 200, 400),
     ),
-    "MRMR (50)": Method(
+    "MRMR (50), F": Method(
         "300 x 20k continuous",
         "from featstream import MRMR, FisherZ",
         f"MRMR(50, scheme='quotient', measure={F}).fit(X, y).selected_",
@@ -77,32 +99,50 @@ METHODS = {
         "mrmr_classif(pd.DataFrame(X), pd.Series(y), K=50, n_jobs=1, "
         "show_progress=False)",
         "mrmr-selection",
+        fewer=(1_000, 4_000),
     ),
     **{
-        f"{name} (50), {label}": Method(
-            data,
-            f"from featstream import {name}",
-            f"{name}(50, measure='mi').fit(X, y).selected_",
+        name: method
+        for own in ("MRMR", "JMI", "CMIM")
+        for name, method in {
+            f"{own} (50), mi": Method(
+                "800 x 20k binary",
+                f"from featstream import {own}",
+                f"{own}(50, measure='mi').fit(X, y).selected_",
+            ),
+            f"praznik {own} (50)": Method(
+                "800 x 20k binary",
+                "",
+                f"praznik::{own}(X, y, k = 50, threads = 1)",
+                "R",
+            ),
+        }.items()
+    },
+    **{
+        f"{own} (50), sparse": Method(
+            "10k x 200k sparse",
+            f"from featstream import {own}",
+            f"{own}(50, measure='mi').fit(X, y).selected_",
         )
-        for data, label in (("800 x 20k binary", "binary"), ("sparse", "sparse"))
-        for name in ("MRMR", "JMI", "CMIM")
+        for own in ("MRMR", "JMI", "CMIM")
     },
     "FCBF, sparse": Method(
-        "sparse",
+        "10k x 200k sparse",
         "from featstream import FCBF",
         "FCBF(measure='su').fit(X, y).selected_",
     ),
     "IAMB, sparse": Method(
-        "sparse",
+        "10k x 200k sparse",
         "from featstream import IAMB",
         "IAMB(test='g2').fit(X, y).selected_",
     ),
 }
+"""A peer follows the method of ours that it is compared with."""
 
 
 def save(folder, name):
-    """Write a data set; its path."""
-    if name == "sparse":
+    """Write a data set; its path and shape."""
+    if "sparse" in name:
         X, y = sparse_binary(10_000, 200_000)
     elif "continuous" in name:
         X, y = continuous(300, 20_000)
@@ -113,61 +153,97 @@ def save(folder, name):
         sp.save_npz(path, sp.csc_matrix(X), compressed=False)
     else:
         np.save(path, X)
+        X.T.astype(np.int8).tofile(path + ".raw")
     np.save(path + ".y.npy", y)
-    return path
+    y.astype(np.int8).tofile(path + ".raw.y")
+    return path, X.shape
 
 
-def run(method, path, limit):
-    """Seconds, those of a pass, and the features; or why there are none."""
-    python = python_for(method.peer) if method.peer else sys.executable
-    script = SCRIPT.format(
-        path=path,
-        setup=method.setup,
-        call=method.call,
-        warm_up=200 if method.peer else 5000,
-    )
-    command = [python, "-c", script]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return f"exceeded {limit:g} s"
+def run(method, data, limit, n_columns):
+    """CPU seconds, those of a pass, and the features; or why there are none."""
+    path, shape = data
+    if method.peer == "R":
+        script = R.format(
+            path=path + ".raw", n=shape[0], n_columns=n_columns, call=method.call
+        )
+        command = ["Rscript", "-e", script]
+    else:
+        script = PYTHON.format(
+            path=path,
+            setup=method.setup,
+            call=method.call,
+            warm_up=50 if method.peer else 5000,
+            n_columns=n_columns,
+            limit=limit,
+        )
+        python = python_for(method.peer) if method.peer else sys.executable
+        command = [python, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode < 0:
+        return f"stopped after {limit} CPU s"
     if done.returncode:
         return f"failed: {done.stderr.strip().splitlines()[-1][:70]}"
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def compare(found, own, *, is_ranked):
+    """How many times our time a peer took, and whether it selects the same."""
+    seconds, _, selected = found
+    text = f"{seconds / own[0]:,.0f} times"
+    if is_ranked and selected == own[2]:
+        return f"{text}, same features in the same order"
+    if set(selected) == set(own[2]):
+        return f"{text}, same set"
+    return f"{text}, {len(set(selected) & set(own[2]))} of {len(own[2])} shared"
+
+
+def rows(name, method, data, limit, own):
+    """The lines of a method: on fewer columns, then on all."""
+    for n_columns in (*method.fewer, data[1][1]):
+        is_all = n_columns == data[1][1]
+        found = run(method, data, limit, n_columns)
+        what = method.data if is_all else f"its first {n_columns:,} columns"
+        if isinstance(found, str):
+            is_bound = found.startswith("stopped") and own and is_all
+            beside = f"at least {limit / own[0]:,.0f} times" if is_bound else ""
+            yield found, f"| {name} | {what} | {found} | | {beside} |"
+            continue
+        seconds, one_pass, _ = found
+        beside = ""
+        if method.peer and is_all and own:
+            beside = compare(found, own, is_ranked=method.is_ranked)
+        passes = f"{seconds / one_pass:,.0f}" if one_pass else ""
+        yield found, f"| {name} | {what} | {seconds:.3f} | {passes} | {beside} |"
+
+
 def main():
     """Run all, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--limit", type=float, default=600.0)
+    parser.add_argument("names", nargs="*", help="methods to run (default: all)")
+    parser.add_argument("--limit", type=int, default=600, help="CPU seconds of a peer")
     parser.add_argument("--own", action="store_true", help="leave out the peers")
     arguments = parser.parse_args()
-    paths, ours = {}, {}
+    has_r = False
+    if shutil.which("Rscript") and not arguments.own:
+        look = ["Rscript", "-e", "library(praznik)"]
+        has_r = subprocess.run(look, capture_output=True).returncode == 0
+    paths, own = {}, None
     print("| method | data | CPU seconds | passes of np.sum | beside ours |")
     print("|---|---|---:|---:|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name, method in METHODS.items():
-            if method.peer and arguments.own:
+            if arguments.names and name not in arguments.names:
+                continue
+            if method.peer and (arguments.own or (method.peer == "R" and not has_r)):
                 continue
             if method.data not in paths:
                 paths[method.data] = save(Path(folder), method.data)
-            found = run(method, paths[method.data], arguments.limit)
-            row = f"| {name} | {method.data} |"
-            if isinstance(found, str):
-                print(f"{row} {found} | | |", flush=True)
-                continue
-            seconds, one_pass, selected = found
-            beside = ""
+            data = paths[method.data]
+            for latest, row in rows(name, method, data, arguments.limit, own):
+                print(row, flush=True)
+                found = latest
             if not method.peer:
-                ours[method.data] = ours.get(method.data, found)
-            elif method.data in ours:
-                own = ours[method.data]
-                ratio, is_same = seconds / own[0], set(selected) == set(own[2])
-                beside = f"{ratio:,.0f} times, {'same' if is_same else 'other'} set"
-                if not is_same:
-                    beside += f" ({len(set(selected) & set(own[2]))} shared)"
-            passes = seconds / one_pass
-            print(f"{row} {seconds:.3f} | {passes:,.1f} | {beside} |", flush=True)
+                own = None if isinstance(found, str) else found
 
 
 if __name__ == "__main__":

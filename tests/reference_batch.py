@@ -117,8 +117,12 @@ def cife(X, y, chosen, j):
 # Markov blankets, by a function that tests two variables given others -------------
 
 
-def g_test(X, y, alpha=0.01, samples_per_df=5):
-    """A test of variables: columns of X, and the target as the number after them."""
+def g_test(X, y, alpha=0.01, samples_per_df=5, occurring=False):
+    """A test of variables: columns of X, and the target as the number after them.
+
+    With ``occurring`` the degrees of freedom are those of the configurations of the
+    given variables that occur.
+    """
     data = np.column_stack([X, y])
     arity = [np.unique(column).size for column in data.T]
 
@@ -136,6 +140,9 @@ def g_test(X, y, alpha=0.01, samples_per_df=5):
         )
         if len(y) < samples_per_df * df:
             return 1.0, False, 0.0
+        if occurring and members:
+            n_occurring = np.unique(np.column_stack(members), axis=0).shape[0]
+            df = max(1, (arity[a] - 1) * (arity[b] - 1) * n_occurring)
         return chi2.sf(max(found, 0.0) * 2 * len(y) * np.log(2), df), True, found
 
     test.alpha, test.target = alpha, X.shape[1]

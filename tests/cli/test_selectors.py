@@ -91,6 +91,18 @@ def test_a_selector_is_chosen_by_name_with_its_own_options(
     assert featstream.resume(run).get_params().items() >= options.items()
 
 
+@pytest.mark.parametrize("name", ["iamb", "mmmb"])
+def test_a_search_that_stops_at_its_budget_says_so(name, data, capsys):
+    command = ["select", data, "--selector", name, "--test", "fisher-z", "--json"]
+    assert main([*command, "-q", "--max-tests", "40"]) == 0
+    out, err = capsys.readouterr()
+    assert "stopped at --max-tests 40" in err
+    assert "40 tests were run" in err
+    assert json.loads(out)["is_complete"] is False
+    assert main([*command, "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["is_complete"] is True
+
+
 @pytest.mark.parametrize("name", SELECTORS)
 def test_help_shows_the_options_of_a_selector(name, capsys):
     with pytest.raises(SystemExit):

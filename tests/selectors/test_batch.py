@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +47,70 @@ def test_fcbf_is_the_published_algorithm(seed):
     for form in (X, sparse.csc_array(X)):
         assert FCBF(measure=measure).fit(form, y).selected_.tolist() == expected
     assert 2 <= len(expected) < 20
+
+
+FCBF_PACKAGE = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np, pandas as pd
+from fcbf import fcbf
+for path in sys.argv[1:]:
+    data = np.load(path)
+    frame = pd.DataFrame(data["X"]).add_prefix("x")
+    found = fcbf(frame, pd.Series(data["y"], name="y"), 0.0)[0]
+    print(*sorted(int(name[1:]) for name in found))
+"""
+
+
+@pytest.mark.slow
+def test_fcbf_selects_the_set_of_the_package_fcbf(tmp_path):
+    python = (
+        Path(__file__).parents[2] / "benchmarks" / "out" / "fcbf" / "bin" / "python"
+    )
+    if not python.exists():
+        pytest.skip("the package fcbf is not here: python -m benchmarks.batch fcbf")
+    expected, paths = [], []
+    for seed in range(6):
+        X, y = discrete(seed, n=500, most=2 + seed)
+        X = np.delete(X, 5, axis=1)  # of two copies the package takes either
+        paths.append(tmp_path / f"{seed}.npz")
+        np.savez(paths[-1], X=X, y=y)
+        expected.append(sorted(FCBF(measure="su").fit(X, y).selected_.tolist()))
+    command = [python, "-c", FCBF_PACKAGE, *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = [[int(j) for j in line.split()] for line in done.stdout.splitlines()]
+    assert found == expected
+
+
+PRAZNIK = """
+for (path in commandArgs(TRUE)) {
+  X <- read.csv(path, header = FALSE)
+  X[] <- lapply(X, factor)
+  p <- ncol(X) - 1
+  for (select in list(praznik::MRMR, praznik::JMI, praznik::CMIM))
+    cat(select(X[1:p], X[[p + 1]], k = 8, threads = 1)$selection - 1, "\\n")
+}
+"""
+
+
+@pytest.mark.slow
+def test_mrmr_jmi_and_cmim_select_the_features_of_praznik(tmp_path):
+    look = ["Rscript", "-e", "library(praznik)"]
+    has_r = shutil.which("Rscript") is not None
+    if not has_r or subprocess.run(look, capture_output=True).returncode:
+        pytest.skip("R with the package praznik is not here")
+    expected, paths = [], []
+    for seed in range(6):
+        X, y = discrete(seed, n=500, most=2 + seed)
+        X = np.delete(X, 5, axis=1)  # copies tie
+        paths.append(tmp_path / f"{seed}.csv")
+        np.savetxt(paths[-1], np.c_[X, y], "%d", ",")
+        for selector in (MRMR(8, measure="mi"), JMI(8), CMIM(8)):
+            expected.append(selector.fit(X, y).selected_.tolist())
+    command = ["Rscript", "-e", PRAZNIK, *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = [[int(j) for j in line.split()] for line in done.stdout.splitlines()]
+    assert found == expected
 
 
 def test_fcbf_selects_as_many_features_of_dorothea_as_the_paper():

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import chi2
 
 import featstream
 import reference_batch as reference
-from featstream import IAMB, MMMB
+from featstream import IAMB, MMMB, FastOSFS
 from featstream.errors import FeatstreamWarning
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
+from featstream.protocols import Block
+from featstream.selectors.batch.variables import DiscreteTests
 from shared import load, shared
 
 TARGET = "target"
@@ -115,20 +118,40 @@ def test_blankets_of_known_networks_are_recovered(selector):
     assert n_right / n_found >= 0.95
 
 
+@pytest.mark.parametrize("arity", ["observed", "occurring"])
 @pytest.mark.parametrize("seed", range(4))
-def test_discrete_blankets_are_those_of_the_transcription(seed):
+def test_discrete_blankets_are_those_of_the_transcription(seed, arity):
     network = list(NETWORKS.values())[seed % 3]
     X, y, _ = data_of(network, n=400, seed=seed, n_noise=6)
     X[:, 0] = X[:, 0] * 2 + X[:, 1]  # four categories
-    test = reference.g_test(X, y, alpha=0.05)
+    X[:, 2] = X[:, 3] & X[:, 2]  # no row has only this one
+    plain = reference.g_test(X, y, alpha=0.05, occurring=arity == "occurring")
+    expected = reference.iamb(plain)
+    blankets = {s: reference.mmmb(plain, symmetric=s) for s in (False, True)}
+    test = GTest(alpha=0.05, arity=arity)
     for form in (X, sparse.csc_array(X)):
-        found = IAMB(alpha=0.05).fit(form, y)
-        assert found.selected_.tolist() == reference.iamb(test)
-        for symmetric in (False, True):
-            found = MMMB(alpha=0.05, symmetric=symmetric).fit(form, y)
-            expected = reference.mmmb(test, symmetric=symmetric)
-            assert found.selected_.tolist() == expected
-            assert found.n_neighbours_ <= len(expected)
+        assert IAMB(test=test).fit(form, y).selected_.tolist() == expected
+        for symmetric, blanket in blankets.items():
+            found = MMMB(test=test, symmetric=symmetric).fit(form, y)
+            assert found.selected_.tolist() == blanket
+            assert found.n_neighbours_ <= len(blanket)
+
+
+def test_configurations_that_do_not_occur_may_count_nothing():
+    """A feature and its copy have four configurations, of which two occur."""
+    y, twin = np.tile([0, 1], 100), np.repeat([0, 1], 100)
+    x = np.where(np.arange(200) % 5 == 0, y, np.arange(200) // 2 % 2)
+    p_values = {}
+    for arity in ("observed", "occurring"):
+        tests = DiscreteTests(GTest(arity=arity), y)
+        block = Block(np.asfortranarray(np.c_[x, twin, twin]))
+        variables = tests.gather([tests.encode(block)], 1)
+        found = variables.test(3, [1, 2], np.array([0]))
+        p_values[arity] = found.p_value[0]
+    statistic = found.effect[0] * 2 * 200 * np.log(2)
+    assert statistic > 1
+    assert p_values["observed"] == pytest.approx(chi2.sf(statistic, 4))
+    assert p_values["occurring"] == pytest.approx(chi2.sf(statistic, 2))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -166,12 +189,15 @@ def test_mmmb_selects_as_many_features_as_the_paper(name, printed):
 
 
 @pytest.mark.parametrize(
-    ("name", "printed"), [("dexter", 4), ("arcene", 3)], ids=["dexter", "arcene"]
+    ("name", "printed"), [("dexter", 4), ("arcene", 3), ("dorothea", 6)]
 )
-def test_iamb_selects_as_many_features_as_the_paper_in_two_bins(name, printed):
+def test_iamb_selects_as_many_features_as_the_paper(name, printed):
+    """The number that five samples per cell allow: tables given k need 20 * 2**k."""
     data = load(shared("data", f"{name}.npz"))
-    test = GTest(n_bins=2, max_categories=2)
-    selector = IAMB(test=test).fit(data["X_train"], data["y_train"])
+    y = data["y_train"]
+    assert 20 * 2 ** (printed - 1) <= y.size < 20 * 2**printed
+    test = GTest(n_bins=2, max_categories=2, samples_per_df=20, arity="occurring")
+    selector = IAMB(test=test).fit(data["X_train"], y)
     assert len(selector.selected_) == printed
 
 
@@ -214,6 +240,8 @@ def test_tests_that_do_not_fit_are_refused():
     for test in (ChiSquareTest(), GTest(arity="largest")):
         with pytest.raises(TypeError, match="IAMB needs the test G²"):
             IAMB(test=test).start([1, 2])
+    with pytest.raises(TypeError, match="for IAMB and MMMB alone"):
+        FastOSFS(test=GTest(arity="occurring")).start([1, 2])
     with pytest.raises(ValueError, match="`alpha`"):
         MMMB(test=FisherZTest(alpha=5)).start([1, 2])
     with pytest.raises(ValueError, match="`max_seconds` of IAMB"):

@@ -14,6 +14,7 @@ from sklearn.svm import LinearSVC
 import reference_models
 from featstream import FGM, GDM, Fate
 from featstream.errors import ParameterError
+from featstream.selectors.batch import fgm
 from featstream.selectors.batch.fgm import generate_features
 from featstream.selectors.batch.standard_columns import StandardColumns
 
@@ -156,24 +157,29 @@ def test_gdm_has_lower_correlations_than_fgm_at_equal_accuracy():
         assert own.size == other.size == 10
         gains.append(accuracy(own, *data) - accuracy(other, *data))
         falls.append(mean_correlation(other, data[0]) - mean_correlation(own, data[0]))
-    assert np.mean(gains) > -0.005
-    assert min(falls) >= 0
-    assert np.mean(falls) > 0.01
+    assert np.mean(gains) >= 0
+    assert min(falls) > 0
+    assert np.mean(falls) > 0.05
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csc_array])
-def test_support_features_are_apart_and_affiliated_ones_near(make):
+def test_support_features_are_apart_and_affiliated_ones_near(make, monkeypatch):
+    """Affiliated are all others above the limit, each with its nearest feature."""
+    monkeypatch.setattr(fgm, "_MOST_CORRELATIONS", 200)  # in several blocks
     X, y, *_ = study(3)
     selector = GDM(n_features=25, max_correlation=0.6).fit(make(X), y)
     found, chosen = np.abs(np.corrcoef(X.T)), selector.selected_
     assert found[np.ix_(chosen, chosen)][np.triu_indices(chosen.size, 1)].max() <= 0.6
-    assert selector.affiliated_
-    for support, members in selector.affiliated_.items():
-        assert support in chosen
-        assert found[support, members].min() > 0.6
-        for member in members:
-            assert selector.result_.trace.fate(int(member)) is Fate.REDUNDANT
-    assert "is above 0.6" in selector.explain(int(members[0]))
+    expected = {}
+    for j in set(range(60)) - set(chosen.tolist()):
+        nearest = max(chosen.tolist(), key=lambda s, j=j: found[j, s])
+        if found[j, nearest] > 0.6:
+            expected.setdefault(nearest, []).append(j)
+            assert selector.result_.trace.fate(j) is Fate.REDUNDANT
+    own = {s: members.tolist() for s, members in selector.affiliated_.items()}
+    assert own == {s: sorted(members) for s, members in expected.items()}
+    assert sum(map(len, expected.values())) > 40
+    assert "is above 0.6" in selector.explain(j)
 
 
 def test_affiliated_features_need_a_full_trace():

@@ -447,6 +447,8 @@ def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) 
     reason = getattr(selector, "measure_reason_", None)
     if as_json:
         facts = result.to_dict() | {"target": about, "measure_reason": reason}
+        if hasattr(selector, "is_complete_"):  # a search may stop at its budget
+            facts["is_complete"] = selector.is_complete_
         print(json.dumps(facts, indent=2))
         return
     lines = [

@@ -186,7 +186,7 @@ class _TableTest(ConditionalTest):
         alpha: float = 0.01,
         samples_per_df: float = 5.0,
         unreliable: Literal["independent", "skip"] = "independent",
-        arity: Literal["observed", "largest"] = "observed",
+        arity: Literal["observed", "largest", "occurring"] = "observed",
         binning: Literal["quantile", "uniform", "mdl"] | None = "quantile",
         n_bins: int = 5,
         missing: Literal["error", "category"] = "error",
@@ -218,7 +218,12 @@ class _TableTest(ConditionalTest):
             closed="left",
             hint="The usual rule is samples_per_df=5.",
         )
-        check_choice(self.arity, "arity", ("observed", "largest"), owner)
+        check_choice(self.arity, "arity", ("observed", "largest", "occurring"), owner)
+        if self.arity == "occurring":
+            raise DataTypeError(
+                f"{owner}(arity='occurring') is a test for IAMB and MMMB alone. Use "
+                "arity='observed' here."
+            )
         check_choice(self.unreliable, "unreliable", _UNRELIABLE, owner)
         information = MutualInformation(
             binning=self.binning,
@@ -258,10 +263,11 @@ class GTest(_TableTest):
         What a search makes of a test that is not run: independence, as in the
         authors' own library, or nothing. A feature that cannot be tested with the
         class at all is irrelevant either way.
-    arity : {"observed", "largest"}, default="observed"
-        What the degrees of freedom count: the categories that occur, or the
-        largest code, as in the authors' own library. The latter needs whole
-        numbers from 1 on, for the class as well.
+    arity : {"observed", "largest", "occurring"}, default="observed"
+        What the degrees of freedom count: the categories that occur; the largest
+        code, as in the authors' own library, which needs whole numbers from 1 on, for
+        the class as well; or, in IAMB and MMMB, the categories that occur, in the
+        configurations of the given features that occur.
     binning, n_bins, missing, max_categories, identifiers
         As of `SymmetricalUncertainty`: how numbers are cut, whether a missing value
         is an error, and what becomes of columns with about one category per row.
@@ -269,7 +275,9 @@ class GTest(_TableTest):
     Notes
     -----
     Degrees of freedom are ``(arity_a - 1) (arity_b - 1) Π arity_S``, or 1 if that is
-    nothing; empty configurations are not taken off. G² is a sum of integers in
+    nothing. With ``arity="occurring"`` the number of configurations of the given
+    features that occur replaces the product, except in the rule of
+    ``samples_per_df``. G² is a sum of integers in
     fixed point, so neither labels nor the order of rows change a bit of it.
 
     Examples

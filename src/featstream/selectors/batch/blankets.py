@@ -200,10 +200,10 @@ class _BlanketSelector(BatchSelector):
         limits = {"max_tests": self.max_tests, "max_seconds": self.max_seconds}
         given = [f"{k}={v:g}" for k, v in limits.items() if v is not None]
         warnings.warn(
-            f"{type(self).__name__} stopped at {' or '.join(given)}, after "
-            f"{self._tally[_N_TESTS]:,} tests, with {len(blanket.members)} of "
-            f"{n_columns:,} features: its search was not complete. Raise the limit, "
-            "or lower max_condition.",
+            f"{type(self).__name__} stopped at {' or '.join(given)}, before a step "
+            f"that would exceed it: {self._tally[_N_TESTS]:,} tests were run, and "
+            f"{len(blanket.members)} of {n_columns:,} features found. The search is "
+            "not complete. Raise the limit, or lower max_condition.",
             FeatstreamWarning,
             stacklevel=2,
         )
@@ -230,11 +230,11 @@ class _Binder:
         test = self.test
         if isinstance(test, FisherZTest):
             return ContinuousTests(test, y)
-        if isinstance(test, GTest) and test.arity == "observed":
+        if isinstance(test, GTest) and test.arity != "largest":
             return DiscreteTests(test, y)
         raise DataTypeError(
-            f"{self.owner} needs the test G² with arity='observed', or Fisher's Z. Got "
-            f"{printable(test)}. Use test='g2' (discrete) or test='fisher-z' "
+            f"{self.owner} needs the test G², not with arity='largest', or Fisher's Z. "
+            f"Got {printable(test)}. Use test='g2' (discrete) or test='fisher-z' "
             "(continuous)."
         )
 

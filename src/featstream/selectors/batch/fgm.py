@@ -26,6 +26,7 @@ _PRECISION = 1e-6
 """Of the restricted problem: a step of this share of the weights ends it."""
 
 _MOST_PLANES = 500
+_MOST_CORRELATIONS = 2**22  # held at a time
 
 
 class FGM(StandardSelector):
@@ -146,9 +147,10 @@ class FGM(StandardSelector):
 class GDM(FGM):
     """Group discovery machine: FGM without features that are highly correlated.
 
-    Of the features that the machine asks for next, one that is highly correlated with
-    a feature selected before, a *support feature*, is left out. It is an *affiliated
-    feature* of that one: it tells much the same story.
+    Of the features that would form the next cutting plane, one that is highly
+    correlated with a feature selected before, a *support feature*, is left out. The
+    features that are so correlated with a support feature are its *affiliated
+    features*: they carry much the same information.
 
     Parameters
     ----------
@@ -177,7 +179,8 @@ class GDM(FGM):
     support_ : ndarray of bool of shape (n_features,)
         Whether each feature is selected.
     affiliated_ : dict of int to ndarray of int
-        The affiliated features of each support feature that has some.
+        The affiliated features of each support feature that has some. A feature that
+        is correlated with several belongs to the one with the highest correlation.
     result_ : SelectionResult
         Names, scores and why each feature was selected or not.
 
@@ -187,9 +190,8 @@ class GDM(FGM):
 
     Notes
     -----
-    Affiliated features are found on the way: those that would have been in a cutting
-    plane. Others may be correlated as highly, and were never asked for. How
-    high a correlation may be, 0.7, is our choice.
+    The default of ``max_correlation`` is our choice. Affiliated features are found by
+    one more pass over the data at the end; they do not depend on the cutting planes.
 
     References
     ----------
@@ -207,6 +209,8 @@ class GDM(FGM):
     >>> selector = GDM(n_features=2).fit(X, y)
     >>> sorted(selector.selected_.tolist())
     [7, 500]
+    >>> selector.affiliated_
+    {7: array([8])}
     """
 
     def __init__(
@@ -268,7 +272,7 @@ class Generated:
     weights: list[FloatArray] = field(default_factory=list)  # of each group
     intercepts: FloatArray = field(default_factory=lambda: np.empty(0))
     affiliated: dict[int, int] = field(default_factory=dict)
-    """Features left out for their correlation with one of the support."""
+    """Features too highly correlated with one of the support, and that one."""
     has_converged: bool = False
 
     def coefficients(self) -> FloatArray:
@@ -315,8 +319,29 @@ def generate_features(
         found.groups.append(places[np.searchsorted(support, group, sorter=places)])
         found.weights.append(np.zeros((group.size, signs.shape[1])))
         losses = _train(columns.take(support), signs, found, cost)
-    near = set(found.support.tolist())  # without those of a plane that was not used
-    found.affiliated = {j: s for j, s in found.affiliated.items() if s in near}
+    if np.isfinite(max_correlation):
+        found.affiliated = _affiliates(columns, found.support, max_correlation)
+    return found
+
+
+def _affiliates(
+    columns: StandardColumns, support: IntArray, max_correlation: float
+) -> dict[int, int]:
+    """Features that correlate more with a support feature, and with which one most."""
+    found: dict[int, int] = {}
+    others = columns.take(support)
+    width = max(1, _MOST_CORRELATIONS // max(1, support.size))
+    for start in range(0, columns.shape[1] if support.size else 0, width):
+        block = np.arange(start, min(start + width, columns.shape[1]))
+        overlaps = np.abs(columns.take(block).correlations(others))
+        nearest = overlaps.argmax(axis=1)
+        is_near = overlaps[np.arange(block.size), nearest] > max_correlation
+        is_near &= ~np.isin(block, support)
+        found.update(
+            zip(
+                block[is_near].tolist(), support[nearest[is_near]].tolist(), strict=True
+            )
+        )
     return found
 
 
@@ -330,7 +355,7 @@ def _worst_group(
     """The features of the largest violation, of which no two are too much alike.
 
     A feature that is correlated too highly with one of the support, or of this group,
-    is its affiliate and left out.
+    is left out.
     """
     if np.isinf(max_correlation):
         return largest(violation, size)
@@ -345,11 +370,8 @@ def _worst_group(
         overlaps = np.abs(fresh.correlations(columns.take(fixed)))
         among = np.abs(fresh.correlations(fresh))
         for i, feature in enumerate(candidates.tolist()):
-            if not is_support[i] and fixed.size:
-                nearest = int(overlaps[i].argmax())
-                if overlaps[i, nearest] > max_correlation:
-                    found.affiliated.setdefault(feature, int(fixed[nearest]))
-                    continue
+            if not is_support[i] and overlaps[i].max(initial=0.0) > max_correlation:
+                continue
             group.append(feature)
             if len(group) == size:
                 return np.array(group)

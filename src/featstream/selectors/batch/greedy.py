@@ -309,8 +309,8 @@ class _ConditionalSelector(_GreedySelector):
         if not isinstance(measure, MutualInformation):
             raise DataTypeError(
                 f"{type(self).__name__} needs mutual information. Got "
-                f"measure={self.measure!r}. Use measure='mi', or "
-                "MutualInformation(binning=...) to say how numbers are cut."
+                f"measure={self.measure!r}. Use measure='mi'; its class "
+                "MutualInformation has options for how numbers are cut."
             )
         return measure.bind(y)
 

@@ -79,7 +79,7 @@ class DiscreteTests:
     name = "g2"
 
     def __init__(self, test: GTest, y: Any) -> None:
-        test.bind(y)  # checks its parameters
+        GTest(**vars(test) | {"arity": "observed"}).bind(y)  # checks its parameters
         self.separates = test.unreliable == "independent"
         self._test, self._labels = test, as_labels(y)
         self._information = MutualInformation(
@@ -132,26 +132,38 @@ class DiscreteVariables(Variables):
     def test_columns(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
         """Test variable ``a`` with some columns, given some variables."""
         n, rule = self._classes.size, self._test
-        df = (self._arity[which] - 1.0) * (self._arity[a] - 1.0)
-        for member in given:
-            df = df * float(self._arity[member])
-        df = np.maximum(df, 1.0)
+        free = (self._arity[which] - 1.0) * (self._arity[a] - 1.0)
+        n_possible = np.prod(self._arity[list(given)], dtype=np.float64)
+        df = np.maximum(free * n_possible, 1.0)
         is_reliable = n >= rule.samples_per_df * df
         effect = np.zeros(which.size)
         if is_reliable.any():
-            effect = np.where(is_reliable, self._information(a, given, which), 0.0)
+            codes, members = self._codes(a), self._configurations(given)
+            found = self._information(codes, members, which)
+            effect = np.where(is_reliable, found, 0.0)
+            if rule.arity == "occurring" and members is not None:
+                n_occurring = np.unique(members).size
+                df = np.maximum(free * n_occurring, 1.0)
         p_value = np.asarray(chdtrc(df, effect * (2.0 * n * np.log(2.0))))
         p_value = np.where(is_reliable, p_value, 1.0)
         return Tests(p_value, effect, p_value < rule.alpha, is_reliable)
 
-    def _information(self, a: int, given: Sequence[int], which: IntArray) -> FloatArray:
-        """Information of variable ``a`` with some columns given others, in bits."""
-        columns, codes = self._choose(which), self._codes(a)
+    def _configurations(self, given: Sequence[int]) -> IntArray | None:
+        """The configuration of some variables in every row; None without variables."""
         if not given:
-            return columns.information(codes)
+            return None
         members = self._codes(given[0])
         for member in given[1:]:
             members = merge(members, self._codes(member))
+        return members
+
+    def _information(
+        self, codes: IntArray, members: IntArray | None, which: IntArray
+    ) -> FloatArray:
+        """Information of a variable with columns within configurations, in bits."""
+        columns = self._choose(which)
+        if members is None:
+            return columns.information(codes)
         both = columns.information(merge(members, codes))
         return np.maximum(both - columns.information(members), 0.0)
 
