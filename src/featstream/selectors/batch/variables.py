@@ -79,7 +79,8 @@ class DiscreteTests:
     name = "g2"
 
     def __init__(self, test: GTest, y: Any) -> None:
-        GTest(**vars(test) | {"arity": "observed"}).bind(y)  # checks its parameters
+        options: dict[str, Any] = vars(test) | {"arity": "observed"}
+        GTest(**options).bind(y)  # checks its parameters
         self.separates = test.unreliable == "independent"
         self._test, self._labels = test, as_labels(y)
         self._information = MutualInformation(
