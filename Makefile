@@ -43,6 +43,13 @@ fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each
 bench: $(VENV)/.dev ## ratios against named baselines
 	$(BIN)/python -m benchmarks
 
+changelog: ## write CHANGELOG.md from the fragments in changelog.d
+	@$(PYTHON) changelog.d/collect.py $$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) > CHANGELOG.md
+
+dist: changelog | $(BIN)/python ## the wheel and the source archive, in dist/
+	$(INSTALL) build
+	$(BIN)/python -m build
+
 clean: ## forget caches, the site and the environment
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache docs/_build docs/generated docs/gallery
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

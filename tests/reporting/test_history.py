@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from featstream import SAOLA, FisherZ, GroupSAOLA, MutualInformation
+from featstream import (
+    SAOLA,
+    FisherZ,
+    GroupSAOLA,
+    MutualInformation,
+    SelectFromStream,
+)
 from featstream.datasets import make_stream
 from featstream.errors import DataError
 from featstream.measures import SymmetricalUncertainty
@@ -205,3 +211,14 @@ def test_a_kept_trace_has_a_timeline_too():
     assert timeline(history).counts[1].tolist() == timeline(full).counts[1].tolist()
     assert removals(history).n_displaced.sum() <= removals(full).n_displaced.sum()
     assert timeline(history).counts[Fate.IRRELEVANT].sum() == 0
+
+
+def test_a_corrected_threshold_is_shown_by_the_lowest_score_that_passed():
+    stream = make_stream(200, 300, kind="continuous", seed=3)
+    history = History(SelectFromStream().fit(stream.X, stream.y).result_)
+    records = history.trace.records
+    passed = records["relevance"][history.fates != Fate.IRRELEVANT]
+    found = distribution(history)
+    assert history.threshold is None
+    assert found.threshold == float(passed.min())
+    assert found.said != "threshold"

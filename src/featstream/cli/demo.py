@@ -35,6 +35,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     from featstream.datasets import load_novels
     from featstream.parallel import compile_clock
     from featstream.selectors import SelectFromStream
+    from featstream.sources import SparseSource
 
     novels = load_novels()
     is_held_out = np.arange(len(novels.texts)) % 4 == 3
@@ -53,8 +54,8 @@ def _demo(arguments: argparse.Namespace) -> int:
             _say,
             "Compiling kernels: this takes about ten seconds, the first time only.",
         )
-    selector = SelectFromStream().fit(X, y)
-    result = selector.result_.with_names(words)
+    selector = SelectFromStream().fit(SparseSource(X, words.tolist()), y)
+    result = selector.result_
     tested = [novels.texts[i] for i in np.flatnonzero(is_held_out)]
     shares = _accuracies(
         selector, X, y, vectorizer.transform(tested), novels.target[is_held_out]
@@ -81,7 +82,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     known = set(words.tolist())
     for word in _DROPPED:
         if word in known:
-            _say(f"  {selector.explain(word, input_features=words)}")
+            _say(f"  {selector.explain(word)}")
     _say(
         f"\n{len(tested)} other passages, assigned to a novel by naive Bayes: "
         f"{shares[0]:.0%} right with the {len(result):,} features kept, "

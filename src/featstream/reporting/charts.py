@@ -262,6 +262,7 @@ def timeline_figure(data: Timeline, history: History) -> Html:
         shown = np.flatnonzero(~is_kept)[: None if is_wide else 80]
         for i in (*shown, *np.flatnonzero(is_kept)):
             axes.add(_life(axes, data, history, int(i)))
+        axes.add(*_names_of_lives(axes, data, history, 14 if is_wide else 5))
         strip = 316.0
         counts, edges = merged(data.counts, data.edges, None if is_wide else 40)
         for row, fate in enumerate(_FATES):
@@ -325,6 +326,29 @@ def _life(axes: Axes, data: Timeline, history: History, i: int) -> Html:
         *([] if shape is None else [shape]),
         data_tip=tip,
     )
+
+
+def _names_of_lives(
+    axes: Axes, data: Timeline, history: History, most: int
+) -> list[Html]:
+    """Names of the most relevant kept features, where there is room for them."""
+    kept = np.flatnonzero(data.by < 0)
+    found: list[Html] = []
+    taken: list[tuple[float, float, float]] = []
+    for i in kept[np.argsort(-data.relevance[kept], kind="stable")].tolist():
+        x, y = axes.at_x(float(data.arrival[i])), axes.at_y(float(data.relevance[i]))
+        name = _named(history, int(data.feature[i]), 16)
+        left = x - 12 - 6.6 * len(name)
+        is_free = left > axes.left and not any(
+            abs(y - other) < 13 and left < end and begin < x + 6
+            for begin, end, other in taken
+        )
+        taken.append((left if is_free else x - 6, axes.right, y))
+        if is_free:
+            found.append(text(x - 8, y + 4, name, "tick end"))
+            if len(found) == most:
+                break
+    return found
 
 
 def _named(history: History, arrival: int, limit: int = 80) -> str:
@@ -473,7 +497,7 @@ def distribution_figure(data: Distribution, measure: str) -> Html:
         if data.threshold is not None:
             place = axes.at_x(min(max(data.threshold, x[0]), x[1]))
             axes.add(_line(place, axes.top - 6, place, axes.bottom, "threshold"))
-            words = f"threshold {data.threshold:.4g}"
+            words = f"{data.said} {data.threshold:.4g}"
             axes.add(text(place + 5, axes.top - 2, words, "tick"))
         for b in np.flatnonzero(total).tolist():
             left = axes.at_x(float(data.edges[b]))
@@ -527,9 +551,8 @@ def redundancy_figure(data: Redundancy, history: History) -> Html:
     return figure(
         "redundancy",
         "Overlap of the kept features",
-        f"Overlap by {history.result.measure} of each pair among the "
-        f"{len(names)} most relevant, in order of relevance. Darker squares overlap "
-        "more.",
+        f"Overlap by {history.result.measure} of each pair of the most relevant "
+        "features, in order of relevance. Darker squares overlap more.",
         draw,
     )
 

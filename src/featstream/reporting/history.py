@@ -118,10 +118,13 @@ class History:
 
     @cached_property
     def threshold(self) -> float | None:
-        """The least score that is relevant; None where no score decides.
+        """The least score that is relevant; None where no single score decides.
 
-        Found by asking the measure, so that any measure has one.
+        Found by asking the measure, so that any measure has one. A corrected
+        threshold changes with every feature that is judged.
         """
+        if self.is_corrected:
+            return None
         measure = getattr(self.stream, "measure", None)
         is_relevant = getattr(measure, "is_relevant", None)
         largest = float(np.max(self.result.scores, initial=0.0))
@@ -140,6 +143,11 @@ class History:
         except (FeatstreamError, TypeError, ValueError, NotImplementedError):
             return None
         return high if high > largest * 1e-12 else 0.0
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the threshold pays for the number of features judged."""
+        return getattr(self.origin, "correction", "none") != "none"
 
     @cached_property
     def classes(self) -> dict[str, int] | None:
@@ -373,12 +381,14 @@ class Distribution:
     """How many features of each fate have which relevance.
 
     ``edges`` has one number more than there are bins; ``counts`` has one row per
-    `Fate`; ``threshold`` is the least relevant score, where there is one.
+    `Fate`; ``threshold`` is the least relevant score, where there is one, and ``said``
+    what it is called: of a corrected threshold, the lowest score that passed it.
     """
 
     edges: FloatArray
     counts: IntArray
     threshold: float | None
+    said: str = "threshold"
 
 
 def distribution(history: History, n_bins: int = 48) -> Distribution:
@@ -394,7 +404,11 @@ def distribution(history: History, n_bins: int = 48) -> Distribution:
     place = np.clip(np.nan_to_num(place), 0, n_bins - 1).astype(np.int64)
     joint = (history.fates.astype(np.int64) * n_bins + place)[is_finite]
     counts = np.bincount(joint, minlength=4 * n_bins).reshape(4, n_bins)
-    return Distribution(edges, counts, history.threshold)
+    if not history.is_corrected:
+        return Distribution(edges, counts, history.threshold)
+    passed = scores[is_finite & (history.fates != Fate.IRRELEVANT)]
+    lowest = float(passed.min()) if passed.size else None
+    return Distribution(edges, counts, lowest, "lowest that passed:")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

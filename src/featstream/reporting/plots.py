@@ -383,7 +383,7 @@ def plot_distribution(result: SelectionResult, *, ax: Axes | None = None) -> Axe
             )
     if data.threshold is not None:
         ax.axvline(data.threshold, color="black", ls=(0, (4, 3)), lw=1)
-        words = f" threshold {data.threshold:.4g}"
+        words = f" {data.said} {data.threshold:.4g}"
         ax.text(data.threshold, 1.0, words, transform=ax.get_xaxis_transform())
     ax.set_yscale("log")
     ax.set_xlabel(f"relevance ({result.measure})")
