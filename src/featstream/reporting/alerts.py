@@ -189,16 +189,21 @@ def _chance(history: History) -> Iterator[Alert]:
     n_features, n_kept = history.result.n_features, found.size
     n_weak = int(np.count_nonzero(found * n_features >= 1))
     if n_weak:
+        is_serious = n_weak > n_kept / 2
+        advice = "SelectFromStream, or correction='online-fdr', keeps fewer of them."
+        if history.is_corrected:
+            advice = "A lower alpha keeps fewer of them."
         yield Alert(
             "chance-level",
-            "Some kept features score no better than chance",
+            f"{'Most' if is_serious else 'Some'} kept features score no better than "
+            "chance",
             f"For {n_weak:,} of {n_kept:,} kept features the p-value of the score, "
             f"times the {n_features:,} features that were judged, is at least 1: one "
             "or more unrelated features would score as high, had the labels been "
             "shuffled.",
             "Do not read meaning into these single features (they are marked in the "
-            "table). A stricter threshold keeps fewer.",
-            is_serious=n_weak > n_kept / 2,
+            f"table). {advice}",
+            is_serious=is_serious,
         )
 
 

@@ -331,23 +331,29 @@ def _life(axes: Axes, data: Timeline, history: History, i: int) -> Html:
 def _names_of_lives(
     axes: Axes, data: Timeline, history: History, most: int
 ) -> list[Html]:
-    """Names of the most relevant kept features, where there is room for them."""
+    """Names of the most relevant kept features, where there is room for them.
+
+    A name is left of the mark, or above the line if the axis is too near.
+    """
     kept = np.flatnonzero(data.by < 0)
     found: list[Html] = []
     taken: list[tuple[float, float, float]] = []
     for i in kept[np.argsort(-data.relevance[kept], kind="stable")].tolist():
         x, y = axes.at_x(float(data.arrival[i])), axes.at_y(float(data.relevance[i]))
         name = _named(history, int(data.feature[i]), 16)
-        left = x - 12 - 6.6 * len(name)
-        is_free = left > axes.left and not any(
-            abs(y - other) < 13 and left < end and begin < x + 6
-            for begin, end, other in taken
+        size = 6.6 * len(name)
+        has_room = x - 10 - size > axes.left
+        begin, base = (x - 10 - size, y + 4) if has_room else (x, y - 7)
+        is_free = begin + size < axes.right and not any(
+            abs(base - 4 - other) < 12 and begin < right and left < begin + size
+            for left, right, other in taken
         )
-        taken.append((left if is_free else x - 6, axes.right, y))
         if is_free:
-            found.append(text(x - 8, y + 4, name, "tick end"))
+            found.append(text(begin, base, name, "tick halo"))
+            taken.append((begin, begin + size, base - 4))
             if len(found) == most:
                 break
+        taken.append((x - 4, axes.right, y))
     return found
 
 

@@ -207,7 +207,11 @@ class Timeline:
     n_left_out: int
 
 
-def timeline(history: History) -> Timeline:
+def timeline(
+    history: History,
+    most_kept: int = MOST_KEPT,
+    most_displaced: int = MOST_DISPLACED,
+) -> Timeline:
     """Fates by bins of arrival, and the lives of the features that were ever kept.
 
     Shown are the most relevant of those kept in the end, and the displaced ones that
@@ -229,8 +233,8 @@ def timeline(history: History) -> Timeline:
     life = witness[gone] - trace.arrivals_at(gone)
     shown = np.concatenate(
         [
-            _largest(relevance[kept], MOST_KEPT, kept),
-            _largest(life, MOST_DISPLACED, gone),
+            _largest(relevance[kept], most_kept, kept),
+            _largest(life, most_displaced, gone),
         ]
     )
     has_left = fates[shown] == Fate.DISPLACED

@@ -46,6 +46,8 @@ MOST_ROWS = 1_000
 """Rows of a table in the page."""
 _FEW_NAMES = 3
 _FEW_LINES = 12
+_FEW_ROWS, _FEW_LIVES = 100, 60
+"""Rows, and features of each fate in the timeline, of a page that is often redrawn."""
 
 
 def write_page(text: str, path: str | os.PathLike[str]) -> Path:
@@ -129,10 +131,13 @@ def live_pieces(history: History, progress: Progress | None) -> dict[str, Html]:
         "cards": _cards(history),
         "kept-list": _kept(history, is_live=True),
     }
-    has_history = history.has_course and bool((history.fates != 0).any())
-    for name, draw in (("timeline", _timeline), ("size", _size)):
+    drawn: dict[str, Html] = {}
+    if history.has_course and bool((history.fates != 0).any()):
+        lives = _timeline(history, _FEW_LIVES, _FEW_LIVES)
+        drawn = {"timeline": lives, "size": _size(history)}
+    for name in ("timeline", "size"):
         empty = tag("figure", "Nothing has been drawn yet.", id=f"figure-{name}")
-        pieces[f"figure-{name}"] = draw(history) if has_history else empty
+        pieces[f"figure-{name}"] = drawn.get(name, empty)
     return pieces
 
 
@@ -242,8 +247,8 @@ def _titled(*figures: Html) -> Html:
     return tag("div", *figures, class_="figures")
 
 
-def _timeline(history: History) -> Html:
-    return charts.timeline_figure(timeline(history), history)
+def _timeline(history: History, *most: int) -> Html:
+    return charts.timeline_figure(timeline(history, *most), history)
 
 
 def _size(history: History) -> Html:
@@ -331,7 +336,8 @@ def _kept(history: History, *, is_live: bool = False) -> Html:
     result = history.result
     if not len(result):
         return tag("div", tag("p", "No feature is kept."), id="kept-list")
-    order = history.best[:MOST_ROWS]
+    most = _FEW_ROWS if is_live else MOST_ROWS
+    order = history.best[:most]
     chance, removed, own = None, None, {}
     if not is_live:  # which must cost little
         chance, own = p_values(history), displaced_by(history)
@@ -361,9 +367,9 @@ def _kept(history: History, *, is_live: bool = False) -> Html:
             row.append(_displaced_names(history, own.get(int(history.kept[i]), [])))
         rows.append(row)
     notes = []
-    if len(result) > MOST_ROWS:
+    if len(result) > most:
         notes.append(
-            f"The {MOST_ROWS:,} most relevant of {len(result):,} are listed; "
+            f"The {most:,} most relevant of {len(result):,} are listed; "
             "to_csv() and selected.csv have all."
         )
     if chance is not None:
