@@ -1,14 +1,12 @@
 """Figures as SVG inside a page, drawn from computed tables.
 
-Marks carry their detail in ``data-tip``, which the page shows on hover or by the arrow
-keys. Every figure is drawn twice, for wide and for narrow screens. Colours come from
+Every figure is drawn twice, for wide and for narrow screens. Colours come from
 the page's style sheet by class; shape, dash or position always says the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,208 +22,20 @@ from featstream.reporting.history import (
     SizeCurve,
     Timeline,
 )
+from featstream.reporting.svg import (
+    Axes,
+    figure,
+    legend,
+    legend_height,
+    line,
+    mark,
+    rect,
+    short,
+    text,
+)
 
-WIDE, NARROW = 960, 350
 _FATES = (Fate.KEPT, Fate.DISPLACED, Fate.REDUNDANT, Fate.IRRELEVANT)
 _N_SERIES = 7
-
-Drawing = Callable[[int], Html]
-"""From a width in pixels, the content of a figure."""
-
-
-@dataclass(slots=True)
-class Axes:
-    """A rectangle with scales.
-
-    ``left`` to ``right`` and ``top`` to ``bottom`` are pixels; ``x`` and ``y`` are the
-    ranges that they show.
-    """
-
-    left: float
-    right: float
-    top: float
-    bottom: float
-    x: tuple[float, float]
-    y: tuple[float, float]
-    x_log: bool = False
-    y_log: bool = False
-    parts: list[Html] = field(default_factory=list)
-
-    def at_x(self, value: float) -> float:
-        """Pixels from the left."""
-        share = _share(value, self.x, is_log=self.x_log)
-        return round(self.left + share * (self.right - self.left), 1)
-
-    def at_y(self, value: float) -> float:
-        """Pixels from the top."""
-        share = _share(value, self.y, is_log=self.y_log)
-        return round(self.bottom - share * (self.bottom - self.top), 1)
-
-    def add(self, *parts: Html) -> None:
-        """Draw something."""
-        self.parts += parts
-
-    def draw_grid(
-        self, x_label: str = "", y_label: str = "", *, n_x: int = 5, n_y: int = 4
-    ) -> None:
-        """Ticks, light lines and labels."""
-        for value in ticks(*self.y, n_y, is_log=self.y_log):
-            y = self.at_y(value)
-            self.add(_line(self.left, y, self.right, y, "grid"))
-            self.add(text(self.left - 6, y + 4, short(value), "tick end"))
-        self.add(
-            _line(self.left, self.bottom, self.right, self.bottom, "axis"),
-        )
-        for value in ticks(*self.x, n_x, is_log=self.x_log):
-            x = self.at_x(value)
-            self.add(_line(x, self.bottom, x, self.bottom + 4, "axis"))
-            kind = "tick end" if x > self.right - 12 else "tick middle"
-            edge = self.right + 4 if kind == "tick end" else x
-            self.add(text(edge, self.bottom + 17, short(value), kind))
-        if x_label:
-            middle = (self.left + self.right) / 2
-            self.add(text(middle, self.bottom + 34, x_label, "label middle"))
-        if y_label:
-            self.add(text(2, self.top - 10, y_label, "label"))
-
-
-def _share(value: float, limits: tuple[float, float], *, is_log: bool) -> float:
-    low, high = limits
-    if is_log:
-        value, low, high = (float(np.log10(max(v, 1e-300))) for v in (value, low, high))
-    return (value - low) / (high - low) if high > low else 0.5
-
-
-def ticks(low: float, high: float, n: int, *, is_log: bool = False) -> list[float]:
-    """Round numbers in a range, about ``n`` of them.
-
-    >>> ticks(0, 97, 5)
-    [0.0, 20.0, 40.0, 60.0, 80.0]
-    >>> ticks(0.002, 30, 5, is_log=True)
-    [0.01, 0.1, 1.0, 10.0]
-    """
-    if n == 0 or not high > low:
-        return [low] * (n > 0)
-    if is_log:
-        first, last = int(np.ceil(np.log10(low))), int(np.floor(np.log10(high)))
-        if last - first >= 1:
-            each = (last - first) // n + 1
-            return [float(f"1e{k}") for k in range(first, last + 1, each)]
-    raw = (high - low) / n
-    size = float(10.0 ** np.floor(np.log10(raw)))
-    step = size * next(m for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)
-    first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
-    return [round(k * step, 12) for k in range(first, last + 1)]
-
-
-def short(value: float) -> str:
-    """A number in few characters.
-
-    >>> short(1_500_000), short(20_000), short(0.25), short(1200)
-    ('1.5M', '20k', '0.25', '1,200')
-    """
-    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= max(size, 1e4):
-            return f"{value / size:.3g}{suffix}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def text(x: float, y: float, content: object, class_: str = "") -> Html:
-    """Text at a place."""
-    return tag("text", content, x=round(x, 1), y=round(y, 1), class_=class_ or None)
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
-    place = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    return tag("line", **{k: round(v, 1) for k, v in place.items()}, class_=class_)
-
-
-def _rect(
-    x: float, y: float, width: float, height: float, class_: str, tip: str | None = None
-) -> Html:
-    size = {"x": x, "y": y, "width": max(width, 0.1), "height": max(height, 0.1)}
-    place = {k: round(v, 1) for k, v in size.items()}
-    return tag("rect", **place, class_=class_, data_tip=tip)
-
-
-_SHAPES = (
-    "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
-    "M-3.6,-3.6h7.2v7.2h-7.2z",
-    "M0,-5L5,0L0,5L-5,0z",
-    "M0,-4.8L4.6,3.6H-4.6z",
-    "M0,4.8L4.6,-3.6H-4.6z",
-    "M-1.6,-4.6h3.2v3h3v3.2h-3v3h-3.2v-3h-3v-3.2h3z",
-    "M0,-5.4L1.4,-1.6L5.2,-1.6L2.1,0.8L3.2,4.6L0,2.3L-3.2,4.6L-2.1,0.8L-5.2,-1.6"
-    "L-1.4,-1.6z",
-)
-"""A circle, a square, a diamond, two triangles, a cross and a star."""
-
-
-def mark(shape: int, x: float, y: float, class_: str, tip: str | None = None) -> Html:
-    """A small shape at a place."""
-    return tag(
-        "path",
-        d=_SHAPES[shape % len(_SHAPES)],
-        transform=f"translate({round(x, 1)},{round(y, 1)})",
-        class_=class_,
-        data_tip=tip,
-    )
-
-
-def legend(entries: Sequence[tuple[Html, str]], width: int, y: float = 12) -> Html:
-    """Samples and words in rows above a figure."""
-    parts, x = [], 8.0
-    for sample, words in entries:
-        size = 30 + 6.5 * len(words)
-        if x + size > width and x > 8:
-            x, y = 8.0, y + 18
-        parts.append(tag("g", sample, transform=f"translate({x},{y})"))
-        parts.append(text(x + 12, y + 4, words, "tick"))
-        x += size
-    return joined(parts)
-
-
-def legend_height(words: Iterable[str], width: int) -> int:
-    """Pixels that a legend of these words takes."""
-    x, rows = 8.0, 1
-    for word in words:
-        size = 30 + 6.5 * len(word)
-        if x + size > width and x > 8:
-            x, rows = 8.0, rows + 1
-        x += size
-    return 6 + 18 * rows
-
-
-def figure(
-    name: str, title: str, says: str, draw: Callable[[int], tuple[Html, float]]
-) -> Html:
-    """A figure with a title and a sentence on what it shows, wide and narrow."""
-    pictures = []
-    for width, kind in ((WIDE, "wide"), (NARROW, "narrow")):
-        content, height = draw(width)
-        pictures.append(
-            tag(
-                "svg",
-                tag("title", f"{title}. {says}"),
-                content,
-                viewBox=f"0 0 {width} {round(height)}",
-                class_=kind,
-                role="img",
-            )
-        )
-    return tag(
-        "figure",
-        tag("figcaption", tag("h3", title), tag("p", says)),
-        tag(
-            "div",
-            *pictures,
-            class_="picture",
-            tabindex="0",
-            role="group",
-            aria_label=f"{title}: use the arrow keys to go through the marks",
-        ),
-        id=f"figure-{name}",
-    )
 
 
 def _scale_of(values: NDArray[np.floating]) -> tuple[tuple[float, float], bool]:
@@ -252,10 +62,10 @@ def timeline_figure(data: Timeline, history: History) -> Html:
         is_wide = width > 500
         y, y_log = _scale_of(data.relevance)
         axes = Axes(80, width - 10, 46, 270, (0, n), y, y_log=y_log)
-        life = _line(0, 0, 9, 0, "life kept")
+        life = line(0, 0, 9, 0, "life kept")
         entries = [
             (joined([life, mark(0, 0, 0, "kept")]), f"kept ({is_kept.sum():,} shown)"),
-            (_line(-6, 0, 8, 0, "life displaced"), " displaced later"),
+            (line(-6, 0, 8, 0, "life displaced"), " displaced later"),
         ]
         axes.add(legend(entries, width))
         axes.draw_grid(y_label=f"relevance ({measure})", n_x=5 if is_wide else 3)
@@ -273,13 +83,13 @@ def timeline_figure(data: Timeline, history: History) -> Html:
                 x = axes.at_x(float(edges[b]))
                 level = 1 + int(4 * np.sqrt(own[b] / own.max()) * 0.999)
                 size = axes.at_x(float(edges[b + 1])) - x
-                axes.add(_rect(x, top, size, 13, f"{fate} level{level}"))
+                axes.add(rect(x, top, size, 13, f"{fate} level{level}"))
         for b in range(edges.size - 1):
             x = axes.at_x(float(edges[b]))
             said = ", ".join(f"{counts[f][b]:,} {f}" for f in _FATES)
             tip = f"arrivals {edges[b]:,} to {edges[b + 1] - 1:,}: {said}"
             size = axes.at_x(float(edges[b + 1])) - x
-            axes.add(_rect(x, strip, size, 62, "hit", tip))
+            axes.add(rect(x, strip, size, 62, "hit", tip))
         middle = (axes.left + axes.right) / 2
         axes.add(text(middle, strip + 82, "features seen", "label middle"))
         return joined(axes.parts), strip + 92
@@ -321,8 +131,8 @@ def _life(axes: Axes, data: Timeline, history: History, i: int) -> Html:
     shape = mark(0, x, y, "kept") if is_kept else None
     return tag(
         "g",
-        _line(x, y, max(end, x + 0.5), y, f"life {kind}"),
-        _line(x, y, max(end, x + 3), y, "hit"),
+        line(x, y, max(end, x + 0.5), y, f"life {kind}"),
+        line(x, y, max(end, x + 3), y, "hit"),
         *([] if shape is None else [shape]),
         data_tip=tip,
     )
@@ -386,17 +196,17 @@ def size_figure(data: SizeCurve) -> Html:
         bars = Axes(54, width - 10, 244, 284, (0, n), (0, most))
         bars.add(text(2, 236, "displaced per step", "label"))
         bars.add(text(48, 252, short(most), "tick end"))
-        bars.add(_line(54, 284, width - 10, 284, "axis"))
+        bars.add(line(54, 284, width - 10, 284, "axis"))
         places = np.searchsorted(data.arrivals, edges[1:], "left") - 1
         for b in range(edges.size - 1):
             x, end = bars.at_x(float(edges[b])), bars.at_x(float(edges[b + 1]))
             count = int(displaced[0, b])
             if count:
                 top = bars.at_y(count)
-                bars.add(_rect(x, top, end - x - 0.5, 284 - top, "displaced bar"))
+                bars.add(rect(x, top, end - x - 0.5, 284 - top, "displaced bar"))
             size = int(data.sizes[places[b]]) if places[b] >= 0 else 0
             tip = f"after {edges[b + 1]:,} features: {size:,} kept; {count:,} displaced"
-            bars.add(_rect(x, 30, end - x, 254, "hit", tip))
+            bars.add(rect(x, 30, end - x, 254, "hit", tip))
         middle = (axes.left + axes.right) / 2
         bars.add(text(middle, 304, "features seen", "label middle"))
         return joined(axes.parts + bars.parts), 312
@@ -423,7 +233,7 @@ def removals_figure(data: Removals, history: History) -> Html:
         entries = [
             (mark(0, 0, 0, "kept"), "kept"),
             (mark(2, 0, 0, "displaced hollow"), "displaced by it"),
-            (_line(0, -5, 0, 5, "redundant cross"), "redundant beside it"),
+            (line(0, -5, 0, 5, "redundant cross"), "redundant beside it"),
         ]
         top = legend_height([words for _, words in entries], width) + 16
         bottom = top + 24 * len(families)
@@ -433,7 +243,7 @@ def removals_figure(data: Removals, history: History) -> Html:
         for row, family in enumerate(families):
             y = top + 24 * row + 12
             name = visible(history.name(family.arrival), 22 if is_wide else 12)
-            axes.add(_line(left, y, right, y, "grid"))
+            axes.add(line(left, y, right, y, "grid"))
             axes.add(text(left - 8, y + 4, name, "tick end"))
             centre = axes.at_x(family.relevance)
             for member in family.members[: None if is_wide else 16]:
@@ -449,8 +259,8 @@ def removals_figure(data: Removals, history: History) -> Html:
                     axes.add(tag("path", d=arc, class_="edge displaced"))
                     axes.add(mark(2, place, y, "displaced hollow", tip))
                 else:
-                    tick = _line(place, y - 5, place, y + 5, "redundant cross")
-                    hit = _rect(place - 2, y - 8, 4, 16, "hit")
+                    tick = line(place, y - 5, place, y + 5, "redundant cross")
+                    hit = rect(place - 2, y - 8, 4, 16, "hit")
                     axes.add(tag("g", tick, hit, data_tip=tip))
             tip = (
                 f"{_named(history, family.arrival)}: relevance {family.relevance:.4g}; "
@@ -482,7 +292,7 @@ def distribution_figure(data: Distribution, measure: str) -> Html:
     present = [fate for fate in _FATES if data.counts[fate].any()]
 
     def draw(width: int) -> tuple[Html, float]:
-        entries = [(_line(-6, 0, 8, 0, f"curve {f}"), f" {f}") for f in present]
+        entries = [(line(-6, 0, 8, 0, f"curve {f}"), f" {f}") for f in present]
         top = legend_height([words for _, words in entries], width) + 24
         x = (float(data.edges[0]), float(data.edges[-1]))
         limits = (0.7, largest * 1.5)
@@ -502,7 +312,7 @@ def distribution_figure(data: Distribution, measure: str) -> Html:
             axes.add(tag("path", d="".join(path), class_=f"curve {fate}"))
         if data.threshold is not None:
             place = axes.at_x(min(max(data.threshold, x[0]), x[1]))
-            axes.add(_line(place, axes.top - 6, place, axes.bottom, "threshold"))
+            axes.add(line(place, axes.top - 6, place, axes.bottom, "threshold"))
             words = f"{data.said} {data.threshold:.4g}"
             axes.add(text(place + 5, axes.top - 2, words, "tick"))
         for b in np.flatnonzero(total).tolist():
@@ -510,7 +320,7 @@ def distribution_figure(data: Distribution, measure: str) -> Html:
             right = axes.at_x(float(data.edges[b + 1]))
             said = ", ".join(f"{data.counts[f][b]:,} {f}" for f in present)
             tip = f"relevance {data.edges[b]:.4g} to {data.edges[b + 1]:.4g}: {said}"
-            axes.add(_rect(left, axes.top, right - left, 180, "hit", tip))
+            axes.add(rect(left, axes.top, right - left, 180, "hit", tip))
         return joined(axes.parts), axes.bottom + 42
 
     return figure(
@@ -538,7 +348,7 @@ def redundancy_figure(data: Redundancy, history: History) -> Html:
             y = 30 + size * i
             label = visible(names[i], 22 if is_wide else 13)
             parts.append(text(left - 6, y + size / 2 + 4, label, "tick end"))
-            parts.append(_rect(left + size * i, y, size - 1, size - 1, "diagonal"))
+            parts.append(rect(left + size * i, y, size - 1, size - 1, "diagonal"))
             for j in range(i):
                 value = float(data.overlap[i, j])
                 level = min(8, int(9 * value / largest))
@@ -547,9 +357,9 @@ def redundancy_figure(data: Redundancy, history: History) -> Html:
                     f"overlap {value:.4g}"
                 )
                 place = left + size * j, y, size - 1, size - 1
-                parts.append(_rect(*place, f"heat{level}", tip))
+                parts.append(rect(*place, f"heat{level}", tip))
         key = left + size * n - 150 if n > 12 else left + size * n + 20
-        parts += [_rect(key + 12 * k, 12, 12, 10, f"heat{k}") for k in range(9)]
+        parts += [rect(key + 12 * k, 12, 12, 10, f"heat{k}") for k in range(9)]
         parts.append(text(key - 4, 21, "0", "tick end"))
         parts.append(text(key + 113, 21, f"{largest:.3g}", "tick"))
         return joined(parts), 40 + size * n
@@ -575,7 +385,7 @@ def accuracy_figure(data: AccuracyCurve) -> Html:
         axes = Axes(54, width - 10, 46, 236, x, limits, x_log=True)
         entries = [
             (mark(0, 0, 0, "kept"), "accuracy ± one deviation"),
-            (_line(-6, 0, 8, 0, "threshold"), " the largest class"),
+            (line(-6, 0, 8, 0, "threshold"), " the largest class"),
         ]
         axes.add(legend(entries, width))
         axes.draw_grid(y_label="accuracy", n_x=0)
@@ -586,7 +396,7 @@ def accuracy_figure(data: AccuracyCurve) -> Html:
         words = "most relevant kept features"
         axes.add(text(middle, axes.bottom + 34, words, "label middle"))
         base = axes.at_y(data.baseline)
-        axes.add(_line(axes.left, base, axes.right, base, "threshold"))
+        axes.add(line(axes.left, base, axes.right, base, "threshold"))
         places = [
             (axes.at_x(float(s)), axes.at_y(float(a)))
             for s, a in zip(data.sizes, data.accuracy, strict=True)
@@ -596,7 +406,7 @@ def accuracy_figure(data: AccuracyCurve) -> Html:
         for i, (x_i, y_i) in enumerate(places):
             accuracy, spread = float(data.accuracy[i]), float(data.spreads[i])
             ends = axes.at_y(accuracy - spread), axes.at_y(accuracy + spread)
-            axes.add(_line(x_i, ends[0], x_i, ends[1], "spread kept"))
+            axes.add(line(x_i, ends[0], x_i, ends[1], "spread kept"))
             tip = f"{data.sizes[i]} features: accuracy {accuracy:.3f} ± {spread:.3f}"
             axes.add(mark(0, x_i, y_i, "kept", tip))
         return joined(axes.parts), axes.bottom + 42
@@ -655,7 +465,7 @@ def dots_figure(
         for i, row in enumerate(rows):
             begin = top + step * i
             if i:
-                axes.add(_line(4, begin, width - 4, begin, "grid"))
+                axes.add(line(4, begin, width - 4, begin, "grid"))
             shown = visible(row, 19 if is_wide else 12)
             axes.add(text(left - 10, begin + step / 2 + 4, shown, "tick end"))
             for j, method in enumerate(methods):
@@ -668,7 +478,7 @@ def dots_figure(
                     continue
                 reach = axes.at_x(float(low[i, j])), axes.at_x(float(high[i, j]))
                 if reach[1] > reach[0]:
-                    axes.add(_line(reach[0], y, reach[1], y, f"spread {series(j)}"))
+                    axes.add(line(reach[0], y, reach[1], y, f"spread {series(j)}"))
                 tip = f"{visible(method, 40)} on {visible(row, 40)}: {value:.4g}"
                 if high[i, j] > low[i, j]:
                     tip += f" ({low[i, j]:.4g} to {high[i, j]:.4g})"
@@ -749,20 +559,20 @@ def ranks_figure(
         left, right = (150, width - 150) if is_wide else (20, width - 20)
         high = max(float(k), 1 + critical_difference)
         axes = Axes(left, right, 0, 1, (1, high), (0, 1))
-        line = 70.0
-        axes.add(_line(axes.at_x(1), line, axes.at_x(k), line, "ink"))
+        level = 70.0
+        axes.add(line(axes.at_x(1), level, axes.at_x(k), level, "ink"))
         for rank in range(1, k + 1):
             x = axes.at_x(rank)
-            axes.add(_line(x, line - 6, x, line, "ink"))
-            axes.add(text(x, line - 11, rank, "tick middle"))
+            axes.add(line(x, level - 6, x, level, "ink"))
+            axes.add(text(x, level - 11, rank, "tick middle"))
         end = axes.at_x(1 + critical_difference)
-        axes.add(_line(axes.at_x(1), 20, end, 20, "ink bar"))
+        axes.add(line(axes.at_x(1), 20, end, 20, "ink bar"))
         words = f"critical difference {critical_difference:.2f}"
         axes.add(text(axes.at_x(1), 13, words, "tick"))
         for i, (first, last) in enumerate(bars):
-            y = line + 9 + 8 * i
-            axes.add(_line(axes.at_x(first) - 3, y, axes.at_x(last) + 3, y, "ink bar"))
-        y = line + 18 + 8 * len(bars)
+            y = level + 9 + 8 * i
+            axes.add(line(axes.at_x(first) - 3, y, axes.at_x(last) + 3, y, "ink bar"))
+        y = level + 18 + 8 * len(bars)
         for place, j in enumerate(order):
             x, depth = axes.at_x(float(ranks[j])), y + 20 * place
             label = f"{visible(methods[j], 24)}  {ranks[j]:.2f}"
@@ -770,17 +580,17 @@ def ranks_figure(
             if is_wide:
                 depth = y + 20 * (place if is_left else k - 1 - place)
                 stop = left - 6 if is_left else right + 6
-                path = f"M{x},{line}V{depth}H{stop}"
+                path = f"M{x},{level}V{depth}H{stop}"
                 axes.add(tag("path", d=path, class_="ink thin"))
                 kind = "tick end" if is_left else "tick"
                 axes.add(text(stop + (-5 if is_left else 5), depth + 4, label, kind))
             else:
-                axes.add(tag("path", d=f"M{x},{line}V{depth}", class_="ink thin"))
+                axes.add(tag("path", d=f"M{x},{level}V{depth}", class_="ink thin"))
                 near_end = x > width / 2
                 kind = "tick end" if near_end else "tick"
                 axes.add(text(x + (-6 if near_end else 6), depth + 2, label, kind))
             tip = f"{visible(methods[j], 60)}: average rank {ranks[j]:.2f}"
-            axes.add(mark(int(j), x, line, series(int(j)), tip))
+            axes.add(mark(int(j), x, level, series(int(j)), tip))
         n_rows = (k + 1) // 2 if is_wide else k
         return joined(axes.parts), y + 20 * n_rows + 4
 

@@ -36,6 +36,7 @@ from featstream.reporting.page import (
     shown,
     table,
 )
+from featstream.reporting.svg import short
 from featstream.runs.folder import replace_file
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def status(progress: Progress | None) -> Html:
         words = f"{progress.n_seen:,} of {progress.n_features:,} features ({share:.0%})"
         bar = [tag("progress", value=progress.n_seen, max=progress.n_features)]
     if progress.seconds:
-        words += f", {charts.short(progress.n_seen / progress.seconds)} per second"
+        words += f", {short(progress.n_seen / progress.seconds)} per second"
     words += f", {progress.n_kept:,} kept"
     return tag("p", words, *bar, class_="status", id="status", role="status")
 
@@ -229,7 +230,7 @@ def _cards(history: History) -> Html:
         ("Samples", f"{result.n_samples:,}", target, None),
         (
             "Rate",
-            "–" if rate is None else f"{charts.short(rate)}/s",
+            "–" if rate is None else f"{short(rate)}/s",
             f"{result.seconds:.3g} s in all",
             None,
         ),
@@ -409,7 +410,7 @@ def _expected(number: float) -> str:
     ('140', '0.00031')
     """
     rounded = float(f"{number:.2g}")
-    return charts.short(rounded) if rounded >= 1e-4 else f"{number:.1e}"
+    return short(rounded) if rounded >= 1e-4 else f"{number:.1e}"
 
 
 def _displaced_names(history: History, arrivals: list[int]) -> str:
