@@ -59,6 +59,26 @@ def dorothea(tmp_path_factory):
     return selector, selector.result_.report(path)
 
 
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory):
+    streams = {
+        name: make_stream(n_samples=90, n_features=60, seed=seed)
+        for seed, name in enumerate(("first", "<b>second</b>", "third"))
+    }
+    experiment = Experiment(
+        {
+            "SAOLA": SAOLA(measure="su"),
+            "<i>max</i>": SAOLA(measure="su", bound="max"),
+            "SAOLA by mutual information": SAOLA(measure="mi"),
+        },
+        {name: (s.X, s.y) for name, s in streams.items()},
+        classifiers=["knn"],
+        protocol=RandomSplits(n_runs=2),
+    )
+    path = tmp_path_factory.mktemp("comparison") / "report.html"
+    return experiment.run().report(path)
+
+
 def test_the_report_of_dorothea_sorts_searches_and_explains(dorothea, tab):
     selector, path = dorothea
     page = tab.open(path)
@@ -123,9 +143,11 @@ def test_marks_show_their_detail_on_hover_and_by_arrow_keys(dorothea, tab):
 
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wider_than_the_screen(dorothea, browser, width, scheme):
+@pytest.mark.parametrize("report", ["dorothea", "comparison"])
+def test_nothing_is_wider_than_the_screen(report, browser, width, scheme, request):
     tab = Tab(browser, width=width, scheme=scheme)
-    page = tab.open(dorothea[1])
+    found = request.getfixturevalue(report)
+    page = tab.open(found if report == "comparison" else found[1])
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     shown = page.locator("svg:visible").count()
     assert shown == page.locator("svg").count() / 2  # wide or narrow, never both
@@ -191,19 +213,8 @@ def test_injected_script_is_refused(dorothea, tab):
     assert page.evaluate("() => window.hacked") is None
 
 
-def test_the_report_of_a_comparison_on_three_data_sets(tab, tmp_path):
-    streams = {
-        name: make_stream(n_samples=90, n_features=60, seed=seed)
-        for seed, name in enumerate(("first", "<b>second</b>", "third"))
-    }
-    experiment = Experiment(
-        {"SAOLA": SAOLA(measure="su"), "<i>max</i>": SAOLA(measure="su", bound="max")},
-        {name: (s.X, s.y) for name, s in streams.items()},
-        classifiers=["knn"],
-        protocol=RandomSplits(n_runs=2),
-    )
-    path = experiment.run().report(tmp_path / "report.html")
-    page = tab.open(path)
+def test_the_report_of_a_comparison_on_three_data_sets(comparison, tab):
+    page = tab.open(comparison)
     for name in ("ranks-0", "accuracy-0", "scatter-n_features", "scatter-seconds"):
         assert page.locator(f"#figure-{name} svg:visible").count() == 1
     assert page.locator("b, i").count() == 0

@@ -466,7 +466,7 @@ def dots_figure(
             begin = top + step * i
             if i:
                 axes.add(line(4, begin, width - 4, begin, "grid"))
-            shown = visible(row, 19 if is_wide else 12)
+            shown = visible(row, 19 if is_wide else 11)
             axes.add(text(left - 10, begin + step / 2 + 4, shown, "tick end"))
             for j, method in enumerate(methods):
                 y = begin + 12 + 13 * j

@@ -266,7 +266,11 @@ def _provenance(result: ExperimentResult) -> Html:
         for name, about in result.about["datasets"].items()
     ]
     heads = ["Data set", "Samples", "Features", "Classes", "Target", "Splits"]
-    limits = settings["time_limit"], settings["memory_limit"]
+    limits = [
+        f"{settings[name]:,} {unit}"
+        for name, unit in (("time_limit", "s"), ("memory_limit", "bytes"))
+        if settings[name]
+    ]
     return joined(
         [
             scrolled(table(heads, rows, minor=(4, 5)), "Data sets"),
@@ -278,7 +282,7 @@ def _provenance(result: ExperimentResult) -> Html:
                         ("Machine", f"{origin['platform']}, {origin['n_cores']} cores"),
                         ("Cells at a time", origin["n_jobs"]),
                         ("Seed", settings["seed"]),
-                        ("Limits", f"{limits[0] or 'no'} s, {limits[1] or 'no'} bytes"),
+                        ("Limits of a cell", ", ".join(limits) or "none"),
                         ("Versions", versions),
                     ]
                 ),

@@ -21,7 +21,7 @@ from featstream.reporting.history import History
 from featstream.reporting.page import policy
 from featstream.reporting.report import live_page, live_pieces, status
 
-_SHARE = 50  # drawing takes at most about a fiftieth of the time
+_SHARE = 50  # drawing takes at most about a fiftieth of the processor time
 _EVERY = 0.5
 _FIRST_COST, _COST_PER_FEATURE = 0.05, 1e-8
 """Seconds that drawing is expected to take, before it is known."""
@@ -63,7 +63,8 @@ class Live:
         self._last: str | None = None  # what is said at the end
         self._n_watching = 0
         self._progress: Progress | None = None
-        self._began = self._drawn = time.perf_counter()
+        self._drawn = time.perf_counter()
+        self._began = time.process_time()
         self.spent = self._cost = 0.0
         self.n_drawn = 0
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -81,7 +82,7 @@ class Live:
         if not self._n_watching or now - self._drawn < _EVERY:
             return
         cost = self._cost or _FIRST_COST + _COST_PER_FEATURE * progress.n_seen
-        has_time = now - self._began >= _SHARE * (self.spent + cost)
+        has_time = time.process_time() - self._began >= _SHARE * (self.spent + cost)
         self._draw(progress, is_whole=has_time)
 
     def _draw(self, progress: Progress, *, is_whole: bool = True) -> None:

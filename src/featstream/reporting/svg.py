@@ -84,16 +84,22 @@ def ticks(low: float, high: float, n: int, *, is_log: bool = False) -> list[floa
 
     >>> ticks(0, 97, 5)
     [0.0, 20.0, 40.0, 60.0, 80.0]
-    >>> ticks(0.002, 30, 5, is_log=True)
-    [0.01, 0.1, 1.0, 10.0]
+    >>> ticks(0.002, 3000, 5, is_log=True)
+    [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
+    >>> ticks(2, 55, 5, is_log=True)
+    [2.0, 5.0, 10.0, 20.0, 50.0]
     """
     if n == 0 or not high > low:
         return [low] * (n > 0)
     if is_log:
-        first, last = int(np.ceil(np.log10(low))), int(np.floor(np.log10(high)))
-        if last - first >= 1:
-            each = (last - first) // n + 1
-            return [float(f"1e{k}") for k in range(first, last + 1, each)]
+        first, last = int(np.floor(np.log10(low))), int(np.floor(np.log10(high)))
+        for digits in ((1, 2, 5), (1, 3), (1,)):
+            every = [float(f"{m}e{k}") for k in range(first, last + 1) for m in digits]
+            found = [value for value in every if low <= value <= high]
+            if 2 <= len(found) <= n + 2:
+                return found
+        if len(found) > 1:
+            return found[:: (len(found) - 1) // n + 1]
     raw = (high - low) / n
     size = float(10.0 ** np.floor(np.log10(raw)))
     step = size * next(m for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)
