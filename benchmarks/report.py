@@ -53,9 +53,6 @@ def open_page(path: Path) -> float | None:
     return seconds
 
 
-ROUNDS = 16
-"""How often the features arrive while the live page is watched."""
-
 WATCH = """
 import sys, urllib.request
 urllib.request.urlopen(sys.argv[1]).read()
@@ -74,7 +71,7 @@ class Cost(NamedTuple):
     seconds: float  # of the processor, for the run
 
 
-def cost_of_page(X: np.ndarray, y: np.ndarray) -> Cost:
+def cost_of_page(X: np.ndarray, y: np.ndarray, rounds: int) -> Cost:
     """Processor time of drawing and of sending, against that of the whole run."""
     sending = 0.0
     plain = _Handler._stream
@@ -93,7 +90,7 @@ def cost_of_page(X: np.ndarray, y: np.ndarray) -> Cost:
             while not page._n_watching:
                 time.sleep(0.01)
             began = time.process_time()
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 selector.consume(ArraySource(X), progress=page)
             seconds = time.process_time() - began
             spent, n_drawn = page.spent, page.n_drawn
@@ -106,7 +103,10 @@ def cost_of_page(X: np.ndarray, y: np.ndarray) -> Cost:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--features", type=int, default=2_000_000)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--rounds", type=int, default=16, help="how often they arrive, for the page"
+    )
     arguments = parser.parse_args()
     X, y = bits(100, arguments.features)
     selector = SAOLA(measure=SymmetricalUncertainty(threshold=0.05)).fit(X, y)
@@ -121,14 +121,14 @@ def main() -> None:
     seconds = open_page(path)
     if seconds is not None:
         print(f"opened in {seconds:.2f} s")
-    costs = [cost_of_page(X, y) for _ in range(arguments.repeats)]
+    costs = [cost_of_page(X, y, arguments.rounds) for _ in range(arguments.repeats)]
     shares = [cost.share for cost in costs]
     print(
-        f"live page during {ROUNDS * X.shape[1]:,} features: "
+        f"live page during {arguments.rounds * X.shape[1]:,} features: "
         f"{statistics.median(shares):.2%} of the processor time of the run, at most "
         f"{max(shares):.2%} in {arguments.repeats} runs; figures drawn "
         f"{min(c.n_drawn for c in costs)} to {max(c.n_drawn for c in costs)} times in "
-        f"{min(c.seconds for c in costs):.1f} to {max(c.seconds for c in costs):.1f} s"
+        f"{min(c.seconds for c in costs):.1f} to {max(c.seconds for c in costs):.1f} s of it"
     )
 
 
