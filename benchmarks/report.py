@@ -118,17 +118,18 @@ def main() -> None:
         f"{time.perf_counter() - began:.1f} s ({time.process_time() - cpu:.1f} s CPU), "
         f"{path.stat().st_size / 1e6:.2f} MB"
     )
-    seconds = open_page(path)
-    if seconds is not None:
-        print(f"opened in {seconds:.2f} s")
+    opened = open_page(path)
+    if opened is not None:
+        print(f"opened in {opened:.2f} s")
     costs = [cost_of_page(X, y, arguments.rounds) for _ in range(arguments.repeats)]
     shares = [cost.share for cost in costs]
+    drawn = [cost.n_drawn for cost in costs]
+    seconds = statistics.median(cost.seconds for cost in costs)
     print(
         f"live page during {arguments.rounds * X.shape[1]:,} features: "
         f"{statistics.median(shares):.2%} of the processor time of the run, at most "
-        f"{max(shares):.2%} in {arguments.repeats} runs; figures drawn "
-        f"{min(c.n_drawn for c in costs)} to {max(c.n_drawn for c in costs)} times in "
-        f"{min(c.seconds for c in costs):.1f} to {max(c.seconds for c in costs):.1f} s of it"
+        f"{max(shares):.2%} in {arguments.repeats} runs; figures drawn {min(drawn)} to "
+        f"{max(drawn)} times in {seconds:.1f} s of it"
     )
 
 
