@@ -2,7 +2,8 @@
 
 Kernels that Python calls use `jit`, or `lean` if they create no arrays. Kernels
 that only other kernels call use `inner_jit` or `inner`: they get no entry points
-for Python and C, which take longer to compile than most kernels themselves.
+for Python and C, and are optimised with the kernel that calls them, not before.
+Named tuples of arrays are passed `by_reference`.
 
 There is no ``fastmath``: ties and NaN decide selections, and sums must not depend
 on the machine that compiled them.
@@ -11,15 +12,29 @@ on the machine that compiled them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, reduce
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
+from zlib import crc32
 
 import numba
-from numba.extending import overload
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    overload,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 
 Kernel = Callable[..., Any]
+AnyTuple = TypeVar("AnyTuple", bound=type)
 
 _COMMON: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _NO_ENTRY: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -39,15 +54,74 @@ def _nothing() -> None:
     pass
 
 
+def _compiler_of_inner() -> dict[str, Any]:
+    """The option that leaves inner kernels to be optimised in the kernels they are in.
+
+    By default every kernel is optimised, and made machine code, before the kernel
+    that calls it. What this takes from numba is not documented. Without it, nothing
+    but time is lost.
+    """
+    try:
+        from numba.core import codegen, compiler, typed_passes
+        from numba.core.compiler_machinery import PassManager, register_pass
+
+        class Deferred(codegen.JITCodeLibrary):
+            """The code of a kernel, as it was written."""
+
+            def _optimize_functions(self, module: Any) -> None:
+                module.data_layout = self._codegen._data_layout
+
+            def _optimize_final_module(self) -> None:
+                pass
+
+            def _finalize_final_module(self) -> None:
+                self._finalize_dynamic_globals()
+                self._finalized = True
+
+        @register_pass(mutates_CFG=True, analysis_only=False)
+        class LowerOnly(typed_passes.NativeLowering):
+            _name = "lower_only"
+
+            def run_pass(self, state: Any) -> bool:
+                context, flags = state.targetctx, state.flags
+                name = state.func_id.func_qualname
+                state.library = Deferred(context.codegen(), name)
+                state.flags = flags.copy()
+                state.flags.no_compile = True
+                super().run_pass(state)
+                state.flags = flags
+                # Numba knows code by the function that Python would call.
+                nobody: list[None] = []
+                key, lowered = nobody.append, state["cr"]
+                context.insert_user_function(key, lowered.fndesc, [state.library])
+                state.reload_init.extend(state.library._reload_init)
+                state["cr"] = lowered._replace(cfunc=key)
+                return True
+
+        class InnerCompiler(compiler.CompilerBase):
+            def define_pipelines(self) -> list[Any]:
+                build = compiler.DefaultPassBuilder.define_nopython_pipeline
+                manager = PassManager("inner")
+                for step, reason in build(self.state).passes:
+                    is_last = step is typed_passes.NativeLowering
+                    manager.add_pass(LowerOnly if is_last else step, reason)
+                manager.finalize()
+                return [manager]
+
+    except (ImportError, AttributeError):
+        return {}
+    return {"pipeline_class": InnerCompiler}
+
+
 _LEAN = _COMMON | accepted(_NO_ARRAYS)
-_INNER_JIT = _COMMON | accepted(_NO_ENTRY)
-INNER: Any = _LEAN | accepted(_NO_ENTRY | _INLINED)
+_INNER_JIT = _COMMON | accepted(_NO_ENTRY) | _compiler_of_inner()
+INNER: Any = _LEAN | _INNER_JIT | accepted(_INLINED)
 """Options of `inner`, for `numba.extending.overload`."""
 
 
 def jit(function: Kernel) -> Kernel:
     """Compile a kernel that Python calls; cached on disk, without the GIL."""
-    return _compile(function, _COMMON)
+    return _cached(function, _COMMON)
 
 
 def lean(function: Kernel) -> Kernel:
@@ -57,20 +131,25 @@ def lean(function: Kernel) -> Kernel:
     atomic operations, and copies whole tuples from call to call. Where a pair of
     columns is compared in 20 ns that costs fifty times the comparison.
     """
-    return _compile(function, _LEAN)
+    return _cached(function, _LEAN)
 
 
 def inner_jit(function: Kernel) -> Kernel:
-    """Compile a kernel that only kernels call."""
-    return _compile(function, _INNER_JIT)
+    """Compile a kernel that only kernels call; it is cached as part of those."""
+    return _plain_njit(function, _INNER_JIT)
 
 
 def inner(function: Kernel) -> Kernel:
     """Compile a kernel that creates no arrays into the kernels that call it."""
-    return _compile(function, INNER)
+    return _plain_njit(function, INNER)
 
 
-def _compile(function: Kernel, options: dict[str, Any]) -> Kernel:
+def _plain_njit(function: Kernel, options: dict[str, Any]) -> Kernel:
+    compiled: Kernel = numba.njit(**options)(function)
+    return compiled
+
+
+def _cached(function: Kernel, options: dict[str, Any]) -> Kernel:
     try:
         compiled: Kernel = numba.njit(cache=True, **options)(function)
     except RuntimeError as error:
@@ -87,6 +166,136 @@ def _compile(function: Kernel, options: dict[str, Any]) -> Kernel:
                 stacklevel=2,
             )
     return compiled
+
+
+class Record(types.Type):
+    """The type of a named tuple that kernels get as a pointer to its fields.
+
+    An array among them is five words, and two per dimension: numba's own layout.
+    """
+
+    def __init__(self, instance_class: Any, fields: tuple[Any, ...]) -> None:
+        self.instance_class = instance_class
+        self.fields = dict(zip(instance_class._fields, fields, strict=True))
+        names = ", ".join(field.name for field in fields)
+        owner = f"{instance_class.__module__}.{instance_class.__qualname__}"
+        super().__init__(f"{owner}({names})")
+
+    @property
+    def mangling_args(self) -> tuple[str, tuple[int, ...]]:
+        """A short name: numba writes it at every call."""
+        return self.instance_class.__name__, (crc32(self.name.encode()),)
+
+    def n_words(self, context: Any, until: str | None = None) -> int:
+        """Words of all fields, or of those before one."""
+        total = 0
+        for name, field in self.fields.items():
+            if name == until:
+                break
+            if isinstance(field, Record):
+                total += field.n_words(context)
+            elif isinstance(field, types.Array):
+                total += 5 + 2 * field.ndim
+            else:
+                kind = context.get_data_type(field)
+                total += -(-context.get_abi_sizeof(kind) // 8)
+        return total
+
+
+register_model(Record)(models.OpaqueModel)
+_WORD = ir.IntType(64)
+
+
+def by_reference(tuple_class: AnyTuple) -> AnyTuple:
+    """Let kernels get these named tuples as one pointer, not field by field.
+
+    Numba passes each array as seven numbers or more, through every kernel on the
+    way. Of a tuple of forty arrays that takes most of the time to compile.
+    """
+
+    @typeof_impl.register(tuple_class)
+    def find_type(given: Any, context: Any) -> Record:
+        fields = tuple(typeof_impl(field, context) for field in given)
+        return Record(tuple_class, fields)
+
+    return tuple_class
+
+
+def _place(builder: Any, pointer: Any, n_words: int) -> Any:
+    return builder.gep(pointer, [ir.Constant(_WORD, 8 * n_words)])
+
+
+@unbox(Record)
+def _unbox_record(record: Record, given: Any, c: Any) -> NativeValue:
+    space = ir.ArrayType(_WORD, record.n_words(c.context))
+    pointer = c.builder.bitcast(cgutils.alloca_once(c.builder, space), c.pyapi.voidptr)
+    natives = list(_store_fields(record, given, pointer, c))
+    errors = [native.is_error for native in natives]
+
+    def clean_up() -> None:
+        for native in natives:
+            if native.cleanup is not None:
+                native.cleanup()
+
+    is_error = reduce(c.builder.or_, errors, cgutils.false_bit)
+    return NativeValue(pointer, is_error=is_error, cleanup=clean_up)
+
+
+def _store_fields(record: Record, given: Any, pointer: Any, c: Any) -> Iterator[Any]:
+    builder, pyapi = c.builder, c.pyapi
+    kind = ir.FunctionType(ir.IntType(32), [pyapi.pyobj, pyapi.voidptr])
+    adapt = cgutils.get_or_insert_function(builder.module, kind, "numba_adapt_ndarray")
+    for k, (name, field) in enumerate(record.fields.items()):
+        item = pyapi.tuple_getitem(given, k)
+        place = _place(builder, pointer, record.n_words(c.context, name))
+        if isinstance(field, Record):
+            yield from _store_fields(field, item, place, c)
+        elif isinstance(field, types.Array):
+            builder.call(adapt, [item, place])
+        else:
+            native = c.unbox(field, item)
+            place = builder.bitcast(place, c.context.get_data_type(field).as_pointer())
+            c.context.pack_value(builder, field, native.value, place)
+            yield native
+
+
+@infer_getattr
+class _RecordFields(AttributeTemplate):
+    key = Record
+
+    def generic_resolve(self, record, name):
+        return record.fields.get(name)
+
+
+@lower_getattr_generic(Record)
+def _load_field(
+    context: Any, builder: Any, record: Record, pointer: Any, name: str
+) -> Any:
+    field = record.fields[name]
+    place = _place(builder, pointer, record.n_words(context, name))
+    if isinstance(field, Record):
+        return place
+    if not isinstance(field, types.Array):
+        place = builder.bitcast(place, context.get_data_type(field).as_pointer())
+        return context.unpack_value(builder, field, place)
+
+    def load(kind: Any, n_words: int) -> Any:
+        address = _place(builder, place, n_words)
+        loaded = builder.load(builder.bitcast(address, kind.as_pointer()))
+        # Nothing writes to a record: what was loaded need not be loaded again.
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return loaded
+
+    array, n = context.make_array(field)(context, builder), field.ndim
+    shape = [load(_WORD, 5 + k) for k in range(n)]
+    strides = [load(_WORD, 5 + n + k) for k in range(n)]
+    array.shape = cgutils.pack_array(builder, shape)
+    array.strides = cgutils.pack_array(builder, strides)
+    array.data, array.nitems = load(array.data.type, 4), reduce(builder.mul, shape)
+    array.itemsize = load(_WORD, 3)
+    array.meminfo = cgutils.get_null_value(array.meminfo.type)
+    array.parent = cgutils.get_null_value(array.parent.type)
+    return array._getvalue()
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import inner, inner_jit, jit, lean
+from featstream.jit import by_reference, inner, inner_jit, jit, lean
 from featstream.measures.storages.binning import cut_or_list
 from featstream.measures.storages.bitplanes import (
     count_all,
@@ -37,6 +37,7 @@ from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefet
 _STEP = 512
 
 
+@by_reference
 class DenseCodes(NamedTuple):
     """Discrete columns with a code for every row.
 
@@ -167,6 +168,7 @@ def _small_codes(
     return codes
 
 
+@by_reference
 class Summary(NamedTuple):
     """Range of every column, whether it is whole numbers, and what it lacks."""
 

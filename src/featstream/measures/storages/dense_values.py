@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import call_known, inner, jit, lean
+from featstream.jit import by_reference, call_known, inner, jit, lean
 from featstream.measures.storages.dispatch import register_storage
 from featstream.measures.storages.moments import (
     SPAN,
@@ -38,6 +38,7 @@ _NO_DOUBLE = read_only(np.empty((0, 0)))
 memory = ReusedMemory()
 
 
+@by_reference
 class DenseValues(NamedTuple):
     """Deviations of continuous columns, one row per column.
 
@@ -63,6 +64,7 @@ class DenseValues(NamedTuple):
     span: np.ndarray
 
 
+@by_reference
 class Lanes(NamedTuple):
     """Scratch buffer of `_overlap`."""
 

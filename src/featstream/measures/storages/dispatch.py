@@ -15,12 +15,13 @@ import numpy as np
 from numba.extending import overload
 
 from featstream.errors import DataTypeError
-from featstream.jit import INNER, call_known, inner, plain
+from featstream.jit import INNER, by_reference, call_known, inner, plain
 from featstream.protocols import Storage
 
 NEITHER, EARLIER, LATER = 0, 1, 2
 
 
+@by_reference
 class Rule(NamedTuple):
     """The options of Algorithms 1 and 2 with the paper's bound, for the kernels.
 
@@ -46,6 +47,7 @@ class Rule(NamedTuple):
     limit: int
 
 
+@by_reference
 class ConditionalRule(NamedTuple):
     """The same with a test of the class and one feature, given the other.
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.jit import inner
+from featstream.jit import by_reference, inner
 from featstream.measures.storages.dispatch import EARLIER
 from featstream.protocols import SavedField
 
@@ -23,6 +23,7 @@ _COPY = 1e-10
 """What of a column's variance is left in a copy of another, by rounding."""
 
 
+@by_reference
 class WeightedTarget(NamedTuple):
     """The target as weights of the rows, one row per class or a single one.
 
@@ -36,6 +37,7 @@ class WeightedTarget(NamedTuple):
     is_nominal: bool
 
 
+@by_reference
 class MomentSums(NamedTuple):
     """Sums of the deviations of every column from its pivot.
 

@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.jit import inner
+from featstream.jit import by_reference, inner
 
 
+@by_reference
 class RowIndex(NamedTuple):
     """An inverted index over the slots of a kept set.
 
@@ -113,6 +114,7 @@ def empty_index(
     )
 
 
+@by_reference
 class NoIndex(NamedTuple):
     """In place of an index, for storages that have none."""
 

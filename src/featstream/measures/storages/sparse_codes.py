@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import inner, jit, lean
+from featstream.jit import by_reference, inner, jit, lean
 from featstream.measures.storages.binning import cut_or_list
 from featstream.measures.storages.dispatch import (
     EARLIER,
@@ -57,6 +57,7 @@ _ITS_OWN = 1 << 60
 """Above the number of rows, and above any norm."""
 
 
+@by_reference
 class SparseCodes(NamedTuple):
     """Discrete columns by the rows that are not in the background category 0.
 
@@ -80,6 +81,7 @@ class SparseCodes(NamedTuple):
     split: np.ndarray
 
 
+@by_reference
 class Summary(NamedTuple):
     """Whether a column stores a single value other than zero, and so on.
 

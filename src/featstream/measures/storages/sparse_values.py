@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import inner, jit
+from featstream.jit import by_reference, inner, jit
 from featstream.measures.storages.dispatch import (
     NEITHER,
     bound_of,
@@ -37,6 +37,7 @@ from featstream.measures.storages.sparse_codes import check_rows
 from featstream.protocols import IntArray, SavedField, SparseColumns, Storage
 
 
+@by_reference
 class SparseValues(NamedTuple):
     """Continuous columns by their stored rows.
 
@@ -57,6 +58,7 @@ class SparseValues(NamedTuple):
     n_rows: int
 
 
+@by_reference
 class Spread(NamedTuple):
     """The newcomer's deviations less its background, by row; else all zero."""
 

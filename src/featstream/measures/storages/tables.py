@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from featstream.jit import inner, lean
+from featstream.jit import by_reference, inner, lean
 from featstream.measures.storages.dispatch import EARLIER
 from featstream.protocols import FloatArray
 
@@ -39,6 +39,7 @@ MAX_CELLS = 1 << 20
 """Tables of more cells than this are counted by their keys instead."""
 
 
+@by_reference
 class CodedTarget(NamedTuple):
     """The target: the class of each row, as codes and as one plane per class."""
 
@@ -49,6 +50,7 @@ class CodedTarget(NamedTuple):
     norm: int
 
 
+@by_reference
 class CodeScratch(NamedTuple):
     """Scratch buffers of the discrete kernels.
 

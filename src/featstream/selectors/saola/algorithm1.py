@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.jit import inner, lean
+from featstream.jit import by_reference, inner, lean
 from featstream.measures.storages.dispatch import (
     EARLIER,
     NEITHER,
@@ -32,6 +32,7 @@ from featstream.selectors.saola.kept import add_column, remove_column
 KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = 1, 2, 3, 4
 
 
+@by_reference
 class Newcomers(NamedTuple):
     """The relevant features of a block, in order of arrival.
 
@@ -49,6 +50,7 @@ class Newcomers(NamedTuple):
     slack: float
 
 
+@by_reference
 class Outcome(NamedTuple):
     """What the scan decided.
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.jit import inner, lean
+from featstream.jit import by_reference, inner, lean
 from featstream.measures.storages.dispatch import (
     EARLIER,
     LATER,
@@ -36,6 +36,7 @@ from featstream.selectors.saola.kept import (
 KEPT, REDUNDANT = 1, 2
 
 
+@by_reference
 class Arriving(NamedTuple):
     """The arriving group: what is left of it, and the same as newcomers by slot."""
 
@@ -43,6 +44,7 @@ class Arriving(NamedTuple):
     newcomers: Newcomers
 
 
+@by_reference
 class GroupOutcome(NamedTuple):
     """What the scan decided, and where it stands.
 
@@ -63,6 +65,7 @@ class GroupOutcome(NamedTuple):
     n_added: np.ndarray
 
 
+@by_reference
 class Workspace(NamedTuple):
     """Buffers for as many slots as either set has; ``is_gone`` is all false."""
 

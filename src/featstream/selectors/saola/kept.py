@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import inner, lean
+from featstream.jit import by_reference, inner, lean
 from featstream.measures.storages.dispatch import (
     clear_index,
     copy_column,
@@ -51,6 +51,7 @@ class Tuning(NamedTuple):
     ceilings_from: int = 4
 
 
+@by_reference
 class Kept(NamedTuple):
     """The kept features in slots that fill in order of arrival.
 
