@@ -15,7 +15,7 @@ from featstream.measures.storages.dispatch import (
     storage_of,
     unload_newcomer,
 )
-from featstream.measures.storages.row_index import empty_index
+from featstream.measures.storages.row_index import no_index
 from featstream.measures.storages.sparse_codes import SparseCodes
 
 
@@ -54,7 +54,7 @@ class Kept(NamedTuple):
 def overlap_of(columns, i, j, n_samples):
     """Score of two columns of a storage."""
     scratch = storage_of(columns).scratch(n_samples)
-    kept = Kept(columns, empty_index(0, 0, 0, 0, has_values=False))
+    kept = Kept(columns, no_index())
     compare(columns, j, kept, j, scratch)  # a kept column was a newcomer once
     return compare(columns, i, kept, j, scratch)
 

@@ -251,11 +251,11 @@ def _nothing(new, i, scratch):  # type: ignore[no-untyped-def]
     pass
 
 
-def _all_candidates(new, i, score, kept, rule):  # type: ignore[no-untyped-def]
+def _all_candidates(new, i, score, kept, index, rule):  # type: ignore[no-untyped-def]
     return -1
 
 
-def _end_walk(new, kept):  # type: ignore[no-untyped-def]
+def _end_walk(new, index):  # type: ignore[no-untyped-def]
     pass
 
 
@@ -267,7 +267,7 @@ def _leave_nothing(columns, index, slot):  # type: ignore[no-untyped-def]
     pass
 
 
-def _clear_nothing(columns, kept):  # type: ignore[no-untyped-def]
+def _clear_nothing(columns, index, kept):  # type: ignore[no-untyped-def]
     pass
 
 
@@ -303,14 +303,15 @@ class Storage:
         ``load_newcomer(new, i, scratch)``: prepare the scratch buffers for a newcomer
         before it is compared with many; and clear them.
     list_candidates : callable, optional
-        ``list_candidates(new, i, score, kept, rule)``: fill ``kept.index.shortlist``
+        ``list_candidates(new, i, score, kept, index, rule)``: fill ``index.shortlist``
         with the slots of the kept columns that can matter to a newcomer, in order of
         arrival, and return their number; or -1, if all can matter.
     end_walk : callable, optional
-        ``end_walk(new, kept)``: clear what `list_candidates` gathered.
+        ``end_walk(new, index)``: clear what `list_candidates` gathered.
     enter_index, leave_index, clear_index : callable, optional
         ``enter_index(columns, index, slot, score)``, ``leave_index(columns, index,
-        slot)`` and ``clear_index(columns, kept)``: keep the index of kept columns.
+        slot)`` and ``clear_index(columns, index, kept)``: keep the index of kept
+        columns. This and what lists candidates is called only if there is one.
     demand : callable
         ``demand(columns, which)``: what each chosen column takes of the two pools;
         shape (2, n).
@@ -321,7 +322,7 @@ class Storage:
         ``spare_slots(like)``: slots to allocate beyond need, to avoid frequent
         reallocation.
     allocate_index : callable, optional
-        ``allocate_index(like, n_slots, n_nodes, n_signatures, largest_memo)``.
+        ``allocate_index(like, n_slots, n_nodes, largest_memo)``.
     scratch : callable
         ``scratch(n_samples)``: buffers for the comparison of columns.
     saved : dict of SavedField

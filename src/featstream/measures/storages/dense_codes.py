@@ -284,14 +284,13 @@ def _code_by_cuts(column, is_whole, target, binning, codes):
 @jit
 def _code(columns, which, summary, target, binning, codes, arity):
     """Codes of the chosen columns, one row per column."""
-    n = columns.shape[1]
-    low, high, is_whole, is_missing, _ = summary
+    n, low, is_whole = columns.shape[1], summary.low, summary.is_whole
     for k in range(which.size):
         j = which[k]
-        column, size = columns[j], high[j] - low[j] + 1
+        column, size = columns[j], summary.high[j] - low[j] + 1
         if is_whole[j] and 0 < size <= 4 * n + 1024:
             arity[k] = _code_by_lookup(
-                column, low[j], np.int64(size), is_missing[j], codes[k]
+                column, low[j], np.int64(size), summary.is_missing[j], codes[k]
             )
         else:
             arity[k] = _code_by_cuts(column, is_whole[j], target, binning, codes[k])

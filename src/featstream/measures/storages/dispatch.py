@@ -16,6 +16,7 @@ from numba.extending import overload
 
 from featstream.errors import DataTypeError
 from featstream.jit import INNER, by_reference, call_known, inner, plain
+from featstream.measures.storages.row_index import NoIndex
 from featstream.protocols import Storage
 
 NEITHER, EARLIER, LATER = 0, 1, 2
@@ -124,11 +125,14 @@ def storage_named(name: str) -> Storage | None:
     return None
 
 
-def for_storage(kernel: Any, columns: Any, rule: Any = None) -> Any:
-    """The kernel as it is, or as plain Python for storages that are not compiled."""
+def for_storage(kernel: Any, columns: Any, *others: Any) -> Any:
+    """The kernel as it is, or as plain Python for storages that are not compiled.
+
+    ``others`` are arguments of the kernel that can be of several types.
+    """
     storage = storage_of(columns)
     if storage.has_fixed_types:
-        return partial(call_known, kernel, (storage.columns, type(rule)))
+        return partial(call_known, kernel, (storage.columns, *map(type, others)))
     return kernel if storage.is_compiled else plain(kernel)
 
 
@@ -136,13 +140,22 @@ def _by_storage(name: str) -> Any:
     """A function of columns that calls the one of their storage.
 
     `Storage` says what each does. Kernels that call it are compiled with that of
-    the storage in its place.
+    the storage in its place. Without an index, what an index would do is left out.
     """
-    chosen = lambda *given: getattr(_STORAGES[type(given[0])], name)(*given)  # noqa: E731
+    default = Storage.__dataclass_fields__[name].default
+    arguments = signature(default).parameters if callable(default) else ()
+    place = list(arguments).index("index") if "index" in arguments else None
+
+    def choose(kinds):
+        if place is not None and kinds[place] is NoIndex:
+            return default
+        return getattr(_STORAGES[kinds[0]], name)
+
+    chosen = lambda *given: choose([*map(type, given)])(*given)  # noqa: E731
 
     @overload(chosen, jit_options=INNER, strict=False)
-    def choose(*types):
-        return getattr(_STORAGES[types[0].instance_class], name)
+    def choose_by_type(*types):
+        return choose([getattr(kind, "instance_class", None) for kind in types])
 
     return chosen
 

@@ -72,15 +72,18 @@ def empty_index(
     n_rows: int,
     n_slots: int,
     n_nodes: int,
-    n_signatures: int,
     *,
     has_values: bool,
     has_classes: bool = False,
     largest_memo: int = 1 << 11,
 ) -> RowIndex:
-    """An index with room for these numbers of slots, entries and signatures."""
+    """An index with room for these numbers of slots and entries.
+
+    Columns with values have no signatures; otherwise there may be one per slot.
+    """
     n_memo = 1 << int(16 * n_slots).bit_length()
     n_memo = 0 if has_values else min(n_memo, largest_memo)
+    n_signatures = 0 if has_values else n_slots
     hash_size = 1 << int(2 * n_signatures).bit_length() if n_signatures else 0
     return RowIndex(
         head=np.full(n_rows, -1, np.int32),
@@ -116,22 +119,18 @@ def empty_index(
 
 @by_reference
 class NoIndex(NamedTuple):
-    """In place of an index, for storages that have none."""
+    """In place of an index: as much as a walk reads of one."""
 
     shortlist: np.ndarray
+    common: np.ndarray
+    product: np.ndarray
     mean_walk: np.ndarray
 
 
 def no_index() -> NoIndex:
-    """For storages that never have an index."""
-    return NoIndex(np.zeros(0, np.int32), np.zeros(2))
-
-
-@inner
-def is_full(index):
-    """Whether there is no room for another signature, if there is an index at all."""
-    n_signatures = index.signature_score.size
-    return n_signatures > 0 and index.n_signatures[0] == n_signatures
+    """Where walks are short, and for storages that never have an index."""
+    none = np.zeros(0, np.int32)
+    return NoIndex(none, none, np.zeros(0), np.zeros(2))
 
 
 @inner

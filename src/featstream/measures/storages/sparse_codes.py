@@ -19,12 +19,12 @@ from featstream.measures.storages.dispatch import (
     who_wins,
 )
 from featstream.measures.storages.row_index import (
+    RowIndex,
     add_rows,
     empty_index,
     forget_all,
     forget_touched,
     index_pays,
-    is_full,
     join_signature,
     leave_signature,
     mix_signature,
@@ -449,7 +449,6 @@ def _has_room(new, i, kept):
     return (
         kept.used[0] + new.length[i] <= kept.columns.rows.size
         and kept.used[1] + new.arity[i] - 1 <= kept.columns.counts.size
-        and not (kept.index.head.size and is_full(kept.index))
     )
 
 
@@ -603,13 +602,10 @@ _touch = by_rule(_touch_for_bound, _touch_for_test)
 """Gather what a newcomer shares with kept columns, and list those it touches."""
 
 
-def _list_candidates(new, i, score, kept, rule):
-    index = kept.index
+def _list_candidates(new, i, score, kept, index, rule):
     rows = new.rows[new.offset[i] : new.offset[i] + new.length[i]]
     if not (
-        index.head.size
-        and _can_list(new, i, rule)
-        and index_pays(index, rows, kept.used[0], kept.size[1])
+        _can_list(new, i, rule) and index_pays(index, rows, kept.used[0], kept.size[1])
     ):
         return -1
     n_touched = _touch(index, rows, rule)
@@ -620,28 +616,24 @@ def _list_candidates(new, i, score, kept, rule):
     return n_listed
 
 
-def _end_walk(new, kept):
-    if kept.index.n_touched[0]:
-        forget_touched(kept.index)
+def _end_walk(new, index):
+    if index.n_touched[0]:
+        forget_touched(index)
 
 
 def _enter_index(columns, index, slot, score):
-    if index.head.size:
-        start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
-        add_rows(index, slot, columns.rows[start:stop], index.value)
-        key = _key(columns, slot)
-        join_signature(index, slot, columns.length[slot], key, score)
+    start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
+    add_rows(index, slot, columns.rows[start:stop], index.value)
+    join_signature(index, slot, columns.length[slot], _key(columns, slot), score)
 
 
 def _leave_index(columns, index, slot):
-    if index.head.size:
-        index.is_live[slot] = False
-        leave_signature(index, slot)
+    index.is_live[slot] = False
+    leave_signature(index, slot)
 
 
-def _clear_index(columns, kept):
-    if kept.index.head.size:
-        forget_all(kept.index, columns.rows[: kept.used[0]])
+def _clear_index(columns, index, kept):
+    forget_all(index, columns.rows[: kept.used[0]])
 
 
 def _demand(columns: SparseCodes, which: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -664,12 +656,12 @@ def _allocate(like: SparseCodes, n_slots: int, first: int, second: int) -> Spars
 
 
 def _allocate_index(
-    like: SparseCodes, n_slots: int, n_nodes: int, n_signatures: int, **options: int
-) -> Any:
-    n_rows = like.nlogn.size - 1 if n_signatures else 0
-    sizes = (n_rows, n_slots, n_nodes, n_signatures) if n_signatures else (0, 0, 0, 0)
-    has_classes = like.split.shape[1] > 0
-    return empty_index(*sizes, has_values=False, has_classes=has_classes, **options)
+    like: SparseCodes, n_slots: int, n_nodes: int, **options: int
+) -> RowIndex:
+    n_rows, has_classes = like.nlogn.size - 1, like.split.shape[1] > 0
+    return empty_index(
+        n_rows, n_slots, n_nodes, has_values=False, has_classes=has_classes, **options
+    )
 
 
 def check_rows(length: Any, rows: Any, n: int) -> None:

@@ -25,6 +25,7 @@ from featstream.measures.storages.moments import (
     squared_relevances,
 )
 from featstream.measures.storages.row_index import (
+    RowIndex,
     add_rows,
     empty_index,
     forget_all,
@@ -273,10 +274,9 @@ _list_apart = by_rule(_list_for_bound, _list_for_test)
 """Append to the short list what shares no row with a newcomer but matters."""
 
 
-def _list_candidates(new, i, score, kept, rule):
+def _list_candidates(new, i, score, kept, index, rule):
     """A newcomer with a background is stored everywhere, in effect: it has no list."""
-    index = kept.index
-    if new.background[i] != 0.0 or not index.head.size:
+    if new.background[i] != 0.0:
         return -1
     start, stop = new.offset[i], new.offset[i] + new.length[i]
     rows, values = new.rows[start:stop], new.values[start:stop]
@@ -288,30 +288,27 @@ def _list_candidates(new, i, score, kept, rule):
     return n_listed
 
 
-def _end_walk(new, kept):
-    if kept.index.n_touched[0]:
-        forget_touched(kept.index)
+def _end_walk(new, index):
+    if index.n_touched[0]:
+        forget_touched(index)
 
 
 def _enter_index(columns, index, slot, score):
-    if index.head.size:
-        start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
-        add_rows(index, slot, columns.rows[start:stop], columns.values[start:stop])
-        tilt = abs(columns.total[slot]) / columns.norm[slot]
-        index.extremes[0] = max(index.extremes[0], tilt)
-        index.extremes[1] = max(index.extremes[1], tilt / score)
-        index.extremes[2] += columns.background[slot] != 0.0
+    start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
+    add_rows(index, slot, columns.rows[start:stop], columns.values[start:stop])
+    tilt = abs(columns.total[slot]) / columns.norm[slot]
+    index.extremes[0] = max(index.extremes[0], tilt)
+    index.extremes[1] = max(index.extremes[1], tilt / score)
+    index.extremes[2] += columns.background[slot] != 0.0
 
 
 def _leave_index(columns, index, slot):
-    if index.head.size:
-        index.is_live[slot] = False
-        index.extremes[2] -= columns.background[slot] != 0.0
+    index.is_live[slot] = False
+    index.extremes[2] -= columns.background[slot] != 0.0
 
 
-def _clear_index(columns, kept):
-    if kept.index.head.size:
-        forget_all(kept.index, columns.rows[: kept.used[0]])
+def _clear_index(columns, index, kept):
+    forget_all(index, columns.rows[: kept.used[0]])
 
 
 def _demand(columns: SparseValues, which: IntArray) -> IntArray:
@@ -334,10 +331,9 @@ def _allocate(
 
 
 def _allocate_index(
-    like: SparseValues, n_slots: int, n_nodes: int, n_signatures: int, **options: Any
-) -> Any:
-    sizes = (like.n_rows, n_slots, n_nodes) if n_signatures else (0, 0, 0)
-    return empty_index(*sizes, 0, has_values=bool(n_signatures), **options)
+    like: SparseValues, n_slots: int, n_nodes: int, **options: Any
+) -> RowIndex:
+    return empty_index(like.n_rows, n_slots, n_nodes, has_values=True, **options)
 
 
 def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseValues:

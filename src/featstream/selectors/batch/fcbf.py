@@ -139,8 +139,8 @@ def _walk(newcomers: Newcomers, n_samples: int, outcome: Outcome) -> None:
     rule = make_rule(SAOLA(ties="drop"))
     scratch = storage_of(columns).scratch(n_samples)
     kept, done = start_kept(columns, column, tuning), 0
-    run = for_storage(scan, columns, rule)
     while True:
+        run = for_storage(scan, columns, kept.index, rule)
         free = np.empty(kept.live.size, np.int64)
         done = run(newcomers, done, kept, rule, scratch, free, outcome)
         if done == column.size:

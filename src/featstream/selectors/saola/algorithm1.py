@@ -93,7 +93,7 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
         if is_redundant:
             displaced[n_displaced] = slot  # Step 16: Y gives way
             n_displaced += 1
-    end_walk(newcomers.columns, kept)
+    end_walk(newcomers.columns, kept.index)
     if witness < 0 or not is_listed:  # whether an index pays depends on the mean
         kept.index.mean_walk[0] += (length - kept.index.mean_walk[0]) / 64.0
     return witness, value, n_displaced
@@ -106,9 +106,8 @@ def find_candidates(newcomers, k, kept, rule):
     Exact, and only saves time: who is not on the list cannot be a witness of the
     newcomer, nor be displaced by it.
     """
-    n_listed = list_candidates(
-        newcomers.columns, newcomers.column[k], newcomers.score[k], kept, rule
-    )
+    i, score = newcomers.column[k], newcomers.score[k]
+    n_listed = list_candidates(newcomers.columns, i, score, kept, kept.index, rule)
     return (kept.size[0], False) if n_listed < 0 else (n_listed, True)
 
 

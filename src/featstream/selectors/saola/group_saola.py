@@ -460,8 +460,10 @@ class GroupSAOLA(GroupSelector):
     ) -> None:
         assert self._state is not None
         self._state = fit_index(self._state, self._used_tuning)
-        run, done = for_storage(scan_groups, newcomers.columns, self._rule), 0
+        done = 0
         while True:
+            indexes = left.index, self._state.index
+            run = for_storage(scan_groups, newcomers.columns, *indexes, self._rule)
             arriving = Arriving(left, as_newcomers(left))
             sets, work = (arriving, self._state), _workspace(left, self._state)
             done = run(newcomers, group, done, *sets, *how, work, outcome)

@@ -18,7 +18,7 @@ from featstream.measures.storages.dispatch import (
     storage_named,
     storage_of,
 )
-from featstream.measures.storages.row_index import no_index
+from featstream.measures.storages.row_index import NoIndex, no_index
 from featstream.protocols import BoolArray, FloatArray, IntArray, Storage, read_only
 from featstream.runs.arrays import Declared, check_arrays, damaged
 
@@ -101,7 +101,7 @@ def remove_column(kept, slot):
 @inner
 def remove_all(kept):
     """Take all features out of a set."""
-    clear_index(kept.columns, kept)
+    clear_index(kept.columns, kept.index, kept)
     kept.size[:] = 0
     kept.used[:] = 0
 
@@ -122,7 +122,8 @@ def _copy_live(kept: Kept, larger: Kept) -> None:
     lent = {name: read_only(getattr(kept.columns, name)) for name in storage.read_only}
     columns = kept.columns._replace(**lent)
     own = kept.score, kept.arrival, kept.ceiling_column
-    for_storage(_repack, columns)(columns, live, *own, larger)
+    run = for_storage(_repack, columns, larger.index)
+    run(columns, live, *own, larger)
     larger.index.mean_walk[:] = kept.index.mean_walk
 
 
@@ -154,7 +155,7 @@ def start_group(
         chosen[0][0],
         n_slots,
         (int(first), int(second)),
-        n_slots if has_index else 0,
+        has_index=has_index,
         largest_memo=_SMALL_MEMO,
     )
     kept.index.mean_walk[1] = tuning.is_index_forced
@@ -173,15 +174,14 @@ def make_room(kept: Kept, columns: Any, i: int, tuning: Tuning) -> Kept:
 def fit_index(kept: Kept, tuning: Tuning) -> Kept:
     """The same with an index if walks have become long, without if short."""
     has_index = _wants_index(kept, tuning)
-    if has_index == _has_index(kept):
+    if has_index == is_indexed(kept):
         return kept
     return _rebuild(kept, kept.columns, np.zeros(2, int), has_index=has_index)
 
 
-def _has_index(kept: Kept) -> bool:
-    return storage_of(kept.columns).allocate_index is not None and bool(
-        kept.index.head.size
-    )
+def is_indexed(kept: Kept) -> bool:
+    """Whether there is an index of the kept features."""
+    return not isinstance(kept.index, NoIndex)
 
 
 def _wants_index(kept: Kept, tuning: Tuning) -> bool:
@@ -189,7 +189,7 @@ def _wants_index(kept: Kept, tuning: Tuning) -> bool:
     if storage_of(kept.columns).allocate_index is None:
         return False
     mean_length = kept.used[0] / max(1, int(kept.size[1]))
-    pays_from = tuning.index_from / (4 if _has_index(kept) else 1)
+    pays_from = tuning.index_from / (4 if is_indexed(kept) else 1)
     return _is_long(kept.index.mean_walk[0], mean_length, pays_from)
 
 
@@ -203,12 +203,8 @@ def _rebuild(kept: Kept, like: Any, extra: IntArray, *, has_index: bool) -> Kept
     demand = storage.demand(kept.columns, live).sum(axis=1) + extra
     n_slots = max(_FEW, int(_GROWTH * (live.size + 1)) + 1)
     n_slots = max(n_slots, live.size + storage.spare_slots(like))
-    n_signatures = 0
-    if has_index:
-        had = _has_index(kept)
-        n_before = int(kept.index.n_signatures[0]) if had else n_slots
-        n_signatures = min(n_slots, _FEW + int(_GROWTH * n_before))
-    larger = _allocate(like, n_slots, (int(demand[0]), int(demand[1])), n_signatures)
+    sizes = int(demand[0]), int(demand[1])
+    larger = _allocate(like, n_slots, sizes, has_index=has_index)
     _copy_live(kept, larger)
     return larger
 
@@ -217,15 +213,16 @@ def _allocate(
     like: Any,
     n_slots: int,
     demand: tuple[int, int],
-    n_signatures: int = 0,
+    *,
+    has_index: bool = False,
     **options: int,
 ) -> Kept:
-    """Empty pools: a quarter more than is demanded. Without signatures, no index."""
+    """Empty pools: a quarter more than is demanded."""
     storage = storage_of(like)
     first, second = (int(_GROWTH * d) for d in demand)
     index: Any = no_index()
-    if storage.allocate_index is not None:
-        index = storage.allocate_index(like, n_slots, first, n_signatures, **options)
+    if has_index and storage.allocate_index is not None:
+        index = storage.allocate_index(like, n_slots, first, **options)
     return Kept(
         columns=storage.allocate(like, n_slots, first, second),
         index=index,
@@ -332,7 +329,7 @@ def unpack_kept(
         raise damaged(f"of its kept features, {error}") from error
     exact = Kept(
         columns=columns,
-        index=_allocate(columns, 0, (0, 0)).index,
+        index=no_index(),
         **own,
         ceiling_column=np.zeros(n_kept, np.int64),
         live=np.arange(n_kept),

@@ -497,8 +497,8 @@ class SAOLA(PairKeeper):
     def _scan(self, newcomers: Newcomers, outcome: Outcome) -> None:
         kept, done, column = self._state, 0, newcomers.column
         assert kept is not None
-        run = for_storage(scan, newcomers.columns, self._rule)
         while True:
+            run = for_storage(scan, newcomers.columns, kept.index, self._rule)
             free = np.empty(kept.live.size, np.int64)
             done = run(newcomers, done, kept, self._rule, self._scratch, free, outcome)
             if done == column.size:
