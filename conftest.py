@@ -1,4 +1,4 @@
-"""Settings of the whole suite: tests, and the doctests of src and README.md."""
+"""Settings of the whole suite: tests, and the doctests of src."""
 
 from __future__ import annotations
 

@@ -62,8 +62,9 @@ def read_back(packed):
     return fate, scores, numbers(packed["witnesses"])[number]
 
 
-def test_fates_come_back_as_they_were():
-    selector = fitted()
+@pytest.mark.parametrize("threshold", [0.0, 0.9], ids=["some", "nothing relevant"])
+def test_fates_come_back_as_they_were(threshold):
+    selector = fitted(measure=SymmetricalUncertainty(threshold=threshold))
     records = selector.result_.trace.records
     packed = pack_fates(History(selector.result_))
     fate, scores, witness = read_back(packed)

@@ -142,7 +142,8 @@ def _rounded(scores: NDArray[Any], n_bytes: int) -> NDArray[Any]:
 
 def _planes(values: NDArray[Any], n_bytes: int) -> bytes:
     """Byte by byte of all numbers, lowest first: like bytes compress well together."""
-    whole = np.ascontiguousarray(values).view(np.uint8).reshape(values.size, -1)
+    bytes_of = np.ascontiguousarray(values).view(np.uint8)
+    whole = bytes_of.reshape(values.size, values.itemsize)
     return np.ascontiguousarray(whole[:, :n_bytes].T).tobytes()
 
 
