@@ -11,11 +11,11 @@ from featstream.jit import lean
 from featstream.measures.storages.bitplanes import unpack
 from featstream.measures.storages.dispatch import (
     load_newcomer,
+    no_index,
     overlap,
     storage_of,
     unload_newcomer,
 )
-from featstream.measures.storages.row_index import no_index
 from featstream.measures.storages.sparse_codes import SparseCodes
 
 

@@ -16,7 +16,6 @@ from numba.extending import overload
 
 from featstream.errors import DataTypeError
 from featstream.jit import INNER, by_reference, call_known, inner, plain
-from featstream.measures.storages.row_index import NoIndex
 from featstream.protocols import Storage
 
 NEITHER, EARLIER, LATER = 0, 1, 2
@@ -70,6 +69,22 @@ class ConditionalRule(NamedTuple):
     alpha: float
     critical: np.ndarray
     target: Any
+
+
+@by_reference
+class NoIndex(NamedTuple):
+    """In place of an index: as much as a walk reads of one."""
+
+    shortlist: np.ndarray
+    common: np.ndarray
+    product: np.ndarray
+    mean_walk: np.ndarray
+
+
+def no_index() -> NoIndex:
+    """Where walks are short, and for storages that never have an index."""
+    none = np.zeros(0, np.int32)
+    return NoIndex(none, none, np.zeros(0), np.zeros(2))
 
 
 @inner
@@ -131,7 +146,7 @@ def for_storage(kernel: Any, columns: Any, *others: Any) -> Any:
     ``others`` are arguments of the kernel that can be of several types.
     """
     storage = storage_of(columns)
-    if storage.has_fixed_types:
+    if storage.has_fixed_types and hasattr(kernel, "overloads"):
         return partial(call_known, kernel, (storage.columns, *map(type, others)))
     return kernel if storage.is_compiled else plain(kernel)
 

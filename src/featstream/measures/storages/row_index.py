@@ -117,22 +117,6 @@ def empty_index(
     )
 
 
-@by_reference
-class NoIndex(NamedTuple):
-    """In place of an index: as much as a walk reads of one."""
-
-    shortlist: np.ndarray
-    common: np.ndarray
-    product: np.ndarray
-    mean_walk: np.ndarray
-
-
-def no_index() -> NoIndex:
-    """Where walks are short, and for storages that never have an index."""
-    none = np.zeros(0, np.int32)
-    return NoIndex(none, none, np.zeros(0), np.zeros(2))
-
-
 @inner
 def add_rows(index, slot, rows, values):
     """Enter a column's rows; without values if ``values`` is empty."""

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 
 from featstream.jit import by_reference, inner, lean
 from featstream.measures.storages.dispatch import (
+    NoIndex,
     clear_index,
     copy_column,
     enter_index,
     for_storage,
     leave_index,
+    no_index,
     storage_named,
     storage_of,
 )
-from featstream.measures.storages.row_index import NoIndex, no_index
 from featstream.protocols import BoolArray, FloatArray, IntArray, Storage, read_only
 from featstream.runs.arrays import Declared, check_arrays, damaged
 
