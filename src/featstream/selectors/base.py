@@ -629,10 +629,12 @@ class StreamSelector(OnlineSelector):
             The feature's name; by default made from its arrival.
         """
         stream = self._started()
-        stream.leave_unfinished()
+        if stream.unfinished is not None:
+            stream.leave_unfinished()
         if self._run is not None:
             self._run.refuse_unfinished()
-        stream.check_index(values)
+        if type(values) is not np.ndarray:
+            stream.check_index(values)
         began = clock()
         block = block_of_one(values, name, stream.trace.n_seen)
         if stream.measure is None:

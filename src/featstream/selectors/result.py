@@ -109,8 +109,10 @@ class Trace:
             if fates is None:
                 fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
             self.mark(gone, fates, verdict.gone_by)
-        if verdict.recalled.size:
+        if verdict.recalled is not None:
             scores, by = verdict.recalled_scores, verdict.recalled_by
+            assert scores is not None
+            assert by is not None
             self.recall(verdict.recalled, scores, by)
 
     def extend(

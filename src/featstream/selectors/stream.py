@@ -66,9 +66,9 @@ class Verdict:
     gone: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     gone_by: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     gone_fate: NDArray[np.uint8] | None = None
-    recalled: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
-    recalled_by: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
-    recalled_scores: FloatArray = field(default_factory=lambda: np.empty(0))
+    recalled: IntArray | None = None
+    recalled_by: IntArray | None = None
+    recalled_scores: FloatArray | None = None
     p_value: FloatArray | None = None
 
     def updated(self, which: IntArray, other: Verdict) -> Verdict:
@@ -153,9 +153,16 @@ class Stream:
 
     def decision(self, verdict: Verdict) -> Decision:
         """The decision about the newest feature, which arrived alone."""
-        arrival, fate = self.n_seen - 1, _FATES[verdict.fate[0]]
-        gone = verdict.gone.tolist()
+        arrival, fate = self.trace.n_seen - 1, _FATES[verdict.fate[0]]
         witness, overlap, p_value = None, None, None
+        displaced: tuple[str, ...] = ()
+        recalled: tuple[str, ...] = ()
+        if verdict.gone.size:
+            gone = sorted(verdict.gone.tolist())
+            displaced = tuple(self.names[a] for a in gone if a != arrival)
+            fate = Fate.DISPLACED if arrival in gone else fate
+        if verdict.recalled is not None:
+            recalled = tuple(self.names[a] for a in verdict.recalled.tolist())
         if verdict.witness is not None and verdict.witness[0] >= 0:
             witness = self.names[int(verdict.witness[0])]
             if fate is Fate.REDUNDANT and verdict.overlap is not None:
@@ -165,12 +172,12 @@ class Stream:
         return Decision(
             name=self.names[arrival],
             arrival=arrival,
-            fate=Fate.DISPLACED if arrival in gone else fate,
+            fate=fate,
             relevance=float(verdict.scores[0]),
             witness=witness,
             overlap=overlap,
-            displaced=tuple(self.names[a] for a in sorted(gone) if a != arrival),
-            recalled=tuple(self.names[a] for a in verdict.recalled.tolist()),
+            displaced=displaced,
+            recalled=recalled,
             p_value=p_value,
         )
 
@@ -189,7 +196,7 @@ class Stream:
 
     def check_index(self, values: Any) -> None:
         """The same for the values of one feature, if they are a pandas series."""
-        if type(values) is np.ndarray or not nw.dependencies.is_pandas_series(values):
+        if not nw.dependencies.is_pandas_series(values):
             return
         if self.index is None or not values.index.equals(self.index):
             self.check_names(index_names(values), "This feature")

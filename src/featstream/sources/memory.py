@@ -374,7 +374,9 @@ def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
             f"{type(name).__name__}."
         )
     if _is_plain_column(values):
-        return Block(values[:, None], arrival, None if name is None else [name])
+        column = values[:, None]
+        column.flags.writeable = False
+        return Block(column, arrival, None if name is None else [name])
     shown = feature_name(arrival) if name is None else name
     (block,) = IteratorSource([(shown, values)]).blocks()
     names = None if name is None else block.names

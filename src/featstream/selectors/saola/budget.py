@@ -118,10 +118,10 @@ class Budget:
         """The p-values of some columns, and which of them may pass."""
         may_pass: BoolArray
         if self.correction == "none":
-            return None, np.flatnonzero(are_relevant(measure, encoded, scores))
+            return None, are_relevant(measure, encoded, scores).nonzero()[0]
         p_values = measure.p_values(encoded, scores)
         may_pass = p_values <= self.level
-        return p_values, np.flatnonzero(may_pass)
+        return p_values, may_pass.nonzero()[0]
 
     def judge(self, p_values: FloatArray) -> BoolArray:
         """Which of the next features pass, in order of arrival."""

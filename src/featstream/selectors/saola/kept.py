@@ -174,6 +174,8 @@ def make_room(kept: Kept, columns: Any, i: int, tuning: Tuning) -> Kept:
 
 def fit_index(kept: Kept, tuning: Tuning) -> Kept:
     """The same with an index if walks have become long, without if short."""
+    if storage_of(kept.columns).allocate_index is None:
+        return kept
     has_index = _wants_index(kept, tuning)
     if has_index == is_indexed(kept):
         return kept

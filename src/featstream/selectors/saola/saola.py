@@ -426,10 +426,14 @@ class SAOLA(PairKeeper):
                 columns, column, found = chosen
                 found = None if found is None else found.part(passes)
                 chosen = (columns, column[passes], found) if relevant.size else None
+        is_tested = self.redundancy == "conditional"
+        if chosen is None:
+            fate, witness = np.zeros(scores.size, np.uint8), np.full(scores.size, -1)
+            unknown = np.full(scores.size, np.nan) if is_tested else None
+            return Verdict(fate, scores, witness, p_value=unknown)
         n_kept = 0 if self._state is None else int(self._state.size[0])
         outcome = _new_outcome(relevant.size, n_kept)
-        if chosen is not None:
-            self._walk(chosen, scores[relevant], start + relevant, outcome)
+        self._walk(chosen, scores[relevant], start + relevant, outcome)
         fate, witness, overlap = outcome.fate, outcome.witness, outcome.overlap
         if relevant.size < scores.size:
             fate = np.zeros(scores.size, np.uint8)
@@ -438,7 +442,7 @@ class SAOLA(PairKeeper):
             fate[relevant] = outcome.fate
             witness[relevant] = outcome.witness
             overlap[relevant] = outcome.overlap
-        n_gone, is_tested = int(outcome.n_events[0]), self.redundancy == "conditional"
+        n_gone = int(outcome.n_events[0])
         return Verdict(
             fate,
             scores,
