@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from scipy import sparse
 
-from featstream import FisherZ, GroupSAOLA
+from featstream import FisherZ, GroupSAOLA, MutualInformation, SymmetricalUncertainty
 from featstream.sources import ArraySource, SparseSource
 
 OPTIONS = {
@@ -15,7 +15,17 @@ OPTIONS = {
     "ties": ["keep", "drop"],
     "pruning": ["interleaved", "deferred"],
     "overlap": [">=", ">"],
+    "redundancy": ["bound", "conditional"],
+    "correction": ["none", "bonferroni", "online-fdr"],
 }
+
+
+def make_options(rng):
+    """Any options that go together."""
+    options = {name: rng.choice(values).item() for name, values in OPTIONS.items()}
+    if options["redundancy"] == "conditional":
+        del options["bound"], options["overlap"]
+    return options
 
 
 class SharedArray(ArraySource):
@@ -49,13 +59,16 @@ def make_data(rng):
 
 
 def make_selector(rng, is_discrete, kind):
-    options = {name: rng.choice(values).item() for name, values in OPTIONS.items()}
-    measure = rng.choice(["su", "mi"]).item()
-    options["measure"] = measure if is_discrete else FisherZ(alpha=0.2)
+    options = make_options(rng)
+    kinds = [SymmetricalUncertainty, MutualInformation] if is_discrete else [FisherZ]
+    alpha = rng.choice([None, 0.15] if is_discrete else [0.05, 0.19])
+    options["measure"] = rng.choice(kinds)(alpha=alpha)
     options["trace"] = rng.choice(["full", "full", "kept"]).item()
     if kind is GroupSAOLA:
         if rng.random() < 0.3:
-            options = {"measure": options["measure"], "reading": "library"}
+            for name in ("ties", "pruning", "overlap"):
+                options.pop(name, None)
+            options["reading"] = "library"
     elif rng.random() < 0.3:
         options["max_features"] = int(rng.integers(1, 6))
     return kind(**options)

@@ -42,6 +42,11 @@ class SimulatedEngine:
         self._run(promise)
         return self._sent(promise.value)
 
+    def first_done(self, promises):
+        promise = promises[self.rng.integers(len(promises))]
+        self._run(promise)
+        return promise
+
     def _run(self, promise):
         if promise.is_done:
             return

@@ -18,7 +18,8 @@ from engines.problems import (
     solve,
 )
 from engines.simulated import SimulatedEngine
-from featstream import SAOLA, GroupSAOLA
+from featstream import SAOLA, GroupSAOLA, SelectFromStream
+from featstream.errors import ParameterError
 from featstream.selectors.saola import spread
 from featstream.selectors.saola.spread import find_certain
 
@@ -73,17 +74,22 @@ def test_messages_and_columns_are_few(monkeypatch):
         assert driver.n_columns <= n_ever_kept(local)
 
 
-def stale(verdict, first, live, ends=None):
+def stale(verdict, first, live, ends, passes):
     """Trusts a witness that has left."""
     every = np.union1d(live, verdict.witness[verdict.witness >= 0])
-    return find_certain(verdict, first, every, ends)
+    return find_certain(verdict, first, every, ends, passes)
 
 
-def blind(verdict, first, live, ends=None):
+def blind(verdict, first, live, ends, passes):
     """Forgets what a redundant feature displaces on its way."""
     nothing = np.empty(0, np.int64)
     seen = replace(verdict, gone=nothing, gone_by=nothing)
-    return find_certain(seen, first, live, ends)
+    return find_certain(seen, first, live, ends, passes)
+
+
+def trusting(verdict, first, live, ends, passes):
+    """Takes the levels that a worker guessed for the true ones."""
+    return find_certain(verdict, first, live, ends, verdict.fate != 0)
 
 
 def deaf(appeal, first, gone, by):
@@ -93,7 +99,12 @@ def deaf(appeal, first, gone, by):
 
 @pytest.mark.parametrize(
     ("name", "broken"),
-    [("find_certain", stale), ("find_certain", blind), ("_are_lost", deaf)],
+    [
+        ("find_certain", stale),
+        ("find_certain", blind),
+        ("find_certain", trusting),
+        ("_are_lost", deaf),
+    ],
 )
 def test_the_problems_would_find_a_driver_that_validates_less(
     name, broken, monkeypatch
@@ -102,9 +113,15 @@ def test_the_problems_would_find_a_driver_that_validates_less(
     assert not all(compare(seed, SAOLA, monkeypatch)[0] for seed in range(200))
 
 
-def test_a_correction_is_refused():
-    """Levels depend on all features before: workers do not know them."""
-    selector = SAOLA(measure="su")
-    selector.correction = "online-fdr"
-    with pytest.raises(ValueError, match="`correction` of SAOLA judges features"):
-        spread.Spread(selector, None, iter(()), None)
+def test_the_recommended_settings_run_on_an_engine():
+    """Pairs need all features in one process: that is refused."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 200)
+    X = rng.integers(0, 2, (200, 400)).astype(float)
+    X[:, ::20] = np.where(rng.random((200, 20)) < 0.4, y[:, None], X[:, ::20])
+    local = solve(SelectFromStream(), y, X)
+    engine = SimulatedEngine(rng, 3)
+    assert outcome(solve(SelectFromStream(), y, X, engine=engine)) == outcome(local)
+    assert local.selected_.size
+    with pytest.raises(ParameterError, match="`interactions` of SelectFromStream"):
+        solve(SelectFromStream(interactions=True), y, X, engine=engine)

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from featstream.cli.options import (
     add_data_options,
     add_group_flags,
+    add_scheduler,
     chosen_options,
+    engine_of,
     groups_from_flags,
     refuse_input,
 )
@@ -105,10 +107,10 @@ def add_compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument(
         "--jobs",
         type=int,
-        default=1,
         metavar="N",
         help="processes at a time (default: 1, which measures time best)",
     )
+    add_scheduler(compare, "compute cells on a Dask cluster")
     compare.add_argument("--json", action="store_true", help="print JSON")
     compare.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     compare.set_defaults(run=_compare)
@@ -170,9 +172,10 @@ def _compare(arguments: argparse.Namespace) -> int:
     if output is not None and not arguments.quiet:
         _tell_of_other_settings(experiment, output)
     try:
-        result = experiment.run(
-            output, n_jobs=arguments.jobs, progress=not arguments.quiet
-        )
+        with engine_of(arguments) as engine:
+            result = experiment.run(
+                output, n_jobs=arguments.jobs, progress=not arguments.quiet, **engine
+            )
     except KeyboardInterrupt:
         _print_interruption(arguments)
         return 130

@@ -9,7 +9,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from featstream.cli.options import add_data_options, chosen_options, refuse_input
+from featstream.cli.options import (
+    add_data_options,
+    add_scheduler,
+    chosen_options,
+    engine_of,
+    refuse_input,
+)
 from featstream.errors import ParameterError, as_bytes, printable
 from featstream.progress import shown
 
@@ -28,9 +34,11 @@ def add_convert(convert: argparse.ArgumentParser) -> None:
         type=_size,
         default=2 << 30,
         metavar="SIZE",
-        help="memory to stay below, such as 500MB or 2GB (default)",
+        help="memory to stay below, such as 500MB or 2GB (default); on a cluster, that "
+        "of a task",
     )
     convert.add_argument("--jobs", type=int, metavar="N", help="threads")
+    add_scheduler(convert, "convert a svmlight file on a Dask cluster")
     convert.add_argument("--json", action="store_true", help="print JSON")
     convert.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     convert.set_defaults(run=_convert)
@@ -59,7 +67,15 @@ def _convert(arguments: argparse.Namespace) -> int:
     with nullcontext() if arguments.quiet else shown(_describe) as display:
         if display is not None:
             options["progress"] = lambda *state: display(state)
-        if is_svmlight(arguments.data) and arguments.target is None and not given:
+        is_plain = arguments.target is None and not given
+        if arguments.scheduler is not None:
+            if not is_svmlight(arguments.data) or not is_plain or arguments.jobs:
+                raise ParameterError(
+                    "--scheduler is for svmlight files, which are parsed by the "
+                    "workers, without --jobs and the flags of other formats."
+                )
+            store = _convert_on_cluster(arguments, options.get("progress"))
+        elif is_svmlight(arguments.data) and is_plain:
             store = convert(arguments.data, arguments.store, **options)
         else:
             dataset = open_dataset(arguments.data, arguments.target, **given)
@@ -79,6 +95,21 @@ def _convert(arguments: argparse.Namespace) -> int:
     else:
         print(f"{arguments.store}: {store!r}, {seconds:.1f} s")
     return 0
+
+
+def _convert_on_cluster(arguments: argparse.Namespace, progress: Any) -> Any:
+    from featstream.engines import as_engine, convert_svmlight
+
+    with engine_of(arguments) as given:
+        engine = as_engine(given["engine"])
+        assert engine is not None
+        return convert_svmlight(
+            arguments.data,
+            arguments.store,
+            engine,
+            memory=arguments.memory,
+            progress=progress,
+        )
 
 
 def _describe(state: tuple[str, int, int], seconds: float) -> list[str]:

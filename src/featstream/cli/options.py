@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
 from types import UnionType
@@ -30,6 +31,28 @@ OPTIONS = (
     *("drop_unlabelled", "separator", "duplicates"),
 )
 """Named parameters of `featstream.sources.open_dataset`."""
+
+
+def add_scheduler(command: argparse.ArgumentParser, what: str) -> None:
+    """Add the flag that names a cluster; ``what`` says what runs there."""
+    command.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help=f"{what}: tcp://HOST:PORT of its scheduler, or local for one process per "
+        "core; the result does not depend on it",
+    )
+
+
+@contextmanager
+def engine_of(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The parameter ``engine`` of what runs on a cluster, if the flags name one."""
+    if arguments.scheduler is None:
+        yield {}
+        return
+    from featstream.engines import connected
+
+    with connected(arguments.scheduler) as client:
+        yield {"engine": client}
 
 
 def add_data(command: argparse.ArgumentParser) -> None:

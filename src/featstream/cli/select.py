@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from featstream.cli.options import (
     add_data,
+    add_scheduler,
     add_selector_flags,
     chosen_options,
     data_location,
+    engine_of,
     groups_from_flags,
     open_groups,
     refuse_input,
@@ -81,11 +83,8 @@ def add_select(select: argparse.ArgumentParser) -> None:
         metavar="N",
         help="threads (default: all cores); the result does not depend on them",
     )
-    select.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="run on a Dask cluster: tcp://HOST:PORT of its scheduler, or local for "
-        "one process per core; the result does not depend on it (saola, group-saola)",
+    add_scheduler(
+        select, "run on a Dask cluster (select-from-stream, saola, group-saola)"
     )
     select.add_argument(
         "-o",
@@ -137,7 +136,7 @@ def _select(arguments: argparse.Namespace) -> int:
             selector.start(dataset.y)
             with (
                 _observed(arguments, selector) as progress,
-                _engine(arguments) as engine,
+                engine_of(arguments) as engine,
             ):
                 selector.consume(
                     dataset.source,
@@ -172,18 +171,6 @@ def _observed(arguments: argparse.Namespace, selector: Any) -> Iterator[Any]:
     ):
         print(f"live: {page.url}", file=sys.stderr, flush=True)
         yield page
-
-
-@contextmanager
-def _engine(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """What `consume` needs to run on a cluster, if the flags name one."""
-    if arguments.scheduler is None:
-        yield {}
-        return
-    from featstream.engines import connected
-
-    with connected(arguments.scheduler) as client:
-        yield {"engine": client}
 
 
 def _make_selector(arguments: argparse.Namespace) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from featstream.engines.conversion import convert_svmlight
 from featstream.engines.dask import DaskEngine, as_engine, connected, local_cluster
 from featstream.engines.loop import Engine, in_order
 from featstream.engines.threads import ThreadEngine, prepared_ahead
@@ -12,6 +13,7 @@ __all__ = [
     "ThreadEngine",
     "as_engine",
     "connected",
+    "convert_svmlight",
     "in_order",
     "local_cluster",
     "prepared_ahead",

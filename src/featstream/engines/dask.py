@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
@@ -100,16 +100,32 @@ class DaskEngine:
         """Wait for a function; `EngineError` if nobody is left to run it."""
         from concurrent.futures import CancelledError
 
-        from distributed import TimeoutError as DaskTimeout
         from distributed.scheduler import KilledWorker
+
+        try:
+            return self.first_done([future]).result()
+        except KilledWorker as error:
+            raise EngineError(
+                "Workers of the Dask cluster died again and again on the same task. "
+                "They may have too little memory: raise their limit, or start fewer "
+                f"threads per worker. {_REMEDY} ({error})"
+            ) from error
+        except CancelledError as error:
+            raise self._lost(error) from error
+
+    def first_done(self, futures: Sequence[Future]) -> Future:
+        """Wait until one of several functions has ended; returns its future."""
+        from concurrent.futures import CancelledError
+
+        from distributed import TimeoutError as DaskTimeout
+        from distributed import wait
 
         seen = time.monotonic()
         while True:
             try:
-                return future.result(timeout=_POLL)
+                ended = wait(futures, timeout=_POLL, return_when="FIRST_COMPLETED").done
+                return next(future for future in futures if future in ended)
             except DaskTimeout:
-                if future.done():  # or the function itself ran into one
-                    return future.result()
                 if self._has_workers():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > self.patience:
@@ -117,12 +133,6 @@ class DaskEngine:
                         "The Dask cluster has had no workers for "
                         f"{self.patience:g} seconds. Start some. {_REMEDY}"
                     ) from None
-            except KilledWorker as error:
-                raise EngineError(
-                    "Workers of the Dask cluster died again and again on the same "
-                    "block. They may have too little memory: raise their limit, or "
-                    f"start fewer threads per worker. {_REMEDY} ({error})"
-                ) from error
             except CancelledError as error:
                 raise self._lost(error) from error
 

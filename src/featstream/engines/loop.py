@@ -8,7 +8,7 @@ consumes it validates.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
@@ -29,6 +29,9 @@ class Engine(Protocol):
 
     def result(self, future: Any) -> Any:
         """Wait for a future; returns or raises what its function did."""
+
+    def first_done(self, futures: Sequence[Any]) -> Any:
+        """Wait until one of several functions has ended; returns its future."""
 
 
 def in_order(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
@@ -69,6 +69,15 @@ class ThreadEngine:
         if task in self._waiting:
             self._waiting.remove(task)
         return task.future.result()
+
+    def first_done(self, tasks: Sequence[_Task]) -> _Task:
+        """Wait until one of several functions has ended; returns its task."""
+        while True:
+            for task in tasks:
+                if task.future.done():
+                    return task
+            if not self._help():
+                wait([task.future for task in tasks], return_when=FIRST_COMPLETED)
 
     def _help(self) -> bool:
         """Run the first function that no thread has begun; whether there was one."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from featstream.engines import Engine, as_engine
 from featstream.errors import (
     DataError,
     DataTypeError,
@@ -49,7 +50,7 @@ from featstream.evaluation.splits import (
     random_int,
 )
 from featstream.evaluation.tasks import as_task
-from featstream.evaluation.worker import CellOutcome, run_jobs
+from featstream.evaluation.worker import CellOutcome, run_jobs, run_on
 from featstream.parallel import count_threads
 from featstream.progress import CellProgress, cells_observed
 
@@ -135,6 +136,7 @@ class Experiment:
         path: str | os.PathLike[str] | None = None,
         *,
         n_jobs: int | None = None,
+        engine: Any = None,
         progress: bool | Callable[[CellProgress], None] = False,
     ) -> ExperimentResult:
         """Compute every cell that is not in the folder yet.
@@ -148,6 +150,9 @@ class Experiment:
         n_jobs : int, optional
             Cells at a time; -1 is one per core. Times are most comparable when
             measured one at a time.
+        engine : distributed.Client or "dask", optional
+            A Dask cluster that computes the cells, one per thread of its workers. They
+            read the data from the folder, which must be on storage that all share.
         progress : bool or callable, default=False
             Show the progress, or call this with a `CellProgress` at every change.
 
@@ -156,12 +161,18 @@ class Experiment:
         ExperimentResult
             Scores, tables and statistics.
         """
-        n_processes = count_threads(n_jobs)
+        used = as_engine(engine)
+        if used is not None and n_jobs is not None:
+            raise ParameterError(
+                "`n_jobs` is about processes on this machine, and `engine` computes "
+                "cells elsewhere, one per thread of its workers. Leave one out."
+            )
+        n_processes = count_threads(n_jobs) if used is None else used.n_workers
         temporary = tempfile.TemporaryDirectory() if path is None else nullcontext(path)
         with temporary as folder:
             store = CellStore(folder)
             with store.locked(), cells_observed(progress) as observe:
-                return Run(self, store, n_processes, observe).finish()
+                return Run(self, store, n_processes, observe, used).finish()
 
     def settings(self) -> dict[str, Any]:
         """All parameters as plain JSON."""
@@ -289,9 +300,10 @@ class Run:
         store: CellStore,
         n_jobs: int,
         observe: Callable[[CellProgress], None],
+        engine: Engine | None = None,
     ) -> None:
         self.experiment, self.store = experiment, store
-        self.n_jobs, self.observe = n_jobs, observe
+        self.n_jobs, self.observe, self.engine = n_jobs, observe, engine
         self.keys = {
             name: key_of({"classifier": describe(classifier)})
             for name, classifier in experiment.classifiers.items()
@@ -319,12 +331,15 @@ class Run:
         index = {"cells": self.cells, "classifiers": self.keys}
         self.store.save_about(about | {"index": index})
         self.observe(self.at)
-        outcomes = run_jobs(
-            self._started(pending),
-            n_jobs=self.n_jobs,
-            time_limit=experiment.time_limit,
-            memory_limit=experiment.memory_limit,
-        )
+        limits: Any = {
+            "time_limit": experiment.time_limit,
+            "memory_limit": experiment.memory_limit,
+        }
+        cells = self._started(pending)
+        if self.engine is None:
+            outcomes = run_jobs(cells, n_jobs=self.n_jobs, **limits)
+        else:
+            outcomes = run_on(self.engine, cells, **limits)
         with closing(outcomes):
             for outcome in outcomes:
                 self._save(outcome)

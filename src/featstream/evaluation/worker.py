@@ -21,12 +21,14 @@ import types
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from multiprocessing.connection import Connection, wait
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from featstream.errors import ParameterError, RunError, size_text
+from featstream.engines import Engine
+from featstream.errors import DataError, ParameterError, RunError, printable, size_text
 from featstream.evaluation.cell import Job, reason_of, work
 from featstream.evaluation.cell_cache import as_message
 from featstream.evaluation.entrants import as_classifier
@@ -36,6 +38,7 @@ from featstream.selectors import SAOLA
 _POLL_SECONDS = 0.05
 _WARMING = "warming"  # kernels are compiled at their first use
 _WARMING_SECONDS = 600.0
+_STARTING = threading.Lock()  # what hides the main script is the whole process's
 _PRELOADED = ["featstream.evaluation.worker"]
 _WARM = "FEATSTREAM_WARM_KERNELS"
 """Set while the server of processes starts: only the server loads kernels, and only
@@ -139,6 +142,53 @@ def run_jobs(
             _end(r)
 
 
+def run_on(
+    engine: Engine,
+    cells: Iterable[HasJob],
+    *,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> Generator[CellOutcome]:
+    """Compute cells on the workers of an engine; yield the outcome of each as it ends.
+
+    Each worker starts a process per cell, with the same limits as here. A cell whose
+    worker dies is computed again by another.
+    """
+    waiting, running = iter(cells), dict[Any, HasJob]()
+    while True:
+        for cell in islice(waiting, max(0, engine.n_workers - len(running))):
+            job = replace(cell.job, folder=cell.job.folder.absolute())
+            future = engine.submit(compute_cell, job, time_limit, memory_limit)
+            running[future] = cell
+        if not running:
+            return
+        future = engine.first_done(list(running))
+        outcome: CellOutcome = engine.result(future)
+        yield replace(outcome, cell=running.pop(future))
+
+
+class _Cell(NamedTuple):
+    job: Job
+
+
+def compute_cell(
+    job: Job, time_limit: float | None, memory_limit: int | None
+) -> CellOutcome:
+    """Compute one cell in a process of its own."""
+    if not job.folder.is_dir():
+        raise DataError(
+            f"A worker does not see the data of the comparison in "
+            f"{printable(str(job.folder), limit=400)}. Save the comparison in a folder "
+            "on storage that all workers share."
+        )
+    # Workers of Dask are daemons, which must not have processes of their own. This
+    # one ends its process itself, and the process ends if this one is killed.
+    multiprocessing.current_process().daemon = False
+    limits: Any = {"time_limit": time_limit, "memory_limit": memory_limit}
+    (outcome,) = run_jobs([_Cell(job)], n_jobs=1, **limits)
+    return replace(outcome, cell=None)
+
+
 def _rest_of(r: _Running) -> Job | None:
     """The job without the classifiers that are done; None if nothing is left."""
     left = {n: c for n, c in r.job.classifiers.items() if n not in r.outcome.scores}
@@ -152,7 +202,7 @@ def _start(context: Any, outcome: CellOutcome, job: Job) -> _Running:
     message = as_message(job)
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,))
-    with _hidden_main(is_needed=b"__main__" in message):
+    with _STARTING, _hidden_main(is_needed=b"__main__" in message):
         process.start()
     theirs.close()
     with suppress(BrokenPipeError):  # it has died, which `_listen` will notice

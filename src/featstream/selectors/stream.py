@@ -71,6 +71,16 @@ class Verdict:
     recalled_scores: FloatArray | None = None
     p_value: FloatArray | None = None
 
+    def without(self, which: IntArray) -> Verdict:
+        """The same, with some of the columns irrelevant."""
+        if not which.size:
+            return self
+        nothing = np.full(which.size, np.nan)
+        irrelevant = np.full(which.size, Fate.IRRELEVANT, np.uint8)
+        nobody = np.full(which.size, -1)
+        other = Verdict(irrelevant, nothing, nobody, nothing, p_value=nothing)
+        return self.updated(which, other)
+
     def updated(self, which: IntArray, other: Verdict) -> Verdict:
         """The same, with what another says about some of the columns."""
         changed = {}

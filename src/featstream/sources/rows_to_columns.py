@@ -45,7 +45,7 @@ from featstream.sources.svmlight import Reader, RowSlice, ZeroBased
 
 _LEAST_MEMORY = 64 << 20
 _INDEX = re.compile(rb"[ \t]([0-9]{1,10}):")
-_BYTES_PER_ENTRY = 128  # 16 in scratch, 12 sorted; several buckets are in memory
+BYTES_PER_ENTRY = 128  # 16 in scratch, 12 sorted; several buckets are in memory
 _BYTES_PER_COLUMN = 64
 _MAX_BUCKETS = 256  # files open at a time
 _KEY = 0xFFFFFFFF
@@ -123,8 +123,7 @@ def convert(
     if y is not None:
         raise ParameterError("`y` goes with a source. A svmlight file has its own.")
     with Reader(input, n_jobs, zero_based, None) as reader:
-        text, scale = reader.file.sample()
-        sample = np.array(_INDEX.findall(text), np.bytes_).astype(np.int64)
+        sample, n_entries = sample_entries(reader)
         labels: list[NDArray[Any]] = []
 
         def slices() -> Iterator[RowSlice]:
@@ -137,13 +136,38 @@ def convert(
         write_rows(
             output,
             slices(),
-            lambda: np.concatenate([p for p in labels if p.size] or [np.empty(0)]),
+            lambda: join_labels(labels),
             sample=sample,
-            n_entries=int(sample.size * scale),
+            n_entries=n_entries,
             memory=memory,
             progress=progress,
         )
     return open_store(output)
+
+
+def sample_entries(reader: Reader) -> tuple[NDArray[np.int64], int]:
+    """The columns of some entries of a svmlight file, and about how many there are."""
+    text, scale = reader.file.sample()
+    sample = np.array(_INDEX.findall(text), np.bytes_).astype(np.int64)
+    return sample, int(sample.size * scale)
+
+
+def join_labels(labels: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The labels of several slices of rows."""
+    return np.concatenate([part for part in labels if part.size] or [np.empty(0)])
+
+
+def sort_entries(
+    packed: NDArray[np.int64], first: int, last: int, dtype: str, n_samples: int
+) -> SparseColumns:
+    """The columns of some keys, from packed entries in order of rows."""
+    indptr = np.zeros(last - first + 1, np.int64)
+    count_columns(packed, first, indptr[1:])
+    np.cumsum(indptr, out=indptr)
+    rows = np.empty(packed.shape[0], np.int32)
+    values = np.empty(packed.shape[0], dtype)
+    place_entries(packed, first, indptr[:-1].copy(), rows, values)
+    return SparseColumns(indptr, rows, values, n_samples)
 
 
 def write_rows(
@@ -198,11 +222,11 @@ class ColumnBuckets:
         self._folder = folder
         # The interpreter and its imports count as well: anndata alone takes 100 MB.
         spare = max(memory - psutil.Process().memory_info().rss, memory // 4)
-        self._max_entries = max(spare // _BYTES_PER_ENTRY, 1)
+        self._max_entries = max(spare // BYTES_PER_ENTRY, 1)
         self._max_columns = max(spare // _BYTES_PER_COLUMN, 1)
         self._n_files = 0
         n_buckets = min(n_entries // self._max_entries + 1, _MAX_BUCKETS)
-        self._bounds = _quantiles(sample, n_buckets)
+        self._bounds = quantiles(sample, n_buckets)
         self._files = [self._new_file() for _ in range(self._bounds.size + 1)]
         self._facts = NO_VALUES
         self._first = 1  # smallest key of a column: index + 1, or 0 if zero-based
@@ -250,13 +274,7 @@ class ColumnBuckets:
         def sort(path: Path, first: int, last: int) -> SparseColumns:
             packed = np.fromfile(path, np.int64).reshape(-1, 2)
             path.unlink()
-            indptr = np.zeros(last - first + 1, np.int64)
-            count_columns(packed, first, indptr[1:])
-            np.cumsum(indptr, out=indptr)
-            rows = np.empty(packed.shape[0], np.int32)
-            values = np.empty(packed.shape[0], dtype)
-            place_entries(packed, first, indptr[:-1].copy(), rows, values)
-            return SparseColumns(indptr, rows, values, self.n_samples)
+            return sort_entries(packed, first, last, dtype, self.n_samples)
 
         with ThreadPoolExecutor(1) as pool:
             start = 0
@@ -291,7 +309,7 @@ class ColumnBuckets:
         bounds = np.arange(first, last, step)
         if n_parts > 1:
             sample = _sample_keys(path, n_entries)
-            bounds = np.union1d(bounds, _quantiles(sample, 2 * n_parts))
+            bounds = np.union1d(bounds, quantiles(sample, 2 * n_parts))
         if bounds.size == 1:
             yield path, first, last
             return
@@ -319,7 +337,7 @@ class ColumnBuckets:
             path.unlink()
 
 
-def _quantiles(numbers: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
+def quantiles(numbers: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
     """Numbers that divide a sample into parts of about the same size."""
     if numbers.size == 0:
         return np.empty(0, np.int64)

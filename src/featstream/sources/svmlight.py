@@ -218,7 +218,7 @@ class RowSlice:
     highest: int
 
 
-class _ParsedChunk(NamedTuple):
+class ParsedChunk(NamedTuple):
     """The rows of a chunk; lines are counted from its first, 0."""
 
     rows: RowSlice
@@ -258,16 +258,16 @@ class Reader:
     def slices(self) -> Iterator[tuple[int, RowSlice]]:
         """Parse chunk after chunk, a few ahead, each into arrays of its own."""
         stops: deque[int] = deque()
-        for rows in self._checked(self._parse_ahead(stops)):
+        for rows in self.checked(self._parse_ahead(stops)):
             stop = stops.popleft()
             self.file.forget(stop)
             yield stop, rows
 
-    def _parse_ahead(self, stops: deque[int]) -> Iterator[_ParsedChunk]:
-        waiting: deque[Future[_ParsedChunk]] = deque()
+    def _parse_ahead(self, stops: deque[int]) -> Iterator[ParsedChunk]:
+        waiting: deque[Future[ParsedChunk]] = deque()
         for lines in self.file.line_chunks():
             stops.append(lines.stop)
-            waiting.append(self.pool.submit(self._count_and_parse, lines.text))
+            waiting.append(self.pool.submit(self.parse, lines.text))
             if len(waiting) > self.n_threads:
                 yield waiting.popleft().result()
         while waiting:
@@ -284,10 +284,10 @@ class Reader:
             _part_of(room, slice(line - k, line), slice(entry - n, entry))
             for (line, entry), (k, n) in zip(ends, counts, strict=True)
         )
-        rows = list(self._checked(self.pool.map(self._parse, texts, rooms)))
+        rows = list(self.checked(self.pool.map(self._parse, texts, rooms)))
         return join_rows(rows, room)
 
-    def _checked(self, parsed: Iterable[_ParsedChunk]) -> Iterator[RowSlice]:
+    def checked(self, parsed: Iterable[ParsedChunk]) -> Iterator[RowSlice]:
         """Raise the first failure in the order of the file."""
         kind = grammar.UNKNOWN
         n_lines = 1
@@ -303,10 +303,11 @@ class Reader:
             n_lines += chunk.n_lines
             yield chunk.rows
 
-    def _count_and_parse(self, text: NDArray[np.uint8]) -> _ParsedChunk:
+    def parse(self, text: NDArray[np.uint8]) -> ParsedChunk:
+        """Parse some whole lines into arrays of their own."""
         return self._parse(text, _make_room(*grammar.count_marks(text)))
 
-    def _parse(self, text: NDArray[np.uint8], room: grammar.Rows) -> _ParsedChunk:
+    def _parse(self, text: NDArray[np.uint8], room: grammar.Rows) -> ParsedChunk:
         words = np.ndarray((text.size - 7,), np.uint64, text, strides=(1,))
         with np.errstate(over="ignore"):  # as compiled, also without numba
             parsed = grammar.parse_rows(text, words, self.base, self.shift, room)
@@ -338,7 +339,7 @@ class Reader:
             parsed.lowest,
             parsed.highest,
         )
-        return _ParsedChunk(rows, room.labels.size, parsed.kind, first_row, failure)
+        return ParsedChunk(rows, room.labels.size, parsed.kind, first_row, failure)
 
 
 def _make_room(n_lines: int, n_colons: int) -> grammar.Rows:

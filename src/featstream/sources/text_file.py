@@ -144,6 +144,14 @@ class TextFile:
             yield Lines(_padded(text[begin:stop]), stop)
             begin = stop
 
+    def lines_between(self, begin: int, stop: int) -> NDArray[np.uint8]:
+        """The whole lines between two places of a plain file."""
+        assert self._map is not None
+        if not begin and self._map[:3] == _BYTE_ORDER_MARK:
+            begin = 3
+        text = np.frombuffer(self._map, np.uint8)[begin:stop]
+        return _padded(text if text[-1] == 10 else np.append(text, np.uint8(10)))
+
     def chunks(self) -> Iterator[bytes]:
         """Yield the text, decompressed, in chunks that may end anywhere."""
         total = 0

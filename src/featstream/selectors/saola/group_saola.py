@@ -415,8 +415,7 @@ class GroupSAOLA(GroupSelector):
         """Walk the relevant features of some groups through the kernel."""
         measure, first = stream.measure, stream.n_seen
         assert measure is not None
-        if self.correction != "none":
-            batch = batch.judged(self._budget)
+        batch = batch.judged(self._budget)
         kept_arrivals, _ = arrivals_and_scores(self._state)
         kept_ends = np.unique(self._groups.ends[self._groups.of(kept_arrivals)])
         ends = first + batch.ends
@@ -527,7 +526,9 @@ class ScoredBatch:
     ends: IntArray
 
     def judged(self, budget: Budget) -> ScoredBatch:
-        """The same with the features that pass the correction."""
+        """The same with the features that pass the correction, if there is one."""
+        if any(scored.p_values is None for scored in self.blocks):
+            return self
         blocks = []
         for scored in self.blocks:
             assert scored.p_values is not None

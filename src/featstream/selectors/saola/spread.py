@@ -19,6 +19,12 @@ come to the driver; blocks, windows and deaths of workers change who computes it
 
 For groups the same holds with two changes. What is pruned within a group is certain;
 and if one feature of a group is uncertain, so are all that the group has left.
+
+A corrected threshold depends on the p-values of all features before. A worker
+guesses with the levels at the time of dispatch, and returns the p-values; the driver
+judges them in order. A feature that the worker called relevant and that is not is
+irrelevant, and one that it did not walk is uncertain. If a group has such a feature,
+all of its relevant features are uncertain.
 """
 
 from __future__ import annotations
@@ -26,7 +32,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -37,12 +43,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from featstream.engines import Engine, as_engine, in_order
-from featstream.errors import DataError, FeatstreamError, ParameterError
+from featstream.errors import DataError, FeatstreamError
 from featstream.parallel import single_blas
 from featstream.protocols import (
     Block,
     BoolArray,
     Fate,
+    FloatArray,
     IndexedSource,
     IntArray,
     LazySource,
@@ -53,6 +60,7 @@ from featstream.protocols import (
     reopener_of,
 )
 from featstream.selectors.result import Trace
+from featstream.selectors.saola.budget import Budget
 from featstream.selectors.saola.kept import (
     arrivals_and_scores,
     merge_kept,
@@ -141,6 +149,43 @@ class Job:
         return selector
 
 
+class Guess:
+    """A budget that remembers the p-values that it judges."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget, self._judged = deepcopy(budget), list[FloatArray]()
+
+    @property
+    def p_values(self) -> FloatArray | None:
+        """Those of all features judged, in order; None if there is no correction."""
+        return np.concatenate(self._judged) if self._judged else None
+
+    def bind(self, measure: Any, owner: str) -> None:
+        """Bind the budget to a measure."""
+        self._budget.bind(measure, owner)
+
+    def screen(
+        self, measure: Any, encoded: Any, scores: FloatArray
+    ) -> tuple[FloatArray | None, IntArray]:
+        """The p-values of some columns, and which of them may pass."""
+        return self._budget.screen(measure, encoded, scores)
+
+    def judge(self, p_values: FloatArray) -> BoolArray:
+        """Which of the next features pass."""
+        self._judged.append(p_values)
+        return self._budget.judge(p_values)
+
+
+class AllRelevant(Guess):
+    """Lets every feature pass: it is known that all are relevant."""
+
+    def screen(
+        self, measure: Any, encoded: Any, scores: FloatArray
+    ) -> tuple[FloatArray | None, IntArray]:
+        """No p-values, and all columns."""
+        return None, np.arange(scores.size)
+
+
 class Task(NamedTuple):
     """Some consecutive features of a stream.
 
@@ -186,6 +231,8 @@ class Report(NamedTuple):
         The columns that were kept, if they were asked for, as a run saves them.
     names : list of str, optional
         Names of the features.
+    p_values : ndarray of float, optional
+        How relevant each feature is, if the threshold is corrected.
     left_out : dict
         Names of identifiers that were left out, by arrival.
     error : FeatstreamError, optional
@@ -196,6 +243,7 @@ class Report(NamedTuple):
     walked: IntArray | None = None
     added: Arrays | None = None
     names: list[str] | None = None
+    p_values: FloatArray | None = None
     left_out: dict[int, str] | None = None
     error: FeatstreamError | None = None
 
@@ -206,7 +254,12 @@ def share(value: Any) -> Any:
 
 
 def judge(
-    job: Job, task: Task, snapshot: tuple[Arrays, IntArray], values: Any, ships: bool
+    job: Job,
+    task: Task,
+    snapshot: tuple[Arrays, IntArray],
+    budget: Budget,
+    values: Any,
+    ships: bool,
 ) -> Report:
     """Take a block through the scan, from a snapshot of the kept features.
 
@@ -216,6 +269,7 @@ def judge(
     try:
         with single_blas:
             selector = job.resume(*snapshot, task.first)
+            selector._budget = guess = Guess(budget)
             blocks = _place(_read(job, task, values), task.first)
             verdict = selector._judge(blocks, task.ends)
             added = _pack_new(selector, task.first) if ships else None
@@ -225,10 +279,11 @@ def judge(
     if any(block.names is not None for block in blocks):
         names = [name for block in blocks for name in block.names or ()]
     left_out = getattr(selector._stream.measure, "left_out", None)
-    found = {} if left_out is None else left_out.names
+    others = {} if left_out is None else left_out.names
     end = task.first + len(task.positions)
-    mine = {a: found.pop(a) for a in list(found) if task.first <= a < end}
-    return Report(_without_overlap(verdict, job), None, added, names, mine)
+    mine = {a: others.pop(a) for a in list(others) if task.first <= a < end}
+    found = _without_overlap(verdict, job)
+    return Report(found, None, added, names, guess.p_values, mine)
 
 
 def settle(
@@ -239,6 +294,7 @@ def settle(
     while True:
         with single_blas:
             selector = job.resume(*snapshot, task.first)
+            selector._budget = AllRelevant(selector._budget)
             blocks = _choose(_read(job, task, values), which)
             ends = None
             if task.ends is not None:
@@ -424,11 +480,6 @@ class Spread:
         engine: Engine,
         layout: Layout | None = None,
     ) -> None:
-        if getattr(selector, "correction", "none") != "none":
-            raise ParameterError(
-                f"`correction` of {type(selector).__name__} judges features one after "
-                "the other, in one process. Leave out the engine, or correction."
-            )
         self.selector, self.source, self.engine = selector, source, engine
         self.blocks, self.layout = blocks, layout
         self.n_columns = self.n_blocks = self._version = 0
@@ -447,6 +498,7 @@ class Spread:
             items = self._cut(position, shift, first.n_columns, n_workers)
         else:
             items = self._carry(chain([first], self.blocks), position, shift)
+        self.selector._bind_measure(stream.measure)  # its levels are sent
         job = self.engine.submit(share, self._job())
         dispatch = partial(self._dispatch, job)
         for item, report in in_order(
@@ -516,7 +568,13 @@ class Spread:
     def _dispatch(self, job: Any, item: Item, n_ahead: int) -> Any:
         item.version, item.is_final = self._version, n_ahead == 0
         return self.engine.submit(
-            judge, job, item.task, self._kept_now(), item.values, item.is_final
+            judge,
+            job,
+            item.task,
+            self._kept_now(),
+            self.selector._budget,
+            item.values,
+            item.is_final,
         )
 
     def _kept_now(self) -> Any:
@@ -534,22 +592,27 @@ class Spread:
             raise report.error
         verdict, added = report.verdict, report.added
         assert verdict is not None
-        if not item.is_final:
-            verdict, added = self._validate(job, item, verdict)
-        names = report.names
-        return partial(self._commit, item, verdict, added, names, report.left_out or {})
+        budget = deepcopy(self.selector._budget)  # until the block is committed
+        passes = guessed = verdict.fate != Fate.IRRELEVANT
+        if report.p_values is not None:
+            passes = budget.judge(report.p_values)
+        if not item.is_final or (passes != guessed).any():
+            verdict, added = self._validate(job, item, verdict, passes)
+        commit = partial(self._commit, item, verdict, added, budget)
+        return partial(commit, report.names, report.left_out or {})
 
     def _validate(
-        self, job: Any, item: Item, verdict: Verdict
+        self, job: Any, item: Item, verdict: Verdict, passes: BoolArray
     ) -> tuple[Verdict, Arrays | None]:
         """Accept what is certain, and have the rest walked again."""
         first, ends = item.task.first, item.task.ends
         live, _ = arrivals_and_scores(self.selector._state)
-        uncertain, certain = find_certain(verdict, first, live, ends)
+        uncertain, certain = find_certain(verdict, first, live, ends, passes)
         if self.selector._needs_same_snapshot and (
             uncertain.size or item.version != self._version
         ):
-            uncertain, certain = np.flatnonzero(verdict.fate), np.empty(0, np.int64)
+            uncertain, certain = np.flatnonzero(passes), np.empty(0, np.int64)
+        verdict = verdict.without(np.flatnonzero(~passes))
         if not uncertain.size:
             nothing = np.empty(0, np.int64)
             return replace(verdict, gone=nothing, gone_by=nothing, gone_fate=None), None
@@ -575,6 +638,7 @@ class Spread:
         item: Item,
         verdict: Verdict,
         added: Arrays | None,
+        budget: Budget,
         names: list[str] | None,
         left_out: dict[int, str],
     ) -> None:
@@ -585,15 +649,16 @@ class Spread:
         if self.layout is not None and labels is None:
             labels, _, _ = self.layout.runs(span._replace(start=item.position))
         selector._commit(
-            span, labels, item.task.ends, verdict, partial(self._keep, added)
+            span, labels, item.task.ends, verdict, partial(self._keep, added, budget)
         )
         if left_out:
             selector._stream.measure.left_out.names.update(left_out)
         self.n_blocks += 1
 
-    def _keep(self, added: Arrays | None, verdict: Verdict) -> None:
+    def _keep(self, added: Arrays | None, budget: Budget, verdict: Verdict) -> None:
         """Remove what has left the kept features, and add what has come."""
         selector = self.selector
+        selector._budget = budget
         new = selector._unpack(added) if added else None
         if new is None and not verdict.gone.size:
             return
@@ -609,13 +674,18 @@ class Spread:
 
 
 def find_certain(
-    verdict: Verdict, first: int, live: IntArray, ends: IntArray | None = None
+    verdict: Verdict,
+    first: int,
+    live: IntArray,
+    ends: IntArray | None,
+    passes: BoolArray,
 ) -> tuple[IntArray, IntArray]:
     """Which features of a block must be walked again, and which are redundant for sure.
 
     ``verdict`` was reached from an older snapshot, ``live`` is kept now, and ``first``
-    the arrival of the first feature; in groups, these end at ``ends``. What is neither
-    is irrelevant, or redundant within its group.
+    the arrival of the first feature; in groups, these end at ``ends``. ``passes`` says
+    which features are relevant. What is neither is irrelevant, or redundant within its
+    group.
     """
     assert verdict.witness is not None
     redundant = np.flatnonzero(verdict.fate == Fate.REDUNDANT)
@@ -628,14 +698,16 @@ def find_certain(
         n_before = np.searchsorted(by, first + redundant)
         is_lost |= earliest[n_before - 1] < witness  # it was not compared with these
         is_lost |= np.isin(first + redundant, by)  # it displaces some
-    uncertain = verdict.fate == Fate.KEPT
-    uncertain[redundant] = is_lost
+    is_misjudged = passes != (verdict.fate != Fate.IRRELEVANT)
+    uncertain = (verdict.fate == Fate.KEPT) | is_misjudged
+    uncertain[redundant] |= is_lost
     is_within = np.zeros(uncertain.size, bool)
     if ends is not None:
         group = np.searchsorted(ends, np.arange(uncertain.size), "right")
         begins = np.append(0, ends)[group]
         is_within = verdict.witness >= first + begins
-        is_open = np.isin(group, group[uncertain & ~is_within])
-        uncertain = is_open & (verdict.fate != Fate.IRRELEVANT) & ~is_within
-    is_certain = (verdict.fate == Fate.REDUNDANT) & ~uncertain & ~is_within
+        is_within &= ~np.isin(group, group[is_misjudged])
+        uncertain = np.isin(group, group[uncertain & ~is_within]) & ~is_within
+    uncertain &= passes
+    is_certain = (verdict.fate == Fate.REDUNDANT) & passes & ~uncertain & ~is_within
     return np.flatnonzero(uncertain), np.flatnonzero(is_certain)

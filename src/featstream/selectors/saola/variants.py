@@ -37,6 +37,9 @@ class SelectFromStream(SAOLA):
         What is remembered of dropped features.
     n_jobs : int, optional
         Number of threads. The selection does not depend on it.
+    engine : {"dask"}, optional
+        Where features are read and judged: on the cluster of the current Dask client,
+        or in this process. The selection does not depend on it.
 
     Attributes
     ----------
@@ -86,7 +89,6 @@ class SelectFromStream(SAOLA):
     overlap = ">="
     redundancy = "conditional"
     correction = "online-fdr"
-    engine = None
 
     def __init__(
         self,
@@ -98,6 +100,7 @@ class SelectFromStream(SAOLA):
         interactions: bool | InteractionScreen = False,
         trace: TraceLevel = "full",
         n_jobs: int | None = None,
+        engine: Literal["dask"] | None = None,
     ) -> None:
         self.alpha = alpha
         self.redundancy_alpha = redundancy_alpha
@@ -106,6 +109,7 @@ class SelectFromStream(SAOLA):
         self.interactions = interactions
         self.trace = trace
         self.n_jobs = n_jobs
+        self.engine = engine
 
 
 class ConditionalSAOLA(SAOLA):
