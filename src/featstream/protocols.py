@@ -171,6 +171,12 @@ class LazySource(Source, Protocol):
     def lazy(self, positions: range | IntArray) -> Any:
         """Some columns as a Dask collection."""
 
+    def by_column(self, hold: Callable[[Any], Any]) -> LazySource:
+        """The same, best read by columns; ``hold`` keeps a collection on the cluster.
+
+        ``hold`` returns the collection, held, or None if it would not fit.
+        """
+
 
 class DescribedSource(Source, Protocol):
     """What a source may know besides; None, or no attribute, where it does not."""

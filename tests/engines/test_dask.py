@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
 import signal
@@ -14,17 +15,28 @@ import numpy as np
 import psutil
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 import featstream
-from engines.problems import OPTIONS, outcome, solve
-from featstream import SAOLA, FisherZ, GroupSAOLA
+import spies
+from engines.problems import make_options, outcome, solve
+from featstream import SAOLA, Experiment, FisherZ, GroupSAOLA
 from featstream.cli import main
 from featstream.engines import DaskEngine, as_engine, local_cluster
 from featstream.errors import DataError, EngineError, ParameterError
-from featstream.sources import ArraySource, open_store, write_store
+from featstream.evaluation import RandomSplits
+from featstream.selectors.saola.spread import Spread
+from featstream.sources import (
+    ArraySource,
+    as_source,
+    dask_array,
+    open_store,
+    write_store,
+)
+from featstream.sources.parquet import FeatureTableSource
 
 pytest.importorskip("distributed")
 
@@ -56,18 +68,78 @@ def test_an_engine_that_is_none_is_refused():
         as_engine("dask")
 
 
-def test_every_kind_of_source_ends_as_in_this_process(client, tmp_path):
+def test_data_that_workers_cannot_open_are_sent(client):
     X, y = make_data(np.random.default_rng(0))
     local = solve(SAOLA(measure="su"), y, X)
-    write_store(tmp_path / "x.cols", ArraySource(X), y)
-    for data in (
-        X,
-        tmp_path / "x.cols",
-        da.from_array(X, chunks=(60, 90)),
-        open_store(tmp_path / "x.cols"),
-    ):
-        remote = solve(SAOLA(measure="su", engine="dask"), y, data)
-        assert outcome(remote) == outcome(local)
+    assert outcome(solve(SAOLA(measure="su", engine="dask"), y, X)) == outcome(local)
+
+
+@pytest.mark.parametrize("kind", ["store", "zarr", "parquet", "folder", "array"])
+def test_workers_read_the_data(kind, client, tmp_path, monkeypatch):
+    """The tasks carry no values, and this process reads no more than the beginning."""
+    X, y = make_data(np.random.default_rng(0))
+    names = [f"f{j}" for j in range(X.shape[1])]
+    if kind == "store":
+        write_store(tmp_path / "x.cols", ArraySource(X), y)
+        data = tmp_path / "x.cols"
+    elif kind == "zarr":
+        zarr = pytest.importorskip("zarr")
+        zarr.create_array(store=str(tmp_path / "x.zarr"), data=X, chunks=(120, 50))
+        data = tmp_path / "x.zarr"
+    elif kind == "parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        table = pyarrow.table({"name": names, "values": list(X.T)})
+        parquet.write_table(table, tmp_path / "x.parquet", row_group_size=50)
+        data = FeatureTableSource(tmp_path / "x.parquet")
+    elif kind == "folder":
+        (tmp_path / "x").mkdir()
+        for i, begin in enumerate(range(0, X.shape[1], 100)):
+            part = ArraySource(np.asfortranarray(X[:, begin : begin + 100]))
+            write_store(tmp_path / "x" / f"{i}.cols", part)
+        data = tmp_path / "x"
+    else:
+        data = da.from_array(X, chunks=(120, 90))
+    local = solve(SAOLA(measure="su"), y, data)
+    monkeypatch.setattr(Spread, "_carry", None)
+    source = as_source(data)
+    monkeypatch.setattr(type(source), "blocks", only_the_first(type(source).blocks))
+    remote = solve(SAOLA(measure="su", engine="dask"), y, source)
+    assert outcome(remote) == outcome(local)
+    assert remote.n_seen_ == X.shape[1]
+
+
+def only_the_first(blocks):
+    """What reads the first block of a source, and then fails."""
+
+    def read(self, start=0):
+        yield next(blocks(self, start)).part(0, 1)
+        raise AssertionError("this process reads on")
+
+    return read
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_an_array_in_chunks_of_rows_is_put_together_on_the_workers(
+    has_room, client, monkeypatch
+):
+    X, y = make_data(np.random.default_rng(8))
+    local = solve(SAOLA(measure="su"), y, X)
+    lazy = da.from_array(X, chunks=(50, -1))
+    assert len(list(as_source(lazy).blocks())) == 1
+    monkeypatch.setattr(dask_array, "_BLOCK_BYTES", 90 * 120)
+    blocks = list(as_source(lazy).blocks())
+    assert [block.n_columns for block in blocks] == [90, 90, 90, 90, 40]
+    held = []
+    hold = DaskEngine.hold
+    monkeypatch.setattr(
+        DaskEngine,
+        "hold",
+        lambda self, a: held.append(a) or (hold(self, a) if has_room else None),
+    )
+    remote = solve(SAOLA(measure="su", engine="dask"), da.from_array(y), lazy)
+    assert outcome(remote) == outcome(local)
+    assert [a.numblocks for a in held] == [(1, 5)]
 
 
 def test_groups_may_be_scattered(client):
@@ -100,6 +172,18 @@ def test_a_search_over_parameters_uses_the_cluster(client):
     search = GridSearchCV(pipeline, {"saola__bound": ["min", "max"]}, cv=2)
     assert clone(pipeline).fit(X, y)[0].engine == "dask"
     assert search.fit(X, y).best_estimator_[0].selected_.size
+
+
+def test_a_search_takes_a_dask_array(client):
+    X, y = make_data(np.random.default_rng(3), n_features=40)
+    lazy, labels = da.from_array(X, chunks=(60, 20)), da.from_array(y, chunks=60)
+    pipeline = make_pipeline(SAOLA(measure="su", engine="dask"), GaussianNB())
+    searches = [
+        GridSearchCV(clone(pipeline), {"saola__bound": ["min", "max"]}, cv=2).fit(*data)
+        for data in ((X, y), (lazy, labels))
+    ]
+    first, second = (search.cv_results_["mean_test_score"] for search in searches)
+    assert np.array_equal(first, second)
 
 
 def test_a_run_that_began_on_a_cluster_ends_on_one_machine(client, tmp_path):
@@ -182,6 +266,90 @@ def test_the_command_line_takes_the_address_of_a_scheduler(client, tmp_path, cap
         assert "--scheduler has no meaning" in capsys.readouterr().err
 
 
+def make_experiment(**options):
+    X, y = make_data(np.random.default_rng(9), n_features=40)
+    return Experiment(
+        {"SAOLA": SAOLA(measure="su"), "first": spies.FirstFeatures(), **options},
+        {"made": (X, y)},
+        classifiers=["knn"],
+        protocol=RandomSplits(n_runs=2),
+        time_limit=3.0,
+    )
+
+
+def without_costs(result):
+    return [
+        {key: value for key, value in row.items() if key not in ("seconds", "memory")}
+        for row in result.rows()
+    ]
+
+
+def test_a_comparison_on_a_cluster_finds_what_it_finds_here(client, tmp_path):
+    slow = {"slow": spies.FirstFeatures(3, seconds=60.0)}
+    local = make_experiment().run()
+    engine = DaskEngine(client)
+    remote = make_experiment(**slow).run(tmp_path / "out", engine=engine)
+    assert engine.n_messages == 6
+    rows = without_costs(remote)
+    assert [row for row in rows if row["selector"] != "slow"] == without_costs(local)
+    reasons = {row["reason"] for row in rows if row["selector"] == "slow"}
+    assert reasons == {"exceeded 3 s"}
+    again = make_experiment(**slow).run(tmp_path / "out", engine=engine)
+    assert engine.n_messages == 6
+    assert without_costs(again) == rows
+    with pytest.raises(ParameterError, match="Leave one out"):
+        make_experiment().run(engine=engine, n_jobs=2)
+
+
+def test_a_cell_whose_worker_dies_is_computed_again(tmp_path):
+    local = make_experiment().run()
+    (tmp_path / "seen").mkdir()
+    selector = spies.FirstFeatures(folder=tmp_path / "seen", seconds=1.0)
+    with local_cluster(2, "1GiB") as client:
+
+        def kill():
+            while not list((tmp_path / "seen").iterdir()):
+                time.sleep(0.05)
+            kill_some(client, 1, np.random.default_rng(0))
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        remote = make_experiment(first=selector).run(tmp_path / "out", engine=client)
+        killer.join()
+    assert without_costs(remote) == without_costs(local)
+
+
+def test_commands_run_on_a_cluster(client, tmp_path, capsys):
+    """``select`` with its default selector, ``convert`` and ``compare``."""
+    X, y = make_data(np.random.default_rng(7), n_features=60)
+    address = ["--scheduler", client.scheduler.address]
+    dump_svmlight_file(X, y, str(tmp_path / "x.svm"), zero_based=False)
+    for name, flags in (("here", []), ("there", address)):
+        store = str(tmp_path / f"{name}.cols")
+        assert main(["convert", str(tmp_path / "x.svm"), store, "-q", *flags]) == 0
+    names = sorted(path.name for path in (tmp_path / "here.cols").iterdir())
+    folders = tmp_path / "here.cols", tmp_path / "there.cols"
+    assert filecmp.cmpfiles(*folders, names, shallow=False)[1:] == ([], [])
+    capsys.readouterr()
+    found = []
+    for flags in ([], address):
+        assert main(["select", str(folders[1]), "--json", "-q", *flags]) == 0
+        found.append(json.loads(capsys.readouterr().out)["selected"])
+    assert found[0] == found[1]
+    compare = ["compare", str(folders[1]), "--selectors", "saola", "--runs", "1"]
+    compare += ["--classifiers", "knn", "--json", "-q"]
+    accuracies = []
+    for flags in ([], address):
+        assert main([*compare, *flags]) == 0
+        rows = json.loads(capsys.readouterr().out)["results"]
+        accuracies.append([row["accuracy"] for row in rows])
+    assert accuracies[0] == accuracies[1]
+    assert main([*compare, *address, "--jobs", "2"]) == 1
+    assert "Leave one out" in capsys.readouterr().err
+    assert main(["convert", str(folders[0]), str(tmp_path / "z.cols"), *address]) == 1
+    assert "--scheduler is for svmlight files" in capsys.readouterr().err
+
+
 def test_a_lost_scheduler_and_lost_workers_are_errors():
     with local_cluster(1) as client:
         engine = DaskEngine(client, patience=0.1)
@@ -210,7 +378,7 @@ def test_killed_workers_change_nothing(seed, tmp_path):
     """Between one and three of them; every third run has groups."""
     rng = np.random.default_rng(seed)
     X, y = make_data(rng, n_features=1200)
-    options = {name: rng.choice(values).item() for name, values in OPTIONS.items()}
+    options = make_options(rng)
     kind, given = SAOLA, {}
     if seed % 3 == 2:
         kind, given = GroupSAOLA, {"groups": np.arange(1200) // 7}

@@ -96,6 +96,18 @@ class DaskEngine:
         except Exception as error:
             raise self._lost(error) from error
 
+    def hold(self, array: Any) -> Any:
+        """Keep a dask.array in the memory of the workers; None if it is too large.
+
+        What a dying worker loses is computed again.
+        """
+        try:
+            workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+            room = sum(worker["memory_limit"] or 0 for worker in workers)
+            return self.client.persist(array) if array.nbytes <= room / 4 else None
+        except OSError as error:
+            raise self._lost(error) from error
+
     def result(self, future: Future) -> Any:
         """Wait for a function; `EngineError` if nobody is left to run it."""
         from concurrent.futures import CancelledError

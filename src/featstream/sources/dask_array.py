@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from featstream.errors import DataError
 from featstream.protocols import Block, IntArray
 from featstream.sources.open import as_source
 from featstream.sources.values import check_dimensions
 
+_BLOCK_BYTES = 1 << 26
+_SPARSE_WIDTH = 1 << 14
+
 
 class DaskArraySource:
     """The columns of a dask.array, some chunks at a time.
 
-    A block has all rows of the chunks that lie above each other; they are computed
-    when the block is read, by the scheduler that Dask uses at that time. Arrays with
-    all rows in one chunk are best: ``x.rechunk({0: -1})``.
+    A block has all rows of some columns; they are computed when the block is read, by
+    the scheduler that Dask uses at that time. Arrays with all rows in a chunk are best.
+    Of others, a block is put together from its part of every chunk of rows: on a
+    cluster this is done once for all blocks if the array fits there, and otherwise
+    the chunks are computed again for every block.
 
     Parameters
     ----------
@@ -48,13 +54,34 @@ class DaskArraySource:
             )
         self._array = array
         self.n_samples, self.n_features = check_dimensions(tuple(array.shape))
-        self._ends = np.cumsum(array.chunks[1])
+        self._ends = np.concatenate(
+            [
+                np.append(np.arange(end - size, end, self._width())[1:], end)
+                for end, size in zip(
+                    np.cumsum(array.chunks[1]), array.chunks[1], strict=True
+                )
+            ]
+        )
+
+    def _width(self) -> int:
+        """Columns of a block: one chunk of rows may have all columns."""
+        if sparse.issparse(self._array._meta):
+            return _SPARSE_WIDTH
+        return max(1, _BLOCK_BYTES // (self.n_samples * self._array.dtype.itemsize))
 
     def __repr__(self) -> str:
         return (
             f"DaskArraySource({self.n_samples:,} samples × {self.n_features:,} "
             f"features, {self._array.dtype}, {self._ends.size:,} blocks)"
         )
+
+    def by_column(self, hold: Callable[[Any], Any]) -> DaskArraySource:
+        """The same with all rows in a chunk, if ``hold`` has room for that."""
+        if len(self._array.chunks[0]) == 1:
+            return self
+        widths = tuple(np.diff(self._ends, prepend=0).tolist())
+        held = hold(self._array.rechunk((-1, widths)))
+        return self if held is None else DaskArraySource(held)
 
     def lazy(self, positions: range | IntArray) -> Any:
         """Some columns as an array of Dask."""

@@ -494,6 +494,9 @@ class Spread:
         if stream.is_sparse is None:
             stream.is_sparse = first.is_sparse
         n_workers, shift = self.engine.n_workers, stream.n_seen - position
+        hold = getattr(self.engine, "hold", None)
+        if isinstance(self.source, LazySource) and hold is not None:
+            self.source = self.source.by_column(hold)
         if reopener_of(self.source) or isinstance(self.source, LazySource):
             items = self._cut(position, shift, first.n_columns, n_workers)
         else:
