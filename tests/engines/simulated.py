@@ -14,14 +14,16 @@ class Promise:
     arguments: tuple[Any, ...]
     is_done: bool = False
     value: Any = None
+    held: Any = None  # by the workers, of which it is an argument
 
 
 class SimulatedEngine:
     """Runs a function at a random time between its submission and its turn.
 
-    Everything travels as a pickle, as it does over the wire. With the probability
-    ``death`` a worker dies after it has run a function, and all it remembers is gone:
-    the function is run again by another.
+    Everything travels as a pickle, as it does over the wire; what many functions need
+    is held by the workers, who share it. With the probability ``death`` a worker dies
+    after it has run a function, and all that is held is gone: the function is run
+    again by another.
     """
 
     def __init__(self, rng, n_workers=2, death=0.1):
@@ -53,12 +55,21 @@ class SimulatedEngine:
         n_times = 1 + (self.rng.random() < self.death)
         for _ in range(n_times):
             given = [
-                self.result(a) if isinstance(a, Promise) else self._sent(a)
+                self._hold(a) if isinstance(a, Promise) else self._sent(a)
                 for a in promise.arguments
             ]
             promise.value = promise.function(*given)
+            for argument in promise.arguments:
+                if isinstance(argument, Promise) and n_times > 1:
+                    argument.held = None
         promise.is_done = True
         self._waiting.remove(promise)
+
+    def _hold(self, promise):
+        self._run(promise)
+        if promise.held is None:
+            promise.held = self._sent(promise.value)
+        return promise.held
 
     def _sent(self, value):
         return cloudpickle.loads(cloudpickle.dumps(value))
