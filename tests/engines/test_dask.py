@@ -301,6 +301,7 @@ def test_a_comparison_on_a_cluster_finds_what_it_finds_here(client, tmp_path):
         make_experiment().run(engine=engine, n_jobs=2)
 
 
+@pytest.mark.slow
 def test_a_cell_whose_worker_dies_is_computed_again(tmp_path):
     local = make_experiment().run()
     (tmp_path / "seen").mkdir()
@@ -323,7 +324,7 @@ def test_commands_run_on_a_cluster(client, tmp_path, capsys):
     """``select`` with its default selector, ``convert`` and ``compare``."""
     X, y = make_data(np.random.default_rng(7), n_features=60)
     address = ["--scheduler", client.scheduler.address]
-    dump_svmlight_file(X, y, str(tmp_path / "x.svm"), zero_based=False)
+    dump_svmlight_file(X.astype(float), y, str(tmp_path / "x.svm"), zero_based=False)
     for name, flags in (("here", []), ("there", address)):
         store = str(tmp_path / f"{name}.cols")
         assert main(["convert", str(tmp_path / "x.svm"), store, "-q", *flags]) == 0
@@ -392,6 +393,7 @@ def test_killed_workers_change_nothing(seed, tmp_path):
             target=kill_some, args=(client, int(rng.integers(1, 4)), rng)
         )
         killer.start()
-        remote = selector.start(y).consume(source, engine=client, **given)
+        engine = DaskEngine(client, patience=600.0)  # of a busy machine
+        remote = selector.start(y).consume(source, engine=engine, **given)
         killer.join()
     assert outcome(remote) == outcome(local)
