@@ -67,7 +67,8 @@ class DaskArraySource:
         """Columns of a block: one chunk of rows may have all columns."""
         if sparse.issparse(self._array._meta):
             return _SPARSE_WIDTH
-        return max(1, _BLOCK_BYTES // (self.n_samples * self._array.dtype.itemsize))
+        column_bytes: int = self.n_samples * self._array.dtype.itemsize
+        return max(1, _BLOCK_BYTES // column_bytes)
 
     def __repr__(self) -> str:
         return (
