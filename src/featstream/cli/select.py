@@ -225,8 +225,8 @@ def _learn_rows(selector: Any, dataset: Dataset) -> None:
 
 def result_of(selector: Any) -> SelectionResult:
     """The result of a selector; of one that learns from rows, its weights."""
-    if hasattr(selector, "result_"):
-        found: SelectionResult = selector.result_
+    found: SelectionResult | None = getattr(selector, "result_", None)
+    if found is not None:
         return found
     from featstream.protocols import feature_name
     from featstream.selectors.result import SelectionResult, Trace

@@ -429,7 +429,7 @@ class LeftOut:
 
     def warn(self) -> None:
         """Name them, once."""
-        if self._has_warned or not self.names:
+        if self._has_warned:
             return
         self._has_warned = True
         names = [printable(name) for _, name in sorted(self.names.items())]

@@ -584,7 +584,7 @@ def in_stream(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
 def warn_of_identifiers(stream: Stream) -> None:
     """Name the columns that the measure left out as identifiers, once."""
     left_out = getattr(stream.measure, "left_out", None)
-    if left_out is not None:
+    if left_out is not None and left_out.names:
         left_out.warn()
 
 

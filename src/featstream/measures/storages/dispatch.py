@@ -7,7 +7,7 @@ scores alone; whether the other one is then redundant, on the type of the rule.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -161,16 +161,17 @@ def _by_storage(name: str) -> Any:
     arguments = signature(default).parameters if callable(default) else ()
     place = list(arguments).index("index") if "index" in arguments else None
 
-    def choose(kinds):
+    @cache
+    def choose(*kinds):
         if place is not None and kinds[place] is NoIndex:
             return default
         return getattr(_STORAGES[kinds[0]], name)
 
-    chosen = lambda *given: choose([*map(type, given)])(*given)  # noqa: E731
+    chosen = lambda *given: choose(*map(type, given))(*given)  # noqa: E731
 
     @overload(chosen, jit_options=INNER, strict=False)
     def choose_by_type(*types):
-        return choose([getattr(kind, "instance_class", None) for kind in types])
+        return choose(*(getattr(kind, "instance_class", None) for kind in types))
 
     return chosen
 
