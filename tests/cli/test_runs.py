@@ -223,7 +223,7 @@ def test_an_interrupted_run_of_groups_is_resumed(
     labels = write_labels(tmp_path / "labels.txt", [f"g{j % 9}" for j in range(150)])
     run, flag = tmp_path / "run", list(flags)
     monkeypatch.setattr(base, "observed", interrupting(at=60))
-    from featstream.cli.options import run_checkpoint
+    from featstream.cli.main import run_checkpoint
 
     for module in ("runs", "select"):
         module = import_module(f"featstream.cli.{module}")

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featstream.cli.options import (
+from featstream.cli.main import (
     add_data_options,
     add_group_flags,
     add_scheduler,

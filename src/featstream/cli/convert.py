@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from featstream.cli.options import (
+from featstream.cli.main import (
     add_data_options,
     add_scheduler,
     chosen_options,

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from featstream.cli.options import add_data, chosen_options
+from featstream.cli.main import add_data, chosen_options
 from featstream.cli.select import about_target, plain, target_line
 
 

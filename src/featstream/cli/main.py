@@ -1,4 +1,4 @@
-"""The entry of the command line: parse, run one command, report errors.
+"""The command line: its entry, and the flags that several commands share.
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 failed,
 2 usage, 130 interrupted. Only the module of the chosen command is imported, and
@@ -13,12 +13,29 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import featstream
+from featstream.selectors.registry import SELECTORS
+
+if TYPE_CHECKING:
+    from featstream.runs.folder import Checkpoint
+    from featstream.sources import Dataset
 
 COMMANDS = {
     "select": ("featstream.cli.select", "select features of a data file"),
@@ -172,3 +189,320 @@ def in_flags(text: str, arguments: argparse.Namespace) -> str:
     )
     value = r"""('[^']*'|"[^"]*"|[\w.+-]*\w)(?![\w(])"""
     return re.sub(rf"(?<![\w'\"])(\w+)={value}", assigned, text)
+
+
+OPTIONS = (
+    *("layer", "orient", "missing", "na_values"),
+    *("drop_unlabelled", "separator", "duplicates"),
+)
+"""Named parameters of `featstream.sources.open_dataset`."""
+
+
+def add_scheduler(command: argparse.ArgumentParser, what: str) -> None:
+    """Add the flag that names a cluster; ``what`` says what runs there."""
+    command.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help=f"{what}: tcp://HOST:PORT of its scheduler, or local for one process per "
+        "core; the result does not depend on it",
+    )
+
+
+@contextmanager
+def engine_of(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The parameter ``engine`` of what runs on a cluster, if the flags name one."""
+    if arguments.scheduler is None:
+        yield {}
+        return
+    from featstream.engines import connected
+
+    with connected(arguments.scheduler) as client:
+        yield {"engine": client}
+
+
+def add_data(command: argparse.ArgumentParser) -> None:
+    """Add the file, and how it is read."""
+    command.add_argument(
+        "data",
+        metavar="FILE",
+        help=".npz, .npy, .csv, .tsv, .parquet, .feather, .zarr, .h5ad, .bed, svmlight "
+        "or .cols; or a folder of such files",
+    )
+    add_data_options(command)
+
+
+def add_data_options(command: argparse.ArgumentParser) -> None:
+    """Add how a file is read."""
+    group = command.add_argument_group("how the file is read")
+    group.add_argument(
+        "--target",
+        metavar="NAME",
+        help="the array (.npz, .zarr) or column (table, obs of .h5ad) of the target; "
+        "or the file that holds it, FILE or FILE:COLUMN (.npy, .npz, .zarr, .bed, "
+        "--orient features)",
+    )
+    group.add_argument(
+        "--layer", metavar="NAME", help="layer of .h5ad, or array of .zarr (default: X)"
+    )
+    group.add_argument(
+        "--orient",
+        choices=("samples", "features"),
+        help="what a row of .parquet is (default: samples)",
+    )
+    group.add_argument(
+        "--separator", metavar="CHAR", help="between the cells of a text table"
+    )
+    group.add_argument(
+        "--na-values",
+        type=lambda text: tuple(text.split(",")),
+        metavar="WORDS",
+        help="words that mean a missing value, separated by commas, such as '?,.'",
+    )
+    group.add_argument(
+        "--missing",
+        choices=("error", "mode", "category"),
+        help="missing values: refuse them (default), count them as a category (su, "
+        "mi), or take the commonest genotype (.bed)",
+    )
+    group.add_argument(
+        "--drop-unlabelled",
+        action="store_const",
+        const=True,
+        help="leave out the rows whose target is missing",
+    )
+    group.add_argument(
+        "--duplicates",
+        choices=("error", "number"),
+        help="features of the same name: refuse them (default), or number them",
+    )
+
+
+def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of `open_dataset` that were given, besides path and target."""
+    given = {name: getattr(arguments, name) for name in OPTIONS}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def data_location(
+    data: str,
+    target: str | None,
+    options: Mapping[str, Any],
+    dataset: Dataset | None,
+) -> dict[str, Any]:
+    """How a run finds its data again, from another folder as well."""
+    name = getattr(dataset, "target_name", None)
+    options = options if name is None else {**options, "target_name": name}
+    if target is not None:
+        file, colon, column = target.rpartition(":")
+        if Path(target).exists():
+            target = os.path.abspath(target)
+        elif colon and Path(file).is_file():
+            target = f"{os.path.abspath(file)}:{column}"
+    return {"path": os.path.abspath(data), "target": target, **options}
+
+
+def run_checkpoint(
+    folder: str | Path,
+    found: dict[str, Any],
+    command: list[str],
+    groups: dict[str, Any] | None = None,
+) -> Checkpoint:
+    """Where a run is saved, and how its data are found again."""
+    from featstream.runs.folder import Checkpoint
+
+    if groups is not None:
+        found = {**found, "groups": groups}
+    return Checkpoint(folder, data=found, command=["featstream", *command])
+
+
+def add_selector_flags(command: argparse.ArgumentParser) -> None:
+    """Add ``--selector``, and the options of the selector that is named.
+
+    Options come from the parameters of its class. Help without ``--selector`` shows
+    none, so that it need not import them.
+    """
+    command.add_argument(
+        "--selector",
+        metavar="NAME",
+        help=f"{', '.join(SELECTORS)} (default: the first, or group-saola for groups)",
+    )
+    add_group_flags(command)
+    words = command.get_default("command_line") or []
+    early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    early.add_argument("--selector")
+    add_group_flags(early)
+    given, others = early.parse_known_args(words)
+    is_grouped = groups_from_flags(given) is not None
+    default = "group-saola" if is_grouped else "select-from-stream"
+    name = given.selector or default
+    command.set_defaults(selector=name)
+    if given.selector is None and {"-h", "--help"} & set(others):
+        command.epilog = (
+            "Each selector has options of its own, such as --bound and --max-features: "
+            "featstream select --selector saola --help"
+        )
+        return
+    cls = SELECTORS[name]
+    group = command.add_argument_group(f"options of {name}")
+    hints = get_type_hints(cls.__init__)
+    if "interactions" not in hints and "--interactions" in others:
+        command.error(
+            f"--interactions is not for {name}, which does not look for pairs. Leave "
+            "out the groups, or use --selector saola or --selector interactions."
+        )
+    for parameter in signature(cls).parameters.values():
+        if parameter.name not in _SHARED:
+            text = _described(cls, parameter.name)
+            flag = "--" + parameter.name.replace("_", "-")
+            kind = _flag_type(hints.get(parameter.name))
+            metavar = None if "choices" in kind else "VALUE"
+            group.add_argument(flag, help=text, metavar=metavar, **kind)
+    if "interactions" in hints:
+        text = "memory for the features that --interactions compares (default: 1GB)"
+        group.add_argument("--memory", help=text, metavar="SIZE")
+
+
+_SHARED = ("measure", "alpha", "target", "trace", "n_jobs", "engine", "group_size")
+"""Parameters of selectors that the command line sets in its own way."""
+
+
+def _flag_type(hint: Any) -> dict[str, Any]:
+    """How argparse reads a parameter of this type."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    words = [w for p in parts if get_origin(p) is Literal for w in get_args(p)]
+    if bool in parts:
+        words += ["true", "false"]
+    if bool in parts and len(words) == 2:
+        return {"choices": words, "nargs": "?", "const": "true"}
+    if words:
+        return {"choices": words}
+    types = [p for p in parts if p in (int, float) and str not in parts]
+    return {"type": types[0] if types else _number_or_text}
+
+
+def _number_or_text(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _described(cls: Any, name: str) -> str:
+    """The first sentence about a parameter in the docstring of a class."""
+    pattern = rf"(?m)^    {name} : (.*)\n((?:        .*\n)+)"
+    found = re.search(pattern, cls.__doc__ or "")
+    if found is None:
+        return ""
+    sentence = re.split(r"(?<=[.:]) ", " ".join(found[2].split()))[0].rstrip(".:")
+    default = re.search(r"default=(\S+)", found[1])
+    text = sentence[0].lower() + sentence[1:]
+    if default is not None and default[1] != "None":
+        text += f" (default: {default[1].strip(chr(34))})"
+    return text.replace("%", "%%")
+
+
+def selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of the selector that were given by its own flags."""
+    known = signature(SELECTORS[arguments.selector]).parameters
+    given = {
+        name: getattr(arguments, name)
+        for name in known
+        if name not in _SHARED and getattr(arguments, name, None) is not None
+    }
+    words = {"true": True, "false": False}
+    chosen = {name: words.get(value, value) for name, value in given.items()}
+    if "interactions" in known and arguments.memory is not None:
+        chosen["interactions"] = _screen(chosen.get("interactions"), arguments.memory)
+    return chosen
+
+
+def _screen(is_wanted: Any, memory: str) -> Any:
+    from featstream.errors import ParameterError
+    from featstream.selectors import InteractionScreen
+
+    if not is_wanted:
+        raise ParameterError(
+            "--memory is for --interactions. Leave it out, or add that."
+        )
+    return InteractionScreen(memory=memory)
+
+
+def add_group_flags(command: argparse.ArgumentParser) -> None:
+    """Let a command take groups."""
+    group = command.add_argument_group("features in groups")
+    group.add_argument(
+        "--groups",
+        metavar="FILE",
+        help="a text file with one label per line, or a CSV of feature and group",
+    )
+    group.add_argument(
+        "--group-size",
+        type=int,
+        metavar="K",
+        help="groups of K consecutive features",
+    )
+    group.add_argument(
+        "--group-by", metavar="REGEX", help="group by what this finds in the names"
+    )
+
+
+def groups_from_flags(
+    arguments: argparse.Namespace, n_before: int = 0
+) -> dict[str, Any] | None:
+    """The groups as a run records them; None if there are no such flags.
+
+    ``n_before`` groups have come before: those of ``--group-size`` are numbered.
+    """
+    path = arguments.groups
+    if (path, arguments.group_size, arguments.group_by) == (None, None, None):
+        return None
+    return {
+        "path": None if path is None else os.path.abspath(path),
+        "size": arguments.group_size,
+        "pattern": arguments.group_by,
+        "first": n_before,
+    }
+
+
+def open_groups(spec: Any, dataset: Dataset) -> Any:
+    """The groups of the features of a data set, from what `groups_from_flags` gave."""
+    from featstream.errors import RunError
+    from featstream.sources.grouping import read_groups
+
+    types = {"path": str, "pattern": str, "size": int, "first": int}
+    if (
+        not spec
+        or type(spec) is not dict
+        or any(
+            type(spec.get(name)) not in (type_, type(None))
+            for name, type_ in types.items()
+        )
+    ):
+        raise RunError(
+            "The run does not say how to find its groups. Name them with --groups, "
+            "--group-size or --group-by."
+        )
+    return read_groups(
+        spec.get("path"),
+        size=spec.get("size"),
+        pattern=spec.get("pattern"),
+        names=dataset.names,
+        n_features=dataset.source.n_features,
+        first=spec.get("first") or 0,
+    )
+
+
+def refuse_input(output: Path, inputs: Iterable[str | None]) -> None:
+    """Refuse an output that is an input, or lies inside one."""
+    from featstream.errors import ParameterError, printable
+
+    for name in inputs:
+        for path in () if name is None else (name, name.rpartition(":")[0]):
+            if not path or not os.path.exists(path):
+                continue
+            is_same = output.exists() and os.path.samefile(output, path)
+            inside = os.path.realpath(output).startswith(
+                os.path.realpath(path) + os.sep
+            )
+            if is_same or (inside and os.path.isdir(path)):
+                raise ParameterError(
+                    f"The output {printable(output, limit=400)} would overwrite the "
+                    f"input {printable(path, limit=400)}. Choose another name."
+                )

@@ -11,7 +11,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featstream.cli.options import (
+from featstream.cli.main import (
     OPTIONS,
     add_data_options,
     add_group_flags,

@@ -15,7 +15,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featstream.cli.options import (
+from featstream.cli.main import (
     add_data,
     add_scheduler,
     add_selector_flags,

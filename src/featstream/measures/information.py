@@ -256,9 +256,9 @@ class BoundInformation:
 
     def relevance(self, encoded: DenseCodes | SparseCodes) -> FloatArray:
         """Score of every column with the class."""
-        has_norm = self._uses_entropy_norm
+        count, has_norm = counter_of(encoded), self._uses_entropy_norm
         with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            given = counter_of(encoded), encoded, self.target, scratch
+            given = count, encoded, self.target, scratch
             return score_columns(*given, has_entropy_norm=has_norm)
 
     def is_relevant(self, scores: FloatArray) -> BoolArray:
@@ -269,9 +269,9 @@ class BoundInformation:
         self, encoded: DenseCodes | SparseCodes, scores: FloatArray
     ) -> FloatArray:
         """The p-value of every column."""
+        count = counter_of(encoded)
         with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            given = counter_of(encoded), encoded, self.target, scratch
-            return find_p_values(*given, self._memo)
+            return find_p_values(count, encoded, self.target, scratch, self._memo)
 
     def p_of_kept(
         self, columns: Any, which: IntArray, scores: FloatArray
