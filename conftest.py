@@ -47,21 +47,27 @@ def _use_own_kernel_cache():
     os.environ["NUMBA_CACHE_DIR"] = str(own)
 
 
-def _lock_kernel_cache():
-    """Let one process at a time add to the cache.
+def _compile_once():
+    """Let one process compile a kernel, and the others wait and load it.
 
-    numba reads the index of a kernel and writes it again: of two processes that
-    compile it for different types at once, one could load the code of the other.
+    The lock also keeps numba's index of a kernel whole: numba reads it and writes it
+    again, and of two processes that do so at once one could load the code of the other.
     """
-    from numba.core.caching import IndexDataCacheFile  # reads NUMBA_CACHE_DIR
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.dispatcher import Dispatcher  # reads NUMBA_CACHE_DIR
 
-    save = IndexDataCacheFile.save
+    compile_kernel, locks = Dispatcher.compile, {}
 
-    def save_alone(self, key, data):
-        with FileLock(f"{self._index_path}.lock"):
-            save(self, key, data)
+    def compile_alone(self, signature):
+        file = getattr(self._cache, "_cache_file", None)
+        if file is None:
+            return compile_kernel(self, signature)
+        path = f"{file._index_path}.lock"
+        with global_compiler_lock:  # first, as a kernel that calls this one has it
+            with locks.setdefault(path, FileLock(path)):
+                return compile_kernel(self, signature)
 
-    IndexDataCacheFile.save = save_alone
+    Dispatcher.compile = compile_alone
 
 
 def _check_types():
@@ -89,9 +95,24 @@ def _use_own_temporary_folder():
 
 if WORKER is None:  # workers inherit the folder
     _use_own_kernel_cache()
-_lock_kernel_cache()
+_compile_once()
 _check_types()
 _use_own_temporary_folder()
+
+
+ORDER = ["measures", "selectors", "sources", "runs", "src"]
+"""What is tested first: kernels are compiled there, and not in many processes later."""
+
+
+def pytest_collection_modifyitems(items):
+    """Follow the data: kernels and selectors first, what starts processes last."""
+
+    def place(item):
+        folders = item.path.relative_to(ROOT).parts[:-1]
+        first = [ORDER.index(name) for name in folders if name in ORDER]
+        return first[0] if first else len(ORDER)
+
+    items.sort(key=place)
 
 
 def pytest_configure(config):

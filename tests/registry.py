@@ -76,7 +76,7 @@ class Entry:
     selectors: st.SearchStrategy[Any]
     data: st.SearchStrategy[Any]
     checks: tuple[Callable[..., None], ...] = (*checks.STREAM_CHECKS,)
-    n_examples: int = 8
+    n_examples: int = 4
     without: dict[str, str] = field(default_factory=dict)
     """Checks that are left out, and why."""
     is_rounded: bool = True
@@ -138,7 +138,7 @@ SELECTORS = [
         saola("su"),
         DISCRETE,
         (*PAIRWISE, *checks.DISCRETE_CHECKS),
-        n_examples=25,
+        n_examples=10,
     ),
     Entry(
         "saola",
@@ -146,7 +146,7 @@ SELECTORS = [
         saola(FisherZ(alpha=0.1)),
         CONTINUOUS,
         (*PAIRWISE, *checks.CONTINUOUS_CHECKS),
-        n_examples=25,
+        n_examples=10,
         is_rounded=False,
     ),
     Entry(
@@ -161,7 +161,7 @@ SELECTORS = [
             checks.check_the_kept_never_dominate_each_other,
             checks.check_resume_equals_uninterrupted,
         ),
-        n_examples=25,
+        n_examples=10,
         is_rounded=False,
     ),
     Entry(
@@ -170,7 +170,7 @@ SELECTORS = [
         conditional_saola("su"),
         strategies.discrete_data(least_rows=70),
         (*checks.STREAM_CHECKS, *checks.DISCRETE_CHECKS),
-        n_examples=12,
+        n_examples=5,
         without=JUDGED,
     ),
     Entry(
@@ -179,7 +179,7 @@ SELECTORS = [
         conditional_saola(FisherZ(alpha=0.1)),
         CONTINUOUS,
         (*checks.STREAM_CHECKS, *checks.CONTINUOUS_CHECKS),
-        n_examples=12,
+        n_examples=5,
         without=JUDGED,
     ),
     Entry(
@@ -187,7 +187,7 @@ SELECTORS = [
         "SelectFromStream",
         drawn(SelectFromStream, alpha=[0.05, 0.15], max_features=[None, 2]),
         strategies.discrete_data(least_rows=70),
-        n_examples=6,
+        n_examples=4,
         without=JUDGED,
     ),
     Entry(
@@ -209,7 +209,7 @@ SELECTORS = [
         group_saola("su"),
         strategies.grouped(DISCRETE),
         GROUPWISE,
-        n_examples=20,
+        n_examples=8,
     ),
     Entry(
         "group-saola",
@@ -291,7 +291,7 @@ SELECTORS = [
         ),
         strategies.interacting_data(),
         without={"check_irrelevant_features_change_nothing": PAIRS},
-        n_examples=12,
+        n_examples=5,
     ),
     Entry(
         "interactions",
@@ -305,7 +305,7 @@ SELECTORS = [
         ),
         strategies.interacting_data(),
         without={"check_irrelevant_features_change_nothing": PAIRS},
-        n_examples=12,
+        n_examples=5,
     ),
     *(
         Entry(name, label, selectors, CONTINUOUS, BATCH, without=ALONE)
@@ -342,7 +342,7 @@ SELECTORS = [
             drawn(kind, n_features=[1, 3, 6], measure=[measure], **options),
             data,
             BATCH,
-            n_examples=4,
+            n_examples=3,
         )
         for name, kind, options in (
             ("mrmr", MRMR, {"scheme": ["difference", "quotient"]}),
@@ -357,7 +357,7 @@ SELECTORS = [
             drawn(kind, n_features=[1, 3, 6]),
             DISCRETE,
             (*BATCH, *checks.DISCRETE_CHECKS),
-            n_examples=4,
+            n_examples=3,
             without={"check_irrelevant_features_change_nothing": TOGETHER},
         )
         for name, kind in (("jmi", JMI), ("cmim", CMIM), ("disr", DISR), ("cife", CIFE))
@@ -369,7 +369,7 @@ SELECTORS = [
             drawn(kind, test=tests),
             data,
             BATCH,
-            n_examples=4,
+            n_examples=3,
             without={"check_irrelevant_features_change_nothing": TOGETHER} | without,
         )
         for name, kind in (("iamb", IAMB), ("mmmb", MMMB))

@@ -24,9 +24,9 @@ RULES = {
 
 
 def examples(n):
-    """Try n examples: half as many in plain Python, ten times as many random ones."""
+    """Try n examples: half as many in plain Python, 25 times as many random ones."""
     if not settings.default.derandomize:
-        n *= 10
+        n *= 25
     return settings(max_examples=n // 2 if numba.config.DISABLE_JIT else n)
 
 

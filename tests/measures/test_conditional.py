@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
@@ -13,6 +13,7 @@ import strategies
 from featstream import as_source
 from featstream.measures import TARGET, ChiSquareTest, FisherZTest, GTest
 from featstream.selectors.osfs.search import LEFT, separate
+from strategies import examples
 
 STATISTIC = {GTest: reference.g_square, ChiSquareTest: reference.chi_square}
 
@@ -23,7 +24,7 @@ def gather(test, X, y):
     return bound, bound.gather(bound.encode(block), np.arange(X.shape[1]))
 
 
-@settings(max_examples=80)
+@examples(30)
 @given(
     data=strategies.discrete_data(),
     kind=st.sampled_from([GTest, ChiSquareTest]),
@@ -51,7 +52,7 @@ def test_discrete_tests_equal_their_definition(data, kind, size, is_sparse):
     assert result.is_independent == (result.p_value >= 0.1)
 
 
-@settings(max_examples=80)
+@examples(30)
 @given(data=strategies.continuous_data(), size=st.integers(0, 3))
 def test_partial_correlation_is_that_of_the_residuals(data, size):
     X, y = data

@@ -36,7 +36,7 @@ def binary_data(draw):
     return X, y
 
 
-@examples(80)
+@examples(30)
 @given(data=binary_data(), is_sparse=st.booleans())
 def test_rare_binary_columns_have_exact_p_values(data, is_sparse):
     X, y = data

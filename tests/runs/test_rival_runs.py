@@ -8,7 +8,7 @@ import tempfile
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -27,6 +27,7 @@ from featstream import (
 )
 from featstream.errors import RunError
 from featstream.sources import SparseSource
+from strategies import examples
 
 pytestmark = pytest.mark.jit_only
 
@@ -250,7 +251,7 @@ def test_a_label_that_cannot_be_saved_is_named(data, tmp_path):
 # Rows -------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(
     seed=st.integers(0, 2**32 - 1),
     information=st.sampled_from(["full", "partial"]),

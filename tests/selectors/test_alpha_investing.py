@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -12,6 +12,7 @@ import golden
 import reference_rivals as reference
 from featstream import AlphaInvesting
 from shared import load, shared
+from strategies import examples
 
 
 @st.composite
@@ -32,7 +33,7 @@ def regressions(draw):
     return X, y
 
 
-@settings(max_examples=80)
+@examples(30)
 @given(
     data=regressions(),
     intercept=st.sampled_from([True, False, "first-column"]),

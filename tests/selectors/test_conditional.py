@@ -28,7 +28,7 @@ def as_stored(X, is_sparse):
     return sparse.csc_array(X) if is_sparse else X
 
 
-@examples(150)
+@examples(50)
 @given(
     data=ROWS.flatmap(lambda n: strategies.discrete_data(least_rows=n)),
     rule=strategies.conditional_rules(),
@@ -72,7 +72,7 @@ def test_discrete_features_are_tested_given_the_more_relevant(
             )
 
 
-@examples(100)
+@examples(40)
 @given(
     data=strategies.continuous_data(),
     rule=strategies.conditional_rules(),
@@ -156,7 +156,7 @@ def test_an_explanation_tells_the_p_value():
     )
 
 
-@examples(30)
+@examples(12)
 @given(
     data=strategies.discrete_data(least_rows=70),
     rule=strategies.conditional_rules(max_features=[None]),

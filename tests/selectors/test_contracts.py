@@ -41,7 +41,7 @@ def test_contracts_hold(entry, check):
 def test_contracts_of_measures_hold(name, check):
     measure, drawn = registry.MEASURES[name]
 
-    @examples(20)
+    @examples(8)
     @given(data=drawn)
     def held(data):
         check(measure, *data)

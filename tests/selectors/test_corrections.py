@@ -45,14 +45,14 @@ def drawn_p_values(seed, n=200):
     return p
 
 
-@examples(40)
+@examples(15)
 @given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.01, 0.05, 0.15]))
 def test_online_fdr_is_lord(seed, alpha):
     p = drawn_p_values(seed)
     assert started("online-fdr", alpha).judge(p).tolist() == reference.lord(p, alpha)
 
 
-@examples(40)
+@examples(15)
 @given(
     seed=st.integers(0, 10**6),
     correction=st.sampled_from(["bonferroni", "online-fdr"]),
@@ -164,7 +164,7 @@ def test_blocks_and_threads_change_nothing(correction):
     assert parts.result_.trace.records.tolist() == whole.result_.trace.records.tolist()
 
 
-@examples(15)
+@examples(10)
 @given(data=strategies.continuous_data(), correction=st.sampled_from(CORRECTIONS[1:]))
 def test_kills_change_nothing(data, correction):
     """Bonferroni too, which is no part of the contract tests: lengths matter to it."""

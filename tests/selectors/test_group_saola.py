@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -33,6 +33,7 @@ from featstream.sources import ArraySource, SparseSource
 from featstream.sources.values import BLOCK_BYTES
 from group_checks import in_order, outcome
 from shared import load, shared
+from strategies import examples
 
 DISCRETE = {
     "su": (SymmetricalUncertainty, reference.symmetrical_uncertainty),
@@ -90,7 +91,7 @@ discrete_cases = given(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(60)
 @discrete_cases
 def test_discrete_equals_the_printed_algorithm(data, rule, name, threshold, is_sparse):
     X, y, labels = data
@@ -109,7 +110,7 @@ def test_discrete_equals_the_printed_algorithm(data, rule, name, threshold, is_s
     assert_equals(selector, labels, kept, fates, relevance)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(40)
 @discrete_cases
 def test_the_librarys_reading_has_ghosts(data, rule, name, threshold, is_sparse):
     X, y, labels = data
@@ -124,7 +125,7 @@ def test_the_librarys_reading_has_ghosts(data, rule, name, threshold, is_sparse)
     assert selector.selected_groups_.tolist() == [found[m] for m in kept]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(30)
 @given(
     data=strategies.grouped(strategies.continuous_data()),
     rule=strategies.group_rules(),
@@ -153,7 +154,7 @@ def test_continuous_decides_as_printed_on_its_own_scores(data, rule):
     assert_equals(selector.fit(X, y, groups=labels), labels, kept, fates, relevance)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(30)
 @given(data=strategies.discrete_data(), rule=strategies.group_rules())
 def test_groups_of_one_feature_are_saola(data, rule):
     """With every option: selection, scores and the whole trace."""
@@ -168,7 +169,7 @@ def test_groups_of_one_feature_are_saola(data, rule):
     assert grouped.selected_groups_.tolist() == list(alone.result_.names)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(15)
 @given(data=strategies.discrete_data(), rule=strategies.group_rules())
 def test_one_group_of_all_features_selects_as_saola(data, rule):
     X, y = data

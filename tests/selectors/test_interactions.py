@@ -46,7 +46,7 @@ def found(screen):
 
 
 @pytest.mark.hypothesis
-@examples(40)
+@examples(15)
 @given(
     data=interacting_data(),
     alpha=st.sampled_from([0.05, 0.9]),
@@ -83,7 +83,7 @@ def test_the_screen_is_all_pairs_one_after_the_other(
 
 
 @pytest.mark.hypothesis
-@examples(20)
+@examples(10)
 @given(data=interacting_data(max_arity=2), n_classes=st.integers(2, 4))
 def test_bits_and_categories_give_the_same_statistics(data, n_classes):
     """The kernel of two categories, with its bound, is a case of the general one."""
@@ -256,7 +256,7 @@ def test_parameters_are_checked(options):
 
 
 @pytest.mark.hypothesis
-@examples(20)
+@examples(10)
 @given(data=interacting_data(), rule=rules(), width=st.integers(1, 6))
 def test_saola_keeps_its_own_features_and_members_of_pairs(data, rule, width):
     X, y = data

@@ -7,12 +7,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 import reference_rivals as reference
 from featstream import OFS
+from strategies import examples
 
 
 def study(n=4000, d=100, seed=0):
@@ -22,7 +23,7 @@ def study(n=4000, d=100, seed=0):
     return X, y
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_kept=st.integers(1, 6),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
@@ -13,12 +13,13 @@ import strategies
 from featstream import OSFS, FastOSFS, Fate, FisherZ
 from featstream.errors import FeatstreamWarning
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
+from strategies import examples
 
 SELECTORS = {"osfs": OSFS, "fast": FastOSFS}
 both = pytest.mark.parametrize("kind", SELECTORS)
 
 
-@settings(max_examples=100)
+@examples(30)
 @given(
     data=strategies.discrete_data(),
     kind=st.sampled_from(sorted(SELECTORS)),
@@ -56,7 +57,7 @@ def test_discrete_equals_the_pseudo_code(
     assert selector.selected_.tolist() == expected
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(sorted(SELECTORS)),

@@ -29,7 +29,7 @@ def assert_equals(selector, kept, fates, relevance):
         assert trace.witness(arrival) == witness
 
 
-@examples(150)
+@examples(60)
 @given(
     data=strategies.discrete_data(),
     rule=strategies.rules(),
@@ -56,7 +56,7 @@ def test_discrete_equals_the_printed_algorithm(data, rule, name, threshold, is_s
     assert_equals(selector, kept, fates, relevance)
 
 
-@examples(100)
+@examples(40)
 @given(
     data=strategies.continuous_data(), rule=strategies.rules(), is_sparse=st.booleans()
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -12,6 +12,7 @@ import strategies
 from featstream import SAOLA, FisherZ
 from featstream.selectors.saola.kept import Tuning, is_indexed
 from featstream.sources import ArraySource, SparseSource
+from strategies import examples
 
 pytestmark = pytest.mark.jit_only
 
@@ -41,7 +42,7 @@ def history(selector):
     return selector.scores_.tolist(), selector.result_.trace.records.tobytes()
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(
     seed=st.integers(0, 10_000),
     rule=strategies.rules(),
@@ -78,7 +79,7 @@ def test_the_index_and_the_kept_columns_stay_small():
     assert held * 4 < 3 * 2 * entries * 4  # a kept entry is a row and a code
 
 
-@settings(max_examples=15)
+@examples(8)
 @given(seed=st.integers(0, 10_000), rule=strategies.rules())
 def test_ceilings_rule_out_only_what_could_not_decide(seed, rule):
     """Blocks of one column have no ceilings; they must decide alike."""

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from featstream.errors import DataError
@@ -20,6 +20,7 @@ from featstream.sources.csv import CsvTable
 from featstream.sources.missing import MISSING
 from featstream.sources.tables import TableSource, open_table
 from gather import gather
+from strategies import examples
 
 PLAIN = ["1", "-2", "3.5", "", "NA", "x", "true", " 7", "1e400", "é", "2024-01-01"]
 NUMBERS = [
@@ -41,7 +42,7 @@ def in_blocks(path, block_bytes=1):
         return CsvTable(path)
 
 
-@settings(max_examples=150)
+@examples(50)
 @given(
     rows=st.integers(1, 4).flatmap(
         lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), max_size=5)
@@ -79,7 +80,7 @@ def test_blocks_are_read_as_the_whole_is(
     assert backwards.column_names == whole.column_names[::-1]
 
 
-@settings(max_examples=100)
+@examples(40)
 @given(
     st.lists(
         COLUMNS.flatmap(

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from block_sources import Blocks, as_array
@@ -18,6 +18,7 @@ from featstream.sources import rows_to_columns, svmlight
 from featstream.sources.rows_to_columns import convert
 from featstream.sources.store import open_store
 from featstream.sources.svmlight import read_svmlight
+from strategies import examples
 
 
 def random_text(n_rows, n_features, seed, values="real", base=1):
@@ -44,7 +45,7 @@ def check_conversion(path, out, **options):
     return read
 
 
-@settings(deadline=None, max_examples=40)
+@examples(15)
 @given(
     n_rows=st.integers(1, 60),
     n_features=st.integers(1, 40),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from featstream.sources.kernels import split_csv
+from strategies import examples
 
 FIELD = re.compile(rb'(?:"(?:[^"]|"")*"(?!")[^,\r\n]*|(?!")[^,\r\n]*)([,\r\n])')
 
@@ -58,7 +59,7 @@ def cut(text, n_fields, width, cuts=()):
 TEXTS = st.lists(st.sampled_from([b"a", b"1", b",", b'"', b"\n", b"\r", b"\r\n"]))
 
 
-@settings(max_examples=400)
+@examples(150)
 @given(TEXTS, st.integers(1, 5), st.integers(1, 5), st.data())
 def test_any_text_is_cut_as_it_is_read(parts, n_fields, width, data):
     text = b"".join(parts) + b"\n"

@@ -50,7 +50,7 @@ def columns(draw):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@examples(80)
+@examples(30)
 @given(
     column=columns(), n_bins=st.integers(2, 7), n_zeros_apart=st.sampled_from([0, 9])
 )
@@ -61,7 +61,7 @@ def test_cuts_are_the_plain_ones(method, column, n_bins, n_zeros_apart):
     assert found == expected
 
 
-@examples(40)
+@examples(20)
 @given(column=columns(), n_zeros=st.integers(0, 60))
 def test_zeros_may_be_stored_or_not(column, n_zeros):
     values, classes = (np.asarray(part) for part in column)

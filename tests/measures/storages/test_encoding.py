@@ -42,7 +42,7 @@ def tables(draw):
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("binning", ["quantile", "uniform", "mdl", None])
-@examples(60)
+@examples(20)
 @given(data=tables(), n_bins=st.integers(2, 20))
 def test_categories_are_the_plain_ones(storage, binning, data, n_bins):
     X, y = data
@@ -53,7 +53,7 @@ def test_categories_are_the_plain_ones(storage, binning, data, n_bins):
 
 
 @pytest.mark.parametrize("binning", ["quantile", "uniform", "mdl", None])
-@examples(40)
+@examples(15)
 @given(data=tables(), n_bins=st.integers(2, 8))
 def test_dense_and_sparse_scores_are_equal_to_the_bit(binning, data, n_bins):
     X, y = data
@@ -112,7 +112,7 @@ def test_missing_is_a_category_of_its_own():
         assert categories(measure(), storage(X), [0, 1] * 3) == [[0, 1, 2, 0, 2, 1]]
 
 
-@examples(40)
+@examples(15)
 @given(data=tables(), seed=st.integers(0, 100))
 def test_summaries_are_those_of_numpy(data, seed):
     X, _ = data

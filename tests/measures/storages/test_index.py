@@ -49,7 +49,7 @@ def rare_data(draw, least_rows=6):
 
 
 @pytest.mark.parametrize("measure", ["su", "mi", FisherZ(alpha=0.9)], ids=str)
-@examples(300)
+@examples(60)
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @given(data=rare_data(), rule=strategies.rules(), width=st.sampled_from([1, 4, 9]))
 def test_the_index_changes_nothing_even_where_it_does_not_pay(
@@ -64,7 +64,7 @@ def test_the_index_changes_nothing_even_where_it_does_not_pay(
 
 
 @pytest.mark.parametrize("measure", ["su", FisherZ(alpha=0.9)], ids=str)
-@examples(150)
+@examples(40)
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @given(
     data=rare_data(least_rows=40),
@@ -80,7 +80,7 @@ def test_the_index_changes_no_conditional_test(measure, data, rule, width):
     assert history(selector) == history(plain)
 
 
-@examples(60)
+@examples(25)
 @given(
     data=strategies.continuous_data(max_features=40),
     rule=st.one_of(strategies.rules(), strategies.conditional_rules()),
@@ -96,7 +96,7 @@ def test_ceilings_change_nothing_even_where_they_do_not_pay(data, rule, width, a
     assert history(selector) == history(plain)
 
 
-@examples(40)
+@examples(20)
 @given(data=strategies.awkward_data(max_features=30), rule=strategies.rules())
 def test_ceilings_hold_for_awkward_numbers(data, rule):
     X, y = data

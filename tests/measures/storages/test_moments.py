@@ -25,7 +25,7 @@ def correlate(a, b):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-@examples(60)
+@examples(25)
 @given(data=continuous_data())
 def test_scores_are_those_of_plain_sums(storage, data):
     X, y = data
@@ -95,7 +95,7 @@ def test_whole_numbers_score_alike_in_every_dtype_and_order(storage, dtype):
     assert overlaps(measure, stored, y[order]).tolist() == pairs
 
 
-@examples(40)
+@examples(15)
 @given(data=continuous_data(), shift=st.integers(-60, 60), is_negated=st.booleans())
 def test_powers_of_two_and_signs_change_no_bit(data, shift, is_negated):
     """P14, for the scores themselves."""

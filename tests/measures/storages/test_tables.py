@@ -73,7 +73,7 @@ def discrete(draw, arities=(2, 3, 5, 15, 16, 17, 40)):
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("name", MEASURES)
-@examples(60)
+@examples(25)
 @given(data=discrete())
 def test_scores_are_those_of_plain_counts(name, storage, data):
     check(name, *data, storage)
@@ -137,7 +137,7 @@ def test_independent_tables_score_exactly_nothing(storage, arity, n_classes):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-@examples(40)
+@examples(15)
 @given(data=discrete(), seed=st.integers(0, 1000))
 def test_a_bijection_scores_exactly_one(storage, data, seed):
     X, y = data
@@ -152,7 +152,7 @@ def test_a_bijection_scores_exactly_one(storage, data, seed):
         assert np.diagonal(found, varied.sum()).tolist() == [1.0] * int(varied.sum())
 
 
-@examples(60)
+@examples(25)
 @given(data=discrete())
 def test_scores_are_within_their_bounds(data):
     """P9: 0 <= SU <= 1, and I(X;Y) is at most either entropy."""
