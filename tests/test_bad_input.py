@@ -338,20 +338,6 @@ def test_wrong_use_is_refused(call, error, parts):
         assert part in str(caught.value)
 
 
-def test_a_missing_file_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError) as caught:
-        SAOLA().fit("data.npz", Y)
-    assert "no file 'data.npz'" in str(caught.value)
-    assert str(tmp_path) in str(caught.value)
-
-
-def test_the_known_suffixes_are_listed(tmp_path):
-    (tmp_path / "data.xls").touch()
-    with pytest.raises(ValueError, match=r"suffix '\.xls'. Known: \.cols, \.npy,"):
-        SAOLA().fit(tmp_path / "data.xls", Y)
-
-
 def test_an_empty_stream_is_no_error():
     stream = SAOLA().start(Y).consume(iter([]))
     assert (stream.n_seen_, stream.selected_.tolist()) == (0, [])

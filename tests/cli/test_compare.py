@@ -34,7 +34,7 @@ def files(tmp_path):
     return paths
 
 
-N_CELLS = 80  # four selectors, two files, ten splits
+N_CELLS = 24  # two selectors, two files, six splits
 QUICK = ["--selectors", "saola,alpha-investing", "--classifiers", "knn", "-q"]
 
 
@@ -276,6 +276,7 @@ def test_failed_cells_are_shown_with_their_reasons(tmp_path, capsys):
 def test_ctrl_c_says_how_to_continue(tmp_path, files):
     out = tmp_path / "out"
     command = ["compare", *files, "-o", str(out), "--classifiers", "knn"]
+    command += ["--selectors", "saola,alpha-investing", "--runs", "6"]
     source = str(Path(featstream.__file__).parents[1])
     options = {
         "env": {**os.environ, "PYTHONPATH": source},

@@ -210,11 +210,13 @@ def test_groups_by_size_are_numbered_on(tmp_path, data, more, stream, capsys):
 
 
 @pytest.mark.parametrize(
-    "flags",
-    [("--groups", "labels.txt"), ("--group-size", "7"), ("--group-by", "x.?")],
-    ids=lambda flags: flags[0],
+    ("flags", "has_moved"),
+    [
+        (("--groups", "labels.txt"), True),
+        (("--group-size", "7"), True),
+        (("--group-by", "x.?"), False),
+    ],
 )
-@pytest.mark.parametrize("has_moved", [False, True])
 def test_an_interrupted_run_of_groups_is_resumed(
     flags, has_moved, tmp_path, data, stream, capsys, monkeypatch
 ):

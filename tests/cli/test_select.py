@@ -50,15 +50,6 @@ def test_json_holds_what_python_gives(data, capsys):
     assert found["n_features"] == 60
 
 
-def test_output_is_a_csv_of_the_selection(data, tmp_path, capsys):
-    out = tmp_path / "selected.csv"
-    assert main(["select", str(data), "-q", "-o", str(out)]) == 0
-    header, *rows = out.read_text().splitlines()
-    assert header == "feature,index,relevance"
-    scores = [float(row.split(",")[2]) for row in rows]
-    assert scores == sorted(scores, reverse=True)
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json"])
 def test_output_has_the_format_of_its_suffix(data, tmp_path, suffix, capsys):
     out = tmp_path / f"selected{suffix}"
@@ -74,6 +65,8 @@ def test_output_has_the_format_of_its_suffix(data, tmp_path, suffix, capsys):
             {"name": name, "index": int(index), "relevance": float(score)}
             for name, index, score in lines[:-1]
         ]
+        scores = [feature["relevance"] for feature in found]
+        assert scores == sorted(scores, reverse=True)
         found.sort(key=lambda feature: feature["index"])
     assert found == selected
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([data.name, out.name])
@@ -155,19 +148,12 @@ def test_a_dot_in_the_name_of_a_run_folder_is_no_suffix(table, capsys):
         assert (table.with_name(name.strip("/")) / "run.json").exists()
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
-def test_a_result_gets_out_in_any_encoding(table, encoding):
-    env = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C"}
-    command = [sys.executable, "-m", "featstream", "select", str(table), "-q"]
-    flags = ["--selector", "saola", "--measure", "su", "--ties", "keep"]
-    done = subprocess.run([*command, *flags], capture_output=True, env=env)
-    assert done.returncode == 0, done.stderr
-    shown = "é日本".encode(encoding, "backslashreplace")
-    assert b"of 2 features selected" in done.stdout
-    assert main(["info", str(table)]) == 0
-    info = [*command[:3], "info", str(table)]
+def test_a_name_gets_out_in_any_encoding(table):
+    env = {**os.environ, "PYTHONIOENCODING": "cp1252", "LC_ALL": "C"}
+    info = [sys.executable, "-m", "featstream", "info", str(table)]
     done = subprocess.run(info, capture_output=True, env=env)
-    assert shown in done.stdout
+    assert done.returncode == 0, done.stderr
+    assert "é日本".encode("cp1252", "backslashreplace") in done.stdout
 
 
 def test_the_target_and_its_classes_are_printed(table, capsys):
@@ -239,17 +225,6 @@ def test_names_that_occur_twice_are_numbered_on_request(tmp_path, capsys):
     assert "a#2" in capsys.readouterr().out
 
 
-def test_a_matrix_of_scipy_takes_its_target_from_a_file(tmp_path, capsys):
-    from scipy import sparse
-
-    X = sparse.random_array((20, 6), density=0.5, rng=np.random.default_rng(0))
-    sparse.save_npz(tmp_path / "X.npz", sparse.csr_array(X))
-    (tmp_path / "y.txt").write_text("\n".join("ab" * 10))
-    command = [*SAOLA_OF, str(tmp_path / "X.npz"), "--target", str(tmp_path / "y.txt")]
-    assert main([*command, "-q", "--alpha", "0.9", "--measure", "fisher-z"]) == 0
-    assert "2 classes: a (10), b (10)" in capsys.readouterr().out
-
-
 def test_a_control_character_in_a_name_does_not_reach_the_terminal(tmp_path, capsys):
     path = tmp_path / "k.csv"
     rows = [f"{i % 2},{i % 2}" for i in range(20)]
@@ -259,33 +234,6 @@ def test_a_control_character_in_a_name_does_not_reach_the_terminal(tmp_path, cap
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert out.count(r"a\x1b[2J") == 2
-
-
-def test_every_format_gives_the_same_selection(tmp_path, capsys):
-    pytest.importorskip("pyarrow")
-    from pyarrow import csv, parquet
-    from pyarrow import table as make_table
-    from sklearn.datasets import dump_svmlight_file
-
-    stream = make_stream(n_samples=100, n_features=30, seed=2)
-    X, y = stream.X, stream.y
-    np.savez(tmp_path / "d.npz", X=X, y=y)
-    np.save(tmp_path / "d.npy", X)
-    np.save(tmp_path / "y.npy", y)
-    dump_svmlight_file(X.astype(float), y, str(tmp_path / "d.svm"), zero_based=False)
-    columns = {f"x{j}": X[:, j] for j in range(30)} | {"class": y}
-    csv.write_csv(make_table(columns), tmp_path / "d.csv")
-    parquet.write_table(make_table(columns), tmp_path / "d.parquet")
-    found = {}
-    for name in ("d.npz", "d.npy", "d.svm", "d.csv", "d.parquet"):
-        target = ["--target", str(tmp_path / "y.npy")] if name == "d.npy" else []
-        flags = ["--selector", "saola", "--measure", "su", "--delta", "0.01"]
-        flags += ["--json", "-q"]
-        assert main(["select", str(tmp_path / name), *flags, *target]) == 0
-        selected = json.loads(capsys.readouterr().out)["selected"]
-        found[name] = [(f["index"], f["relevance"]) for f in selected]
-    assert len(set(map(tuple, found.values()))) == 1
-    assert found["d.npz"]
 
 
 @pytest.mark.parametrize("flag", ["--groups", "--group-size", "--group-by"])

@@ -39,7 +39,7 @@ def compare(seed, kind, monkeypatch):
 
 @pytest.mark.parametrize("kind", [SAOLA, GroupSAOLA])
 def test_random_problems_end_as_in_this_process(kind, monkeypatch):
-    for seed in range(60):
+    for seed in range(40):
         is_same, _, _ = compare(seed, kind, monkeypatch)
         assert is_same, seed
 
@@ -57,7 +57,7 @@ def test_ten_thousand_random_problems_end_as_in_this_process(
 
 def test_messages_and_columns_are_few(monkeypatch):
     """At most three messages per block, and only columns of kept features."""
-    for seed in range(40):
+    for seed in range(15):
         spreads = []
         begin = spread.Spread.__init__
 

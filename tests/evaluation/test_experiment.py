@@ -217,19 +217,11 @@ def test_failures_are_reported_and_stay_in_the_table(tmp_path):
     assert "no score on any data set" in comparison.conclusion
 
 
-def test_the_limit_of_time_ends_a_cell(tmp_path):
-    began = time.monotonic()
-    selectors = {"slow": spies.Misfit("sleep"), "fast": spies.FirstFeatures()}
-    result = run(selectors, time_limit=8, folder=tmp_path)
-    assert time.monotonic() - began < 300  # it would sleep for ten minutes
-    assert result.failures() == [("data", "slow", 0, "exceeded 8 s")]
-
-
 def test_the_limit_of_time_is_for_all_values_together():
-    slow = spies.FirstFeatures(seconds=3)  # each of them is well within it
+    slow = spies.FirstFeatures(seconds=0.6)  # each of them is within it
     entry = BestOf(slow, "n_features", [1, 2, 3, 4], judged_on="test")
-    result = run({"slow": entry}, time_limit=8)
-    assert result.failures() == [("data", "slow", 0, "exceeded 8 s")]
+    result = run({"slow": entry}, time_limit=2)
+    assert result.failures() == [("data", "slow", 0, "exceeded 2 s")]
 
 
 def test_of_equal_selections_one_is_judged():

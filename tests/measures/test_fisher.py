@@ -182,7 +182,14 @@ def test_offsets_cost_no_precision_with_a_numeric_target(storage):
     assert relevances(FisherZ(target="numeric"), storage(huge), y) == 0
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.bool_])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        np.float32,
+        np.float64,
+        *(pytest.param(t, marks=pytest.mark.slow) for t in (np.int16, np.bool_)),
+    ],
+)
 def test_row_major_blocks_give_the_same_numbers(dtype):
     rng = np.random.default_rng(0)
     y = np.arange(130) % 3

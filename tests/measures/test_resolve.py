@@ -62,8 +62,8 @@ def test_auto_takes_the_measure_that_fits_the_data(case, caplog):
     with caplog.at_level(logging.INFO, logger="featstream"):
         selector = SAOLA().start(Y).consume(X)
     assert selector.measure_ == expected
-    (record,) = caplog.records
-    assert record.getMessage().startswith(f"'auto' took {expected!r}: ")
+    (message,) = (text for text in caplog.messages if "Compiling" not in text)
+    assert message.startswith(f"'auto' took {expected!r}: ")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_auto_takes_the_measure_that_fits_the_data(case, caplog):
 def test_auto_says_why(X, reason, caplog):
     with caplog.at_level(logging.INFO, logger="featstream"):
         SAOLA().fit(X, Y)
-    assert caplog.messages[0].endswith(reason)
+    assert any(message.endswith(reason) for message in caplog.messages)
 
 
 def test_auto_decides_once_and_by_the_first_features_alone():

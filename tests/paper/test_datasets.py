@@ -111,22 +111,27 @@ PACK = {
 }
 
 
-@pytest.mark.parametrize("suffix", PACK)
+LIBSVM = [
+    ("madelon", "madelon", True),
+    ("gisette", "gisette_scale", True),
+    ("leukemia", "leu", True),
+    ("ijcnn1", "ijcnn1", True),
+    ("poker", "poker", True),
+    ("covtype", "covtype.libsvm.binary", False),
+    ("connect-4", "connect-4", False),
+    ("real-sim", "real-sim", False),
+    ("kdd2010", "kddb", False),
+    ("kdd2010", "kdda", False),
+    ("webspam", "webspam_wc_normalized_trigram.svm", False),
+    ("ohsumed", "ohsumed.svm", False),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "file", "has_test"),
+    ("name", "file", "has_test", "suffix"),
     [
-        ("madelon", "madelon", True),
-        ("gisette", "gisette_scale", True),
-        ("leukemia", "leu", True),
-        ("ijcnn1", "ijcnn1", True),
-        ("poker", "poker", True),
-        ("covtype", "covtype.libsvm.binary", False),
-        ("connect-4", "connect-4", False),
-        ("real-sim", "real-sim", False),
-        ("kdd2010", "kddb", False),
-        ("kdd2010", "kdda", False),
-        ("webspam", "webspam_wc_normalized_trigram.svm", False),
-        ("ohsumed", "ohsumed.svm", False),
+        *((*case, "") for case in LIBSVM),
+        *((*LIBSVM[0], suffix) for suffix in PACK if suffix),
     ],
 )
 def test_libsvm_files_are_read_plain_or_packed(tmp_path, name, file, has_test, suffix):
@@ -370,7 +375,16 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize("name", SHARED)
+LARGE = {"news20", "thrombin", "covtype", "ijcnn1", "poker", "connect-4"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name
+        for name in SHARED
+    ],
+)
 def test_shared_data_have_the_shapes_that_their_description_says(name):
     found = load_dataset(name, shared("data"))
     n_test = None if found.y_test is None else found.y_test.size

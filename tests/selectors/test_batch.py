@@ -38,7 +38,7 @@ def discrete(seed, n=120, p=25, most=3):
     return X, y
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_fcbf_is_the_published_algorithm(seed):
     X, y = discrete(seed, n=700, most=2 + 6 * (seed % 2))
     threshold = (0.0, 0.002)[seed % 2]
@@ -188,7 +188,7 @@ def assert_greedy(selector, X, y, criterion):
 
 
 @pytest.mark.parametrize("name", CRITERIA)
-@pytest.mark.parametrize("most", [2, 6, 20])
+@pytest.mark.parametrize("most", [2, 20])
 def test_a_greedy_selector_is_the_published_algorithm(name, most):
     selector, criterion = CRITERIA[name]
     X, y = discrete(most, most=most)

@@ -339,7 +339,9 @@ def test_saola_finds_madelon_with_pairs():
     assert model.score(data["X_test"][:, kept], data["y_test"]) >= 0.88
 
 
-@pytest.mark.parametrize(("n_bins", "least"), [(3, 20), (4, 20)])
+@pytest.mark.parametrize(
+    ("n_bins", "least"), [(3, 20), pytest.param(4, 20, marks=pytest.mark.slow)]
+)
 def test_madelon_is_found_whole(n_bins, least):
     data = load(shared("data", "madelon.npz"))
     X, y = data["X_train"], data["y_train"]

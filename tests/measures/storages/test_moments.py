@@ -81,7 +81,14 @@ def test_a_constant_scores_exactly_nothing(storage, n_classes, value, dtype):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.float32, bool])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        np.uint8,
+        np.float32,
+        *(pytest.param(t, marks=pytest.mark.slow) for t in (np.int16, np.int64, bool)),
+    ],
+)
 def test_whole_numbers_score_alike_in_every_dtype_and_order(storage, dtype):
     rng = np.random.default_rng(2)
     X = rng.integers(0, 2 if dtype is bool else 90, (150, 5))
