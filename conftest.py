@@ -63,9 +63,9 @@ def _compile_once():
         if file is None:
             return compile_kernel(self, signature)
         path = f"{file._index_path}.lock"
-        with global_compiler_lock:  # first, as a kernel that calls this one has it
-            with locks.setdefault(path, FileLock(path)):
-                return compile_kernel(self, signature)
+        # In this order: a thread that compiles a caller of this kernel has the first.
+        with global_compiler_lock, locks.setdefault(path, FileLock(path)):
+            return compile_kernel(self, signature)
 
     Dispatcher.compile = compile_alone
 
