@@ -116,7 +116,12 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_configure(config):
-    """Listen to Ctrl-C, which is ignored in the background and by all children."""
+    """Listen to Ctrl-C, which is ignored in the background and by all children.
+
+    The filter is set here: in ``pyproject.toml`` it would import numba before the
+    folder of its cache is known.
+    """
+    config.addinivalue_line("filterwarnings", "error::numba.core.errors.NumbaWarning")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
