@@ -19,9 +19,11 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 N_CACHES = 3
 
 hypothesis.settings.register_profile(
-    "fixed", deadline=None, derandomize=True, print_blob=True
+    "fixed", max_examples=40, deadline=None, derandomize=True, print_blob=True
 )
-hypothesis.settings.register_profile("random", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "random", max_examples=1000, deadline=None, print_blob=True
+)
 hypothesis.settings.load_profile("fixed")
 
 

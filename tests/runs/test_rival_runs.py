@@ -48,7 +48,7 @@ def test_runs_of_many_samples_are_resumed(selector):
     X = rng.normal(size=(2500, 60))
     y = X[:, ::6] @ rng.normal(size=10) + rng.normal(size=2500) > 0
     if selector.get_params().get("test") == "g2":
-        X = (X > 0).astype(np.int8)
+        X = (X > 0).astype(int)
     checks.check_resume_equals_uninterrupted(selector, X, y, 33)
     checks.check_updates_go_on_after_save(selector, X, y, 33)
 

@@ -1,20 +1,20 @@
-"""Files as other tools write them give the selection of the arrays in memory."""
+"""Files as other tools write them give the selection of the arrays in memory.
+
+anndata, zarr, scipy and pyarrow write the files of ``test_annotated.py``,
+``test_every_format.py`` and ``test_open.py``.
+"""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-import warnings
 from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from featstream import SAOLA
@@ -35,24 +35,6 @@ def needs(tool):
     """Skip with a reason where a tool is absent."""
     if find_spec(tool) is None and shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
-
-
-def labels(folder):
-    np.savetxt(folder / "y.txt", Y, "%d")
-    return str(folder / "y.txt")
-
-
-def annotated(folder, make, suffix=".h5ad", **options):
-    needs("anndata")
-    import anndata
-
-    obs = pd.DataFrame({"kind": pd.Categorical(Y.astype(str))})
-    obs.index = [f"cell{i}" for i in range(60)]
-    adata = anndata.AnnData(make(X.astype(np.float32)), obs, pd.DataFrame(index=NAMES))
-    write = adata.write_h5ad if suffix == ".h5ad" else adata.write_zarr
-    with warnings.catch_warnings(action="ignore"):  # about versions of zarr
-        write(folder / f"d{suffix}", **options)
-    return folder / f"d{suffix}", "kind"
 
 
 def bed_reader(folder):
@@ -84,25 +66,6 @@ def table(folder, suffix, write):
     return folder / f"d{suffix}", "y"
 
 
-def zarr_array(folder, version):
-    needs("zarr")
-    import zarr
-
-    path = folder / "d.zarr"
-    zarr.create_array(path, data=X, chunks=(17, 6), zarr_format=version)
-    return path, labels(folder)
-
-
-def scipy_npz(folder, kind):
-    sparse.save_npz(folder / "d.npz", sparse.csr_array(X).asformat(kind))
-    return folder / "d.npz", labels(folder)
-
-
-def numpy_npy(folder):
-    np.save(folder / "d.npy", X)
-    return folder / "d.npy", labels(folder)
-
-
 def svmlight(folder, zero_based):
     path = str(folder / "d.svm")
     numbers, comment = X.astype(float), "written by scikit-learn"
@@ -111,11 +74,6 @@ def svmlight(folder, zero_based):
 
 
 FILES = {
-    "anndata, csr": partial(annotated, make=sparse.csr_matrix),
-    "anndata, csc": partial(annotated, make=sparse.csc_array),
-    "anndata, dense": partial(annotated, make=np.asarray, compression="gzip"),
-    "anndata, lzf": partial(annotated, make=sparse.csr_array, compression="lzf"),
-    "anndata, zarr": partial(annotated, make=sparse.csr_array, suffix=".zarr"),
     "bed-reader": bed_reader,
     "plink": plink,
     "pandas, csv": partial(
@@ -126,19 +84,6 @@ FILES = {
     "polars, parquet": partial(
         table, suffix=".parquet", write=partial(POLARS.write_parquet, row_group_size=13)
     ),
-    "pyarrow, parquet": partial(
-        table,
-        suffix=".parquet",
-        write=partial(pq.write_table, pa.Table.from_pandas(PANDAS)),
-    ),
-    "zarr 2": partial(zarr_array, version=2),
-    "zarr 3": partial(zarr_array, version=3),
-    "scipy, csr": partial(scipy_npz, kind="csr"),
-    "scipy, csc": partial(scipy_npz, kind="csc"),
-    "scipy, coo": partial(scipy_npz, kind="coo"),
-    "scipy, bsr": partial(scipy_npz, kind="bsr"),
-    "scipy, dia": partial(scipy_npz, kind="dia"),
-    "numpy": numpy_npy,
     "scikit-learn, from 0": partial(svmlight, zero_based=True),
     "scikit-learn, from 1": partial(svmlight, zero_based=False),
 }
