@@ -213,11 +213,6 @@ def test_an_iterator_may_be_created_again(tmp_path, stream):
     assert checks.outcome(resumed) == checks.outcome(expected)
 
 
-def test_threads_may_change_between_saving_and_resuming(stream):
-    selector = SAOLA(measure="fisher-z", n_jobs=2)
-    checks.check_resume_equals_uninterrupted(selector, stream.X, stream.y, 100)
-
-
 def test_a_run_in_progress_may_be_looked_at(tmp_path, stream):
     """Looking takes no lock: there is always a whole generation."""
     seen = []

@@ -79,31 +79,6 @@ def test_a_better_group_displaces_features_of_an_earlier_one():
     assert "the lasso gave it no weight" in selector.explain(name)
 
 
-def test_groups_may_be_given_by_label():
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(300, 9))
-    y = X[:, 4] > 0
-    labels = ["red"] * 2 + ["green"] * 5 + ["blue"] * 2
-    selector = OGFS(penalty=0.2).fit(X, y, groups=labels)
-    assert selector.selected_groups_.tolist() == ["green"]
-    with pytest.raises(ValueError, match="2 labels for 9 features"):
-        OGFS().fit(X, y, groups=["red", "green"])
-
-
-def test_scattered_groups_are_gathered():
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(300, 12))
-    y = X[:, 4] + X[:, 9] > 0
-    labels = np.array(list("abcabcabcabc"))
-    order = np.argsort(labels, kind="stable")
-    gathered = OGFS(penalty=0.2).fit(X, y, groups=labels)
-    sorted_ = OGFS(penalty=0.2).fit(X[:, order], y, groups=labels[order])
-    assert gathered.selected_.tolist() == order[sorted_.selected_].tolist() == [9, 4]
-    assert gathered.selected_groups_.tolist() == ["a", "b"]
-    assert gathered.group_of_.tolist() == labels.tolist()
-    assert np.array_equal(gathered.transform(X), X[:, [4, 9]])
-
-
 def test_one_feature_alone_is_a_group():
     y = np.repeat([0, 1], 10)
     selector = OGFS().start(y)

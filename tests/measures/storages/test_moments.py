@@ -127,15 +127,6 @@ def test_tiny_and_huge_values_score_like_others(scale):
         np.testing.assert_allclose(found, relevances(FisherZ(), X, y), rtol=1e-10)
 
 
-def test_two_classes_score_alike_by_correlation_and_by_ratio():
-    """eta is |r| for two classes: a third, empty class cannot be, so by closed form."""
-    rng = np.random.default_rng(4)
-    y = rng.integers(0, 2, 80)
-    X = rng.normal(size=(80, 3)) + y[:, None]
-    ratio = [reference.correlation_ratio(c, y.tolist()) for c in X.T.tolist()]
-    np.testing.assert_allclose(relevances(FisherZ(), X, y), ratio, atol=1e-12)
-
-
 def test_scores_do_not_exceed_one():
     """Rounding may carry a perfect correlation past 1."""
     rng = np.random.default_rng(0)
