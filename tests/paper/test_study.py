@@ -91,10 +91,16 @@ def test_methods_have_the_parameters_of_the_paper():
     assert planes.is_nested
     many = selector_for("SPSF-LAR", benchmark("news20", n=5_001, p=70), "split")
     assert many.values == (5, 25, 45, 65)
-    assert selector_for("IAMB", continuous, "split").test.n_bins == 2
+    blanket = selector_for("IAMB", continuous, "split").test
+    assert (blanket.n_bins, blanket.samples_per_df, blanket.arity) == (
+        2,
+        20,
+        "occurring",
+    )
     assert selector_for("MMMB", continuous, "split").test == "fisher-z"
     filtered = selector_for("FCBF", continuous, "split").measure
-    assert (filtered.threshold, filtered.binning) == (0.0, "mdl")
+    cut = filtered.binning, filtered.n_bins, filtered.max_categories
+    assert (filtered.threshold, cut) == (0.0, ("quantile", 2, 2))
     lasso = selector_for("SGLasso", benchmark("leukemia", p=400), "groups")
     assert (lasso.parameter, lasso.values) == ("penalty", (0.01, 0.02, 0.05, 0.1))
     assert lasso.selector.group_penalty == 0.01 / 2  # of a group of four: times 2
