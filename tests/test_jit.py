@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -40,6 +41,60 @@ def test_options_that_numba_does_not_know_are_left_out():
 @pytest.mark.jit_only
 def test_this_numba_knows_all_options():
     assert {"_nrt", "forceinline", "no_cpython_wrapper"} <= jit.INNER.keys()
+
+
+class Limits(NamedTuple):
+    low: int
+    is_strict: bool
+
+
+@jit.by_reference
+class Inside(NamedTuple):
+    table: np.ndarray
+    scale: float
+
+
+@jit.by_reference
+class Record(NamedTuple):
+    values: np.ndarray
+    inside: Inside
+    limits: Limits
+    count: np.ndarray
+
+
+@jit.inner
+def scaled(inside, i):
+    return inside.table[i, 1] * inside.scale
+
+
+@jit.lean
+def add_large(record):
+    total = 0.0
+    for i in range(record.values.size):
+        if record.limits.is_strict and record.values[i] > record.limits.low:
+            total += scaled(record.inside, i)
+            record.count[0] += 1
+    return total
+
+
+def test_kernels_read_and_write_the_arrays_of_a_record_wherever_they_lie():
+    table = np.arange(8, dtype=np.float32).reshape(4, 2)
+    count = np.zeros(1, np.int64)
+    record = Record(np.arange(4)[::-1], Inside(table, 0.5), Limits(1, True), count)
+    assert add_large(record) == (1 + 3) * 0.5  # values 3 and 2 are large
+    assert count[0] == 2
+    other = record._replace(values=np.arange(4), inside=Inside(table[::-1], 2.0))
+    assert add_large(other) == (3 + 1) * 2.0  # rows 2 and 3 of what is reversed
+    assert count[0] == 4
+
+
+@pytest.mark.jit_only
+def test_inner_kernels_are_optimised_by_numba_if_they_cannot_be_left_to_others(
+    monkeypatch,
+):
+    assert jit.INNER["pipeline_class"] is not None
+    monkeypatch.delattr("numba.core.codegen.JITCodeLibrary")
+    assert jit._compiler_of_inner() == {}
 
 
 @pytest.mark.slow

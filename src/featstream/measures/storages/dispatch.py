@@ -83,8 +83,8 @@ class NoIndex(NamedTuple):
 
 def no_index() -> NoIndex:
     """Where walks are short, and for storages that never have an index."""
-    none = np.zeros(0, np.int32)
-    return NoIndex(none, none, np.zeros(0), np.zeros(2))
+    shortlist, common = np.zeros(0, np.int32), np.zeros(0, np.int64)
+    return NoIndex(shortlist, common, np.zeros(0), np.zeros(2))
 
 
 @inner

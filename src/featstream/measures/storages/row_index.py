@@ -21,15 +21,22 @@ import numpy as np
 
 from featstream.jit import by_reference, inner
 
+NODE = 8
+"""Slots in a node: more, and rows with few entries take more memory."""
+
+IN_CLASS = 1 << 32
+_APART = 1 << 62
+
 
 @by_reference
 class RowIndex(NamedTuple):
     """An inverted index over the slots of a kept set.
 
-    ``head[r]`` is the newest node of row ``r``; node ``e`` says that slot
-    ``slot[e]`` stores ``value[e]`` there, and ``next[e]`` is the node before it.
+    ``row_size[r]`` slots store row ``r``, in nodes of `NODE`: ``head[r]`` is the
+    newest node and ``next[e]`` the node before node ``e``, which is full. The slots of
+    node ``e`` begin at ``e * NODE`` in ``slot``, and what they store in ``value``.
     ``common`` and ``product`` gather, by slot, what a newcomer shares: the number of
-    rows, and the sum of products, or the number of rows of class 1.
+    rows, with `IN_CLASS` for each that is of class 1; and the sum of products.
     """
 
     head: np.ndarray
@@ -74,13 +81,13 @@ def empty_index(
     n_nodes: int,
     *,
     has_values: bool,
-    has_classes: bool = False,
     largest_memo: int = 1 << 11,
 ) -> RowIndex:
     """An index with room for these numbers of slots and entries.
 
     Columns with values have no signatures; otherwise there may be one per slot.
     """
+    n_nodes = min(n_rows, n_nodes) + n_nodes // NODE  # the newest ones are not full
     n_memo = 1 << int(16 * n_slots).bit_length()
     n_memo = 0 if has_values else min(n_memo, largest_memo)
     n_signatures = 0 if has_values else n_slots
@@ -88,8 +95,8 @@ def empty_index(
     return RowIndex(
         head=np.full(n_rows, -1, np.int32),
         next=np.zeros(n_nodes, np.int32),
-        slot=np.zeros(n_nodes, np.int32),
-        value=np.zeros(n_nodes if has_values else 0),
+        slot=np.zeros(NODE * n_nodes, np.int32),
+        value=np.zeros(NODE * n_nodes if has_values else 0),
         row_size=np.zeros(n_rows, np.int32),
         n_nodes=np.zeros(1, np.int64),
         is_live=np.zeros(n_slots, np.bool_),
@@ -107,8 +114,8 @@ def empty_index(
         memo_score=np.zeros(n_memo),
         memo_checked=np.zeros(n_memo, np.int32),
         memo_matters=np.zeros(n_memo, np.bool_),
-        common=np.zeros(n_slots, np.int32),
-        product=np.zeros(n_slots if has_values or has_classes else 0),
+        common=np.zeros(n_slots, np.int64),
+        product=np.zeros(n_slots if has_values else 0),
         touched=np.zeros(n_slots, np.int32),
         n_touched=np.zeros(1, np.int64),
         shortlist=np.zeros(n_slots, np.int32),
@@ -121,14 +128,18 @@ def empty_index(
 def add_rows(index, slot, rows, values):
     """Enter a column's rows; without values if ``values`` is empty."""
     for e in range(rows.size):
-        row, node = rows[e], index.n_nodes[0]
-        index.slot[node] = slot
-        index.next[node] = index.head[row]
+        row = rows[e]
+        place = index.row_size[row] % NODE
+        if place == 0:
+            node = index.n_nodes[0]
+            index.next[node] = index.head[row]
+            index.head[row] = node
+            index.n_nodes[0] = node + 1
+        place += index.head[row] * NODE
+        index.slot[place] = slot
         if values.size:
-            index.value[node] = values[e]
-        index.head[row] = node
+            index.value[place] = values[e]
         index.row_size[row] += 1
-        index.n_nodes[0] = node + 1
     index.is_live[slot] = True
 
 
@@ -224,44 +235,73 @@ def index_pays(index, rows, n_entries, n_slots):
 
 
 @inner
-def touch_rows(index, rows, values):
-    """Gather what a newcomer shares with kept columns, and list those it touches."""
-    n_touched = 0
-    for e in range(rows.size):
-        node = index.head[rows[e]]
-        while node >= 0:
-            slot = index.slot[node]
-            if index.is_live[slot]:
-                if index.common[slot] == 0:
-                    index.touched[n_touched] = slot
-                    index.shortlist[n_touched] = slot
-                    n_touched += 1
-                index.common[slot] += 1
-                if values.size:
-                    index.product[slot] += index.value[node] * values[e]
-            node = index.next[node]
-    index.n_touched[0] = n_touched
+def _touch(index, slot, step, n_touched):
+    """Count a row that a newcomer shares with a slot, which may be dead."""
+    if index.common[slot] == 0:
+        index.touched[n_touched] = slot
+        n_touched += 1
+    index.common[slot] += step
     return n_touched
 
 
 @inner
-def touch_by_class(index, rows, classes):
-    """The same, with the number of shared rows that are of class 1."""
+def _list_touched(index, n_touched):
+    """Put those touched that are still kept on the short list."""
+    n_listed = 0
+    for t in range(n_touched):
+        slot = index.touched[t]
+        if index.is_live[slot]:
+            index.shortlist[n_listed] = slot
+            n_listed += 1
+    index.n_touched[0] = n_touched
+    return n_listed
+
+
+@inner
+def touch_rows(index, rows, classes):
+    """Count the rows shared with kept columns, and list those that share any.
+
+    ``classes`` is the class of every row, 0 or 1, or empty if it does not matter.
+    """
     n_touched = 0
     for e in range(rows.size):
-        node, is_of_class = index.head[rows[e]], classes[rows[e]]
+        row, step = rows[e], 1
+        if classes.size and classes[row]:
+            step += IN_CLASS
+        node, n_here = index.head[row], (index.row_size[row] - 1) % NODE + 1
         while node >= 0:
-            slot = index.slot[node]
-            if index.is_live[slot]:
-                if index.common[slot] == 0:
-                    index.touched[n_touched] = slot
-                    index.shortlist[n_touched] = slot
-                    n_touched += 1
-                index.common[slot] += 1
-                index.product[slot] += is_of_class
-            node = index.next[node]
-    index.n_touched[0] = n_touched
-    return n_touched
+            for place in range(node * NODE, node * NODE + n_here):
+                n_touched = _touch(index, index.slot[place], step, n_touched)
+            node, n_here = index.next[node], NODE
+    return _list_touched(index, n_touched)
+
+
+@inner
+def touch_values(index, rows, values):
+    """The same, with the sums of products."""
+    n_touched = 0
+    for e in range(rows.size):
+        row = rows[e]
+        node, n_here = index.head[row], (index.row_size[row] - 1) % NODE + 1
+        while node >= 0:
+            for place in range(node * NODE, node * NODE + n_here):
+                slot = index.slot[place]
+                n_touched = _touch(index, slot, 1, n_touched)
+                index.product[slot] += index.value[place] * values[e]
+            node, n_here = index.next[node], NODE
+    return _list_touched(index, n_touched)
+
+
+@inner
+def rows_shared(index, slot):
+    """Number of rows that a newcomer shares with a kept column."""
+    return index.common[slot] & (IN_CLASS - 1)
+
+
+@inner
+def class_rows_shared(index, slot):
+    """Those of class 1 among them."""
+    return index.common[slot] >> 32
 
 
 @inner
@@ -272,6 +312,27 @@ def forget_touched(index):
         if index.product.size:
             index.product[index.touched[t]] = 0.0
     index.n_touched[0] = 0
+
+
+@inner
+def sort_candidates(index, live, n_touched, n_listed):
+    """Put the short list in order; what begins at ``n_touched`` shares no row.
+
+    A long list is made again by a pass over all slots in use, ``live``.
+    """
+    if 16 * n_listed < live.size:
+        sort_short(index.shortlist, n_listed)
+        return
+    for t in range(n_touched, n_listed):
+        index.common[index.shortlist[t]] = _APART
+    n_listed = 0
+    for position in range(live.size):
+        slot = live[position]
+        if index.common[slot] != 0:
+            index.shortlist[n_listed] = slot
+            n_listed += 1
+            if index.common[slot] == _APART:
+                index.common[slot] = 0
 
 
 @inner

@@ -21,6 +21,7 @@ from featstream.measures.storages.dispatch import (
 from featstream.measures.storages.row_index import (
     RowIndex,
     add_rows,
+    class_rows_shared,
     empty_index,
     forget_all,
     forget_touched,
@@ -28,8 +29,8 @@ from featstream.measures.storages.row_index import (
     join_signature,
     leave_signature,
     mix_signature,
-    sort_short,
-    touch_by_class,
+    rows_shared,
+    sort_candidates,
     touch_rows,
 )
 from featstream.measures.storages.tables import (
@@ -370,7 +371,10 @@ def _compare(new, i, kept, slot, is_listed, scratch):
     columns = kept.columns
     if is_listed and new.arity[i] == 2 and columns.arity[slot] == 2:
         joint = joint_of_counts(
-            new.nlogn, new.length[i], columns.length[slot], kept.index.common[slot]
+            new.nlogn,
+            new.length[i],
+            columns.length[slot],
+            rows_shared(kept.index, slot),
         )
     else:
         joint = _joint(new, i, columns, slot, scratch)
@@ -412,8 +416,8 @@ def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
     if new.arity[i] == 2 and columns.arity[slot] == 2 and n_classes == 2:
         common, common_1, start = 0, 0, columns.offset[slot]
         if is_listed:
-            common = np.int64(kept.index.common[slot])
-            common_1 = np.int64(kept.index.product[slot])
+            common = rows_shared(kept.index, slot)
+            common_1 = class_rows_shared(kept.index, slot)
         else:
             for e in range(start, start + columns.length[slot]):
                 row = columns.rows[e]
@@ -595,7 +599,7 @@ def _touch_for_bound(index, rows, rule):
 
 
 def _touch_for_test(index, rows, rule):
-    return touch_by_class(index, rows, rule.target.classes)
+    return touch_rows(index, rows, rule.target.classes)
 
 
 _touch = by_rule(_touch_for_bound, _touch_for_test)
@@ -612,7 +616,7 @@ def _list_candidates(new, i, score, kept, index, rule):
     n_listed = _list_apart(
         index, new.nlogn, new.length[i], _key(new, i), score, rule, n_touched
     )
-    sort_short(index.shortlist, n_listed)
+    sort_candidates(index, kept.live[: kept.size[0]], n_touched, n_listed)
     return n_listed
 
 
@@ -658,10 +662,8 @@ def _allocate(like: SparseCodes, n_slots: int, first: int, second: int) -> Spars
 def _allocate_index(
     like: SparseCodes, n_slots: int, n_nodes: int, **options: int
 ) -> RowIndex:
-    n_rows, has_classes = like.nlogn.size - 1, like.split.shape[1] > 0
-    return empty_index(
-        n_rows, n_slots, n_nodes, has_values=False, has_classes=has_classes, **options
-    )
+    n_rows = like.nlogn.size - 1
+    return empty_index(n_rows, n_slots, n_nodes, has_values=False, **options)
 
 
 def check_rows(length: Any, rows: Any, n: int) -> None:

@@ -31,8 +31,8 @@ from featstream.measures.storages.row_index import (
     forget_all,
     forget_touched,
     index_pays,
-    sort_short,
-    touch_rows,
+    sort_candidates,
+    touch_values,
 )
 from featstream.measures.storages.sparse_codes import check_rows
 from featstream.protocols import IntArray, SavedField, SparseColumns, Storage
@@ -282,9 +282,9 @@ def _list_candidates(new, i, score, kept, index, rule):
     rows, values = new.rows[start:stop], new.values[start:stop]
     if not index_pays(index, rows, kept.used[0], kept.size[1]):
         return -1
-    n_touched = touch_rows(index, rows, values)
+    n_touched = touch_values(index, rows, values)
     n_listed = _list_apart(new, i, score, kept, rule, n_touched)
-    sort_short(index.shortlist, n_listed)
+    sort_candidates(index, kept.live[: kept.size[0]], n_touched, n_listed)
     return n_listed
 
 
