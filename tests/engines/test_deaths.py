@@ -53,9 +53,8 @@ def cluster(tmp_path):
         time.sleep(0.1)
     one = ["--nthreads", "1", "--no-nanny", "--death-timeout", "20"]
     worker = subprocess.Popen(
-        [*dask, "worker", *LOOPBACK, *one, *at],
+        [*dask, "worker", *LOOPBACK, *one, *at, "--local-directory", str(tmp_path)],
         stderr=subprocess.DEVNULL,
-        cwd=tmp_path,
     )
     yield file, scheduler
     for process in (worker, scheduler):
