@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -46,15 +47,19 @@ def cluster(tmp_path):
     file = tmp_path / "scheduler.json"
     dask = [sys.executable, "-m", "dask"]
     at = ["--scheduler-file", str(file)]
+    own = os.environ | {"DASK_TEMPORARY_DIRECTORY": str(tmp_path)}
     scheduler = subprocess.Popen(
-        [*dask, "scheduler", *LOOPBACK, "--port", "0", *at], stderr=subprocess.DEVNULL
+        [*dask, "scheduler", *LOOPBACK, "--port", "0", *at],
+        stderr=subprocess.DEVNULL,
+        env=own,
     )
     while not file.exists():
         time.sleep(0.1)
     one = ["--nthreads", "1", "--no-nanny", "--death-timeout", "20"]
     worker = subprocess.Popen(
-        [*dask, "worker", *LOOPBACK, *one, *at, "--local-directory", str(tmp_path)],
+        [*dask, "worker", *LOOPBACK, *one, *at],
         stderr=subprocess.DEVNULL,
+        env=own,
     )
     yield file, scheduler
     for process in (worker, scheduler):
