@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import runpy
+import subprocess
+import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -100,3 +104,48 @@ def test_every_link_between_pages_leads_somewhere(path):
     links = re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", path.read_text("utf-8"))
     missing = [link for link in links if not (path.parent / link).exists()]
     assert [link for link in missing if not link.startswith("gallery/")] == []
+
+
+SLOW = pytest.mark.slow
+EXAMPLES = [
+    "novels",
+    "timeline",
+    pytest.param("compare", marks=SLOW),
+    pytest.param("group_study", marks=SLOW),
+]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_of_the_gallery_run(name, tmp_path, monkeypatch):
+    script = ROOT / "examples" / f"plot_{name}.py"
+    monkeypatch.chdir(tmp_path)
+    plt.switch_backend("Agg")
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    plt.close("all")
+    runpy.run_path(str(script))
+    assert plt.get_fignums()
+    plt.close("all")
+
+
+def test_every_example_is_run():
+    named = {getattr(entry, "values", (entry,))[0] for entry in EXAMPLES}
+    assert {f"plot_{name}" for name in named} == {
+        path.stem for path in ROOT.glob("examples/*.py")
+    }
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_warnings_and_loads_nothing(tmp_path):
+    options = ["-W", "-q", "-b", "html", "-D", "plot_gallery=0"]
+    command = [sys.executable, "-m", "sphinx", *options, "docs", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    pages = sorted(tmp_path.rglob("*.html"))
+    assert len(pages) > 50
+    far = r"(?:https?:)?//"
+    loading = r"<(?:script|img|link|iframe|source)\b[^>]*(?:src|href)=\"" + far
+    assert [page for page in pages if re.search(loading, page.read_text("utf-8"))] == []
+    for sheet in tmp_path.rglob("*.css"):
+        assert not re.search(
+            r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet.read_text()
+        )
