@@ -20,7 +20,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates"]
 suppress_warnings = ["ref.footnote"]  # a list of references need not be cited
 
 myst_enable_extensions = ["colon_fence", "deflist"]
