@@ -140,3 +140,33 @@ def test_where_nothing_can_be_cached_kernels_run_and_it_is_said_once(monkeypatch
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jit.jit(lambda x: x)
+
+
+@pytest.mark.jit_only
+def test_a_cache_of_an_earlier_version_counts_as_empty(tmp_path):
+    """Its index names a module that is gone, as after an upgrade in place."""
+    script = tmp_path / "kernels.py"
+    script.write_text(
+        "import numpy as np\n"
+        "from featstream import jit\n"
+        "from gone import Pair\n"
+        "jit.by_reference(Pair)\n"
+        "@jit.lean\n"
+        "def first(pair):\n"
+        "    return pair.a[0]\n"
+        "print(first(Pair(np.ones(2))))\n"
+    )
+    pair = "from typing import Any, NamedTuple\nclass Pair(NamedTuple):\n    a: Any\n"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run():
+        command = [sys.executable, str(script)]
+        return subprocess.check_output(command, env=environment, text=True)
+
+    (tmp_path / "gone.py").write_text(pair)
+    assert run() == "1.0\n"
+    assert list((tmp_path / "cache").rglob("*.nbi"))
+    (tmp_path / "gone.py").unlink()
+    (tmp_path / "here.py").write_text(pair)
+    script.write_text(script.read_text().replace("gone", "here"))
+    assert run() == "1.0\n"

@@ -165,7 +165,28 @@ def _cached(function: Kernel, options: dict[str, Any]) -> Kernel:
                 RuntimeWarning,
                 stacklevel=2,
             )
+    _forget_unreadable(compiled)
     return compiled
+
+
+def _forget_unreadable(compiled: Any) -> None:
+    """Let a cache that names a module that is gone count as empty.
+
+    It is left by an earlier version of the package. Numba reads what is cached
+    before it sees that the source has changed.
+    """
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    load = getattr(file, "_load_index", None)
+    if load is None:
+        return
+
+    def load_index() -> Any:
+        try:
+            return load()
+        except (ImportError, AttributeError):
+            return {}
+
+    file._load_index = load_index
 
 
 class Record(types.Type):
