@@ -172,7 +172,7 @@ def test_arity_may_be_the_largest_code():
     [
         (GTest(alpha=5), "For a 5% level write alpha=0.05"),
         (GTest(samples_per_df=0), "at least 1"),
-        (GTest(arity="seen"), "'observed' or 'largest'"),
+        (GTest(arity="seen"), "'observed', 'largest' or 'occurring'"),
         (ChiSquareTest(unreliable="drop"), "'independent' or 'skip'"),
         (FisherZTest(unreliable="drop"), "'independent' or 'skip'"),
         (FisherZTest(target="text"), "'nominal' or 'numeric'"),
