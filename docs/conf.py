@@ -45,6 +45,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_(novels|timeline)",  # others take minutes
     "show_memory": False,
     "min_reported_time": 1e9,
+    "write_computation_times": False,  # that page loads scripts from elsewhere
     "show_signature": False,
     "download_all_examples": False,
     "remove_config_comments": True,
