@@ -175,7 +175,7 @@ def _forget_unreadable(compiled: Any) -> None:
     It is left by an earlier version of the package. Numba reads what is cached
     before it sees that the source has changed.
     """
-    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     load = getattr(file, "_load_index", None)
     if load is None:
         return

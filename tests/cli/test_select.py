@@ -70,6 +70,8 @@ def test_output_has_the_format_of_its_suffix(data, tmp_path, suffix, capsys):
         found.sort(key=lambda feature: feature["index"])
     assert found == selected
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([data.name, out.name])
+    (plain := tmp_path / "plain").touch()
+    assert out.stat().st_mode == plain.stat().st_mode  # others may read it
 
 
 @pytest.fixture

@@ -371,7 +371,7 @@ def _write(
     path: Path, result: SelectionResult, about: dict[str, Any], may_overwrite: bool
 ) -> None:
     """Write the selection in one step, in the format of the suffix."""
-    from featstream.runs.folder import replace_file
+    from featstream.runs.folder import SHARED, replace_file
 
     text = result.as_csv()
     if path.suffix.lower() == ".tsv":
@@ -382,7 +382,7 @@ def _write(
     elif path.suffix.lower() == ".json":
         text = json.dumps(result.to_dict() | {"target": about}, indent=2) + "\n"
     _refuse_existing(path, may_overwrite)
-    replace_file(path, lambda file: file.write(text.encode()))
+    replace_file(path, lambda file: file.write(text.encode()), mode=SHARED)
 
 
 def about_target(

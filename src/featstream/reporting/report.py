@@ -37,7 +37,7 @@ from featstream.reporting.page import (
     table,
 )
 from featstream.reporting.svg import short
-from featstream.runs.folder import replace_file
+from featstream.runs.folder import SHARED, replace_file
 
 if TYPE_CHECKING:
     from featstream.progress import Progress
@@ -74,7 +74,7 @@ def write_page(text: str, path: str | os.PathLike[str]) -> Path:
             f"There is no folder {printable(target.parent, limit=400)} for the report."
         )
     content = text.encode("utf-8", "backslashreplace")
-    replace_file(target, lambda file: file.write(content))
+    replace_file(target, lambda file: file.write(content), mode=SHARED)
     return target
 
 

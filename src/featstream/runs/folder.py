@@ -43,6 +43,8 @@ VERSION = 2  # 1 had other names for the arrays of kept columns; it is still rea
 _CURRENT, _PREVIOUS, _LOCK = "run.json", "previous.json", "lock"
 _MAX_JSON = 16 << 20
 _MODE = 0o600
+SHARED = 0o666
+"""The mode of results, less what the umask takes; run folders are private."""
 _ADVICE = "the previous checkpoint is complete. Make room and resume"
 
 
@@ -243,14 +245,17 @@ class LaterVersionError(RunError):
 
 
 def replace_file(
-    path: Path, write: Callable[[BinaryIO], object], advice: str = "nothing was changed"
+    path: Path,
+    write: Callable[[BinaryIO], object],
+    advice: str = "nothing was changed",
+    mode: int = _MODE,
 ) -> str:
     """Put a file in place in one step, synced to disk, and return its checksum."""
     part = path.with_name(f".{path.name}.part")
     flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
     try:
         with explain_full_disk(path, advice):
-            with open(os.open(part, flags, _MODE), "w+b") as file:
+            with open(os.open(part, flags, mode), "w+b") as file:
                 write(file)
                 file.flush()
                 os.fsync(file.fileno())
