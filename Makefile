@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
 .PHONY: demo test test-slow test-nojit lint docs fuzz bench clean help

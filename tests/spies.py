@@ -36,25 +36,18 @@ class FirstFeatures(SelectorMixin, BaseEstimator):
         return np.arange(self.n_features_in_) < self.n_features
 
 
+def comparison(**options):
+    """Three selectors on three splits."""
+    from featstream.evaluation import Experiment, RandomSplits
+
+    X, y = np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 2
+    selectors = {n: FirstFeatures(n, **options) for n in (1, 2, 3)}
+    return Experiment(selectors, {"data": (X, y)}, ["knn"], RandomSplits(n_runs=3))
+
+
 def fits(folder):
     """What was shown in each fit, in order of time."""
     return [np.load(path) for path in sorted(Path(folder).glob("*.npz"))]
-
-
-class BestColumn(SelectorMixin, BaseEstimator):
-    """Selects the column that differs most between two classes; takes groups."""
-
-    def __init__(self, random_state=None):
-        self.random_state = random_state
-
-    def fit(self, X, y, groups=None):
-        self.groups_ = groups
-        X, is_first = np.asarray(X, float), np.asarray(y) == y[0]
-        self.gap_ = np.abs(X[is_first].mean(axis=0) - X[~is_first].mean(axis=0))
-        return self
-
-    def _get_support_mask(self):
-        return np.arange(self.gap_.size) == self.gap_.argmax()
 
 
 class RandomFeature(SelectorMixin, BaseEstimator):

@@ -241,15 +241,15 @@ def test_a_slow_classifier_does_not_take_the_others_with_it():
         "failing": spies.FailingClassifier(),
         "knn": "knn",
     }
-    result = run({"first": spies.FirstFeatures()}, None, classifiers, time_limit=8)
+    result = run({"first": spies.FirstFeatures()}, None, classifiers, time_limit=3)
     assert result.failures() == []
     rows = {row["classifier"]: row for row in result.rows()}
-    assert rows["slow"]["reason"] == "exceeded 8 s"
+    assert rows["slow"]["reason"] == "exceeded 3 s"
     assert rows["failing"]["reason"] == "RuntimeError: not today"
     assert rows["knn"]["reason"] is None
     assert rows["knn"]["accuracy"] > 0
     assert result.table(classifier="slow").reasons == {
-        ("data", "first"): "exceeded 8 s"
+        ("data", "first"): "exceeded 3 s"
     }
 
 
@@ -310,14 +310,14 @@ def test_a_damaged_cell_is_done_again(tmp_path, damage):
 def test_limits_are_kept_until_they_are_raised_and_errors_tried_again(tmp_path):
     out = tmp_path / "out"
     began = time.monotonic()
-    run({"slow": spies.Misfit("sleep")}, folder=out, time_limit=2)
+    run({"slow": spies.Misfit("sleep")}, folder=out, time_limit=1)
     took = time.monotonic() - began
     began = time.monotonic()
-    result = run({"slow": spies.Misfit("sleep")}, folder=out, time_limit=1)
-    assert result.failures()[0][3] == "exceeded 2 s"
+    result = run({"slow": spies.Misfit("sleep")}, folder=out, time_limit=0.5)
+    assert result.failures()[0][3] == "exceeded 1 s"
     assert time.monotonic() - began < took
-    result = run({"slow": spies.Misfit("sleep")}, folder=out, time_limit=2.5)
-    assert result.failures()[0][3] == "exceeded 2.5 s"
+    result = run({"slow": spies.Misfit("sleep")}, folder=out, time_limit=1.5)
+    assert result.failures()[0][3] == "exceeded 1.5 s"
     at = []
     experiment = Experiment({"bad": spies.Misfit("raise")}, {"d": GIVEN}, ["knn"])
     for _ in range(2):

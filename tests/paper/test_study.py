@@ -341,16 +341,16 @@ class SlowSAOLA(SAOLA):
 def test_a_method_that_exceeds_the_limit_is_not_tried_ten_times(tmp_path, monkeypatch):
     write_datasets(tmp_path)
     monkeypatch.setitem(methods._METHODS, "SAOLA-max", lambda *_: SlowSAOLA())
-    study = PaperStudy([find("table19")], tmp_path, time_limit=8)
+    study = PaperStudy([find("table19")], tmp_path, time_limit=4)
     seen = []
     found = study.run(tmp_path / "work", n_jobs=2, progress=lambda at: seen.append(at))
     value = found.value("split", "lung-cancer", "SAOLA-max", "n_features")
     assert math.isnan(value.value)
-    assert value.reason == "exceeded 8 s in the first of 10 runs"
+    assert value.reason == "exceeded 4 s in the first of 10 runs"
     assert found.value("split", "lung-cancer", "SAOLA", "n_features").runs.size == 10
     # On madelon there is one run, which says so itself.
     reason = found.value("split", "madelon", "SAOLA-max", "n_features").reason
-    assert reason == "exceeded 8 s"
+    assert reason == "exceeded 4 s"
     assert (seen[-1].n_cells, seen[-1].n_done, seen[-1].n_failed) == (13, 13, 2)
 
 
