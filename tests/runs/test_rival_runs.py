@@ -26,7 +26,6 @@ from featstream import (
     GroupSAOLA,
 )
 from featstream.errors import RunError
-from featstream.sources import SparseSource
 from strategies import examples
 
 pytestmark = pytest.mark.jit_only
@@ -166,34 +165,6 @@ def test_a_run_refuses(case, selector, data, tmp_path):
     assert (tmp_path / "run.json").read_bytes() == before
 
 
-@each_kind
-def test_a_second_run_of_the_same_script_continues(selector, data, tmp_path):
-    X, y = data
-    groups = np.arange(40) % 7
-    interrupted(tmp_path, clone(selector), narrow(X, 6), y, groups)
-    before = featstream.resume(tmp_path).n_seen_
-    seen = []
-    again = clone(selector).start(y)
-    again.consume(
-        narrow(X, 6), groups=groups, checkpoint=tmp_path, progress=seen.append, every=0
-    )
-    assert seen[0].n_seen > before > 0
-    assert seen[-1].n_features == 40
-    whole = clone(selector).fit(X, y, groups=groups)
-    assert checks.state(again) == checks.state(whole)
-
-
-@each_kind
-def test_saving_what_was_loaded_gives_the_same_bytes(selector, data, tmp_path):
-    X, y = data
-    run = clone(selector).start(y)
-    run.consume(X, groups=np.arange(40) % 7, checkpoint=tmp_path / "a")
-    featstream.resume(tmp_path / "a").save(tmp_path / "b")
-    (state,) = (tmp_path / "b").glob("state-*.npz")
-    newest = max((tmp_path / "a").glob("state-*.npz"))
-    assert state.read_bytes() == newest.read_bytes()
-
-
 def test_groups_by_name_of_an_iterator_created_again(data, tmp_path):
     X, y = data
     group_of = {f"f{j}": f"group {j // 3}" for j in range(40)}
@@ -223,14 +194,6 @@ def test_groups_of_a_frame_are_gathered_from_where_the_run_stopped(data, tmp_pat
     resumed = featstream.resume(tmp_path).consume(frame, groups=groups)
     assert checks.state(resumed) == checks.state(whole)
     assert resumed.result_.names == whole.result_.names
-
-
-def test_groups_scored_in_threads_continue(data):
-    X, y = data
-    source = SparseSource(sparse.csc_array(X), block_columns=5)
-    groups = np.arange(40) % 9
-    selector = GroupSAOLA(measure="su", n_jobs=2)
-    checks.check_kills_change_nothing(selector, source, y, [7, 31], groups=groups)
 
 
 def test_nothing_to_save_is_an_error(tmp_path):

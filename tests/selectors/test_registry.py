@@ -40,15 +40,6 @@ def test_a_name_or_a_class_name_is_registered_once():
             registry.register(name, Mine)
 
 
-def test_names_are_known_without_importing_the_selectors():
-    code = (
-        "import sys; from featstream.selectors.registry import SELECTORS; "
-        "assert 'saola' in SELECTORS; "
-        "assert not {'numba', 'sklearn', 'numpy'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_modules_in_the_environment_register_their_selectors(tmp_path, monkeypatch):
     (tmp_path / "outside.py").write_text(
         "from featstream import SAOLA\n"

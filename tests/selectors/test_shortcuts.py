@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 
-import strategies
-from featstream import SAOLA, FisherZ
+from featstream import SAOLA
 from featstream.measures.storages.row_index import NODE
 from featstream.selectors.saola.kept import Tuning, is_indexed
-from featstream.sources import ArraySource, SparseSource
-from strategies import examples
+from featstream.sources import ArraySource
 
 pytestmark = pytest.mark.jit_only
 
@@ -43,25 +39,6 @@ def history(selector):
     return selector.scores_.tolist(), selector.result_.trace.records.tobytes()
 
 
-@examples(10)
-@given(
-    seed=st.integers(0, 10_000),
-    rule=strategies.rules(),
-    values=st.sampled_from([(1,), (1, 2, 3)]),
-    measure=st.sampled_from(["su", "mi", FisherZ(alpha=0.6), "numeric"]),
-)
-def test_the_index_changes_nothing(seed, rule, values, measure):
-    X, y = rare_columns(seed, values=values)
-    if measure == "numeric":
-        measure = FisherZ(alpha=0.6, target="numeric")
-    expected = PlainScan(measure=measure, **rule).fit(X, y)
-    selector = Indexed(measure=measure, **rule).start(y)
-    selector.consume(SparseSource(X, block_columns=100))
-    if rule["max_features"] is None:
-        assert is_indexed(selector._state)
-    assert history(selector) == history(expected)
-
-
 def test_the_index_is_built_when_walks_are_long_and_only_then():
     X, y = rare_columns(0, n_samples=2000, n_features=20_000)
     many = SAOLA(measure="su").start(y).consume(X)
@@ -79,22 +56,6 @@ def test_the_index_and_the_kept_columns_stay_small():
     held = state.columns.rows.size + state.index.slot.size + state.index.next.size
     # A kept entry is a row and a code; every row has a node that is not full.
     assert held < 3 * 2 * entries + (NODE + 1) * y.size
-
-
-@examples(8)
-@given(seed=st.integers(0, 10_000), rule=strategies.rules())
-def test_ceilings_rule_out_only_what_could_not_decide(seed, rule):
-    """Blocks of one column have no ceilings; they must decide alike."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 2, 60)
-    factors = rng.normal(size=(60, 6)) + y[:, None] * rng.uniform(0, 2, 6)
-    X = factors[:, rng.integers(0, 6, 120)] + 0.4 * rng.normal(size=(60, 120))
-    X = (X * 10.0 ** rng.integers(-3, 4, 120)).astype(np.float32)
-    measure = FisherZ(alpha=0.05)
-    one_by_one = SAOLA(measure=measure, **rule).start(y)
-    one_by_one.consume(ArraySource(X, block_bytes=1))
-    at_once = SAOLA(measure=measure, **rule).fit(X, y)
-    assert history(one_by_one) == history(at_once)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 5, -1])

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -100,14 +97,3 @@ def test_one_dimension_is_not_enough(given):
 
 def test_exports_are_sorted():
     assert featstream.sources.__all__ == sorted(featstream.sources.__all__)
-
-
-def test_importing_the_sources_imports_no_frame_library():
-    code = (
-        "import sys, featstream.sources;"
-        "print(*{'pandas', 'polars', 'pyarrow', 'sklearn'} & set(sys.modules))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert run.stdout.split() == []
