@@ -15,14 +15,13 @@ LOFS departs from the print in ways that are all options here or said here:
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from functools import cache
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+import golden
 from featstream import SAOLA, FisherZ, SymmetricalUncertainty
 from scores import overlaps, relevances
 from shared import shared
@@ -64,18 +63,18 @@ CASES = [
 ]
 
 
-@cache
-def golden():
-    return json.loads(shared("golden", "lofs_golden.json").read_text())["cases"]
-
-
 def open_case(name):
     with np.load(shared("golden", f"{name}.npz"), allow_pickle=False) as arrays:
         return arrays["X"], arrays["y"].astype(float)
 
 
-def runs_of(case):
-    return [run for run in case["runs"] if run["algorithm"] in N_RUNS]
+def runs_of(name):
+    return [run for case, run in golden.runs(*N_RUNS) if case == name]
+
+
+def scores_of(name):
+    found = [m for case, m in golden.measures(*N_MEASURES) if case == name]
+    return [measure for measure in found if not measure["S"]]
 
 
 def select_as_lofs(run, X, y):
@@ -95,15 +94,10 @@ def key(name, run):
 
 def test_no_case_is_left_out():
     """The tests below go by name, so that they exist where the files do not."""
-    assert sorted(golden()) == CASES
-    found = Counter(run["algorithm"] for c in golden().values() for run in runs_of(c))
+    assert sorted(golden.cases()) == CASES
+    found = Counter(run["algorithm"] for name in CASES for run in runs_of(name))
     assert found == N_RUNS
-    measures = Counter(
-        m["kind"]
-        for c in golden().values()
-        for m in c["measures"]
-        if m["kind"] in N_MEASURES and not m["S"]
-    )
+    measures = Counter(m["kind"] for name in CASES for m in scores_of(name))
     assert measures == N_MEASURES
 
 
@@ -116,7 +110,7 @@ def test_no_case_is_left_out():
 )
 def test_selection_is_that_of_the_authors_library(name):
     X, y = open_case(name)
-    runs = runs_of(golden()[name])
+    runs = runs_of(name)
     assert len(runs) >= 2
     for run in runs:
         found = select_as_lofs(run, X, y).selected_.tolist()
@@ -132,7 +126,7 @@ def test_where_it_differs_the_authors_library_separates_complements():
     """Equal in exact arithmetic, so here too; the earlier or both stay."""
     X, y = open_case("bin_ties_80x60")
     assert set(ROUNDED) <= {
-        key("bin_ties_80x60", run) for run in runs_of(golden()["bin_ties_80x60"])
+        key("bin_ties_80x60", run) for run in runs_of("bin_ties_80x60")
     }
     for first, second, measure in (
         (0, 2, SymmetricalUncertainty()),
@@ -148,26 +142,25 @@ def test_the_printed_rules_differ_from_the_authors_where_they_should():
     X, y = open_case("micro_class_copy_40x6")
     printed = SAOLA(measure="su").fit(X, y)
     assert printed.selected_.tolist() == [0, 5]  # both copies of the class
-    runs = {run["algorithm"]: run for run in golden()["micro_class_copy_40x6"]["runs"]}
+    runs = {run["algorithm"]: run for run in runs_of("micro_class_copy_40x6")}
     assert runs["saola_mi"]["selected"] == [0, 1, 2, 3, 4, 5]
 
     X, y = open_case("micro_duplicates_60x6")
-    runs = {run["algorithm"]: run for run in golden()["micro_duplicates_60x6"]["runs"]}
+    runs = {run["algorithm"]: run for run in runs_of("micro_duplicates_60x6")}
     z = FisherZ(alpha=0.05, target="numeric")
     kept = SAOLA(measure=z, overlap=">", ties="keep").fit(X, y)
     assert len(kept.selected_) > len(runs["saola_z"]["selected"])
 
     X, y = open_case("micro_zero_sum_40x4")
     skipped = set(np.flatnonzero(X.sum(axis=0) == 0))
-    runs = {run["algorithm"]: run for run in golden()["micro_zero_sum_40x4"]["runs"]}
+    runs = {run["algorithm"]: run for run in runs_of("micro_zero_sum_40x4")}
     assert not skipped & set(runs["saola_mi"]["selected"])
     assert skipped & set(SAOLA(measure="su", overlap=">").fit(X, y).selected_.tolist())
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_scores_are_those_of_the_authors_library(name):
-    case = golden()[name]
-    wanted = [m for m in case["measures"] if m["kind"] in N_MEASURES and not m["S"]]
+    wanted = scores_of(name)
     if not wanted:
         assert name.startswith(("real", "micro"))
         return

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
+import golden
 import reference
 import scores
 import strategies
@@ -457,20 +458,14 @@ def test_parameters_are_checked(options, message):
 
 
 def golden_runs():
-    path = shared("golden", "lofs_golden.json")
-    cases = json.loads(path.read_text())["cases"]
-    for name, case in cases.items():
-        for run in case["runs"]:
-            if run["algorithm"].startswith("group_saola"):
-                yield name, case, run
+    return golden.runs("group_saola_mi", "group_saola_z")
 
 
-def as_the_library_sees(case, run):
+def as_the_library_sees(name, run):
     """Data with the library's peculiarities: columns that sum to 0 are empty."""
-    with np.load(shared("golden", case["file"]), allow_pickle=False) as arrays:
-        X, y = arrays["X"].astype(float), arrays["y"].astype(float)
-        perm = arrays["perm"]
-    X[:, X.sum(axis=0) == 0] = 0
+    X, y = golden.data(name)
+    perm = load(shared("golden", golden.cases()[name]["file"]))["perm"]
+    X = np.where(X.sum(axis=0) == 0, 0, X)
     params = run["params"]
     if run["algorithm"].endswith("_mi"):
         X, y = np.floor(X), np.floor(y)
@@ -483,8 +478,8 @@ def as_the_library_sees(case, run):
     return X, y, measure, np.split(order, cuts)
 
 
-def differs_from_the_library(case, run):
-    X, y, measure, groups = as_the_library_sees(case, run)
+def differs_from_the_library(name, run):
+    X, y, measure, groups = as_the_library_sees(name, run)
     selector = GroupSAOLA(measure=measure, reading="library").fit(X, y, groups=groups)
     expected = run["selected"], run["n_groups_selected"]
     return (selector.selected_.tolist(), selector.selected_groups_.size) != expected
@@ -495,13 +490,10 @@ def test_the_librarys_reading_selects_what_the_library_selects():
     """All 165 runs but one, in which two features differ by rounding alone."""
     runs = [r for r in golden_runs() if r[0] != "real_dorothea"]
     assert len(runs) == 165
-    differing = [r for r in runs if differs_from_the_library(*r[1:])]
-    assert [(name, run["algorithm"]) for name, _, run in differing] == [
-        ("bin_ties_80x60", "group_saola_z")
-    ]
-    _, case, run = differing[0]
+    ((name, run),) = [r for r in runs if differs_from_the_library(*r)]
+    assert (name, run["algorithm"]) == ("bin_ties_80x60", "group_saola_z")
     assert run["tie_sensitive"]
-    X, y, *_ = as_the_library_sees(case, run)
+    X, y, *_ = as_the_library_sees(name, run)
     ours, theirs = (abs(np.corrcoef(X[:, f], y)[0, 1]) for f in (15, 17))
     assert abs(ours - theirs) < 1e-15
 
@@ -509,7 +501,7 @@ def test_the_librarys_reading_selects_what_the_library_selects():
 @pytest.mark.slow
 def test_the_librarys_reading_selects_what_the_library_selects_from_dorothea():
     (run,) = (r for r in golden_runs() if r[0] == "real_dorothea")
-    assert not differs_from_the_library(*run[1:])
+    assert not differs_from_the_library(*run)
 
 
 @pytest.mark.jit_only
