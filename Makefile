@@ -5,6 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
+unexport PYTHONDONTWRITEBYTECODE # nothing is compiled at installation: every start would
 
 .PHONY: demo test test-slow test-nojit lint docs fuzz bench clean help
 

@@ -241,7 +241,7 @@ def result_of(selector: Any) -> SelectionResult:
         selector.n_seen_,
         type(selector).__name__,
         "weight",
-        selector.get_params(),
+        selector.get_params(deep=False),
         0.0,
         Trace(None),
     )

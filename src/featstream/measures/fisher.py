@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
-from sklearn.base import BaseEstimator
+from scipy import special
 
 from featstream.errors import check_alpha, check_choice
+from featstream.estimators import Estimator
 from featstream.jit import call_known
 from featstream.measures.inputs import (
     LeftOut,
@@ -56,7 +56,7 @@ from featstream.sources.kernels.transpose import (
 _PAPERS_LEVEL = 0.01
 
 
-class FisherZ(BaseEstimator):
+class FisherZ(Estimator):
     """Fisher's Z test of correlation, for continuous features.
 
     A feature's relevance is ``|r|``, its absolute correlation with the class,
@@ -327,11 +327,11 @@ class BoundFisherZ:
         if not self._target.is_nominal:
             if n <= 4:
                 return 1.0
-            return float(np.tanh(stats.norm.isf(alpha / 2) / np.sqrt(n - 4)) ** 2)
+            return float(np.tanh(-special.ndtri(alpha / 2) / np.sqrt(n - 4)) ** 2)
         within = n - between - 2
         if within <= 0:
             return 1.0
-        f = stats.f.isf(alpha, between, within)
+        f = special.fdtri(between, within, 1 - alpha)
         return float(f * between / (f * between + within))
 
     def p_given(self, values: FloatArray) -> FloatArray:
@@ -341,10 +341,10 @@ class BoundFisherZ:
         p: FloatArray
         if not self._target.is_nominal:
             z = np.arctanh(np.sqrt(share)) * np.sqrt(max(n - 4, 0))
-            p = 2 * stats.norm.sf(z)
+            p = 2 * special.ndtr(-z)
         else:
             within = n - between - 2
-            p = stats.f.sf(share / between * within / (1 - share), between, within)
+            p = special.fdtrc(between, within, share / between * within / (1 - share))
         return p
 
 
@@ -357,11 +357,11 @@ def _critical_value(alpha: float, n: int, n_classes: int, is_nominal: bool) -> f
     if not is_nominal:
         if n <= 3:
             return np.inf
-        return float(np.tanh(stats.norm.isf(alpha / 2) / np.sqrt(n - 3)))
+        return float(np.tanh(-special.ndtri(alpha / 2) / np.sqrt(n - 3)))
     between, within = n_classes - 1, n - n_classes
     if within <= 0:
         return np.inf
-    f = stats.f.isf(alpha, between, within)
+    f = special.fdtri(between, within, 1 - alpha)
     return float(np.sqrt(f * between / (f * between + within)))
 
 

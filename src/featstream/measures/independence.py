@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
-from scipy.special import chdtrc, chdtri
-from sklearn.base import BaseEstimator
+from scipy.special import chdtrc, chdtri, fdtrc, fdtri, ndtr, ndtri
 
 from featstream.errors import (
     DataError,
@@ -21,6 +19,7 @@ from featstream.errors import (
     printable,
     unknown_name,
 )
+from featstream.estimators import Estimator
 from featstream.measures.fisher import BoundFisherZ, EncodedMoments, FisherZ
 from featstream.measures.independence_correlations import (
     Correlations,
@@ -104,7 +103,7 @@ class Screening(NamedTuple):
     is_reliable: BoolArray
 
 
-class ConditionalTest(BaseEstimator):
+class ConditionalTest(Estimator):
     """A test of independence given other features; bound to a target before use."""
 
     @abstractmethod
@@ -645,11 +644,11 @@ class BoundPartialTest(BoundTest):
             return TestResult(np.nan, df, 1.0, False, not is_singular, effect)
         if n_targets == 1:
             statistic = float(np.sqrt(df) * np.arctanh(min(effect, 1 - 1e-16)))
-            p_value = float(2 * stats.norm.sf(statistic))
+            p_value = float(2 * ndtr(-statistic))
         else:
             share = min(effect**2, 1 - 1e-16)
             statistic = share / (1 - share) * df / n_targets
-            p_value = float(stats.f.sf(statistic, n_targets, df))
+            p_value = float(fdtrc(n_targets, df, statistic))
         is_independent = bool(effect < rule.critical[size])
         return TestResult(statistic, df, p_value, True, is_independent, effect)
 
@@ -680,11 +679,11 @@ class BoundPartialTest(BoundTest):
         if n_targets == 1:
             left = self.n_samples - sizes - 3
             scale = np.sqrt(np.where(left > 0, left, np.nan))
-            critical = np.tanh(stats.norm.isf(self._alpha / 2) / scale)
+            critical = np.tanh(-ndtri(self._alpha / 2) / scale)
         else:
             left = self.n_samples - sizes - n_targets - 1
             left = np.where(left > 0, left, np.nan)
-            f = stats.f.isf(self._alpha, n_targets, left) * n_targets
+            f = fdtri(n_targets, left, 1 - self._alpha) * n_targets
             critical = np.sqrt(f / (f + left))
         return PartialRule(critical, max_size, self._unreliable_separates)
 

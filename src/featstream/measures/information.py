@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from sklearn.base import BaseEstimator
 
 from featstream.errors import check_alpha, check_choice, check_count, check_number
+from featstream.estimators import Estimator
 from featstream.measures.inputs import (
     FEW_VALUES,
     Labels,
@@ -53,7 +53,7 @@ from featstream.sources.kernels.transpose import by_column
 _BINNINGS = {"quantile": QUANTILE, "uniform": UNIFORM, "mdl": MDL, None: -1}
 
 
-class _InformationMeasure(BaseEstimator):
+class _InformationMeasure(Estimator):
     """What the two measures share: all but the norm of the score."""
 
     _name: ClassVar[str]

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
 
 from featstream.errors import (
     DataError,
@@ -283,6 +282,8 @@ def as_vector(y: Any) -> NDArray[Any]:
     else:
         values = _as_array(y.toarray() if hasattr(y, "toarray") else y)
     if values.ndim == 2 and values.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Pass "
             "y.ravel() to silence this.",

@@ -18,11 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from narwhals.dependencies import is_pandas_dataframe
 from numpy.typing import NDArray
-from sklearn import get_config
-from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import estimator_html_repr
-from sklearn.utils.validation import validate_data
+from scipy.sparse import issparse
 
 from featstream.engines import prepared_ahead
 from featstream.errors import (
@@ -32,6 +28,7 @@ from featstream.errors import (
     NotStartedError,
     printable,
 )
+from featstream.estimators import Selector
 from featstream.measures.inputs import (
     MEASURES,
     Choice,
@@ -98,7 +95,7 @@ _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
 
 
-class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
+class OnlineSelector(Savable, Selector):
     """Base of selectors that decide about features as they arrive.
 
     It holds the state of a stream, says what became of each feature, and is a
@@ -207,8 +204,10 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
             dataset = open_dataset(X)
             return self._fit(dataset.source, dataset.y, **options)
         source = as_source(X)
-        is_stored = source is X
-        if not is_stored:
+        is_plain = source is X or isinstance(X, np.ndarray) or issparse(X)
+        if not is_plain:
+            from sklearn.utils.validation import validate_data
+
             validate_data(self, X, skip_check_array=True)
         check_has_features(source)
         self.start(y).consume(source, **options)
@@ -218,7 +217,7 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
                 "while a minimum of 1 is required."
             )
         self.n_features_in_ = self._stream.trace.n_seen
-        if is_stored:
+        if is_plain:
             self.__dict__.pop("feature_names_in_", None)
         # Of pandas, scikit-learn has taken the names, or has left them on purpose.
         is_named = hasattr(self, "feature_names_in_") or is_pandas_dataframe(X)
@@ -527,10 +526,14 @@ class OnlineSelector(Savable, SelectorMixin, BaseEstimator):
     def _repr_html_(self) -> str:
         """What a notebook shows: the selection, once there is one."""
         if not hasattr(self, "_stream"):
+            from sklearn.utils import estimator_html_repr
+
             return str(estimator_html_repr(self))
         return str(self.result_._repr_html_())
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        from sklearn import get_config
+
         shown = {"text/plain": repr(self)}
         if get_config()["display"] == "diagram":
             shown["text/html"] = self._repr_html_()

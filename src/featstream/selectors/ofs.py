@@ -8,8 +8,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import validate_data
@@ -23,6 +21,7 @@ from featstream.errors import (
     check_number,
     printable,
 )
+from featstream.estimators import Selector
 from featstream.measures.inputs import as_labels
 from featstream.protocols import BoolArray, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, join_text, split_text
@@ -34,7 +33,7 @@ from featstream.selectors.ofs_kernels import RowModel, RowRule, learn_rows
 _KEYS = 624  # the words of the state of a Mersenne twister
 
 
-class OFS(Savable, SelectorMixin, BaseEstimator):
+class OFS(Savable, Selector):
     """Online feature selection: a linear model of few weights learns row by row.
 
     All features are known; samples arrive one by one. A sample with a loss moves

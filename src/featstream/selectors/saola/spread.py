@@ -40,7 +40,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from featstream.engines import Engine, as_engine, in_order
 from featstream.errors import DataError, FeatstreamError
@@ -136,6 +135,8 @@ class Job:
     def resume(self, snapshot: Arrays, kept_ends: IntArray, n_seen: int) -> Any:
         """A selector of its own that has kept what is in the snapshot."""
         if self._started is None:
+            from sklearn.base import clone
+
             with warnings.catch_warnings():  # the driver has said it
                 warnings.simplefilter("ignore")
                 selector = clone(self.selector).start(self.y)
@@ -511,6 +512,8 @@ class Spread:
 
     def _job(self) -> Job:
         """What the workers need to know, with the measure that the data chose."""
+        from sklearn.base import clone
+
         selector, stream = self.selector, self.selector._stream
         mine = clone(selector).set_params(engine=None, trace=None, n_jobs=None)
         if stream.choice is not None:
