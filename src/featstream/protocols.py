@@ -55,6 +55,12 @@ class SparseColumns:
         """Number of samples and of columns."""
         return self.n_samples, self.indptr.size - 1
 
+    def trimmed(self) -> SparseColumns:
+        """The same, without the entries that lie before and after these columns."""
+        first, last = self.indptr[[0, -1]].tolist()
+        rows, values = self.rows[first:last], self.values[first:last]
+        return SparseColumns(self.indptr - first, rows, values, self.n_samples)
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -101,13 +107,12 @@ class Block:
 
     def to_dense(self) -> NDArray[Any]:
         """The values as an array of shape (n_samples, n_columns)."""
-        stored = self.columns
-        if not isinstance(stored, SparseColumns):
-            return stored
-        first, last = int(stored.indptr[0]), int(stored.indptr[-1])
+        if not isinstance(self.columns, SparseColumns):
+            return self.columns
+        stored = self.columns.trimmed()
         dense = np.zeros(stored.shape, stored.values.dtype, order="F")
         of_entry = np.repeat(np.arange(self.n_columns), np.diff(stored.indptr))
-        dense[stored.rows[first:last], of_entry] = stored.values[first:last]
+        dense[stored.rows, of_entry] = stored.values
         return read_only(dense)
 
     def name(self, i: int) -> str:
@@ -178,40 +183,24 @@ class LazySource(Source, Protocol):
         """
 
 
-class DescribedSource(Source, Protocol):
-    """What a source may know besides; None, or no attribute, where it does not."""
-
-    @property
-    def names(self) -> Sequence[str] | None:
-        """One name per feature."""
-
-    @property
-    def sample_names(self) -> Sequence[str] | None:
-        """One name per sample, in the order of the rows.
-
-        All features of a stream need the same samples in the same order: the names
-        of two sources are compared where both have them.
-        """
-
-    @property
-    def fingerprint(self) -> str | None:
-        """Text that changes with the data, so that a run resumes on the same."""
-
-
 def names_of(source: Source) -> Sequence[str] | None:
-    """Names of the features of a source; None if it has none."""
+    """One name per feature; None if the source has none."""
     names: Sequence[str] | None = getattr(source, "names", None)
     return names
 
 
 def sample_names_of(source: Any) -> Sequence[str] | None:
-    """Names of the samples of a source; None if it has none."""
+    """One name per sample, in the order of the rows; None if the source has none.
+
+    All features of a stream need the same samples in the same order: the names of two
+    sources are compared where both have them.
+    """
     names: Sequence[str] | None = getattr(source, "sample_names", None)
     return names
 
 
 def fingerprint_of(source: Source) -> str | None:
-    """Fingerprint of the data of a source; None if it has none."""
+    """Text that changes with the data, so that a run resumes on the same; or None."""
     fingerprint: str | None = getattr(source, "fingerprint", None)
     return fingerprint
 
@@ -238,16 +227,16 @@ class IndexedSource(Source, Protocol):
 
 
 class SavedField(NamedTuple):
-    """What an array of kept columns must be like when it is read from a run folder.
+    """What an array must be like when it is read from a run folder.
 
-    In ``shape`` "kept" is the number of kept columns, "samples" the number of
-    samples, and None any length. All values are at least ``low`` and below ``stop``,
-    where "samples" is the number of samples; floats are finite. An optional array is
-    left out if it is empty.
+    A length in ``shape``, or ``stop``, may be a name: for kept columns "kept" is their
+    number and "samples" the number of samples. None is any length, or no limit. All
+    values are at least ``low`` and below ``stop``; floats are finite. An optional array
+    is left out if it is empty.
     """
 
-    dtype: type
-    shape: tuple[str | None, ...] = ("kept",)
+    dtype: Any
+    shape: tuple[int | str | None, ...] = ("kept",)
     low: float | None = None
     stop: int | str | None = None
     is_optional: bool = False

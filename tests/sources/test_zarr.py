@@ -222,7 +222,7 @@ def test_text_is_refused(tmp_path):
 def test_what_is_not_there_is_metadata_with_what_is(tmp_path):
     group = zarr.open_group(tmp_path / "d.zarr", mode="w")
     create(group, "Z", X)
-    with pytest.raises(DataError, match=r"it has no array 'X'. It holds: 'Z'\."):
+    with pytest.raises(DataError, match=r"it has no array 'X'. Its arrays are: 'Z'\."):
         open_zarr(tmp_path / "d.zarr")
     group.create_group("sub")
     with pytest.raises(DataError, match="'sub' in it is no array but a group"):

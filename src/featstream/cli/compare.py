@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from featstream.cli.main import (
-    add_data_options,
-    add_group_flags,
-    add_scheduler,
+    GROUPS,
+    JSON,
+    QUIET,
+    READING,
+    SCHEDULER,
+    add_flags,
     chosen_options,
     engine_of,
     groups_from_flags,
@@ -45,6 +48,29 @@ _MEANT = {"--folds": "cv", "--n-groups": "groups"} | dict.fromkeys(
 """The protocol that a flag means where none is named."""
 
 
+_FLAGS = f"""
+data FILE...  files as for select; an .npz may hold a test part, X_test and y_test
+--selectors NAMES  separated by commas (default: {_SELECTORS})
+--classifiers NAMES  separated by commas (default: {_CLASSIFIERS})
+--scale  give classifiers features of mean 0 and deviation 1 on training rows
+-o, --output OUT  folder for the results; finished cells are saved there and reused
+--test FILE  a file with test rows, for a single data file
+--protocol {{{",".join(_PROTOCOLS)}}}  the given test part, random splits,
+    cross-validation, subsamples of 4/5 that show how stable selections are, random
+    orders or random groups of the features (default: given where there is a test part,
+    otherwise splits)
+--runs N  random splits or groups (default: 10), subsamples or orders (30), repetitions
+    of cross-validation (1)
+--folds K  of cross-validation (default: 10)
+--test-size SIZE  share or number of the rows to test on (default: 1/3)
+--n-groups N  random groups (default: 100)
+--seed N  default: 0
+--time-limit S  seconds for a selection, and for each classifier (default: 300)
+--memory-limit SIZE  memory of each process (default: 2GB)
+--jobs N  processes at a time (default: 1, which measures time best)
+"""
+
+
 def add_compare(compare: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
     compare.description = (
@@ -55,101 +81,24 @@ def add_compare(compare: argparse.ArgumentParser) -> None:
         "The same command continues where it was interrupted. Selectors: saola-max, "
         f"{', '.join(SELECTORS)}. Classifiers: knn, j48, svm, decision-tree."
     )
-    compare.add_argument(
-        "data",
-        nargs="+",
-        metavar="FILE",
-        help="files as for select; an .npz may hold a test part, X_test and y_test",
+    cluster = SCHEDULER.format("compute cells on a Dask cluster")
+    add_flags(
+        compare, _FLAGS, cluster, JSON, QUIET, READING, GROUPS, **{"test-size": _share}
     )
-    compare.add_argument(
-        "--selectors",
-        default=_SELECTORS,
-        metavar="NAMES",
-        help=f"separated by commas (default: {_SELECTORS})",
+    compare.set_defaults(
+        run=_compare,
+        selectors=_SELECTORS,
+        classifiers=_CLASSIFIERS,
+        seed=0,
+        time_limit=300.0,
+        memory_limit="2GB",
     )
-    compare.add_argument(
-        "--classifiers",
-        default=_CLASSIFIERS,
-        metavar="NAMES",
-        help=f"separated by commas (default: {_CLASSIFIERS})",
-    )
-    compare.add_argument(
-        "--scale",
-        action="store_true",
-        help="give classifiers features of mean 0 and deviation 1 on training rows",
-    )
-    compare.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="OUT",
-        help="folder for the results; finished cells are saved there and reused",
-    )
-    compare.add_argument(
-        "--test", metavar="FILE", help="a file with test rows, for a single data file"
-    )
-    add_data_options(compare)
-    add_group_flags(compare)
-    _add_protocol(compare)
-    compare.add_argument(
-        "--time-limit",
-        type=float,
-        default=300.0,
-        metavar="S",
-        help="seconds for a selection, and for each classifier (default: 300)",
-    )
-    compare.add_argument(
-        "--memory-limit",
-        default="2GB",
-        metavar="SIZE",
-        help="memory of each process (default: 2GB)",
-    )
-    compare.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="processes at a time (default: 1, which measures time best)",
-    )
-    add_scheduler(compare, "compute cells on a Dask cluster")
-    compare.add_argument("--json", action="store_true", help="print JSON")
-    compare.add_argument("-q", "--quiet", action="store_true", help="show no progress")
-    compare.set_defaults(run=_compare)
 
 
-def _add_protocol(compare: argparse.ArgumentParser) -> None:
-    compare.add_argument(
-        "--protocol",
-        choices=("given", "splits", "cv", "subsamples", "orders", "groups"),
-        help="the given test part, random splits, cross-validation, subsamples of "
-        "4/5 that show how stable selections are, random orders or random groups of "
-        "the features (default: given where there is a test part, otherwise splits)",
-    )
-    compare.add_argument(
-        "--runs",
-        type=int,
-        metavar="N",
-        help="random splits or groups (default: 10), subsamples or orders (30), "
-        "repetitions of cross-validation (1)",
-    )
-    compare.add_argument(
-        "--folds", type=int, metavar="K", help="of cross-validation (default: 10)"
-    )
-    compare.add_argument(
-        "--test-size",
-        type=_share_or_count,
-        metavar="SIZE",
-        help="share or number of the rows to test on (default: 1/3)",
-    )
-    compare.add_argument(
-        "--n-groups", type=int, metavar="N", help="random groups (default: 100)"
-    )
-    compare.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
-
-
-def _share_or_count(text: str) -> float | int:
+def _share(text: str) -> float | int:
     """A share such as 0.25 or 1/3, or a number of rows.
 
-    >>> _share_or_count("1/4"), _share_or_count("60")
+    >>> _share("1/4"), _share("60")
     (0.25, 60)
     """
     try:
@@ -165,7 +114,7 @@ def _share_or_count(text: str) -> float | int:
 def _compare(arguments: argparse.Namespace) -> int:
     from featstream.reporting import comparison_text, write_comparison
 
-    output = arguments.output
+    output = None if arguments.output is None else Path(arguments.output)
     if output is not None:
         refuse_input(output, [*arguments.data, arguments.test, arguments.groups])
     experiment = _experiment(arguments)

@@ -10,14 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from featstream.cli.main import (
-    add_data_options,
-    add_scheduler,
+    JSON,
+    QUIET,
+    READING,
+    SCHEDULER,
+    add_flags,
     chosen_options,
     engine_of,
     refuse_input,
 )
 from featstream.errors import ParameterError, as_bytes, printable
 from featstream.progress import shown
+
+_FLAGS = """
+data IN  a file as for select
+store OUT.cols  folder to make
+--memory SIZE  memory to stay below, such as 500MB or 2GB (default); on a cluster, that
+    of a task
+--jobs N  threads
+"""
 
 
 def add_convert(convert: argparse.ArgumentParser) -> None:
@@ -26,22 +37,9 @@ def add_convert(convert: argparse.ArgumentParser) -> None:
         "Turn a data file into a column store, which is read without being held in "
         "memory. The file may be of any size."
     )
-    convert.add_argument("data", metavar="IN", help="a file as for select")
-    convert.add_argument("store", metavar="OUT.cols", type=Path, help="folder to make")
-    add_data_options(convert)
-    convert.add_argument(
-        "--memory",
-        type=_size,
-        default=2 << 30,
-        metavar="SIZE",
-        help="memory to stay below, such as 500MB or 2GB (default); on a cluster, that "
-        "of a task",
-    )
-    convert.add_argument("--jobs", type=int, metavar="N", help="threads")
-    add_scheduler(convert, "convert a svmlight file on a Dask cluster")
-    convert.add_argument("--json", action="store_true", help="print JSON")
-    convert.add_argument("-q", "--quiet", action="store_true", help="show no progress")
-    convert.set_defaults(run=_convert)
+    cluster = SCHEDULER.format("convert a svmlight file on a Dask cluster")
+    add_flags(convert, _FLAGS, cluster, JSON, QUIET, READING, memory=_size, store=Path)
+    convert.set_defaults(run=_convert, memory=2 << 30)
 
 
 def _size(text: str) -> int:

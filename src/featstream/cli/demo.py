@@ -8,6 +8,8 @@ import sys
 from functools import partial
 from typing import Any
 
+from featstream.cli.main import JSON, add_flags
+
 _SHOWN = 15
 _DROPPED = ("mr darcy", "miss woodhouse", "colonel brandon", "of the")
 """Features that a reader may miss among the selected ones."""
@@ -21,8 +23,7 @@ def add_demo(demo: argparse.ArgumentParser) -> None:
         "Find the words that tell three novels of Jane Austen apart, among all words "
         "and pairs of words in 1,200 passages."
     )
-    demo.add_argument("--json", action="store_true", help="print JSON")
-    demo.add_argument("--report", metavar="FILE", help="write a page with figures")
+    add_flags(demo, JSON, "--report FILE  write a page with figures")
     demo.set_defaults(run=_demo)
 
 

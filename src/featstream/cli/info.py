@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from featstream.cli.main import add_data, chosen_options
+from featstream.cli.main import DATA, JSON, READING, add_flags, chosen_options
 from featstream.cli.select import about_target, plain, target_line
 
 
@@ -16,8 +16,7 @@ def add_info(info: argparse.ArgumentParser) -> None:
     info.description = (
         "Describe a data file, and say which measure suits it; or describe a run."
     )
-    add_data(info)
-    info.add_argument("--json", action="store_true", help="print JSON")
+    add_flags(info, DATA, JSON, READING)
     info.set_defaults(run=_info)
 
 

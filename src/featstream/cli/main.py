@@ -197,15 +197,76 @@ OPTIONS = (
 )
 """Named parameters of `featstream.sources.open_dataset`."""
 
+JSON = "--json  print JSON"
+QUIET = "-q, --quiet  show no progress"
+SCHEDULER = """
+--scheduler ADDRESS  {}: tcp://HOST:PORT of its scheduler, or local for one process per
+    core; the result does not depend on it
+"""
+DATA = """
+data FILE  .npz, .npy, .csv, .tsv, .parquet, .feather, .zarr, .h5ad, .bed, svmlight or
+    .cols; or a folder of such files
+"""
+READING = """
+how the file is read:
+--target NAME  the array (.npz, .zarr) or column (table, obs of .h5ad) of the target; or
+    the file that holds it, FILE or FILE:COLUMN (.npy, .npz, .zarr, .bed,
+    --orient features)
+--layer NAME  layer of .h5ad, or array of .zarr (default: X)
+--orient {samples,features}  what a row of .parquet is (default: samples)
+--separator CHAR  between the cells of a text table
+--na-values WORDS  words that mean a missing value, separated by commas, such as '?,.'
+--missing {error,mode,category}  missing values: refuse them (default), count them as a
+    category (su, mi), or take the commonest genotype (.bed)
+--drop-unlabelled  leave out the rows whose target is missing
+--duplicates {error,number}  features of the same name: refuse them (default), or number
+    them
+"""
+GROUPS = """
+features in groups:
+--groups FILE  a text file with one label per line, or a CSV of feature and group
+--group-size K  groups of K consecutive features
+--group-by REGEX  group by what this finds in the names
+"""
+SELECTOR = f"""
+--selector NAME  {", ".join(SELECTORS)} (default: the first, or group-saola for groups)
+"""
 
-def add_scheduler(command: argparse.ArgumentParser, what: str) -> None:
-    """Add the flag that names a cluster; ``what`` says what runs there."""
-    command.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help=f"{what}: tcp://HOST:PORT of its scheduler, or local for one process per "
-        "core; the result does not depend on it",
-    )
+_TYPES: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("N", "K"), int),
+    **dict.fromkeys(("S", "X"), float),
+    **dict.fromkeys(("FOLDER", "RUN"), Path),
+    "WORDS": lambda text: tuple(text.split(",")),
+}
+"""What the values of flags become, by the word that stands for them."""
+
+
+def add_flags(command: argparse.ArgumentParser, *texts: str, **types: Any) -> None:
+    """Add arguments, written as a page of help shows them: ``-n, --size N  meaning``.
+
+    One without a value is on or off, ``{a,b}`` is one of these words, ``FILE...`` one
+    or more. A line that ends with a colon is the title of those that follow.
+    """
+    group: Any = command
+    for entry in re.split(r"\n(?! )", "\n".join(texts)):
+        written, _, about = entry.partition("  ")
+        names, _, value = written.replace(", ", ",").partition(" ")
+        flags = names.split(",")
+        options: dict[str, Any] = {"help": " ".join(about.split())}
+        if written.endswith(":"):
+            group = command.add_argument_group(written[:-1])
+            continue
+        if value.startswith("{"):
+            options["choices"] = value[1:-1].split(",")
+        elif value:
+            word = value.removesuffix("...")
+            kind = types.get(flags[-1].strip("-"), _TYPES.get(word, str))
+            options |= {"metavar": word, "type": kind}
+            options["nargs"] = None if word == value else "+"
+        else:
+            options |= {"action": "store_const", "const": True, "default": False}
+        if written:
+            group.add_argument(*flags, **options)
 
 
 @contextmanager
@@ -220,67 +281,10 @@ def engine_of(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         yield {"engine": client}
 
 
-def add_data(command: argparse.ArgumentParser) -> None:
-    """Add the file, and how it is read."""
-    command.add_argument(
-        "data",
-        metavar="FILE",
-        help=".npz, .npy, .csv, .tsv, .parquet, .feather, .zarr, .h5ad, .bed, svmlight "
-        "or .cols; or a folder of such files",
-    )
-    add_data_options(command)
-
-
-def add_data_options(command: argparse.ArgumentParser) -> None:
-    """Add how a file is read."""
-    group = command.add_argument_group("how the file is read")
-    group.add_argument(
-        "--target",
-        metavar="NAME",
-        help="the array (.npz, .zarr) or column (table, obs of .h5ad) of the target; "
-        "or the file that holds it, FILE or FILE:COLUMN (.npy, .npz, .zarr, .bed, "
-        "--orient features)",
-    )
-    group.add_argument(
-        "--layer", metavar="NAME", help="layer of .h5ad, or array of .zarr (default: X)"
-    )
-    group.add_argument(
-        "--orient",
-        choices=("samples", "features"),
-        help="what a row of .parquet is (default: samples)",
-    )
-    group.add_argument(
-        "--separator", metavar="CHAR", help="between the cells of a text table"
-    )
-    group.add_argument(
-        "--na-values",
-        type=lambda text: tuple(text.split(",")),
-        metavar="WORDS",
-        help="words that mean a missing value, separated by commas, such as '?,.'",
-    )
-    group.add_argument(
-        "--missing",
-        choices=("error", "mode", "category"),
-        help="missing values: refuse them (default), count them as a category (su, "
-        "mi), or take the commonest genotype (.bed)",
-    )
-    group.add_argument(
-        "--drop-unlabelled",
-        action="store_const",
-        const=True,
-        help="leave out the rows whose target is missing",
-    )
-    group.add_argument(
-        "--duplicates",
-        choices=("error", "number"),
-        help="features of the same name: refuse them (default), or number them",
-    )
-
-
 def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters of `open_dataset` that were given, besides path and target."""
     given = {name: getattr(arguments, name) for name in OPTIONS}
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in given.items() if value not in (None, False)}
 
 
 def data_location(
@@ -316,21 +320,14 @@ def run_checkpoint(
 
 
 def add_selector_flags(command: argparse.ArgumentParser) -> None:
-    """Add ``--selector``, and the options of the selector that is named.
+    """Add the options of the selector that is named with ``--selector``.
 
     Options come from the parameters of its class. Help without ``--selector`` shows
     none, so that it need not import them.
     """
-    command.add_argument(
-        "--selector",
-        metavar="NAME",
-        help=f"{', '.join(SELECTORS)} (default: the first, or group-saola for groups)",
-    )
-    add_group_flags(command)
     words = command.get_default("command_line") or []
     early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    early.add_argument("--selector")
-    add_group_flags(early)
+    add_flags(early, SELECTOR, GROUPS)
     given, others = early.parse_known_args(words)
     is_grouped = groups_from_flags(given) is not None
     default = "group-saola" if is_grouped else "select-from-stream"
@@ -422,25 +419,6 @@ def _screen(is_wanted: Any, memory: str) -> Any:
             "--memory is for --interactions. Leave it out, or add that."
         )
     return InteractionScreen(memory=memory)
-
-
-def add_group_flags(command: argparse.ArgumentParser) -> None:
-    """Let a command take groups."""
-    group = command.add_argument_group("features in groups")
-    group.add_argument(
-        "--groups",
-        metavar="FILE",
-        help="a text file with one label per line, or a CSV of feature and group",
-    )
-    group.add_argument(
-        "--group-size",
-        type=int,
-        metavar="K",
-        help="groups of K consecutive features",
-    )
-    group.add_argument(
-        "--group-by", metavar="REGEX", help="group by what this finds in the names"
-    )
 
 
 def groups_from_flags(

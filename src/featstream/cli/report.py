@@ -6,6 +6,13 @@ import argparse
 import json
 from pathlib import Path
 
+from featstream.cli.main import JSON, add_flags
+
+_FLAGS = """
+folder FOLDER  what select -o or compare -o has written
+-o, --output FILE  the report (default: report.html in the folder)
+"""
+
 
 def add_report(report: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
@@ -13,20 +20,7 @@ def add_report(report: argparse.ArgumentParser) -> None:
         "Write a report of a run or of a comparison: one HTML file that opens in any "
         "browser, without a network."
     )
-    report.add_argument(
-        "folder",
-        type=Path,
-        metavar="FOLDER",
-        help="what select -o or compare -o has written",
-    )
-    report.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="the report (default: report.html in the folder)",
-    )
-    report.add_argument("--json", action="store_true", help="print JSON")
+    add_flags(report, _FLAGS, JSON, output=Path)
     report.set_defaults(run=_report)
 
 

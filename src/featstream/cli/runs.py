@@ -8,13 +8,15 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from featstream.cli.main import (
+    GROUPS,
+    JSON,
     OPTIONS,
-    add_data_options,
-    add_group_flags,
+    QUIET,
+    READING,
+    add_flags,
     chosen_options,
     data_location,
     groups_from_flags,
@@ -27,15 +29,14 @@ if TYPE_CHECKING:
     from featstream.sources import Dataset
 
 
+_RUN = "output RUN  folder of the run"
+
+
 def add_resume(resume: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
     resume.description = "Continue an interrupted run from where it was last saved."
-    _add_run(resume)
-    resume.add_argument(
-        "--data", metavar="FILE", help="where the data are, if they have moved"
-    )
-    add_group_flags(resume)
-    resume.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    data = "--data FILE  where the data are, if they have moved"
+    add_flags(resume, _RUN, JSON, data, QUIET, GROUPS)
     resume.set_defaults(run=_resume)
 
 
@@ -45,30 +46,17 @@ def add_update(update: argparse.ArgumentParser) -> None:
         "Add features that arrive later to a finished run. The samples must be the "
         "same, in the same order."
     )
-    _add_run(update)
-    update.add_argument("data", metavar="FILE", help="the features, as for select")
-    add_data_options(update)
-    add_group_flags(update)
-    update.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    data = "data FILE  the features, as for select"
+    add_flags(update, _RUN, JSON, data, QUIET, READING, GROUPS)
     update.set_defaults(run=_update)
 
 
 def add_explain(explain: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
     explain.description = "Say why features or groups were kept or dropped in a run."
-    _add_run(explain)
-    explain.add_argument(
-        "names",
-        nargs="+",
-        metavar="NAME",
-        help="name or arrival (0 for the first) of a feature, or label of a group",
-    )
+    what = "name or arrival (0 for the first) of a feature, or label of a group"
+    add_flags(explain, _RUN, JSON, f"names NAME...  {what}")
     explain.set_defaults(run=_explain)
-
-
-def _add_run(command: argparse.ArgumentParser) -> None:
-    command.add_argument("output", type=Path, metavar="RUN", help="folder of the run")
-    command.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _resume(arguments: argparse.Namespace) -> int:
@@ -255,16 +243,9 @@ def _weight(selector: Any, name: str) -> str:
     return f"{shown} is kept: its weight is {weight:g}."
 
 
-def _shown(value: Any) -> str:
-    """A parameter as a run records it; a measure as in Python."""
-    if isinstance(value, dict) and isinstance(value.get("parameters"), dict):
-        options = ", ".join(f"{k}={v!r}" for k, v in value["parameters"].items())
-        return f"{next(iter(value.values()))}({options})"
-    return str(value)
-
-
 def describe_run(arguments: argparse.Namespace) -> int:
     """Print what a run folder says of itself."""
+    from featstream.runs.compatibility import shown
     from featstream.runs.folder import RunFolder
     from featstream.runs.state import load_run
 
@@ -273,7 +254,8 @@ def describe_run(arguments: argparse.Namespace) -> int:
         print(json.dumps(facts, indent=2))
         return 0
     is_done = all(source["is_done"] for source in facts["sources"])
-    chosen = ", ".join(f"{k}={_shown(v)}" for k, v in facts["parameters"].items())
+    parameters = facts["parameters"].items()
+    words = (f"{k}={v if isinstance(v, str) else shown(v)}" for k, v in parameters)
     print(
         f"{arguments.data}: a run of {facts['selector']} "
         f"({'done' if is_done else 'interrupted'}), generation {facts['generation']}, "
@@ -294,7 +276,7 @@ def describe_run(arguments: argparse.Namespace) -> int:
         )
     if "n_groups" in facts:
         print(f"{facts.get('n_groups_kept')} kept of {facts['n_groups']} groups seen")
-    print(f"parameters: {chosen}")
+    print(f"parameters: {', '.join(words)}")
     for source in facts["sources"]:
         data, groups = source.get("data") or {}, source.get("groups") or {}
         path = data.get("path", source.get("kind"))

@@ -16,8 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from featstream.cli.main import (
-    add_data,
-    add_scheduler,
+    DATA,
+    GROUPS,
+    JSON,
+    QUIET,
+    READING,
+    SCHEDULER,
+    SELECTOR,
+    add_flags,
     add_selector_flags,
     chosen_options,
     data_location,
@@ -39,6 +45,22 @@ if TYPE_CHECKING:
 _FILES = (".csv", ".tsv", ".json")
 _SHOWN = 20
 _SHOWN_CLASSES = 10
+_FLAGS = f"""
+--measure NAME  su, mi (discrete), fisher-z (continuous), or auto (default)
+--alpha X  level: false discovery rate (default: 0.05), or with --selector saola
+    significance level (default for fisher-z: 0.01)
+--delta X  relevance threshold of su and mi (default: 0)
+--target-type {{class,numeric}}  whether the target is a class (default) or a quantity
+    (fisher-z)
+--identifiers {{drop,keep}}  text columns with about one category per row: leave them
+    out (default), or score them (su, mi)
+{SELECTOR}
+--jobs N  threads (default: all cores); the result does not depend on them
+-o, --output OUT  folder that records the run, to be resumed and updated; or a file for
+    the selection, if it ends in .csv, .tsv or .json
+--overwrite  replace an earlier file of results
+--live  serve a page that shows the run, on this machine, while it lasts
+"""
 
 
 def add_select(select: argparse.ArgumentParser) -> None:
@@ -47,63 +69,11 @@ def add_select(select: argparse.ArgumentParser) -> None:
         "Select features of a data file, by default with SelectFromStream, or with "
         "group-SAOLA if they come in groups. --selector saola is the paper's algorithm."
     )
-    add_data(select)
-    select.add_argument(
-        "--measure",
-        default="auto",
-        metavar="NAME",
-        help="su, mi (discrete), fisher-z (continuous), or auto (default)",
-    )
-    select.add_argument(
-        "--alpha",
-        type=float,
-        help="level: false discovery rate (default: 0.05), or with --selector saola "
-        "significance level (default for fisher-z: 0.01)",
-    )
-    select.add_argument(
-        "--delta", type=float, help="relevance threshold of su and mi (default: 0)"
-    )
-    select.add_argument(
-        "--target-type",
-        choices=("class", "numeric"),
-        default="class",
-        help="whether the target is a class (default) or a quantity (fisher-z)",
-    )
-    select.add_argument(
-        "--identifiers",
-        choices=("drop", "keep"),
-        help="text columns with about one category per row: leave them out (default), "
-        "or score them (su, mi)",
-    )
+    what = "run on a Dask cluster (select-from-stream, saola, group-saola)"
+    cluster = SCHEDULER.format(what)
+    add_flags(select, DATA, _FLAGS, cluster, JSON, QUIET, READING, GROUPS)
     add_selector_flags(select)
-    select.add_argument(
-        "--jobs",
-        type=int,
-        default=-1,
-        metavar="N",
-        help="threads (default: all cores); the result does not depend on them",
-    )
-    add_scheduler(
-        select, "run on a Dask cluster (select-from-stream, saola, group-saola)"
-    )
-    select.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="folder that records the run, to be resumed and updated; or a file for "
-        "the selection, if it ends in .csv, .tsv or .json",
-    )
-    select.add_argument(
-        "--overwrite", action="store_true", help="replace an earlier file of results"
-    )
-    select.add_argument(
-        "--live",
-        action="store_true",
-        help="serve a page that shows the run, on this machine, while it lasts",
-    )
-    select.add_argument("--json", action="store_true", help="print JSON")
-    select.add_argument("-q", "--quiet", action="store_true", help="show no progress")
-    select.set_defaults(run=_select)
+    select.set_defaults(run=_select, measure="auto", target_type="class", jobs=-1)
 
 
 def _select(arguments: argparse.Namespace) -> int:

@@ -12,39 +12,22 @@ import zipfile
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from featstream.errors import RunError, printable
+from featstream.protocols import SavedField
 
 _DTYPES = ["|b1", "|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8"]
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same arrays give the same bytes
-_SUFFIX = ".npy"
 _UNREADABLE = (
     *(ArithmeticError, EOFError, LookupError, MemoryError, RuntimeError),
     *(TypeError, ValueError, OSError, struct.error, zipfile.BadZipFile),
 )
 
 Arrays = Mapping[str, NDArray[Any]]
-
-
-class Declared(NamedTuple):
-    """What an array of a saved state must be.
-
-    A length or a limit may be the name of a size that `check_arrays` is given; the
-    first array that has a length of another name decides it for the others. None
-    is any length, or no limit. Values are at least ``low`` and less than ``stop``;
-    floating ones are finite.
-    """
-
-    dtype: Any
-    shape: tuple[int | str | None, ...] = (None,)
-    low: int | float | None = None
-    stop: int | str | None = None
-    is_optional: bool = False
+Declared = SavedField
 
 
 def check_arrays(
@@ -52,9 +35,11 @@ def check_arrays(
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of a table; `RunError` unless each is what it must be.
 
-    >>> table = {"rows": Declared(np.int32, ("k",), 0, "n"), "score": Declared(float)}
-    >>> saved = {"rows": np.array([0, 7], np.int32), "score": np.array([0.5, 0.25])}
-    >>> check_arrays(saved, table, n=5)
+    The first array that has a length of a name that is not among ``sizes`` decides it
+    for the others.
+
+    >>> table = {"rows": Declared(np.int32, ("k",), 0, "n")}
+    >>> check_arrays({"rows": np.array([0, 7], np.int32)}, table, n=5)
     Traceback (most recent call last):
     featstream.errors.RunError: The run is damaged: rows has values out of range.
     """
@@ -87,7 +72,7 @@ def check_arrays(
 
 
 def write_arrays(file: BinaryIO, arrays: Arrays) -> None:
-    """Write arrays, as `numpy.savez` does, the same bytes each time.
+    """Write arrays with `numpy.savez`; the same arrays give the same bytes.
 
     >>> import io, numpy as np
     >>> file = io.BytesIO()
@@ -95,15 +80,13 @@ def write_arrays(file: BinaryIO, arrays: Arrays) -> None:
     >>> np.load(io.BytesIO(file.getvalue()), allow_pickle=False)["a"]
     array([0, 1, 2])
     """
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            plain = np.ascontiguousarray(array)
-            plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
-            if plain.dtype.str not in _DTYPES:
-                raise RunError(f"Cannot save {name}: its type is {array.dtype}.")
-            entry = zipfile.ZipInfo(name + _SUFFIX, _EPOCH)
-            with archive.open(entry, "w", force_zip64=True) as member:
-                npy.write_array(member, plain, allow_pickle=False)
+    plain = {}
+    for name, array in arrays.items():
+        little = array.dtype.newbyteorder("<")
+        plain[name] = np.ascontiguousarray(array).astype(little, copy=False)
+        if little.str not in _DTYPES:
+            raise RunError(f"Cannot save {name}: its type is {array.dtype}.")
+    np.savez(file, **plain)  # type: ignore[arg-type]
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -111,25 +94,20 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
     Arrays are stored, not compressed, so that none is larger than the file.
     """
+    arrays = {}
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
-            if sum(entry.file_size for entry in entries) > path.stat().st_size:
+            if sum(e.file_size for e in archive.infolist()) > path.stat().st_size:
                 raise ValueError("its arrays are larger than the file")
-            return {
-                entry.filename.removesuffix(_SUFFIX): _read_array(archive, entry)
-                for entry in entries
-            }
+        with np.load(path, allow_pickle=False) as loaded:
+            for name, array in loaded.items():
+                if array.dtype.str not in _DTYPES or array.ndim > 2:
+                    found = f"type {array.dtype} and shape {array.shape}"
+                    raise ValueError(f"an array has {found}")
+                arrays[name] = np.ascontiguousarray(array)
     except _UNREADABLE as error:
         raise RunError(f"{path} is damaged: {printable(error)}.") from error
-
-
-def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
-    with archive.open(entry) as member:
-        array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
-    if array.dtype.str not in _DTYPES or array.ndim > 2:
-        raise ValueError(f"an array has type {array.dtype} and shape {array.shape}")
-    return np.ascontiguousarray(array)
+    return arrays
 
 
 def damaged(how: str) -> RunError:

@@ -118,7 +118,7 @@ def refuse_difference(mine: dict[str, Any], saved: Saved, where: str) -> None:
         one, other = mine["parameters"].get(name), theirs["parameters"].get(name)
         if one != other:
             raise RunError(
-                f"{where} has {name}={_shown(other)}; here it is {_shown(one)}. Use "
+                f"{where} has {name}={shown(other)}; here it is {shown(one)}. Use "
                 "the same parameters, or another folder."
             )
     refuse_other_target(theirs, mine, where)
@@ -154,9 +154,9 @@ def _short(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)[:24]
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        options = value.get("parameters", {})
-        listed = ", ".join(f"{key}={option!r}" for key, option in options.items())
-        return f"{value.get('measure')}({listed})"
+def shown(value: Any) -> str:
+    """A parameter as a run records it; a measure or a selector as in Python."""
+    if isinstance(value, dict) and isinstance(value.get("parameters"), dict):
+        options = ", ".join(f"{k}={v!r}" for k, v in value["parameters"].items())
+        return f"{next(iter(value.values()))}({options})"
     return repr(value)

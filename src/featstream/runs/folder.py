@@ -36,6 +36,7 @@ from featstream.errors import (
     printable,
 )
 from featstream.runs.arrays import read_arrays, write_arrays
+from featstream.sources.store_writer import sync_folder
 
 FORMAT = "featstream run"
 VERSION = 2  # 1 had other names for the arrays of kept columns; it is still read
@@ -347,17 +348,6 @@ def refuse_other_files(path: Path, ours: tuple[str, ...], what: str) -> None:
             f"{path} is not the folder of a {what}, and holds {printable(others[0])}. "
             "Choose a folder that is new or empty."
         )
-
-
-def sync_folder(path: Path) -> None:
-    """Make a rename in a folder last through a power cut."""
-    if os.name != "posix":
-        return
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _digest_of(path: Path) -> str:

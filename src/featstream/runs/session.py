@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, Self
 from numpy.typing import NDArray
 
 import featstream
-from featstream.errors import FeatstreamError, ParameterError, RunError, printable
+from featstream.errors import (
+    FeatstreamError,
+    ParameterError,
+    RunError,
+    check_number,
+    printable,
+)
 from featstream.parallel import handling_interrupts, single_blas
 from featstream.protocols import Source, sample_names_of
 from featstream.runs.compatibility import (
@@ -343,10 +349,7 @@ def recording(
         with _noting(selector, Unfinished(offered, source, layout, begin)):
             yield Recorder(selector, begin, 0.0)
         return
-    if not checkpoint.every >= 0:
-        raise ParameterError(
-            f"`every` must be a number of seconds. Got {checkpoint.every!r}."
-        )
+    check_number(checkpoint.every, "every", closed="left")
     folder = RunFolder(checkpoint.path)
     found = describe_source(source, layout)
     if checkpoint.data is not None:

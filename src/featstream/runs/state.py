@@ -36,7 +36,7 @@ _STREAM = {
     "trace_arrivals": Declared(np.int64, ("n_arrivals",), 0, "n_seen"),
     "tested_arrival": Declared(np.int32, ("n_tested",), 0, "n_seen", is_optional=True),
     "tested_p": Declared(np.float32, ("n_tested",), 0, 2, is_optional=True),
-    "names": Declared(np.uint8),
+    "names": Declared(np.uint8, (None,)),
     "name_ends": Declared(np.int64, ("n_names",)),
     "name_arrivals": Declared(np.int64, ("n_names",), 0, "n_seen"),
     "sample_hashes": Declared(np.uint64, ("n_samples",), is_optional=True),
@@ -44,7 +44,7 @@ _STREAM = {
 }
 _RECORD = ("fate", "relevance", "witness")
 _GROUPS = {
-    "group_labels": Declared(np.uint8),
+    "group_labels": Declared(np.uint8, (None,)),
     "group_ends": Declared(np.int64, ("n_groups",), 1, "after_last"),
     "group_fates": Declared(np.uint8, ("n_groups",), stop=4),
     "group_n_kept": Declared(np.int64, ("n_groups",), 0, "after_last"),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from featstream.protocols import IndexedSource
 from featstream.sources.annotated import open_anndata, open_h5ad, open_zarr
 from featstream.sources.chunked import ChunkedArraySource, ColumnsSource, RowsSource
 from featstream.sources.combined import ChainedSource, SampleSubset
@@ -78,12 +75,3 @@ __all__ = [
     "read_target",
     "write_store",
 ]
-
-
-if TYPE_CHECKING:
-
-    def _columns_in_any_order(
-        a: ArraySource, b: SparseSource, c: FrameSource, d: TableSource, e: PlinkSource
-    ) -> tuple[IndexedSource, ...]:
-        """Checked by mypy, which compares signatures; `isinstance` only knows names."""
-        return a, b, c, d, e

@@ -11,7 +11,7 @@ import json
 import warnings
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,13 @@ from featstream.sources.chunked import (
     CompressedArrays,
     RowsSource,
 )
-from featstream.sources.memory import ArraySource, SparseSource
+from featstream.sources.memory import ArraySource, SizedSource, SparseSource
 from featstream.sources.open import (
     Dataset,
     PathLike,
     existing,
     find_target,
+    lacks,
     reading,
     require,
     shortened,
@@ -38,10 +39,6 @@ from featstream.sources.target import is_target_file, read_target
 from featstream.sources.values import Duplicates, check_names
 
 _NAMES = ("names", "feature_names")
-
-_Source: TypeAlias = (
-    ArraySource | SparseSource | ChunkedArraySource | ColumnsSource | RowsSource
-)
 
 
 def open_h5ad(
@@ -128,19 +125,13 @@ def open_anndata(
     >>> open_anndata(cells, "kind").y.tolist()
     ['B', 'T']
     """
-    matrix, var_names = adata.X, adata.var_names
-    if layer is not None:
-        if layer in adata.layers:
-            matrix = adata.layers[layer]
-        elif layer == "raw" and adata.raw is not None:
-            matrix, var_names = adata.raw.X, adata.raw.var_names
-        else:
-            raise _no_layer(layer, list(adata.layers), has_raw=adata.raw is not None)
-    elif matrix is None:
-        raise DataError(f"It has no X. Choose a layer: {shortened([*adata.layers])}.")
-    names = [str(name) for name in var_names]
+    known, has_raw = list(adata.layers), adata.raw is not None
+    place = _choose(layer, known, has_x=adata.X is not None, has_raw=has_raw)
+    holder = adata.raw if place == "raw" else adata
+    matrix = adata.layers[layer] if place == "layers" else holder.X
+    names = [str(name) for name in holder.var_names]
     path = Path(adata.filename or "AnnData")
-    source: _Source
+    source: SizedSource
     if hasattr(matrix, "group"):  # sparse, backed
         source = _open_matrix(matrix.group, path, names, duplicates)
     elif type(matrix).__module__.startswith(("h5py", "zarr")):
@@ -165,26 +156,25 @@ def _read_anndata(
     require("anndata", "science", path)
     obs = _read_table(root, "obs")
     layers = list(root["layers"]) if "layers" in root else []
-    var, node = root, "X"
-    if layer is not None and layer in layers:
-        node = f"layers/{layer}"
-    elif layer == "raw" and "raw" in root:
-        var, node = root["raw"], "raw/X"
-    elif layer is not None:
-        raise _no_layer(layer, layers, has_raw="raw" in root)
-    elif "X" not in root:
-        raise DataError(f"it has no X. Choose a layer: {shortened(layers) or 'none'}.")
-    names = [str(name) for name in _read_table(var, "var").index]
-    source = _open_matrix(root[node], path, names, duplicates)
+    place = _choose(layer, layers, has_x="X" in root, has_raw="raw" in root)
+    holder = root["raw"] if place == "raw" else root
+    node = f"layers/{layer}" if place == "layers" else "X"
+    names = [str(name) for name in _read_table(holder, "var").index]
+    source = _open_matrix(holder[node], path, names, duplicates)
     return _dataset(source, obs, target, optional)
 
 
-def _no_layer(layer: str, layers: list[str], *, has_raw: bool) -> DataError:
-    known = [*layers, "raw"] if has_raw else layers
-    return DataError(
-        f"it has no layer {printable(layer)}. Its layers are: "
-        f"{shortened(known) or 'none'}."
-    )
+def _choose(layer: str | None, layers: list[str], *, has_x: bool, has_raw: bool) -> str:
+    """Where a layer is: ``layers``, ``raw`` or, by default, ``X``."""
+    if layer is None and has_x:
+        return "X"
+    if layer is None:
+        raise DataError(f"it has no X. Choose a layer: {shortened(layers) or 'none'}.")
+    if layer in layers:
+        return "layers"
+    if layer == "raw" and has_raw:
+        return "raw"
+    raise lacks("layer", layer, [*layers, "raw"] if has_raw else layers)
 
 
 def _read_table(root: Any, part: str) -> Any:
@@ -214,7 +204,7 @@ def _read_table(root: Any, part: str) -> Any:
 
 
 def _dataset(
-    source: _Source, obs: Any, target: str | None, optional: Collection[str]
+    source: SizedSource, obs: Any, target: str | None, optional: Collection[str]
 ) -> Dataset:
     """Features with their target, a column of ``obs``."""
     if source.n_samples != len(obs):
@@ -227,10 +217,7 @@ def _dataset(
     if target is None:
         target = find_target(columns, optional)
     elif target not in columns:
-        raise DataError(
-            f"its obs has no column {printable(target)} for a target. Its columns "
-            f"are: {shortened(columns) or 'none'}."
-        )
+        raise lacks("column", target, columns, " for a target", "its obs")
     y: NDArray[Any] | None = None
     if target is not None:
         column = obs[target]
@@ -370,10 +357,7 @@ def _find_parts(
     present = sorted(root.keys())
     wanted = layer or "X"
     if wanted not in present:
-        raise DataError(
-            f"it has no array {printable(wanted)}. It holds: "
-            f"{shortened(present) or 'nothing'}."
-        )
+        raise lacks("array", wanted, present)
     if target is None:
         target = find_target(present, optional)
     elif target not in present and not is_target_file(target):

@@ -7,9 +7,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,12 @@ from scipy import sparse
 from featstream.errors import DataError, FeatstreamWarning, printable
 from featstream.protocols import Block, Source, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
-from featstream.sources.memory import MAX_ENTRIES, ArraySource, SparseSource
+from featstream.sources.memory import (
+    MAX_ENTRIES,
+    ArraySource,
+    SizedSource,
+    SparseSource,
+)
 from featstream.sources.open import PathLike, reading
 from featstream.sources.rows_to_columns import TempColumns, write_rows
 from featstream.sources.store import open_store
@@ -32,7 +35,6 @@ from featstream.sources.values import (
     as_sparse_columns,
     canonical_csc,
     check_dimensions,
-    check_names,
     exceeds_float,
     index_flaw,
     numeric_dtype,
@@ -52,7 +54,7 @@ _TEMPORARY_MEMORY = 512 << 20
 _SAMPLE = 64  # places at which the columns of entries are sampled
 
 
-class ChunkedArraySource:
+class ChunkedArraySource(SizedSource):
     """The columns of a dense array in an HDF5 file or in zarr.
 
     Whole chunks are read, so that each is unpacked once, or twice if it is wider than
@@ -82,8 +84,6 @@ class ChunkedArraySource:
         The names of features, as given, and of samples.
     """
 
-    sample_names: Sequence[str] | None = None
-
     def __init__(
         self,
         array: Any,
@@ -96,11 +96,10 @@ class ChunkedArraySource:
     ) -> None:
         self._array, self.path = array, path
         self.read_bytes = READ_BYTES if read_bytes is None else read_bytes
-        self.n_samples, self.n_features = check_dimensions(tuple(array.shape))
-        self._dtype = numeric_dtype(np.dtype(array.dtype), "X")
-        self.names = (
-            None if names is None else check_names(names, self.n_features, duplicates)
-        )
+        shape = check_dimensions(tuple(array.shape))
+        numeric_dtype(np.dtype(array.dtype), "X")  # an error if it is not numbers
+        about = f"{array.dtype}, {printable(path.name)}"
+        super().__init__(shape, names, duplicates, about=about)
         self.fingerprint = fingerprint
         self._duplicates = duplicates
         self._width, self._is_by_row = self._plan()
@@ -114,12 +113,6 @@ class ChunkedArraySource:
         path, within = self.path.absolute(), self._array.path
         described = self.names, self.fingerprint, self._duplicates
         return partial(_reopen_zarr, path, within, described, self.read_bytes)
-
-    def __repr__(self) -> str:
-        return (
-            f"ChunkedArraySource({self.n_samples:,} samples × {self.n_features:,} "
-            f"features, {self._array.dtype}, {printable(self.path.name)})"
-        )
 
     def _plan(self) -> tuple[int, bool]:
         """Columns to read at a time, and whether to transpose the array first."""
@@ -141,13 +134,9 @@ class ChunkedArraySource:
             start // self._width * self._width, self.n_features, self._width
         ):
             begin = max(start, first)
-            source = ArraySource(self._read(begin, first), None)
-            for block in source.blocks():
-                names = None
-                if self.names is not None:
-                    at = begin + block.start
-                    names = self.names[at : at + block.n_columns]
-                yield replace(block, start=begin + block.start, names=names)
+            for block in ArraySource(self._read(begin, first)).blocks():
+                at = begin + block.start
+                yield self._block(block.columns, at, at + block.n_columns)
 
     def _read(self, begin: int, first: int) -> NDArray[Any]:
         """Columns from ``begin`` to the end of the group that begins at ``first``."""
@@ -259,10 +248,8 @@ class CompressedArrays:
         return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
 
-class _SparseOnDisk(ABC):
+class _SparseOnDisk(SizedSource):
     """A sparse matrix on disk, as `CompressedArrays`, with names of its features."""
-
-    sample_names: Sequence[str] | None = None
 
     def __init__(
         self,
@@ -270,37 +257,23 @@ class _SparseOnDisk(ABC):
         names: Sequence[str] | None = None,
         duplicates: Duplicates = "error",
     ) -> None:
-        self._arrays = arrays
-        self.n_samples, self.n_features = check_dimensions(self._shape())
-        self.names = (
-            None if names is None else check_names(names, self.n_features, duplicates)
-        )
-        self.fingerprint = arrays.fingerprint
-
-    @abstractmethod
-    def _shape(self) -> tuple[int, int]:
-        """Samples and features."""
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.n_samples:,} samples × "
-            f"{self.n_features:,} features, {self._arrays.n_entries:,} stored "
-            f"{self._arrays.dtype}, {printable(self._arrays.path.name)})"
-        )
+        self._arrays, self.fingerprint = arrays, arrays.fingerprint
+        about = f"{arrays.n_entries:,} stored {arrays.dtype}, "
+        about += printable(arrays.path.name)
+        shape = arrays.n_lines, arrays.length
+        if arrays.axis == "row":
+            shape = shape[::-1]
+        super().__init__(check_dimensions(shape), names, duplicates, about=about)
 
 
 class ColumnsSource(_SparseOnDisk):
     """The columns of a sparse matrix on disk in CSC form."""
 
-    def _shape(self) -> tuple[int, int]:
-        return self._arrays.length, self._arrays.n_lines
-
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
         while start < self.n_features:
             stop = self._arrays.stop(start)
-            names = None if self.names is None else self.names[start:stop]
-            yield Block(self._arrays.read(start, stop), start, names)
+            yield self._block(self._arrays.read(start, stop), start, stop)
             start = stop
 
 
@@ -313,9 +286,6 @@ class RowsSource(_SparseOnDisk):
 
     _columns: Source | None = None
 
-    def _shape(self) -> tuple[int, int]:
-        return self._arrays.n_lines, self._arrays.length
-
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
         if self._columns is None:
@@ -323,8 +293,7 @@ class RowsSource(_SparseOnDisk):
             self._columns = self._in_memory() if is_small else self._on_disk()
         for block in self._columns.blocks(start):
             stop = block.start + block.n_columns
-            names = None if self.names is None else self.names[block.start : stop]
-            yield replace(block, names=names)
+            yield self._block(block.columns, block.start, stop)
 
     def write_columns(
         self,

@@ -146,15 +146,14 @@ class SampleSubset:
         if not isinstance(columns, SparseColumns):
             chosen = columns[self._is_chosen]
             return replace(block, columns=np.asfortranarray(chosen))
-        begin, end = columns.indptr[[0, -1]]
-        rows = columns.rows[begin:end]
-        is_chosen = self._is_chosen[rows]
+        columns = columns.trimmed()
+        is_chosen = self._is_chosen[columns.rows]
         place = (np.cumsum(self._is_chosen) - 1).astype(np.int32)
         n_before = np.concatenate([[0], np.cumsum(is_chosen)])
         subset = SparseColumns(
-            n_before[columns.indptr - begin],
-            place[rows[is_chosen]],
-            columns.values[begin:end][is_chosen],
+            n_before[columns.indptr],
+            place[columns.rows[is_chosen]],
+            columns.values[is_chosen],
             self.n_samples,
         )
         return replace(block, columns=subset)

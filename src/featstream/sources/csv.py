@@ -125,9 +125,12 @@ class CsvTable:
                 text, separator, n_fields, self._width, carried, room
             )
             if carried[split_csv.MISCOUNTED]:
-                found = _counted(int(carried[split_csv.MISCOUNTED]), n_fields)
+                found = int(carried[split_csv.MISCOUNTED])
+                values = f"{found:,} value{'s' * (found > 1)}"
+                if found > n_fields:
+                    values = f"more than {n_fields:,} values"
                 raise DataError(
-                    f"row {carried[split_csv.ROWS]} has {found} but the header "
+                    f"row {carried[split_csv.ROWS]} has {values} but the header "
                     f"{n_fields:,}."
                 )
             segments = room[:n]
@@ -147,7 +150,11 @@ def _find_dialect(
     guessed = []
     if separator is None:
         usual = "\t" if format_suffix(path) == ".tsv" else ","
-        separator = _find_separator(head, usual)
+        rows = {each: _sample_rows(head, each) for each in _SEPARATORS}
+        widths = {each: {len(row) for row in rows[each]} for each in rows}
+        fields = {each: max(w) if len(w) == 1 else 0 for each, w in widths.items()}
+        best = max(fields, key=lambda each: fields[each])
+        separator = usual if fields[usual] > 1 or fields[best] < 2 else best
         if separator != usual:
             guessed.append(f"the values are separated by {_SEPARATORS[separator]}")
     separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
@@ -168,13 +175,6 @@ def _find_dialect(
     return Dialect(separator, decimal, [*MISSING, *na_values])
 
 
-def _find_separator(head: bytes, usual: str) -> str:
-    """The usual one if it divides the first rows; else the one that does best."""
-    widths = {each: _count_fields(head, each) for each in _SEPARATORS}
-    best = max(widths, key=lambda each: widths[each])
-    return usual if widths[usual] > 1 or widths[best] < 2 else best
-
-
 def _sample_rows(head: bytes, separator: str) -> list[list[str]]:
     """Whole rows at the beginning of the text; of one long row, what there is."""
     lines = head.decode("utf-8", "replace").splitlines(keepends=True)
@@ -185,29 +185,15 @@ def _sample_rows(head: bytes, separator: str) -> list[list[str]]:
         return []
 
 
-def _count_fields(head: bytes, separator: str) -> int:
-    """Fields in each of the first rows; 0 if they do not agree."""
-    widths = {len(row) for row in _sample_rows(head, separator)}
-    return widths.pop() if len(widths) == 1 else 0
-
-
 def _find_decimal(head: bytes, separator: str) -> str:
     """A comma if values such as 1,5 occur, and none such as 1.5."""
     if separator == ",":
         return "."
     cells = {cell.strip() for row in _sample_rows(head, separator) for cell in row}
-    marks = {mark for mark in ".," if any(_has_decimals(cell, mark) for cell in cells)}
-    return "," if marks == {","} else "."
-
-
-def _has_decimals(cell: str, mark: str) -> bool:
-    return re.fullmatch(rf"[+-]?\d+[{mark}]\d+", cell) is not None
-
-
-def _counted(found: int, n_fields: int) -> str:
-    if found > n_fields:
-        return f"more than {n_fields:,} values"
-    return f"{found:,} value{'s' * (found > 1)}"
+    found = {
+        match[1] for c in cells if (match := re.fullmatch(r"[+-]?\d+([.,])\d+", c))
+    }
+    return "," if found == {","} else "."
 
 
 def _hashed(chunks: Iterable[bytes], digest: Any) -> Iterator[bytes]:
@@ -219,11 +205,10 @@ def _hashed(chunks: Iterable[bytes], digest: Any) -> Iterator[bytes]:
 def _take(chunks: Iterator[bytes], most: int) -> tuple[list[bytes], bool]:
     """The beginning of the text, and whether it is all."""
     taken: list[bytes] = []
-    size = 0
     for chunk in chunks:
         taken.append(chunk)
-        size += len(chunk)
-        if size > most:
+        most -= len(chunk)
+        if most < 0:
             return taken, False
     return taken, True
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy import sparse
 
 from featstream.errors import DataError
 from featstream.protocols import Block, IntArray
+from featstream.sources.memory import SizedSource, moved
 from featstream.sources.open import as_source
 from featstream.sources.values import check_dimensions
 
@@ -18,7 +18,7 @@ _BLOCK_BYTES = 1 << 26
 _SPARSE_WIDTH = 1 << 14
 
 
-class DaskArraySource:
+class DaskArraySource(SizedSource):
     """The columns of a dask.array, some chunks at a time.
 
     A block has all rows of some columns; they are computed when the block is read, by
@@ -43,9 +43,6 @@ class DaskArraySource:
     [0, 2, 4]
     """
 
-    names: Sequence[str] | None = None
-    sample_names: Sequence[str] | None = None
-
     def __init__(self, array: Any) -> None:
         if any(np.isnan(size) for size in array.shape):
             raise DataError(
@@ -53,7 +50,8 @@ class DaskArraySource:
                 "X.compute_chunk_sizes() first."
             )
         self._array = array
-        self.n_samples, self.n_features = check_dimensions(tuple(array.shape))
+        shape = check_dimensions(tuple(array.shape))
+        super().__init__(shape, about=array.dtype)
         self._ends = np.concatenate(
             [
                 np.append(np.arange(end - size, end, self._width())[1:], end)
@@ -62,6 +60,7 @@ class DaskArraySource:
                 )
             ]
         )
+        self._about = f"{array.dtype}, {self._ends.size:,} blocks"
 
     def _width(self) -> int:
         """Columns of a block: one chunk of rows may have all columns."""
@@ -69,12 +68,6 @@ class DaskArraySource:
             return _SPARSE_WIDTH
         column_bytes: int = self.n_samples * self._array.dtype.itemsize
         return max(1, _BLOCK_BYTES // column_bytes)
-
-    def __repr__(self) -> str:
-        return (
-            f"DaskArraySource({self.n_samples:,} samples × {self.n_features:,} "
-            f"features, {self._array.dtype}, {self._ends.size:,} blocks)"
-        )
 
     def by_column(self, hold: Callable[[Any], Any]) -> DaskArraySource:
         """The same with all rows in a chunk, if ``hold`` has room for that."""
@@ -103,5 +96,4 @@ class DaskArraySource:
             yield from self._compute(positions[first : first + width], first)
 
     def _compute(self, positions: range | IntArray, first: int) -> Iterator[Block]:
-        for block in as_source(self.lazy(positions).compute()).blocks():
-            yield replace(block, start=first + block.start)
+        yield from moved(as_source(self.lazy(positions).compute()).blocks(), first)

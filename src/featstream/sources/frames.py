@@ -5,8 +5,7 @@ narwhals asks what a frame is, so that none of them is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from featstream.errors import DataTypeError, printable
 from featstream.protocols import Block, IntArray, feature_name
 from featstream.sources.kernels.transpose import by_column, has_whole_rows
+from featstream.sources.memory import SizedSource
 from featstream.sources.missing import refuse_hidden_missing
 from featstream.sources.samples import index_names
 from featstream.sources.values import (
@@ -52,7 +52,7 @@ def is_frame(X: Any) -> bool:
     )
 
 
-class FrameSource:
+class FrameSource(SizedSource):
     """The columns of a data frame.
 
     Parameters
@@ -91,10 +91,9 @@ class FrameSource:
     """
 
     def __init__(self, frame: Any, *, block_bytes: int = BLOCK_BYTES) -> None:
-        names = _column_names(frame)
-        self.names = None if names is None else check_names(names, len(names))
-        self.sample_names = index_names(frame)
-        if self.names is None:  # pandas; its own names need not even be unique
+        names, samples = _column_names(frame), index_names(frame)
+        checked = None if names is None else check_names(names, len(names))
+        if names is None:  # pandas; its own names need not even be unique
             frame = frame.set_axis(range(frame.shape[1]), axis="columns")
         self._frame: Any = nw.from_native(frame)
         if isinstance(self._frame, nw.LazyFrame):
@@ -103,50 +102,44 @@ class FrameSource:
         else:
             self._positions = self._frame.columns
             n_samples = self._frame.shape[0]
-        shape = (n_samples, len(self._positions))
-        self.n_samples, self.n_features = check_dimensions(shape)
-        self.block_bytes = block_bytes
-
-    def __repr__(self) -> str:
-        return (
-            f"FrameSource({self.n_samples:,} samples × {self.n_features:,} features, "
-            f"{self._frame.implementation.value})"
-        )
+        shape = check_dimensions((n_samples, len(self._positions)))
+        super().__init__(shape, about=self._frame.implementation.value)
+        self.names, self.sample_names, self.block_bytes = checked, samples, block_bytes
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
-        width = block_width(self.n_samples, 8, self.block_bytes)
-        width = min(width, MAX_FRAME_COLUMNS)
-        for first in range(start, self.n_features, width):
-            stop = min(first + width, self.n_features)
-            part = self._part(first, stop)
-            names = None if self.names is None else self.names[first:stop]
-            columns = _plain_numbers(part)
-            if columns is not None:
-                yield Block(columns, first, names)
-            else:
-                yield from group_columns(
-                    _coded_columns(part, first, names),
-                    first,
-                    block_bytes=self.block_bytes,
-                )
+        return self._blocks(range(self.n_features), start)
 
     def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
         """Yield the columns at these positions, in this order, from ``start`` on."""
-        width = min(block_width(self.n_samples, 8, self.block_bytes), MAX_FRAME_COLUMNS)
-        for first in range(start, positions.size, width):
-            chosen = positions[first : first + width].tolist()
-            if isinstance(self._frame, nw.LazyFrame):
-                part = self._frame.select([self._positions[i] for i in chosen])
-            else:
-                part = self._frame[:, chosen]
-            for block in FrameSource(part.to_native()).blocks():
-                yield replace(block, start=first + block.start)
+        return self._blocks(positions.tolist(), start)
 
-    def _part(self, start: int, stop: int) -> Any:
+    def _blocks(self, positions: Sequence[int], start: int) -> Iterator[Block]:
+        width = min(block_width(self.n_samples, 8, self.block_bytes), MAX_FRAME_COLUMNS)
+        for first in range(start, len(positions), width):
+            chosen = positions[first : first + width]
+            part = self._part(chosen)
+            columns = _plain_numbers(part)
+            if columns is not None:
+                names = None if self.names is None else [self.names[i] for i in chosen]
+                yield Block(columns, first, names)
+            else:
+                coded = self._coded_columns(part, chosen)
+                yield from group_columns(coded, first, block_bytes=self.block_bytes)
+
+    def _part(self, chosen: Sequence[int]) -> Any:
         if isinstance(self._frame, nw.LazyFrame):
-            return self._frame.select(self._positions[start:stop]).collect()
-        return self._frame[:, start:stop]
+            return self._frame.select([self._positions[i] for i in chosen]).collect()
+        if isinstance(chosen, range):
+            return self._frame[:, chosen.start : chosen.stop]  # without a copy
+        return self._frame[:, chosen]
+
+    def _coded_columns(
+        self, part: Any, positions: Sequence[int]
+    ) -> Iterator[NamedColumn]:
+        for i, series in zip(positions, part.iter_columns(), strict=True):
+            name = None if self.names is None else self.names[i]
+            yield name, *_coded(series, feature_name(i) if name is None else name)
 
 
 def _column_names(frame: Any) -> list[Any] | None:
@@ -182,18 +175,6 @@ def _plain_numbers(part: Any) -> NDArray[Any] | None:
     if not is_exact:
         return None
     return array if has_whole_rows(array) else by_column(array)
-
-
-def _coded_columns(
-    part: Any, start: int, names: Iterable[str] | None
-) -> Iterator[NamedColumn]:
-    columns = part.iter_columns()
-    if names is None:
-        for i, series in enumerate(columns, start):
-            yield None, *_coded(series, feature_name(i))
-    else:
-        for name, series in zip(names, columns, strict=True):
-            yield name, *_coded(series, name)
 
 
 def _coded(series: Any, name: str) -> tuple[NDArray[Any], bool]:

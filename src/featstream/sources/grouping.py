@@ -25,6 +25,7 @@ from featstream.errors import (
     DataTypeError,
     ParameterError,
     RunError,
+    check_count,
     printable,
 )
 from featstream.protocols import (
@@ -69,11 +70,7 @@ def random_groups(n_features: int, n_groups: int, seed: int = 0) -> list[IntArra
     >>> [sorted(group.tolist()) for group in random_groups(6, 2)]
     [[2, 3, 5], [0, 1, 4]]
     """
-    if not 1 <= n_groups <= n_features:
-        raise ParameterError(
-            f"`n_groups` of random_groups must be between 1 and {n_features}, the "
-            f"number of features. Got {n_groups}."
-        )
+    check_count(n_groups, "n_groups", "random_groups", most=n_features)
     order = np.random.default_rng(seed).permutation(n_features)
     return np.array_split(order, n_groups)
 
@@ -135,10 +132,7 @@ def read_groups(
     n_features = n_features if names is None else len(names)
     assert n_features is not None
     if size is not None:
-        if size < 1:
-            raise ParameterError(
-                f"`size` of read_groups must be at least 1. Got {size}."
-            )
+        check_count(size, "size", "read_groups")
         return first + np.arange(n_features) // size
     assert pattern is not None
     return _match(pattern, names or [feature_name(i) for i in range(n_features)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -22,6 +22,7 @@ from featstream.sources.kernels.transpose import (
 from featstream.sources.values import (
     BLOCK_BYTES,
     MAX_COLUMNS,
+    Duplicates,
     NamedColumn,
     as_array,
     as_column,
@@ -45,7 +46,52 @@ _PLAIN = "?bBhilqfd"
 """Types of values that kernels take as they are."""
 
 
-class ArraySource:
+class SizedSource(ABC):
+    """A source whose shape is known: what those in memory and on disk have in common.
+
+    ``about`` says in ``repr`` what is special about it.
+    """
+
+    names: Sequence[str] | None = None
+    sample_names: Sequence[str] | None = None
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        names: Iterable[str] | None = None,
+        duplicates: Duplicates = "error",
+        *,
+        about: object,
+    ) -> None:
+        self.n_samples, self.n_features = shape
+        if names is not None:
+            self.names = check_names(names, self.n_features, duplicates)
+        self._about = about
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.n_samples:,} samples × {self.n_features:,} "
+            f"features, {self._about})"
+        )
+
+    @abstractmethod
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+
+    def _block(
+        self, columns: NDArray[Any] | SparseColumns, start: int, stop: int
+    ) -> Block:
+        names = None if self.names is None else self.names[start:stop]
+        return Block(columns, start, names)
+
+
+def moved(blocks: Iterable[Block], by: int) -> Iterator[Block]:
+    """Blocks of some columns of a source, ``by`` further on in it."""
+    for block in blocks:
+        yield replace(block, start=by + block.start)
+
+
+class ArraySource(SizedSource):
     """The columns of a two-dimensional array.
 
     Blocks of a column-major array are views; other arrays are copied block by block.
@@ -78,8 +124,6 @@ class ArraySource:
     [(1, ['b', 'c'])]
     """
 
-    sample_names: Sequence[str] | None = None
-
     def __init__(
         self,
         X: NDArray[Any],
@@ -93,17 +137,11 @@ class ArraySource:
                 "as NaN: X.astype(float).filled(np.nan)."
             )
         self._array = np.asarray(X)
-        self.n_samples, self.n_features = check_dimensions(self._array.shape)
-        self.names = None if names is None else check_names(names, self.n_features)
+        shape = check_dimensions(self._array.shape)
+        super().__init__(shape, names, about=self._array.dtype)
         self.block_bytes = block_bytes
         if self._array.dtype.kind not in "OUST":
             self._dtype = numeric_dtype(self._array.dtype, "X")
-
-    def __repr__(self) -> str:
-        return (
-            f"ArraySource({self.n_samples:,} samples × {self.n_features:,} features, "
-            f"{self._array.dtype})"
-        )
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
@@ -117,9 +155,8 @@ class ArraySource:
         least = max(CACHE_LINE // itemsize, 1) if is_by_row(self._array) else 1
         width = block_width(self.n_samples, itemsize, self.block_bytes, least)
         for first in range(start, self.n_features, width):
-            stop = min(first + width, self.n_features)
-            names = None if self.names is None else self.names[first:stop]
-            yield Block(self._columns(first, stop), first, names)
+            stop = first + width
+            yield self._block(self._columns(first, stop), first, stop)
 
     def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
         """Yield the columns at these positions, in this order, from ``start`` on."""
@@ -127,8 +164,7 @@ class ArraySource:
         for first in range(start, positions.size, width):
             chosen = positions[first : first + width]
             names = None if self.names is None else [self.names[i] for i in chosen]
-            for block in ArraySource(self._array[:, chosen], names).blocks():
-                yield replace(block, start=first + block.start)
+            yield from moved(ArraySource(self._array[:, chosen], names).blocks(), first)
 
     def _columns(self, start: int, stop: int) -> NDArray[Any]:
         columns = self._array[:, start:stop]
@@ -143,7 +179,7 @@ class ArraySource:
             yield name, column, nominal
 
 
-class SparseSource:
+class SparseSource(SizedSource):
     """The columns of a sparse matrix, which is never made dense.
 
     Parameters
@@ -175,8 +211,6 @@ class SparseSource:
     [array([1, 0, 1], dtype=int32)]
     """
 
-    sample_names: Sequence[str] | None = None
-
     def __init__(
         self,
         X: Any,
@@ -187,19 +221,13 @@ class SparseSource:
         is_checked: bool = False,
     ) -> None:
         self._csc = X if is_checked else canonical_csc(X)
-        self.n_samples, self.n_features = self._csc.shape
+        about = f"{self._csc.nnz:,} stored {self._csc.dtype}"
+        super().__init__(self._csc.shape, names, about=about)
         if self.n_samples > np.iinfo(np.int32).max:
             raise DataError(
                 f"X has {self.n_samples:,} rows; a sparse source holds at most 2**31-1."
             )
-        self.names = None if names is None else check_names(names, self.n_features)
         self.block_columns, self.block_entries = block_columns, block_entries
-
-    def __repr__(self) -> str:
-        return (
-            f"SparseSource({self.n_samples:,} samples × {self.n_features:,} features, "
-            f"{self._csc.nnz:,} stored {self._csc.dtype})"
-        )
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
@@ -211,7 +239,6 @@ class SparseSource:
                 np.searchsorted(pointers, entries + self.block_entries, "right") - 1
             )
             pointers = pointers[: max(int(fitting), 1) + 1]
-            stop = start + pointers.size - 1
             if rows.dtype == np.int32:
                 columns = SparseColumns(pointers, rows, values, self.n_samples)
             else:
@@ -222,6 +249,7 @@ class SparseSource:
                     values[here],
                     self.n_samples,
                 )
+            stop = start + pointers.size - 1
             names = None if self.names is None else self.names[start:stop]
             yield Block(columns, start, names)
             start = stop
@@ -343,17 +371,6 @@ class IteratorSource:
         return name, column, nominal
 
 
-def release_pages(mapped: mmap.mmap, begin: int, end: int) -> None:
-    """Release the memory of bytes ``begin`` to ``end`` of a mapped file.
-
-    They are read from the disk again when they are needed again.
-    """
-    begin -= begin % mmap.PAGESIZE
-    end -= end % mmap.PAGESIZE
-    if end > begin and hasattr(mapped, "madvise"):
-        mapped.madvise(mmap.MADV_DONTNEED, begin, end - begin)
-
-
 def _is_plain_column(values: Any) -> bool:
     """Whether values are a column as it is, without any conversion."""
     return (
@@ -391,23 +408,7 @@ def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
         width = max(1, _DENSE_BYTES // (8 * max(1, block.n_samples)))
         for begin in range(0, block.n_columns, width):
             part = block.part(begin, min(begin + width, block.n_columns))
-            stored = part.columns
-            assert isinstance(stored, SparseColumns)
-            first, last = stored.indptr[0], stored.indptr[-1]
-            entries = slice(first, last)
-            dense = sparse.csc_array(
-                (stored.values[entries], stored.rows[entries], stored.indptr - first),
-                shape=part.columns.shape,
-            ).toarray(order="F")
-            yield replace(part, columns=dense)
+            yield replace(part, columns=part.to_dense())
     else:
-        stored_columns = sparse.csc_array(np.asarray(block.columns))
-        yield replace(
-            block,
-            columns=SparseColumns(
-                stored_columns.indptr.astype(np.int64),
-                stored_columns.indices.astype(np.int32),
-                stored_columns.data,
-                block.n_samples,
-            ),
-        )
+        stored = sparse.csc_array(np.asarray(block.columns))
+        yield replace(block, columns=as_sparse_columns(stored))

@@ -404,28 +404,20 @@ def open_folder(
             parts.append((file, _open_file(file, target, options)))
         else:
             parts.append((file, _open_file(file, None, options, names)))
-    found: Dataset | None = None
-    for file, part in parts:
-        if part.y is None:
-            continue
-        if found is not None and not _are_equal(found.y, part.y):
+    labelled = [(file, part) for file, part in parts if part.y is not None]
+    for file, part in labelled[1:]:
+        y, other = np.asarray(labelled[0][1].y), np.asarray(part.y)
+        are_floats = y.dtype.kind == other.dtype.kind == "f"
+        if not np.array_equal(y, other, equal_nan=are_floats):
             raise DataError(
                 f"{file} has another target than the files before it. The files of a "
                 "folder need the same samples, in the same order."
             )
-        found = part
     common_names([(str(file), part.source) for file, part in parts])
     source = ChainedSource([part.source for _, part in parts])
-    whole = Dataset(source) if found is None else replace(found, source=source)
-    return _with_labels(replace(whole, names=None), path, is_wanted=drop_unlabelled)
-
-
-def _are_equal(y: NDArray[Any] | None, other: NDArray[Any]) -> bool:
-    """Whether two targets agree, missing labels included."""
-    assert y is not None
-    if y.dtype.kind == other.dtype.kind == "f":
-        return np.array_equal(y, other, equal_nan=True)
-    return np.array_equal(y, other)
+    found = labelled[-1][1] if labelled else Dataset(source)
+    whole = replace(found, source=source, names=None)
+    return _with_labels(whole, path, is_wanted=drop_unlabelled)
 
 
 def _is_passed_over(path: Path) -> bool:
@@ -581,6 +573,16 @@ def find_target(names: Sequence[str], also: Collection[str] = ()) -> str | None:
             "target=... (command line: --target)."
         )
     return found[0] if found else None
+
+
+def lacks(
+    kind: str, name: str, known: Sequence[str], use: str = "", whose: str = "it"
+) -> DataError:
+    """The error for a name that no column, layer or array of a file has."""
+    return DataError(
+        f"{whose} has no {kind} {printable(name)}{use}. Its {kind}s are: "
+        f"{shortened(known) or 'none'}."
+    )
 
 
 def shortened(names: Sequence[str], most: int = 20) -> str:

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -15,9 +14,15 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, DataTypeError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    ParameterError,
+    check_choice,
+    printable,
+)
 from featstream.protocols import Block
-from featstream.sources.memory import ArraySource
+from featstream.sources.memory import ArraySource, SizedSource, moved
 from featstream.sources.missing import is_number
 from featstream.sources.open import Dataset, PathLike, existing, reading, require
 from featstream.sources.tables import as_sample_names, open_table
@@ -47,11 +52,7 @@ def open_parquet(
     duplicates: Duplicates = "error",
 ) -> Dataset:
     """Open a parquet file, with one row per sample or per feature (``orient``)."""
-    if orient not in ("samples", "features"):
-        raise ParameterError(
-            f"`orient` must be 'samples' or 'features', what a row is. Got {orient!r}."
-        )
-    if orient == "samples":
+    if check_choice(orient, "orient", ("samples", "features")) == "samples":
         options: dict[str, Any] = {"na_values": na_values, "duplicates": duplicates}
         return open_table(path, target, optional=optional, **options)
     if na_values is not None:
@@ -259,11 +260,13 @@ def open_feature_table(
     return Dataset(source, y, source.names)
 
 
-class FeatureTableSource:
+class FeatureTableSource(SizedSource):
     """The rows of a parquet file as columns; see `open_feature_table`.
 
     Some rows at a time are read, about ``block_bytes``, however large a row group is.
     """
+
+    names: Names
 
     def __init__(
         self,
@@ -290,7 +293,8 @@ class FeatureTableSource:
             n_samples = len(self.samples)
         else:
             n_samples = self._length_of_first()
-        self.n_samples, _ = check_dimensions((n_samples, self.n_features))
+        shape = check_dimensions((n_samples, self.n_features))
+        super().__init__(shape, about=printable(path.name))
         table = self._file.read(columns=[self._roles.name])
         self.names = Names(table.column(self._roles.name))
         self.names.make_unique(duplicates)
@@ -300,12 +304,6 @@ class FeatureTableSource:
         """What opens the file again in another process."""
         path, options = self.path.absolute(), (self.block_bytes, self._duplicates)
         return partial(FeatureTableSource, path, *options)
-
-    def __repr__(self) -> str:
-        return (
-            f"FeatureTableSource({self.n_samples:,} samples × {self.n_features:,} "
-            f"features, {printable(self.path.name)})"
-        )
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the features from position ``start`` on."""
@@ -326,8 +324,7 @@ class FeatureTableSource:
                     for name, row in zip(names, self._lists(batch), strict=True)
                 )
                 blocks = group_columns(columns, block_bytes=self.block_bytes)
-            for block in blocks:
-                yield replace(block, start=first + block.start)
+            yield from moved(blocks, first)
 
     def _batches(self, start: int, width: int) -> Iterator[tuple[int, Any]]:
         """Rows from ``start`` on, some at a time, with the position of the first."""

@@ -31,15 +31,15 @@ from featstream.sources.kernels.genotypes import (
     decode_genotypes,
     fill_with_mode,
 )
-from featstream.sources.memory import release_pages
+from featstream.sources.memory import SizedSource
 from featstream.sources.open import Dataset, PathLike, existing, reading, shortened
-from featstream.sources.target import split_column
+from featstream.sources.target import label_array, split_column
+from featstream.sources.text_file import release_pages
 from featstream.sources.values import (
     BLOCK_BYTES,
     Duplicates,
     block_width,
     check_dimensions,
-    check_names,
 )
 
 Missing = Literal["error", "mode", "category"]
@@ -127,7 +127,7 @@ def open_plink(
     return Dataset(source, y, source.names, where)
 
 
-class PlinkSource:
+class PlinkSource(SizedSource):
     """The variants of a ``.bed`` file.
 
     Parameters
@@ -144,6 +144,9 @@ class PlinkSource:
         Size of a block.
     """
 
+    names: list[str]
+    sample_names: list[str]
+
     def __init__(
         self,
         path: Path,
@@ -156,8 +159,8 @@ class PlinkSource:
     ) -> None:
         self.path, self.missing, self.block_bytes = path, missing, block_bytes
         self.sample_names = list(samples)
-        self.n_samples, self.n_features = check_dimensions((len(samples), len(names)))
-        self.names = check_names(names, len(names), duplicates)
+        shape = check_dimensions((len(samples), len(names)))
+        super().__init__(shape, names, duplicates, about=printable(path.name))
         self._stride = -(-self.n_samples // 4)
         self._map = _map_file(path, self.n_features, self._stride)
         self.fingerprint = fingerprint
@@ -167,12 +170,6 @@ class PlinkSource:
         path, described = self.path.absolute(), (self.sample_names, self.names)
         options = self.missing, self.fingerprint
         return partial(PlinkSource, path, *described, *options, self.block_bytes)
-
-    def __repr__(self) -> str:
-        return (
-            f"PlinkSource({self.n_samples:,} samples × {self.n_features:,} variants, "
-            f"{printable(self.path.name)})"
-        )
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the variants from position ``start`` on."""
@@ -193,13 +190,13 @@ class PlinkSource:
             last = min(first + width, stop)
             if positions is None:
                 names = self.names[first:last]
-                yield self._block(packed[first:last], first, names, unknown)
+                yield self._decode(packed[first:last], first, names, unknown)
                 begin, end = (_HEADER + j * self._stride for j in (first, last))
                 release_pages(self._map, begin, end)
             else:
                 names = [self.names[j] for j in positions[first:last]]
                 chosen = packed[positions[first:last]]
-                yield self._block(chosen, first, names, unknown)
+                yield self._decode(chosen, first, names, unknown)
         if unknown:
             warnings.warn(
                 f"{self.path}: {len(unknown):,} of {self.n_features:,} variants have "
@@ -209,7 +206,7 @@ class PlinkSource:
                 stacklevel=2,
             )
 
-    def _block(
+    def _decode(
         self, packed: NDArray[Any], start: int, names: list[str], unknown: list[str]
     ) -> Block:
         """Unpack some variants; those without any genotype are added to ``unknown``."""
@@ -374,11 +371,7 @@ def _is_code(value: str) -> bool:
 
 
 def _as_phenotypes(values: list[str]) -> NDArray[Any]:
-    """Numbers, or else text; NaN or None where the phenotype is missing."""
+    """Phenotypes as labels, without those that are missing."""
     distinct = tuple(set(values))
     codes = {value for value in distinct if _is_missing(value, distinct)}
-    found = [None if value in codes else value for value in values]
-    try:
-        return np.array([np.nan if v is None else float(v) for v in found])
-    except ValueError:
-        return np.array(found, object if codes else np.str_)
+    return label_array([None if value in codes else value for value in values])

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Protocol, runtime_checkable
+from typing import IO, Any
 
 import numpy as np
 import psutil
@@ -49,21 +49,6 @@ BYTES_PER_ENTRY = 128  # 16 in scratch, 12 sorted; several buckets are in memory
 _BYTES_PER_COLUMN = 64
 _MAX_BUCKETS = 256  # files open at a time
 _KEY = 0xFFFFFFFF
-
-
-@runtime_checkable
-class StoredByRows(Source, Protocol):
-    """A source that is stored by rows and writes its columns to a store itself."""
-
-    def write_columns(
-        self,
-        output: PathLike,
-        y: ArrayLike | None,
-        *,
-        memory: int,
-        progress: Progress | None = None,
-    ) -> None:
-        """Write a column store; the parameters are those of `convert`."""
 
 
 def convert(
@@ -114,11 +99,13 @@ def convert(
     """
     if memory < _LEAST_MEMORY:
         raise ParameterError(f"`memory` must be at least 64 MiB. Got {memory} bytes.")
-    if isinstance(input, StoredByRows):
-        input.write_columns(output, y, memory=memory, progress=progress)
-        return open_store(output)
     if isinstance(input, Source):
-        write_store(output, input, y, progress=progress)
+        # A source that is stored by rows transposes itself.
+        write = getattr(input, "write_columns", None)
+        if write is None:
+            write_store(output, input, y, progress=progress)
+        else:
+            write(output, y, memory=memory, progress=progress)
         return open_store(output)
     if y is not None:
         raise ParameterError("`y` goes with a source. A svmlight file has its own.")

@@ -33,10 +33,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-from featstream.errors import DataError, ParameterError, printable
+from featstream.errors import DataError, ParameterError, check_count, printable
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
-from featstream.sources.memory import release_pages
+from featstream.sources.text_file import release_pages
 
 if TYPE_CHECKING:
     from featstream.sources.open import Dataset, PathLike
@@ -200,10 +200,7 @@ class StoreSource:
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on; damaged ones are an error."""
-        if not 0 <= start <= self.n_features:
-            raise ParameterError(
-                f"`start` must be in [0, {self.n_features}]. Got {start}."
-            )
+        check_count(start, "start", least=0, most=self.n_features)
         columns: NDArray[Any] | SparseColumns
         while start < self.n_features:
             if self.n_entries is None:

@@ -10,7 +10,6 @@ import secrets
 import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csc_array
 
+import featstream
 from featstream.errors import (
     DataError,
     DataTypeError,
@@ -48,10 +48,9 @@ from featstream.sources.store import (
     VERSION,
     npy_header,
 )
-from featstream.sources.values import EXACT_IN_FLOAT
+from featstream.sources.values import EXACT_IN_FLOAT, as_sparse_columns
 
 Progress = Callable[[str, int, int], object]  # stage, amount done, total
-Compressed = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]
 Runs = list[tuple[str, int, int]]  # type, number of columns, number of values
 
 NO_VALUES = ValueFacts(is_whole=True, is_single=True, lowest=np.inf, highest=-np.inf)
@@ -105,12 +104,12 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         with explain_full_disk(path, advice):
             yield folder
-            _sync_folder(folder)
+            sync_folder(folder)
             folder.rename(path)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    _sync_folder(parent)
+    sync_folder(parent)
 
 
 def write_blocks(
@@ -192,8 +191,8 @@ class _Writer:
                 f"one has {self._n_samples}. Every feature needs one value per sample."
             )
         if block.is_sparse and self._dtype is None:
-            indptr, rows, _ = _as_sparse(block.columns)
-            bad = find_bad_column(indptr, rows, self._n_samples)
+            stored = _as_sparse(block.columns)
+            bad = find_bad_column(stored.indptr, stored.rows, self._n_samples)
             if bad >= 0:
                 raise DataError(
                     f"The rows of sparse feature {block.name(bad)!r} do not increase "
@@ -208,7 +207,7 @@ class _Writer:
                 width = max(1, _DENSE_VALUES // self._n_samples)
             for begin in range(0, block.n_columns, width):
                 part = block.part(begin, min(begin + width, block.n_columns))
-                self._write_values(_as_dense(part.columns), part.n_columns)
+                self._write_values(by_column(part.to_dense()), part.n_columns)
         if block.names is not None or "names" in self._files:
             names = [block.name(i) for i in range(block.n_columns)]
             if "names" not in self._files:
@@ -224,7 +223,8 @@ class _Writer:
         self.n_features += block.n_columns
 
     def _write_sparse(self, block: Block) -> None:
-        indptr, rows, values = _as_sparse(block.columns)
+        stored = _as_sparse(block.columns)
+        indptr, rows, values = stored.indptr, stored.rows, stored.values
         is_stored = values != 0
         if self._dtype is None and not is_stored.all():
             indptr = np.concatenate([[0], np.cumsum(is_stored)])[indptr]
@@ -314,7 +314,7 @@ class _Writer:
         }
         content = json.dumps(meta, sort_keys=True).encode()
         meta["fingerprint"] = hashlib.sha256(content).hexdigest()
-        meta["creator"] = f"featstream {_version()}"
+        meta["creator"] = f"featstream {featstream.__version__}"
         with open(self._folder / "meta.json", "x", encoding="utf-8") as description:
             json.dump(meta, description, indent=1)
             description.flush()
@@ -366,22 +366,10 @@ def _eight_bytes(values: NDArray[Any]) -> str:
     return "<u8" if is_large else "<i8"
 
 
-def _as_dense(columns: NDArray[Any] | SparseColumns) -> NDArray[Any]:
+def _as_sparse(columns: NDArray[Any] | SparseColumns) -> SparseColumns:
     if isinstance(columns, SparseColumns):
-        indptr, rows, values = _as_sparse(columns)
-        packed = csc_array((values, rows, indptr), shape=columns.shape)
-        return np.asarray(packed.toarray(order="F"))
-    return by_column(columns)
-
-
-def _as_sparse(columns: NDArray[Any] | SparseColumns) -> Compressed:
-    """Start of each column, from 0, rows and values."""
-    if isinstance(columns, SparseColumns):
-        first, last = columns.indptr[[0, -1]]
-        here = slice(first, last)
-        return columns.indptr - first, columns.rows[here], columns.values[here]
-    packed = csc_array(columns)
-    return packed.indptr.astype(np.int64), packed.indices.astype(np.int32), packed.data
+        return columns.trimmed()
+    return as_sparse_columns(csc_array(columns))
 
 
 def _check_target(y: ArrayLike, n_samples: int) -> NDArray[Any]:
@@ -404,20 +392,14 @@ def _check_target(y: ArrayLike, n_samples: int) -> NDArray[Any]:
     return target
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(path: Path) -> None:
+    """Make a rename in a folder last through a power cut."""
     if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _version() -> str:
-    try:
-        return version("featstream")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "unknown"
 
 
 class ArrayWriter:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +14,7 @@ from featstream.errors import DataError, FeatstreamWarning, printable
 from featstream.protocols import Block, IntArray
 from featstream.sources.csv import CsvTable
 from featstream.sources.frames import MAX_FRAME_COLUMNS, FrameSource
+from featstream.sources.memory import SizedSource, moved
 from featstream.sources.missing import (
     as_na_values,
     refuse_hidden_missing,
@@ -25,6 +25,7 @@ from featstream.sources.open import (
     existing,
     find_target,
     format_suffix,
+    lacks,
     reading,
     require,
     shortened,
@@ -106,20 +107,13 @@ def open_table(
                 "or label. Name it with target=... (command line: --target). Its "
                 f"columns are: {shortened(names)}."
             )
-        if target is None:
-            source = TableSource(table, without=index)
-            source.sample_names = samples
-            return Dataset(source, None, source.names)
-        if target not in names:
-            raise DataError(
-                f"it has no column {printable(target)} for a target. "
-                f"Its columns are: {shortened(names)}."
-            )
-        position = names.index(target)
-        source = TableSource(table, without=[position, *index])
+        if target is not None and target not in names:
+            raise lacks("column", target, names, " for a target")
+        found = [] if target is None else [names.index(target)]
+        source = TableSource(table, without=[*found, *index])
         source.sample_names = samples
-        y = read_labels_of(table, position)
-    return Dataset(source, y, source.names, target, is_guessed)
+        y = read_labels_of(table, found[0]) if found else None
+    return Dataset(source, y, source.names, target, is_guessed and y is not None)
 
 
 def read_labels_of(table: Table, position: int) -> NDArray[Any]:
@@ -206,13 +200,11 @@ def find_table(
         return kind(path, listed)
 
 
-class TableSource:
+class TableSource(SizedSource):
     """The columns of a table on disk, but for those at the positions ``without``.
 
     A block has about ``block_bytes``, and at most 1024 columns.
     """
-
-    sample_names: Sequence[str] | None = None
 
     def __init__(
         self,
@@ -224,15 +216,9 @@ class TableSource:
         left_out = np.array(without, np.int64)
         self._positions = np.delete(np.arange(len(table.names)), left_out)
         names = [table.names[i] for i in self._positions]
-        self.n_samples, self.n_features = check_dimensions((table.n_rows, len(names)))
-        self.names = check_names(names, len(names))
+        shape = check_dimensions((table.n_rows, len(names)))
+        super().__init__(shape, names, about=printable(table.path.name))
         self.block_bytes = block_bytes
-
-    def __repr__(self) -> str:
-        return (
-            f"TableSource({self.n_samples:,} samples × {self.n_features:,} features, "
-            f"{printable(self._table.path.name)})"
-        )
 
     @property
     def fingerprint(self) -> str:
@@ -253,5 +239,4 @@ class TableSource:
             part = self._table.read(positions[first : first + width].tolist())
             with reading(self._table.path):
                 blocks = list(FrameSource(part, block_bytes=self.block_bytes).blocks())
-            for block in blocks:
-                yield replace(block, start=first + block.start)
+            yield from moved(blocks, first)

@@ -17,6 +17,7 @@ from featstream.sources.open import (
     existing,
     find_target,
     format_suffix,
+    lacks,
     reading,
     shortened,
 )
@@ -110,10 +111,7 @@ def _read_column(
             f"{shortened(choice)}."
         )
     if column not in choice:
-        raise DataError(
-            f"it has no column {printable(column)} for a target. Its columns are: "
-            f"{shortened(choice)}."
-        )
+        raise lacks("column", column, choice, " for a target")
     values = read_labels_of(table, names.index(column))
     if not is_keyed or samples is None:
         return values
@@ -133,10 +131,14 @@ def _read_column(
 
 
 def _as_labels(words: list[str], na_values: Sequence[str]) -> NDArray[Any]:
-    """Labels as numbers if all of them are; NaN or None where one is missing."""
     missing = {*MISSING, *na_values}
     labels = [None if word in missing else word for word in words]
     refuse_hidden_missing(labels, "The target", is_target=True)
+    return label_array(labels)
+
+
+def label_array(labels: list[str | None]) -> NDArray[Any]:
+    """Labels as numbers if all are, else as text; NaN or None where one is missing."""
     try:
         return np.array([np.nan if label is None else float(label) for label in labels])
     except ValueError:

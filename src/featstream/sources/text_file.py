@@ -121,27 +121,18 @@ class TextFile:
 
     def forget(self, stop: int) -> None:
         """Give back the memory of what lies before ``stop``; it is not needed again."""
-        stop -= stop % mmap.PAGESIZE
-        if self._map is not None and stop > self._forgotten:
-            if hasattr(self._map, "madvise"):
-                length = stop - self._forgotten
-                self._map.madvise(mmap.MADV_DONTNEED, self._forgotten, length)
+        if self._map is not None:
+            release_pages(self._map, self._forgotten, stop)
             self._forgotten = stop
 
     def _mapped(self, mapped: mmap.mmap) -> Iterator[Lines]:
-        text = np.frombuffer(mapped, np.uint8)
-        begin = 3 if mapped[:3] == _BYTE_ORDER_MARK else 0
-        while begin < text.size:
-            last = min(begin + self._chunk_bytes, text.size) - 1
-            stop = mapped.find(b"\n", last) + 1
-            if stop == 0:  # what is left has no newline at its end
-                stop = mapped.rfind(b"\n", begin) + 1
-                if stop > begin:
-                    yield Lines(_padded(text[begin:stop]), stop)
-                    begin = stop
-                yield Lines(_padded(np.append(text[begin:], np.uint8(10))), text.size)
-                return
-            yield Lines(_padded(text[begin:stop]), stop)
+        begin = 0
+        while begin < self.size:
+            last = min(begin + self._chunk_bytes, self.size) - 1
+            # The last line may have no newline at its end: it is a chunk of its own.
+            stop = mapped.find(b"\n", last) + 1 or mapped.rfind(b"\n", begin) + 1
+            stop = stop or self.size
+            yield Lines(self.lines_between(begin, stop), stop)
             begin = stop
 
     def lines_between(self, begin: int, stop: int) -> NDArray[np.uint8]:
@@ -150,7 +141,8 @@ class TextFile:
         if not begin and self._map[:3] == _BYTE_ORDER_MARK:
             begin = 3
         text = np.frombuffer(self._map, np.uint8)[begin:stop]
-        return _padded(text if text[-1] == 10 else np.append(text, np.uint8(10)))
+        is_ended = text.size > 0 and text[-1] == 10
+        return _padded(text if is_ended else np.append(text, np.uint8(10)))
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the text, decompressed, in chunks that may end anywhere."""
@@ -198,6 +190,17 @@ class TextFile:
             raise DataError(
                 f"{self.name}: the compressed data are damaged or cut short ({error})."
             ) from error
+
+
+def release_pages(mapped: mmap.mmap, begin: int, end: int) -> None:
+    """Release the memory of bytes ``begin`` to ``end`` of a mapped file.
+
+    They are read from the disk again when they are needed again.
+    """
+    begin -= begin % mmap.PAGESIZE
+    end -= end % mmap.PAGESIZE
+    if end > begin and hasattr(mapped, "madvise"):
+        mapped.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
 
 def _padded(text: NDArray[np.uint8]) -> NDArray[np.uint8]:
