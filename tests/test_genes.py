@@ -122,6 +122,6 @@ def test_wrong_arguments_are_refused(monkeypatch):
         select_genes(cells(), "cell type")
     with pytest.raises(ParameterError, match="one by one"):
         select_genes(cells(), "cell_type", selector=GroupSAOLA())
-    monkeypatch.setattr("featstream.genes.find_spec", lambda name: None)
+    monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match="extra 'science'"):
         select_genes(None, "cell_type")

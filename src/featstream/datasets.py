@@ -223,10 +223,14 @@ def make_stream(
             f"= {n_informative + n_redundant}. Got {n_features}."
         )
     rng = np.random.default_rng(seed)
-    draw = _draw_levels if kind == "discrete" else _draw_normal
     copy = _copy_levels if kind == "discrete" else _copy_normal
 
-    informative = draw(rng, n_informative, n_samples)
+    def draw(count: int) -> NDArray[Any]:
+        if kind == "discrete":
+            return rng.integers(0, LEVELS, (count, n_samples), dtype=np.int8)
+        return rng.standard_normal((count, n_samples), dtype=np.float32)
+
+    informative = draw(n_informative)
     total = informative.sum(axis=0)
     jitter = rng.uniform(-0.1, 0.1, n_samples)  # breaks the ties that levels have
     y = (total + jitter > np.median(total)).astype(np.int64)
@@ -235,7 +239,7 @@ def make_stream(
     redundant = [
         copy(rng, informative[i % n_informative], y) for i in range(n_redundant)
     ]
-    irrelevant = draw(rng, n_irrelevant, n_samples)
+    irrelevant = draw(n_irrelevant)
 
     rows = np.concatenate([informative, *(row[None] for row in redundant), irrelevant])
     sorts = {
@@ -252,14 +256,6 @@ def make_stream(
         [labels[i] for i in order],
         *(np.flatnonzero(sort_of == sort) for sort in range(3)),
     )
-
-
-def _draw_levels(rng: np.random.Generator, count: int, n: int) -> NDArray[np.int8]:
-    return rng.integers(0, LEVELS, (count, n), dtype=np.int8)
-
-
-def _draw_normal(rng: np.random.Generator, count: int, n: int) -> NDArray[np.float32]:
-    return rng.standard_normal((count, n), dtype=np.float32)
 
 
 def _copy_levels(

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 import featstream
-from featstream.errors import (
-    DataError,
-    DataTypeError,
-    MissingExtraError,
-    ParameterError,
-    printable,
-)
+from featstream.errors import DataError, DataTypeError, ParameterError, printable
 from featstream.selectors import SelectFromStream
 from featstream.selectors.result import SelectionResult
 from featstream.sources import open_anndata
+from featstream.sources.open import require
 
 
 def select_genes(
@@ -77,7 +71,14 @@ def select_genes(
     >>> adata[:, adata.var["selected"]].shape
     (100, 1)
     """
-    _check_anndata(adata)
+    require("anndata", "science", "AnnData objects")
+    import anndata
+
+    if not isinstance(adata, anndata.AnnData):
+        raise DataTypeError(
+            f"select_genes takes an AnnData object. Got {type(adata).__name__}. Open a "
+            "file with anndata.read_h5ad(path), or use fit of a selector."
+        )
     if selector is None:
         selector = SelectFromStream()
     elif not hasattr(selector, "consume") or hasattr(type(selector), "group_of_"):
@@ -97,21 +98,6 @@ def select_genes(
         adata.var[key_added + name] = values
     adata.uns[key_added] = _provenance(result, target, layer)
     return result
-
-
-def _check_anndata(adata: Any) -> None:
-    if find_spec("anndata") is None:
-        raise MissingExtraError(
-            "select_genes needs anndata (extra 'science'). Install it: pip install "
-            "'featstream[science]'"
-        )
-    import anndata
-
-    if not isinstance(adata, anndata.AnnData):
-        raise DataTypeError(
-            f"select_genes takes an AnnData object. Got {type(adata).__name__}. Open a "
-            "file with anndata.read_h5ad(path), or use fit of a selector."
-        )
 
 
 def _columns(selector: Any, n_vars: int) -> dict[str, Any]:

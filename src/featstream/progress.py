@@ -56,14 +56,7 @@ class Display:
         self._state = state
         if not _live and (at_once or now - self._shown >= _PLAIN_SECONDS):
             self._shown = now
-            self.print(self._lines()[0])
-
-    def print(self, text: str) -> None:
-        """Print a line that stays."""
-        if _live:
-            _live[-1].console.print(text, markup=False, highlight=False)
-        else:
-            print(text, file=sys.stderr, flush=True)
+            say(self._lines()[0])
 
     def _lines(self) -> Sequence[str]:
         if self._state is None:
@@ -115,12 +108,18 @@ def observed(progress: bool | Observer, label: str) -> Iterator[Observer | None]
             yield observe
 
 
-def announce(text: str) -> None:
-    """Show a line on the terminal, above the live display; elsewhere, log it."""
+def say(text: str) -> None:
+    """Print a line that stays, above the live display if there is one."""
     if _live:
         _live[-1].console.print(text, markup=False, highlight=False)
-    elif sys.stderr.isatty():
+    else:
         print(text, file=sys.stderr, flush=True)
+
+
+def announce(text: str) -> None:
+    """Say something on a terminal; elsewhere, log it."""
+    if _live or sys.stderr.isatty():
+        say(text)
     else:
         logging.getLogger("featstream").info(text)
 
@@ -196,7 +195,7 @@ def cells_observed(
         now = time.monotonic()
         since = {name: since.get(name, now) for name in at.running}
         if at.n_failed > n_failed and at.last_failure is not None:
-            display.print(f"failed: {at.last_failure}")
+            say(f"failed: {at.last_failure}")
         n_failed = at.n_failed
         is_done = at.n_done > 0 and at.n_kept + at.n_done == at.n_cells
         display(at, at_once=is_done)

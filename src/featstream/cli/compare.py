@@ -126,7 +126,11 @@ def _compare(arguments: argparse.Namespace) -> int:
                 output, n_jobs=arguments.jobs, progress=not arguments.quiet, **engine
             )
     except KeyboardInterrupt:
-        _print_interruption(arguments)
+        text = "nothing is kept without -o OUT"
+        if output is not None:
+            command = shlex.join(["featstream", *arguments.command_line])
+            text = f"what is done is kept. To continue: {command}"
+        print(f"featstream: interrupted; {text}", file=sys.stderr)
         return 130
     written = [] if output is None else write_comparison(result, output)
     if arguments.json:
@@ -266,15 +270,6 @@ def _tell_of_other_settings(experiment: Experiment, folder: Path) -> None:
             "and the figures are written anew.",
             file=sys.stderr,
         )
-
-
-def _print_interruption(arguments: argparse.Namespace) -> None:
-    command = shlex.join(["featstream", *arguments.command_line])
-    if arguments.output is None:
-        text = "interrupted; nothing is kept without -o OUT"
-    else:
-        text = f"interrupted; what is done is kept. To continue: {command}"
-    print(f"featstream: {text}", file=sys.stderr)
 
 
 def _as_json(result: ExperimentResult) -> dict[str, Any]:

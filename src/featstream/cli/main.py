@@ -374,11 +374,9 @@ def _flag_type(hint: Any) -> dict[str, Any]:
     if words:
         return {"choices": words}
     types = [p for p in parts if p in (int, float) and str not in parts]
-    return {"type": types[0] if types else _number_or_text}
-
-
-def _number_or_text(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
+    if types:
+        return {"type": types[0]}
+    return {"type": lambda text: int(text) if text.isdecimal() else text}
 
 
 def _described(cls: Any, name: str) -> str:
@@ -406,19 +404,15 @@ def selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     words = {"true": True, "false": False}
     chosen = {name: words.get(value, value) for name, value in given.items()}
     if "interactions" in known and arguments.memory is not None:
-        chosen["interactions"] = _screen(chosen.get("interactions"), arguments.memory)
+        from featstream.errors import ParameterError
+        from featstream.selectors import InteractionScreen
+
+        if not chosen.get("interactions"):
+            raise ParameterError(
+                "--memory is for --interactions. Leave it out, or add that."
+            )
+        chosen["interactions"] = InteractionScreen(memory=arguments.memory)
     return chosen
-
-
-def _screen(is_wanted: Any, memory: str) -> Any:
-    from featstream.errors import ParameterError
-    from featstream.selectors import InteractionScreen
-
-    if not is_wanted:
-        raise ParameterError(
-            "--memory is for --interactions. Leave it out, or add that."
-        )
-    return InteractionScreen(memory=memory)
 
 
 def groups_from_flags(

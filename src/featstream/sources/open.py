@@ -388,7 +388,13 @@ def open_folder(
     >>> data.source.n_features, data.y
     (5, array([0, 1, 1]))
     """
-    files = sorted(p for p in Path(path).iterdir() if not _is_passed_over(p))
+    companions = (".bim", ".fam")
+    files = sorted(
+        p
+        for p in Path(path).iterdir()
+        if not p.name.startswith(".")
+        and not (p.suffix in companions and p.with_suffix(".bed").exists())
+    )
     if not files:
         raise MissingFileError(
             f"There is no file in {printable(path, limit=400)}. It is a folder that "
@@ -418,11 +424,6 @@ def open_folder(
     found = labelled[-1][1] if labelled else Dataset(source)
     whole = replace(found, source=source, names=None)
     return _with_labels(whole, path, is_wanted=drop_unlabelled)
-
-
-def _is_passed_over(path: Path) -> bool:
-    is_companion = path.suffix in (".bim", ".fam") and path.with_suffix(".bed").exists()
-    return path.name.startswith(".") or is_companion
 
 
 def is_svmlight(path: PathLike) -> bool:

@@ -119,10 +119,15 @@ def open_plink(
             path, samples, names, missing, digest.hexdigest(), duplicates=duplicates
         )
     family_file = path.with_suffix(".fam")
-    if target is None:
-        y = _family_phenotypes(people, family_file)
-    else:
+    y: NDArray[Any] | None = None
+    if target is not None:
         y = _read_phenotypes(target, people)
+    else:
+        values = [person.phenotype for person in people]
+        distinct = tuple(set(values))
+        is_known = any(not _is_missing(value, distinct) for value in distinct)
+        if is_known and distinct != ("0",):
+            y = _as_phenotypes(values)
     where = target or f"column 6 of {family_file.name}"
     return Dataset(source, y, source.names, where)
 
@@ -292,16 +297,6 @@ class _Person(NamedTuple):
     def name(self) -> str:
         """Family and person, as PLINK writes them."""
         return f"{self.family} {self.identifier}"
-
-
-def _family_phenotypes(people: Sequence[_Person], path: Path) -> NDArray[Any] | None:
-    """The phenotypes in the ``.fam``; None if all of them are missing."""
-    values = [person.phenotype for person in people]
-    distinct = tuple(set(values))
-    if all(_is_missing(value, distinct) for value in distinct) or distinct == ("0",):
-        return None
-    with reading(path):
-        return _as_phenotypes(values)
 
 
 def _read_phenotypes(target: PathLike, people: Sequence[_Person]) -> NDArray[Any]:
