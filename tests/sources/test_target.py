@@ -74,7 +74,7 @@ def test_samples_that_are_not_there_are_named(tmp_path):
         "samples."
     )
     (tmp_path / "y.csv").write_text("id,y\ns1,1\ns1,2\n")
-    with pytest.raises(DataError, match="names the sample 's1' twice"):
+    with pytest.raises(DataError, match="has the sample 's1' twice"):
         read_target(tmp_path / "y.csv", ["s1"])
     with pytest.raises(MissingFileError, match=r"no file '.*z\.csv:y'"):
         read_target(f"{tmp_path}/z.csv:y")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import re
 import warnings
 from collections import Counter
@@ -41,7 +42,6 @@ TEXT_BLOCK_BYTES = 16 << 20
 _CHUNK = 16 << 20
 _EXPANSION = 8  # times, as a guess, a compressed file
 _MAX_BLOCKS = 4096
-_MAX_FIELDS = 1 << 40
 _SAMPLE = 1 << 16  # bytes from which the separator is found
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _NARROW = 256  # columns at most for which threads pay
@@ -69,18 +69,16 @@ class CsvTable:
         with closing(TextFile(path, _CHUNK, None)) as file:
             chunks = _hashed(file.chunks(), digest)
             head, is_all = _take(chunks, HELD_BYTES)
-            self._dialect = _find_dialect(
-                b"".join(head)[:_SAMPLE], path, separator, na_values
-            )
-            self.names = _header([*head, b"\n"] if is_all else head, self._dialect)
+            self._dialect = _find_dialect(head[:_SAMPLE], path, separator, na_values)
+            self.names = _header(head, self._dialect, is_all=is_all)
             if is_all and len(self.names) <= MAX_COLUMNS:
-                self._table = _parse(b"".join(head), self._dialect)
+                self._table = _parse(head, self._dialect)
                 self._held, self._width, self._spill = 0, 0, None
                 self.n_rows: int = self._table.num_rows
             else:
                 size = file.size * (_EXPANSION if file.is_compressed else 1)
                 self._width = _width(len(self.names), size)
-                self._spill, n_rows = self._cut(chain(head, chunks))
+                self._spill, n_rows = self._cut(chain([head], chunks))
                 self.n_rows = n_rows - 1
                 self._held = -1  # the one that is held
         self.fingerprint = digest.hexdigest()
@@ -202,37 +200,30 @@ def _hashed(chunks: Iterable[bytes], digest: Any) -> Iterator[bytes]:
         yield chunk
 
 
-def _take(chunks: Iterator[bytes], most: int) -> tuple[list[bytes], bool]:
+def _take(chunks: Iterator[bytes], most: int) -> tuple[bytes, bool]:
     """The beginning of the text, and whether it is all."""
     taken: list[bytes] = []
     for chunk in chunks:
         taken.append(chunk)
         most -= len(chunk)
         if most < 0:
-            return taken, False
-    return taken, True
+            break
+    return b"".join(taken), most >= 0
 
 
-def _header(chunks: Iterable[bytes], dialect: Dialect) -> list[str]:
+def _header(text: bytes, dialect: Dialect, *, is_all: bool) -> list[str]:
     """Names in the first row; pyarrow would take ten kilobytes per column."""
-    text = np.frombuffer(b"".join(chunks), np.uint8)
-    separator = ord(dialect.separator)
-    carried = np.zeros(4, np.int64)
-    segments = np.empty((2, 4), np.int64)
-    # With room for any number of fields, the first row has too few, and it stops.
-    split_csv.find_segments(
-        text, separator, _MAX_FIELDS, _MAX_FIELDS, carried, segments
-    )
-    if not text.tobytes().strip():
-        raise DataError("it is empty.")
-    if not carried[split_csv.MISCOUNTED]:
-        raise DataError(f"its first {text.size:,} bytes hold no end of a line.")
-    begin, end = segments[0, :2]
-    line = text[begin:end].tobytes().decode()
+    lines = io.TextIOWrapper(io.BytesIO(text), "utf-8", newline="")
+    rows = csv.reader(lines, delimiter=dialect.separator)
     try:
-        return next(csv.reader([line], delimiter=dialect.separator))
+        names = next(filter(None, rows), None)
     except csv.Error as error:
         raise DataError(f"its header cannot be read: {error}.") from error
+    if names is None:
+        raise DataError("it is empty.")
+    if not is_all and not lines.read(1) and text[-1:] not in b"\r\n":
+        raise DataError(f"its first {len(text):,} bytes hold no end of a line.")
+    return names
 
 
 def _width(n_fields: int, size: int) -> int:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,12 @@ from featstream.sources.kernels.genotypes import (
 )
 from featstream.sources.memory import SizedSource
 from featstream.sources.open import Dataset, PathLike, existing, reading, shortened
-from featstream.sources.target import label_array, split_column
+from featstream.sources.target import (
+    choose_column,
+    label_array,
+    places_of,
+    split_column,
+)
 from featstream.sources.text_file import release_pages
 from featstream.sources.values import (
     BLOCK_BYTES,
@@ -105,25 +110,22 @@ def open_plink(
     path = existing(path)
     check_choice(missing, "missing", get_args(Missing))
     digest = hashlib.sha256(missing.encode())
-    people = [
-        _Person(family, person, phenotype)
-        for family, person, _, _, _, phenotype in _read_lines(path, ".fam", digest)
-    ]
+    people = list(_read_lines(path, ".fam", digest))
+    samples = [f"{family} {person}" for family, person, *_ in people]
     names = [
         name if name != "." else ":".join((chromosome, position, *alleles))
         for chromosome, name, _, position, *alleles in _read_lines(path, ".bim", digest)
     ]
     with reading(path):
-        samples = [person.name for person in people]
         source = PlinkSource(
             path, samples, names, missing, digest.hexdigest(), duplicates=duplicates
         )
     family_file = path.with_suffix(".fam")
     y: NDArray[Any] | None = None
     if target is not None:
-        y = _read_phenotypes(target, people)
+        y = _read_phenotypes(target, samples)
     else:
-        values = [person.phenotype for person in people]
+        values = [phenotype for *_, phenotype in people]
         distinct = tuple(set(values))
         is_known = any(not _is_missing(value, distinct) for value in distinct)
         if is_known and distinct != ("0",):
@@ -286,68 +288,30 @@ def _read_lines(path: Path, suffix: str, digest: Any) -> Iterator[list[str]]:
             yield fields
 
 
-class _Person(NamedTuple):
-    """A line of a ``.fam``."""
-
-    family: str
-    identifier: str
-    phenotype: str
-
-    @property
-    def name(self) -> str:
-        """Family and person, as PLINK writes them."""
-        return f"{self.family} {self.identifier}"
-
-
-def _read_phenotypes(target: PathLike, people: Sequence[_Person]) -> NDArray[Any]:
+def _read_phenotypes(target: PathLike, samples: Sequence[str]) -> NDArray[Any]:
     """The phenotypes of these people in a file: ``FILE`` or ``FILE:COLUMN``."""
     path, column = split_column(target)
     with reading(path):
         lines = [line.split() for line in path.read_text("utf-8").splitlines()]
-        first = lines[0] if lines else []
-        has_header = bool(first) and first[0].lstrip("#").upper() == "FID"
-        place = _place_of(column, first, has_header=has_header)
-        found: dict[tuple[str, str], str] = {}
-        for number, line in enumerate(lines, 1):
-            if (has_header and number == 1) or not line:
-                continue
-            if len(line) != len(first):
-                raise DataError(
-                    f"line {number} has {len(line)} fields, and the first {len(first)}."
-                )
-            key = (line[0], line[1])
-            if key in found:
-                raise DataError(f"line {number} names {' '.join(key)!r} again.")
-            found[key] = line[place]
-        lost = [p.name for p in people if (p.family, p.identifier) not in found]
-        if lost:
+        n_fields = len(lines[0]) if lines else 0
+        if n_fields < 3:
             raise DataError(
-                f"{len(lost):,} of {len(people):,} samples are not in it: "
-                f"{shortened(lost, 5)}. Its lines begin with family and person."
+                f"it has {n_fields} columns. It needs family, person and phenotype."
             )
-        values = [found[person.family, person.identifier] for person in people]
-        return _as_phenotypes(values)
-
-
-def _place_of(column: str | None, first: list[str], *, has_header: bool) -> int:
-    """Which field of a line is the phenotype."""
-    n_fields = len(first)
-    header = first if has_header else []
-    if n_fields < 3:
-        raise DataError(
-            f"it has {n_fields} columns. It needs family, person and phenotype."
-        )
-    if column is None:
-        if n_fields > 3:
-            asked = shortened(header[2:]) if header else f"the columns 3 to {n_fields}"
-            raise DataError(f"which is the phenotype: {asked}? Write FILE:COLUMN.")
-        return 2
-    if column in header[2:]:
-        return header.index(column, 2)
-    if not header and column.isdecimal() and 3 <= int(column) <= n_fields:
-        return int(column) - 1
-    known = shortened(header[2:]) if header else f"3 to {n_fields}, without a header"
-    raise DataError(f"it has no column {printable(column)}. Its columns are: {known}.")
+        for number, line in enumerate(lines, 1):
+            if len(line) not in (0, n_fields):
+                raise DataError(
+                    f"line {number} has {len(line)} fields, and the first {n_fields}."
+                )
+        names = [str(i) for i in range(1, n_fields + 1)]
+        if lines[0][0].lstrip("#").upper() == "FID":
+            names = lines.pop(0)
+        place = names.index(choose_column(names[2:], column), 2)
+        lines = [line for line in lines if line]
+        keys = [f"{family} {person}" for family, person, *_ in lines]
+        hint = "These are family and person."
+        found = places_of(samples, keys, "pair of columns", hint)
+        return _as_phenotypes([lines[i][place] for i in found])
 
 
 def _is_missing(value: str, values: Sequence[str]) -> bool:

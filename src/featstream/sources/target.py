@@ -103,31 +103,43 @@ def _read_column(
     is_keyed = samples is not None and len(names) > 1
     has_index = len(names) > 1 and not names[0].strip()
     choice = names[1:] if is_keyed or has_index else names
-    if column is None:
-        column = choice[0] if len(choice) == 1 else find_target(choice)
-    if column is None:
-        raise DataError(
-            "the target column is ambiguous. Write FILE:COLUMN, with one of: "
-            f"{shortened(choice)}."
-        )
-    if column not in choice:
-        raise lacks("column", column, choice, " for a target")
-    values = read_labels_of(table, names.index(column))
+    values = read_labels_of(table, names.index(choose_column(choice, column)))
     if not is_keyed or samples is None:
         return values
     keys = [str(key) for key in table.read([0]).column(0).to_pylist()]
+    hint = "A file of one column is taken in the order of the samples."
+    return values[places_of(samples, keys, f"column {printable(names[0])}", hint)]
+
+
+def choose_column(names: Sequence[str], column: str | None) -> str:
+    """The column of a file that is the target: the one asked for, or found by name."""
+    if column is None:
+        column = names[0] if len(names) == 1 else find_target(names)
+    if column is None:
+        raise DataError(
+            "the target column is ambiguous. Write FILE:COLUMN, with one of: "
+            f"{shortened(names)}."
+        )
+    if column not in names:
+        raise lacks("column", column, names, " for a target")
+    return column
+
+
+def places_of(
+    samples: Sequence[str], keys: Sequence[str], what: str, hint: str
+) -> list[int]:
+    """Where samples are among the keys of a file, which its first ``what`` holds."""
     place = {key: i for i, key in enumerate(keys)}
     if len(place) < len(keys):
         twice = next(key for i, key in enumerate(keys) if place[key] != i)
-        raise DataError(f"its first column names the sample {printable(twice)} twice.")
+        raise DataError(f"its first {what} has the sample {printable(twice)} twice.")
     lost = [name for name in samples if name not in place]
     if lost:
         raise DataError(
-            f"its first column {printable(names[0])} should name the samples, and "
-            f"{len(lost):,} are not there: {shortened(lost, 5)}. A file of one column "
-            "is taken in the order of the samples."
+            f"its first {what} should name the samples, and {len(lost):,} are not "
+            f"there: {shortened(lost, 5)}. {hint}"
         )
-    return values[[place[name] for name in samples]]
+    return [place[name] for name in samples]
 
 
 def _as_labels(words: list[str], na_values: Sequence[str]) -> NDArray[Any]:
