@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from featstream.sources.target import read_target
 from featstream.sources.values import (
     BLOCK_BYTES,
     Duplicates,
+    Names,
     as_column_of_objects,
     block_width,
     check_dimensions,
@@ -296,8 +297,7 @@ class FeatureTableSource(SizedSource):
         shape = check_dimensions((n_samples, self.n_features))
         super().__init__(shape, about=printable(path.name))
         table = self._file.read(columns=[self._roles.name])
-        self.names = Names(table.column(self._roles.name))
-        self.names.make_unique(duplicates)
+        self.names = _read_names(table.column(self._roles.name), duplicates)
         self.fingerprint = footer_digest(path)
 
     def reopener(self) -> Callable[[], FeatureTableSource]:
@@ -472,32 +472,17 @@ def _check_lengths(lists: Any, names: Sequence[str], n_samples: int) -> None:
     )
 
 
-class Names(Sequence[str]):
-    """Strings of pyarrow, converted when they are asked for."""
+def _read_names(texts: Any, duplicates: Duplicates) -> Names:
+    """The names in a column of pyarrow's, all there and different, or numbered."""
+    import pyarrow
+    from pyarrow import compute
 
-    def __init__(self, texts: Any) -> None:
-        self._texts = texts.cast("large_string")
-
-    def make_unique(self, duplicates: Duplicates) -> None:
-        """Raise unless all are there and different, or number those that are not."""
-        import pyarrow
-        from pyarrow import compute
-
-        if compute.count_distinct(self._texts).as_py() < len(self):
-            names = check_names(self._texts.to_pylist(), len(self), duplicates)
-            self._texts = pyarrow.chunked_array([names], "large_string")
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    @overload
-    def __getitem__(self, i: int) -> str: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[str]: ...
-    def __getitem__(self, i: int | slice) -> str | list[str]:
-        """One name, or some."""
-        if isinstance(i, slice):
-            begin, stop, step = i.indices(len(self))
-            texts = self._texts.slice(begin, max(0, stop - begin)).to_pylist()
-            return [str(text) for text in texts[::step]]
-        return str(self._texts[i].as_py())
+    texts = texts.cast("large_string")
+    if compute.count_distinct(texts).as_py() < len(texts):
+        names = check_names(texts.to_pylist(), len(texts), duplicates)
+        texts = pyarrow.chunked_array([names], "large_string")
+    joined = texts.combine_chunks()
+    _, offsets, text = joined.buffers()
+    bounds = np.frombuffer(offsets, np.int64, len(joined) + 1, 8 * joined.offset)
+    joined_text = np.frombuffer(text or b"", np.uint8)
+    return Names(joined_text[bounds[0] :], bounds[1:] - bounds[0])

@@ -24,10 +24,10 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -37,6 +37,7 @@ from featstream.errors import DataError, ParameterError, check_count, printable
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
 from featstream.sources.text_file import release_pages
+from featstream.sources.values import Names
 
 if TYPE_CHECKING:
     from featstream.sources.open import Dataset, PathLike
@@ -152,10 +153,9 @@ class StoreSource:
                 raise self._damaged("indptr.npy", "it does not span the entries")
         self.names: Names | None = None
         if meta["names"] is not None:
-            self.names = Names(
-                self._map("names", "|u1", meta["names"]),
-                self._map("name_ends", "<i8", self.n_features),
-            )
+            self._text = self._map("names", "|u1", meta["names"])
+            self._ends = self._map("name_ends", "<i8", self.n_features)
+            self.names = Names(self._text.array, self._ends.array)
         self._nominal = (
             self._map("nominal", "|b1", self.n_features) if meta["nominal"] else None
         )
@@ -196,7 +196,7 @@ class StoreSource:
 
     def _read_words(self, text: str, ends: str, n_bytes: int) -> list[str]:
         mapped = self._map(ends, "<i8", self.n_samples)
-        return list(Names(self._map(text, "|u1", n_bytes), mapped))
+        return list(Names(self._map(text, "|u1", n_bytes).array, mapped.array))
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on; damaged ones are an error."""
@@ -270,7 +270,10 @@ class StoreSource:
         if self._nominal is not None:
             self._nominal.forget(start, stop)
         if self.names is not None:
-            self.names.forget(start, stop)
+            begin, end = self._ends.array[[max(start - 1, 0), stop - 1]].tolist()
+            if 0 <= begin <= end <= self._text.array.size:
+                self._text.forget(begin, end)
+            self._ends.forget(start, stop)
 
     def _map(self, name: str, dtype: Any, *shape: int) -> MappedArray:
         try:
@@ -290,46 +293,6 @@ class StoreSource:
             f"StoreSource({self.n_samples:,} samples · {self.n_features:,} features · "
             f"{entries} · {self.dtype}{' and integers' * (self._kinds is not None)})"
         )
-
-
-class Names(Sequence[str]):
-    """Strings stored end to end, decoded one at a time."""
-
-    def __init__(
-        self, text: MappedArray, ends: MappedArray, span: range | None = None
-    ) -> None:
-        self._text = text
-        self._ends = ends
-        self._span = range(ends.array.size) if span is None else span
-
-    def __len__(self) -> int:
-        return len(self._span)
-
-    @overload
-    def __getitem__(self, i: int) -> str: ...
-    @overload
-    def __getitem__(self, i: slice) -> Names: ...
-    def __getitem__(self, i: int | slice) -> str | Names:
-        """One name, or a view of some."""
-        if isinstance(i, slice):
-            return Names(self._text, self._ends, self._span[i])
-        j = self._span[i]
-        begin, end = int(self._ends.array[j - 1]) if j else 0, int(self._ends.array[j])
-        try:
-            if not 0 <= begin <= end <= self._text.array.size:
-                raise ValueError("it lies outside the text")
-            return self._text.array[begin:end].tobytes().decode("utf-8")
-        except ValueError as error:
-            raise DataError(
-                f"Name {j} of the store is damaged: {error}. Make the store again."
-            ) from error
-
-    def forget(self, start: int, stop: int) -> None:
-        """Release the memory of some names."""
-        begin, end = self._ends.array[[max(start - 1, 0), stop - 1]].tolist()
-        if 0 <= begin <= end <= self._text.array.size:
-            self._text.forget(begin, end)
-        self._ends.forget(start, stop)
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

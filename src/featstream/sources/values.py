@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,6 +174,41 @@ def code_categories(values: Iterable[Any], categories: Sequence[Any]) -> NDArray
     """
     code = {category: i for i, category in enumerate(categories)}
     return np.fromiter((code.get(value, -1) for value in values), np.int32)
+
+
+class Names(Sequence[str]):
+    """Strings stored end to end in UTF-8, decoded one at a time; a slice is a view."""
+
+    def __init__(
+        self,
+        text: NDArray[np.uint8],
+        ends: NDArray[np.int64],
+        span: range | None = None,
+    ) -> None:
+        self._text, self._ends = text, ends
+        self._span = range(ends.size) if span is None else span
+
+    def __len__(self) -> int:
+        return len(self._span)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> Names: ...
+    def __getitem__(self, i: int | slice) -> str | Names:
+        """One name, or a view of some."""
+        if isinstance(i, slice):
+            return Names(self._text, self._ends, self._span[i])
+        j = self._span[i]
+        begin, end = int(self._ends[j - 1]) if j else 0, int(self._ends[j])
+        try:
+            if not 0 <= begin <= end <= self._text.size:
+                raise ValueError("it lies outside the text")
+            return self._text[begin:end].tobytes().decode("utf-8")
+        except ValueError as error:
+            raise DataError(
+                f"Name {j} of the store is damaged: {error}. Make the store again."
+            ) from error
 
 
 def check_names(
