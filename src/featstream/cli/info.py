@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from featstream.cli.main import DATA, JSON, READING, add_flags, chosen_options
-from featstream.cli.select import about_target, target_line
-from featstream.markup import visible
+from featstream.cli.select import about_target, plain, target_line
 
 
 def add_info(info: argparse.ArgumentParser) -> None:
@@ -70,7 +69,7 @@ def _info(arguments: argparse.Namespace) -> int:
         print(line)
     else:
         print(f"{line}, {facts['storage']} {facts['dtype']}")
-        shown = ", ".join(visible(name) for name in facts["first_features"])
+        shown = ", ".join(plain(name) for name in facts["first_features"])
         has_more = source.n_features is None or source.n_features > 5
         print(f"features: {shown}{', ...' if has_more else ''}")
     if facts["target"] is None:

@@ -35,7 +35,6 @@ from featstream.cli.main import (
     selector_parameters,
 )
 from featstream.errors import DataError, ParameterError, printable
-from featstream.markup import visible
 from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
@@ -387,11 +386,16 @@ def target_line(about: dict[str, Any]) -> str:
     name = "" if about["name"] is None else f"{printable(about['name'])}, "
     if about["type"] == "numeric":
         return f"target: {name}numeric, from {about['low']:g} to {about['high']:g}"
-    sizes = [f"{visible(label)} ({n:,})" for label, n in about["classes"].items()]
+    sizes = [f"{plain(label)} ({n:,})" for label, n in about["classes"].items()]
     shown = ", ".join(sizes[:_SHOWN_CLASSES])
     if len(sizes) > _SHOWN_CLASSES:
         shown += f" and {len(sizes) - _SHOWN_CLASSES:,} more"
     return f"target: {name}{len(sizes):,} classes: {shown}"
+
+
+def plain(text: str) -> str:
+    """Text in which control characters, which a terminal would obey, are escaped."""
+    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) -> None:
@@ -425,7 +429,7 @@ def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) 
             f"{fates['irrelevant']:,} irrelevant, {fates['redundant']:,} redundant, "
             f"{fates['displaced']:,} displaced"
         )
-    ranked = [(visible(name), i, score) for name, i, score in result.ranked()]
+    ranked = [(plain(name), i, score) for name, i, score in result.ranked()]
     rest = ""
     if len(ranked) > _SHOWN:
         rest = f"... and {len(ranked) - _SHOWN:,} more (all with --json or -o)"
