@@ -94,7 +94,8 @@ def _compiler_of_inner() -> dict[str, Any]:
                 nobody: list[None] = []
                 key, lowered = nobody.append, state["cr"]
                 context.insert_user_function(key, lowered.fndesc, [state.library])
-                state.reload_init.extend(state.library._reload_init)
+                reload = getattr(state.library, "_reload_init", ())
+                state.reload_init.extend(reload)
                 state["cr"] = lowered._replace(cfunc=key)
                 return True
 
