@@ -3,7 +3,9 @@
 Kernels that Python calls use `jit`, or `lean` if they create no arrays. Kernels
 that only other kernels call use `inner_jit` or `inner`: they get no entry points
 for Python and C, and are optimised with the kernel that calls them, not before.
-Named tuples of arrays are passed `by_reference`.
+Named tuples of arrays are passed `by_reference`. Where numba is not what this module
+takes it for, `is_numba_known` says so, and all of this is left out: kernels take longer
+to compile, and do the same.
 
 There is no ``fastmath``: ties and NaN decide selections, and sums must not depend
 on the machine that compiled them.
@@ -14,13 +16,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, reduce
+from threading import RLock
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.datamodel.registry import default_manager
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -58,8 +63,7 @@ def _compiler_of_inner() -> dict[str, Any]:
     """The option that leaves inner kernels to be optimised in the kernels they are in.
 
     By default every kernel is optimised, and made machine code, before the kernel
-    that calls it. What this takes from numba is not documented. Without it, nothing
-    but time is lost.
+    that calls it.
     """
     try:
         from numba.core import codegen, compiler, typed_passes
@@ -99,8 +103,10 @@ def _compiler_of_inner() -> dict[str, Any]:
                 state["cr"] = lowered._replace(cfunc=key)
                 return True
 
-        class InnerCompiler(compiler.CompilerBase):
+        class InnerCompiler(compiler.Compiler):
             def define_pipelines(self) -> list[Any]:
+                if not is_numba_known():
+                    return list(super().define_pipelines())
                 build = compiler.DefaultPassBuilder.define_nopython_pipeline
                 manager = PassManager("inner")
                 for step, reason in build(self.state).passes:
@@ -236,7 +242,9 @@ def by_reference(tuple_class: AnyTuple) -> AnyTuple:
     """
 
     @typeof_impl.register(tuple_class)
-    def find_type(given: Any, context: Any) -> Record:
+    def find_type(given: Any, context: Any) -> Any:
+        if not is_numba_known():
+            return typeof_impl.dispatch(tuple)(given, context)
         fields = tuple(typeof_impl(field, context) for field in given)
         return Record(tuple_class, fields)
 
@@ -318,6 +326,58 @@ def _load_field(
     array.meminfo = cgutils.get_null_value(array.meminfo.type)
     array.parent = cgutils.get_null_value(array.parent.type)
     return array._getvalue()
+
+
+@by_reference
+class _Trial(NamedTuple):
+    values: Any
+    scale: float
+
+
+@inner
+def _scale_last(trial):
+    return trial.values[-1, -1] * trial.scale
+
+
+@lean
+def _try(trial):
+    return _scale_last(trial)
+
+
+_ARRAY = "meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides"
+_is_known: bool | None = None
+_trying = RLock()
+
+
+def is_numba_known() -> bool:
+    """Whether the parts of numba that it does not document are as expected.
+
+    That is found out once per process, by a kernel that is cached like the others.
+    """
+    global _is_known
+    if _is_known is None:
+        with _trying:
+            _is_known = _is_known if _is_known is not None else _try_numba()
+    return _is_known
+
+
+def _try_numba() -> bool:
+    global _is_known
+    _is_known = True  # for the kernels of the trial
+    given = np.arange(12.0).reshape(3, 4)[:, 1:3]
+    try:
+        model: Any = default_manager.lookup(numba.typeof(given))
+        is_known = model._fields == _ARRAY and _try(_Trial(given, 0.5)) == 5.0
+    except Exception:
+        is_known = False
+    if not is_known:
+        warnings.warn(
+            f"numba {numba.__version__} is not known to featstream: kernels take "
+            "longer to compile.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return bool(is_known)
 
 
 @cache
