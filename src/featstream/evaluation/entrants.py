@@ -5,17 +5,16 @@ from __future__ import annotations
 import inspect
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, cast
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from featstream.errors import ParameterError, printable, unknown_name
+from featstream.errors import ParameterError, check_choice, printable, unknown_name
 from featstream.selectors import SAOLA, registry
 
 SELECTORS = ChainMap(
@@ -63,18 +62,12 @@ class BestOf:
 
     def __post_init__(self) -> None:
         selector, values = as_selector(self.selector), tuple(self.values)
-        known = selector.get_params()
-        if self.parameter not in known:
-            what = f"parameter of {type(selector).__name__}"
-            raise unknown_name(what, self.parameter, known)
         if not values:
             raise ParameterError("`values` of BestOf is empty. Give at least one.")
-        if self.judged_on not in ("training", "test"):
-            raise unknown_name(
-                "value of judged_on", self.judged_on, ("training", "test")
-            )
+        check_choice(self.judged_on, "judged_on", ("training", "test"), "BestOf")
         object.__setattr__(self, "selector", selector)
         object.__setattr__(self, "values", values)
+        self.variants()
 
     @property
     def label(self) -> str:
@@ -88,7 +81,7 @@ class BestOf:
     def variants(self) -> list[tuple[Any, Any]]:
         """Each value with a selector that has it."""
         return [
-            (value, clone(self.selector).set_params(**{self.parameter: value}))
+            (value, with_parameter(self.selector, self.parameter, value))
             for value in self.values
         ]
 
@@ -173,25 +166,16 @@ def sweep(
     begin = type(base).__name__ if name is None else name
     shown = parameter.rpartition("__")[2]
     return {
-        f"{begin} {shown}={value}": set_parameter(clone(base), parameter, value)
+        f"{begin} {shown}={value}": with_parameter(base, parameter, value)
         for value in values
     }
 
 
-def set_parameter(selector: Any, parameter: str, value: Any) -> Any:
-    """Set a parameter, also of a measure, which is not a scikit-learn estimator."""
-    head, _, rest = parameter.partition("__")
-    if head not in selector.get_params(deep=False):
-        known = selector.get_params(deep=False)
-        raise unknown_name(f"parameter of {type(selector).__name__}", head, known)
-    part = getattr(selector, head)
-    if not rest or isinstance(part, BaseEstimator):
-        return selector.set_params(**{parameter: value})
-    if not hasattr(part, rest):
-        raise unknown_name(f"parameter of {type(part).__name__}", rest, vars(part))
-    changed = copy(part)
-    setattr(changed, rest, value)
-    return selector.set_params(**{head: changed})
+def with_parameter(selector: Any, parameter: str, value: Any) -> Any:
+    """A clone of a selector with another value of a parameter, perhaps of a part."""
+    if parameter not in (known := selector.get_params()):
+        raise unknown_name(f"parameter of {type(selector).__name__}", parameter, known)
+    return clone(selector).set_params(**{parameter: value})
 
 
 def takes_groups(selector: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -26,7 +26,6 @@ from featstream.measures.independence_correlations import (
     PartialRule,
     PartialWork,
     begin_partial,
-    fill_correlations,
     keep_values,
     measure_partial,
     partial_work,
@@ -45,7 +44,7 @@ from featstream.measures.independence_tables import (
     table_work,
 )
 from featstream.measures.information import BoundInformation, MutualInformation
-from featstream.measures.inputs import Labels, LeftOut, as_labels
+from featstream.measures.inputs import Labels, as_labels
 from featstream.measures.storages.bitplanes import unpack
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.sparse_codes import SparseCodes
@@ -111,69 +110,6 @@ class ConditionalTest(Estimator):
         """Prepare for the target ``y``."""
 
 
-class BoundTest(ABC):
-    """A test that knows the target.
-
-    ``encode`` checks a block and makes it ready for the kernels, ``screen`` tests
-    all its columns with the target, ``gather`` puts chosen columns into the form
-    in which `test` takes them. The rest is for searches, as `OSFS` makes them.
-    """
-
-    name: str
-    n_samples: int
-    left_out: LeftOut
-
-    @abstractmethod
-    def encode(self, block: Block) -> Any:
-        """Check a block and make it ready for the kernels."""
-
-    @abstractmethod
-    def screen(self, encoded: Any) -> Screening:
-        """Test every column with the target."""
-
-    @abstractmethod
-    def gather(self, encoded: Any, which: IntArray) -> Any:
-        """The chosen columns as `test` wants them."""
-
-    @abstractmethod
-    def test(
-        self, columns: Any, a: int, b: int = TARGET, given: Sequence[int] = ()
-    ) -> TestResult:
-        """Test columns ``a`` and ``b`` given others.
-
-        Parameters
-        ----------
-        columns : from `gather`
-            The columns.
-        a, b : int
-            Positions among them; ``b`` may be ``TARGET``.
-        given : sequence of int
-            Positions of the columns conditioned on.
-        """
-
-    @abstractmethod
-    def rule(self, max_size: int) -> Any:
-        """The test as the kernels want it, for sets of at most ``max_size``."""
-
-    @abstractmethod
-    def work(self, max_size: int) -> Any:
-        """Scratch buffers for one search."""
-
-    @abstractmethod
-    def newcomers(
-        self, encoded: Any, which: IntArray
-    ) -> tuple[Any, IntArray, IntArray, FloatArray]:
-        """The chosen columns as newcomers of a stream.
-
-        Returns columns, the position of each chosen one among them, its arity (0
-        for continuous columns) and its correlations with the target.
-        """
-
-    @abstractmethod
-    def allocate(self, capacity: int) -> tuple[Any, FloatArray]:
-        """Slots for kept columns: what the tests read of them, and deviations."""
-
-
 class _TableTest(ConditionalTest):
     """What the two tests share: all but the statistic."""
 
@@ -201,10 +137,6 @@ class _TableTest(ConditionalTest):
         self.missing = missing
         self.max_categories = max_categories
         self.identifiers = identifiers
-
-    @abstractmethod
-    def _uses_g2(self) -> bool:
-        """Whether the statistic is G²."""
 
     def bind(self, y: Any) -> BoundTableTest:
         """Prepare for the target ``y``."""
@@ -236,7 +168,7 @@ class _TableTest(ConditionalTest):
             as_labels(y),
             information.bind(y),
             name=self._name,
-            uses_g2=self._uses_g2(),
+            uses_g2=self._name == "g2",
             alpha=check_alpha(self.alpha, owner),
             samples_per_df=least,
             unreliable_separates=self.unreliable == "independent",
@@ -298,9 +230,6 @@ class GTest(_TableTest):
 
     _name = "g2"
 
-    def _uses_g2(self) -> bool:
-        return True
-
 
 class ChiSquareTest(_TableTest):
     """Pearson's chi-square test of (conditional) independence.
@@ -339,9 +268,6 @@ class ChiSquareTest(_TableTest):
 
     _name = "chi2"
 
-    def _uses_g2(self) -> bool:
-        return False
-
 
 class EncodedTables(NamedTuple):
     """A checked block, with the arity of each column."""
@@ -350,8 +276,13 @@ class EncodedTables(NamedTuple):
     arity: IntArray
 
 
-class BoundTableTest(BoundTest):
-    """A discrete test that knows the target."""
+class BoundTableTest:
+    """A discrete test that knows the target.
+
+    ``encode`` checks a block and makes it ready for the kernels, ``screen`` tests all
+    its columns with the target, ``gather`` puts chosen columns into the form in which
+    `test` takes them. The rest is for searches, as `OSFS` makes them.
+    """
 
     def __init__(
         self,
@@ -426,12 +357,22 @@ class BoundTableTest(BoundTest):
     def test(
         self, columns: CodedColumns, a: int, b: int = TARGET, given: Sequence[int] = ()
     ) -> TestResult:
-        """Test columns ``a`` and ``b`` given others."""
+        """Test columns ``a`` and ``b``, by default the target, given others."""
         size = len(given)
-        rule, paired, work = self._pair(columns, b, size)
-        begin_tables(paired, a, rule, work)
+        rule, work = self.rule(size), self.work(size)
+        if b != TARGET:
+            n_codes = int(columns.n_codes[b])
+            if not columns.has_codes[b]:
+                unpack(columns.planes[b : b + 1], columns.codes[b])
+            rule = rule._replace(
+                target=columns.codes[b],
+                target_plane=_plane(columns.codes[b], n_codes),
+                target_codes=n_codes,
+                target_arity=int(columns.arity[b]),
+            )
+        begin_tables(columns, a, rule, work)
         path = np.array([*given, 0], np.int64)
-        statistic, df = measure_tables(paired, path, size, 0, rule, work)
+        statistic, df = measure_tables(columns, path, size, 0, rule, work)
         if np.isnan(statistic):
             return TestResult(np.nan, int(df), 1.0, False, True, np.nan)
         share = 1 / (2 * np.log(2.0)) if rule.uses_g2 else 1.0
@@ -456,12 +397,16 @@ class BoundTableTest(BoundTest):
     def newcomers(
         self, encoded: EncodedTables, which: IntArray
     ) -> tuple[Any, IntArray, IntArray, FloatArray]:
-        """The chosen columns as newcomers of a stream."""
+        """The chosen columns as newcomers of a stream.
+
+        Returns columns, the position of each chosen one among them, its arity (0
+        for continuous columns) and its correlations with the target.
+        """
         arity = encoded.arity[which]
         return encoded.tables, which, arity, np.zeros((which.size, 0))
 
     def allocate(self, capacity: int) -> tuple[CodedColumns, FloatArray]:
-        """Slots for kept columns."""
+        """Slots for kept columns: what the tests read of them, and deviations."""
         return self._empty(capacity), np.zeros((0, 0))
 
     def _empty(self, capacity: int) -> CodedColumns:
@@ -472,22 +417,6 @@ class BoundTableTest(BoundTest):
             np.zeros(capacity, np.int64),
             np.zeros(capacity, np.int64),
         )
-
-    def _pair(
-        self, columns: CodedColumns, b: int, max_size: int
-    ) -> tuple[TableRule, CodedColumns, TableWork]:
-        rule = self.rule(max_size)
-        if b != TARGET:
-            n_codes = int(columns.n_codes[b])
-            if not columns.has_codes[b]:
-                unpack(columns.planes[b : b + 1], columns.codes[b])
-            rule = rule._replace(
-                target=columns.codes[b],
-                target_plane=_plane(columns.codes[b], n_codes),
-                target_codes=n_codes,
-                target_arity=int(columns.arity[b]),
-            )
-        return rule, columns, self.work(max_size)
 
 
 def _plane(codes: Any, n_codes: int) -> Any:
@@ -589,8 +518,8 @@ class FisherZTest(ConditionalTest):
         return BoundPartialTest(measure, alpha, separates)
 
 
-class BoundPartialTest(BoundTest):
-    """`FisherZTest` that knows the target."""
+class BoundPartialTest:
+    """`FisherZTest` that knows the target; as `BoundTableTest`."""
 
     name = "fisher-z"
 
@@ -624,8 +553,10 @@ class BoundPartialTest(BoundTest):
         for row, i in zip(values, positions, strict=True):
             keep_values(columns, i, row)
         total, norm = columns.total[positions], columns.norm[positions]
-        gram = np.empty((positions.size, positions.size))
-        fill_correlations(values, total, norm, gram)
+        scale = np.multiply.outer(norm, norm)
+        product = self.n_samples * (values @ values.T) - np.multiply.outer(total, total)
+        gram = np.divide(product, scale, out=np.zeros_like(scale), where=scale > 0)
+        np.fill_diagonal(gram, 1.0)
         return Correlations(gram, self._measure.span(encoded.sums)[which])
 
     def test(
@@ -633,11 +564,13 @@ class BoundPartialTest(BoundTest):
     ) -> TestResult:
         """Test columns ``a`` and ``b`` given others."""
         size = len(given)
-        rule, paired, work = self._pair(columns, b, size)
-        n_targets = paired.links.shape[1]
-        begin_partial(paired, a, rule, work)
+        if b != TARGET:
+            columns = columns._replace(links=columns.gram[:, b : b + 1].copy())
+        n_targets = columns.links.shape[1]
+        rule, work = self._rule(n_targets, size), partial_work(n_targets, size)
+        begin_partial(columns, a, rule, work)
         path = np.array([*given, 0], np.int64)
-        effect, _ = measure_partial(paired, path, size, 0, rule, work)
+        effect, _ = measure_partial(columns, path, size, 0, rule, work)
         n, is_singular = self.n_samples, bool(np.isnan(effect))
         df = n - size - (3 if n_targets == 1 else n_targets + 1)
         if df <= 0 or is_singular:
@@ -687,14 +620,8 @@ class BoundPartialTest(BoundTest):
             critical = np.sqrt(f / (f + left))
         return PartialRule(critical, max_size, self._unreliable_separates)
 
-    def _pair(
-        self, columns: Correlations, b: int, max_size: int
-    ) -> tuple[PartialRule, Correlations, PartialWork]:
-        if b == TARGET:
-            return self.rule(max_size), columns, self.work(max_size)
-        paired = columns._replace(links=columns.gram[:, b : b + 1].copy())
-        return self._rule(1, max_size), paired, partial_work(1, max_size)
 
+BoundTest = BoundTableTest | BoundPartialTest
 
 TESTS: dict[str, type[ChiSquareTest | FisherZTest | GTest]] = {
     "chi2": ChiSquareTest,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_type, inner, inner_jit, jit, lean
+from featstream.jit import by_type, inner, inner_jit, lean
 from featstream.measures.independence_tables import (
     DEPENDENT,
     INDEPENDENT,
@@ -251,20 +251,3 @@ keep_values = by_type(
     }
 )
 """Write the deviations of a column, by which later ones are correlated."""
-
-
-@jit
-def fill_correlations(values, total, norm, gram):
-    """Correlations of dense columns, given as deviations, with each other.
-
-    A constant is uncorrelated with everything.
-    """
-    for i in range(values.shape[0]):
-        gram[i, i] = 1.0
-        for j in range(i):
-            scale, value = norm[i] * norm[j], 0.0
-            if scale > 0.0:
-                product = values.shape[1] * dot(values[i], values[j])
-                value = (product - total[i] * total[j]) / scale
-            gram[i, j] = value
-            gram[j, i] = value

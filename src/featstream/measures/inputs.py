@@ -166,13 +166,19 @@ def _first_continuous(looked_at: list[tuple[Block, int]]) -> tuple[str | None, s
     )
 
 
-def _values_of(block: Block, i: int) -> Any:
+def _stored(block: Block, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rows and values of a column; of a sparse one, those that it stores."""
+    columns = block.columns
+    if isinstance(columns, SparseColumns):
+        start, stop = columns.indptr[i], columns.indptr[i + 1]
+        return columns.rows[start:stop], columns.values[start:stop]
+    return np.arange(block.n_samples), np.asarray(columns[:, i])
+
+
+def _values_of(block: Block, i: int) -> NDArray[Any]:
     """Values of a column, each at least once: the storage must not matter."""
-    if isinstance(block.columns, SparseColumns):
-        start, stop = block.columns.indptr[i], block.columns.indptr[i + 1]
-        stored = block.columns.values[start:stop]
-        return stored if stored.size == block.n_samples else np.append(stored, 0)
-    return block.columns[:, i]
+    stored = _stored(block, i)[1]
+    return stored if stored.size == block.n_samples else np.append(stored, 0)
 
 
 _MANY_CLASSES = 20
@@ -183,17 +189,7 @@ than this, or if they have fewer rows on average than that."""
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A nominal target.
-
-    Attributes
-    ----------
-    classes : ndarray
-        The distinct labels, sorted.
-    codes : ndarray of int32
-        Index into ``classes``, for each sample.
-    counts : ndarray of int64
-        How many samples each class has.
-    """
+    """A nominal target: its sorted labels, the index of each sample's, their counts."""
 
     classes: NDArray[Any]
     codes: NDArray[np.int32]
@@ -403,22 +399,11 @@ def are_identifiers(block: Block) -> BoolArray | None:
         return None
     found = np.zeros(block.n_columns, np.bool_)
     for i in np.flatnonzero(block.nominal):
-        codes = column_values(block, int(i))
-        codes = codes[codes >= 0]
-        if codes.size > FEW_VALUES and codes.max() >= FEW_VALUES:
-            n_categories = np.unique(codes).size
-            found[i] = n_categories > max(FEW_VALUES, codes.size / 2)
+        codes = _values_of(block, int(i))
+        n_known = block.n_samples - np.count_nonzero(codes < 0)
+        n_categories = np.unique(codes[codes >= 0]).size
+        found[i] = n_categories > max(FEW_VALUES, n_known / 2)
     return found if found.any() else None
-
-
-def column_values(block: Block, i: int) -> NDArray[Any]:
-    """All values of a column, the zeros of a sparse one in front."""
-    if isinstance(block.columns, SparseColumns):
-        start, stop = block.columns.indptr[i], block.columns.indptr[i + 1]
-        stored = block.columns.values[start:stop]
-        zeros = np.zeros(block.n_samples - stored.size, stored.dtype)
-        return np.concatenate([zeros, stored])
-    return np.asarray(block.columns[:, i])
 
 
 class LeftOut:
@@ -508,14 +493,8 @@ def keep_apart(values: NDArray[Any]) -> NDArray[Any]:
 
 def complain_of_values(block: Block, i: int, remedy: str) -> DataError:
     """Error for a column with missing or infinite values."""
-    name = printable(block.name(i))
-    if isinstance(block.columns, SparseColumns):
-        start, stop = block.columns.indptr[i], block.columns.indptr[i + 1]
-        rows = block.columns.rows[start:stop]
-        values = np.asarray(block.columns.values[start:stop], dtype=np.float64)
-    else:
-        rows = np.arange(block.n_samples, dtype=np.int32)
-        values = np.asarray(block.columns[:, i], dtype=np.float64)
+    name, (rows, values) = printable(block.name(i)), _stored(block, i)
+    values = np.asarray(values, np.float64)
     if block.nominal is not None and block.nominal[i]:
         values = np.where(values < 0, np.nan, values)
     infinite, missing = rows[np.isinf(values)], rows[np.isnan(values)]

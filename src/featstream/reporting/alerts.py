@@ -21,14 +21,8 @@ _MANY_TIES = 0.1
 class Alert(NamedTuple):
     """Something that may make a selection worth less than it seems.
 
-    Attributes
-    ----------
-    code : str
-        A short name that stays the same.
-    title, text, advice : str
-        What it is, what was found, and what to do.
-    is_serious : bool
-        Whether the selection should not be used before it is looked into.
+    ``code`` is a short name that stays the same. A selection with a serious alert
+    should not be used before it is looked into.
     """
 
     code: str

@@ -26,7 +26,6 @@ from featstream.reporting.svg import (
     Axes,
     figure,
     legend,
-    legend_height,
     line,
     mark,
     rect,
@@ -67,7 +66,7 @@ def timeline_figure(data: Timeline, history: History) -> Html:
             (joined([life, mark(0, 0, 0, "kept")]), f"kept ({is_kept.sum():,} shown)"),
             (line(-6, 0, 8, 0, "life displaced"), " displaced later"),
         ]
-        axes.add(legend(entries, width))
+        axes.add(legend(entries, width)[0])
         axes.draw_grid(y_label=f"relevance ({measure})", n_x=5 if is_wide else 3)
         shown = np.flatnonzero(~is_kept)[: None if is_wide else 80]
         for i in (*shown, *np.flatnonzero(is_kept)):
@@ -128,12 +127,11 @@ def _life(axes: Axes, data: Timeline, history: History, i: int) -> Html:
         by = int(data.by[i])
         tip += f"; displaced by {_named(history, by)} at arrival {by:,}"
     kind = "kept" if is_kept else "displaced"
-    shape = mark(0, x, y, "kept") if is_kept else None
     return tag(
         "g",
         line(x, y, max(end, x + 0.5), y, f"life {kind}"),
         line(x, y, max(end, x + 3), y, "hit"),
-        *([] if shape is None else [shape]),
+        *([mark(0, x, y, "kept")] if is_kept else []),
         data_tip=tip,
     )
 
@@ -235,10 +233,11 @@ def removals_figure(data: Removals, history: History) -> Html:
             (mark(2, 0, 0, "displaced hollow"), "displaced by it"),
             (line(0, -5, 0, 5, "redundant cross"), "redundant beside it"),
         ]
-        top = legend_height([words for _, words in entries], width) + 16
+        shown, height = legend(entries, width)
+        top = height + 16
         bottom = top + 24 * len(families)
         axes = Axes(left, right, top, bottom, x, (0, 1), x_log=x_log)
-        axes.add(legend(entries, width))
+        axes.add(shown)
         axes.draw_grid(f"relevance ({history.result.measure})", n_y=0)
         for row, family in enumerate(families):
             y = top + 24 * row + 12
@@ -293,11 +292,12 @@ def distribution_figure(data: Distribution, measure: str) -> Html:
 
     def draw(width: int) -> tuple[Html, float]:
         entries = [(line(-6, 0, 8, 0, f"curve {f}"), f" {f}") for f in present]
-        top = legend_height([words for _, words in entries], width) + 24
+        shown, height = legend(entries, width)
+        top = height + 24
         x = (float(data.edges[0]), float(data.edges[-1]))
         limits = (0.7, largest * 1.5)
         axes = Axes(54, width - 10, top, top + 180, x, limits, y_log=True)
-        axes.add(legend(entries, width))
+        axes.add(shown)
         axes.draw_grid(f"relevance ({measure})", "features")
         for fate in present:
             path, was_empty = [], True
@@ -387,7 +387,7 @@ def accuracy_figure(data: AccuracyCurve) -> Html:
             (mark(0, 0, 0, "kept"), "accuracy ± one deviation"),
             (line(-6, 0, 8, 0, "threshold"), " the largest class"),
         ]
-        axes.add(legend(entries, width))
+        axes.add(legend(entries, width)[0])
         axes.draw_grid(y_label="accuracy", n_x=0)
         for size in data.sizes[:: 1 if width > 500 else 2]:
             place = axes.at_x(float(size))
@@ -426,10 +426,9 @@ def series(i: int) -> str:
     return f"series{i % _N_SERIES}"
 
 
-def _method_entries(methods: Sequence[str]) -> list[tuple[Html, str]]:
-    return [
-        (mark(i, 0, 0, series(i)), visible(name, 40)) for i, name in enumerate(methods)
-    ]
+def _method_legend(methods: Sequence[str], width: int) -> tuple[Html, int]:
+    shown = [visible(name, 40) for name in methods]
+    return legend([(mark(i, 0, 0, series(i)), n) for i, n in enumerate(shown)], width)
 
 
 def dots_figure(
@@ -439,28 +438,23 @@ def dots_figure(
     values: FloatArray,
     rows: Sequence[str],
     methods: Sequence[str],
-    *,
-    low: FloatArray | None = None,
-    high: FloatArray | None = None,
-    label: str = "",
-    is_log: bool = False,
+    low: FloatArray,
+    high: FloatArray,
+    label: str,
 ) -> Html:
     """One row per data set, one mark per method, with the reach of each."""
-    low = values if low is None else low
-    high = values if high is None else high
     ends = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
-    is_log = is_log and bool(ends.size) and float(ends.min()) > 0
-    limits = _tight(ends, is_log=is_log)
+    limits = _tight(ends, is_log=False)
 
     def draw(width: int) -> tuple[Html, float]:
         is_wide = width > 500
         left = 130 if is_wide else 84
-        entries = _method_entries(methods)
-        top = legend_height([words for _, words in entries], width) + 10
+        drawn, height = _method_legend(methods, width)
+        top = height + 10
         step = 12 + 13 * len(methods)
         bottom = top + step * len(rows)
-        axes = Axes(left, width - 14, top, bottom, limits, (0, 1), x_log=is_log)
-        axes.add(legend(entries, width))
+        axes = Axes(left, width - 14, top, bottom, limits, (0, 1))
+        axes.add(drawn)
         axes.draw_grid(label, n_y=0, n_x=5 if is_wide else 3)
         for i, row in enumerate(rows):
             begin = top + step * i
@@ -505,19 +499,18 @@ def scatter_figure(
     points: Sequence[tuple[float, float, int, str]],
     methods: Sequence[str],
     x_label: str,
-    y_label: str,
 ) -> Html:
-    """Points of (x, y, number of the method, detail); x is logarithmic if it can be."""
+    """Points of (x, accuracy, method, detail); x is logarithmic if all are above 0."""
     found = np.array([(x, y) for x, y, _, _ in points], float).reshape(-1, 2)
     x_log = bool(len(points)) and float(found[:, 0].min()) > 0
     x, y = _tight(found[:, 0], is_log=x_log), _tight(found[:, 1], is_log=False)
 
     def draw(width: int) -> tuple[Html, float]:
-        entries = _method_entries(methods)
-        top = legend_height([words for _, words in entries], width) + 26
+        drawn, height = _method_legend(methods, width)
+        top = height + 26
         axes = Axes(54, width - 14, top, top + 200, x, y, x_log=x_log)
-        axes.add(legend(entries, width))
-        axes.draw_grid(x_label, y_label, n_x=5 if width > 500 else 3)
+        axes.add(drawn)
+        axes.draw_grid(x_label, "accuracy", n_x=5 if width > 500 else 3)
         for x_i, y_i, method, tip in points:
             place = axes.at_x(x_i), axes.at_y(y_i)
             axes.add(mark(method, *place, f"{series(method)} see-through", tip))
@@ -545,14 +538,13 @@ def ranks_figure(
     name: str,
     title: str,
     says: str,
-    ranks: Sequence[float],
+    ranks: FloatArray,
     methods: Sequence[str],
     critical_difference: float,
-    bars: Sequence[tuple[float, float]],
 ) -> Html:
     """Demšar's diagram: average ranks on a line, equals joined by bars."""
-    k = len(methods)
-    order = np.argsort(ranks, kind="stable")
+    k, order = len(methods), np.argsort(ranks, kind="stable")
+    bars = indistinguishable(ranks[order], critical_difference)
 
     def draw(width: int) -> tuple[Html, float]:
         is_wide = width > 500

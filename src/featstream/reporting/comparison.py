@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from featstream.markup import Html, joined, tag, visible
-from featstream.protocols import FloatArray
 from featstream.reporting import charts
 from featstream.reporting.markdown import (
     comparison_notes,
     comparison_tables,
+    split_by,
     statistics_lines,
 )
-from featstream.reporting.page import cards, facts, page, scrolled, table
+from featstream.reporting.page import cards, facts, figures, page, scrolled, table
 
 if TYPE_CHECKING:
     from featstream.evaluation import ExperimentResult
@@ -25,17 +26,17 @@ def comparison_page(result: ExperimentResult) -> str:
     """The report of a comparison as HTML."""
     parts = [
         ("overview", "Overview", _overview(result)),
-        ("accuracy", "Accuracy", _boxed(_accuracy(result))),
-        ("cost", "Accuracy, size and time", _boxed(_costs(result))),
+        ("accuracy", "Accuracy", figures(*_accuracy(result))),
+        ("cost", "Accuracy, size and time", figures(*_costs(result))),
     ]
-    for name, title, figures in (
+    for name, title, drawing in (
         ("stability", "Stability", _stability(result)),
         ("orders", "Order of the features", _orders(result)),
         ("groups", "Groups", _groups(result)),
     ):
-        drawn = list(figures)
+        drawn = list(drawing)
         if drawn:
-            parts.append((name, title, _boxed(drawn)))
+            parts.append((name, title, figures(*drawn)))
     parts.append(("tables", "Tables", _tables(result)))
     parts.append(("provenance", "Provenance", _provenance(result)))
     title = (
@@ -48,10 +49,6 @@ def comparison_page(result: ExperimentResult) -> str:
         "selector has seen."
     )
     return page(title, lead, parts)
-
-
-def _boxed(figures: Any) -> Html:
-    return tag("div", *figures, class_="figures")
 
 
 def _overview(result: ExperimentResult) -> Html:
@@ -68,24 +65,21 @@ def _overview(result: ExperimentResult) -> Html:
         title, *lines = statistics_lines(result.statistics("accuracy", classifier))
         said = [tag("p", line) for line in lines]
         items.append(tag("li", tag("strong", title), *said))
-    return _boxed([cards(entries, "cards"), tag("ul", *items, class_="alerts")])
+    return figures(cards(entries, "cards"), tag("ul", *items, class_="alerts"))
 
 
 def _accuracy(result: ExperimentResult) -> Iterator[Html]:
     for k, classifier in enumerate(result.classifiers):
         found = result.statistics("accuracy", classifier)
         if found.nemenyi is not None:
-            ranks = np.asarray(found.nemenyi.average_ranks)
-            distance = found.nemenyi.critical_difference
             yield charts.ranks_figure(
                 f"ranks-{k}",
                 f"Average ranks, {visible(classifier, 40)}",
                 "Rank 1 is best. Selectors that a bar joins do not differ "
                 "significantly (Nemenyi).",
-                ranks.tolist(),
+                found.nemenyi.average_ranks,
                 found.selectors,
-                distance,
-                charts.indistinguishable(np.sort(ranks), distance),
+                found.nemenyi.critical_difference,
             )
         scores = result.table("accuracy", classifier)
         yield charts.dots_figure(
@@ -95,9 +89,9 @@ def _accuracy(result: ExperimentResult) -> Iterator[Html]:
             scores.values,
             scores.datasets,
             scores.selectors,
-            low=scores.values - scores.spreads,
-            high=scores.values + scores.spreads,
-            label="accuracy",
+            scores.values - scores.spreads,
+            scores.values + scores.spreads,
+            "accuracy",
         )
 
 
@@ -128,76 +122,64 @@ def _costs(result: ExperimentResult) -> Iterator[Html]:
             points,
             result.selectors,
             label,
-            "accuracy",
         )
 
 
-def _chosen(result: ExperimentResult, protocol: str) -> list[str]:
-    """The data sets that were split in this way."""
-    return [
-        name
-        for name, about in result.about["datasets"].items()
-        if about["protocol"].startswith(protocol)
-    ]
+Interval = tuple[float, float, float]
+
+
+def _intervals(
+    result: ExperimentResult,
+    datasets: list[str],
+    interval: Callable[[str, str], Interval],
+) -> dict[str, Any]:
+    """Data sets, selectors, and a value, the lowest and the highest of each pair."""
+    found = [[interval(d, s) for s in result.selectors] for d in datasets]
+    values, low, high = np.moveaxis(np.array(found, float), 2, 0)
+    names = {"rows": datasets, "methods": result.selectors}
+    return {"values": values, "low": low, "high": high, **names}
 
 
 def _stability(result: ExperimentResult) -> Iterator[Html]:
-    datasets = _chosen(result, "Subsamples")
+    datasets = split_by(result, "Subsamples")
     if not datasets:
         return
     found = result.stability("nogueira")
-    shape = len(datasets), len(result.selectors)
-    value, low, high = (np.full(shape, np.nan) for _ in range(3))
-    for i, dataset in enumerate(datasets):
-        for j, selector in enumerate(result.selectors):
-            own = found[dataset, selector]
-            if own is not None and own.lower is not None and own.upper is not None:
-                value[i, j], low[i, j], high[i, j] = own.value, own.lower, own.upper
+
+    def interval(dataset: str, selector: str) -> Interval:
+        own = found[dataset, selector]
+        if own is None or own.lower is None or own.upper is None:
+            return np.nan, np.nan, np.nan
+        return own.value, own.lower, own.upper
+
     yield charts.dots_figure(
         "stability",
         "Stability of the selections",
         "Agreement of the features selected from subsamples, corrected for chance "
         "(Nogueira et al. 2018), with 95% intervals. 1 is always the same.",
-        value,
-        datasets,
-        result.selectors,
-        low=low,
-        high=high,
+        **_intervals(result, datasets, interval),
         label="stability",
     )
 
 
-def _reach(
-    result: ExperimentResult, metric: str, datasets: list[str]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Median, least and greatest value over the splits."""
-    shape = len(datasets), len(result.selectors)
-    value, low, high = (np.full(shape, np.nan) for _ in range(3))
-    for i, dataset in enumerate(datasets):
-        for j, selector in enumerate(result.selectors):
-            own, _ = result.values(metric, result.classifiers[0], dataset, selector)
-            own = own[np.isfinite(own)]
-            if own.size:
-                value[i, j] = np.median(own)
-                low[i, j], high[i, j] = own.min(), own.max()
-    return value, low, high
-
-
 def _orders(result: ExperimentResult) -> Iterator[Html]:
-    datasets = _chosen(result, "FeatureOrders")
+    datasets = split_by(result, "FeatureOrders")
     titles = {"accuracy": "Accuracy", "n_features": "Number of selected features"}
+
+    def interval(metric: str, dataset: str, selector: str) -> Interval:
+        own, _ = result.values(metric, result.classifiers[0], dataset, selector)
+        own = own[np.isfinite(own)]
+        if not own.size:
+            return np.nan, np.nan, np.nan
+        return float(np.median(own)), float(own.min()), float(own.max())
+
     for metric, title in titles.items() if datasets else ():
-        value, low, high = _reach(result, metric, datasets)
         yield charts.dots_figure(
             f"orders-{metric}",
             f"{title} under other orders",
             "The features arrived in random orders: median, least and greatest value. "
             "A short line means that the order matters little.",
-            value,
-            datasets,
-            result.selectors,
-            low=low,
-            high=high,
+            **_intervals(result, datasets, partial(interval, metric)),
             label=title.lower(),
         )
 
@@ -222,7 +204,6 @@ def _groups(result: ExperimentResult) -> Iterator[Html]:
             points,
             result.selectors,
             "groups kept",
-            "accuracy",
         )
 
 
@@ -248,7 +229,7 @@ def _tables(result: ExperimentResult) -> Html:
     ]
     if notes:
         parts.append(tag("ul", *notes, class_="notes"))
-    return _boxed(parts)
+    return figures(*parts)
 
 
 def _provenance(result: ExperimentResult) -> Html:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from featstream.markup import visible
 from featstream.protocols import Fate, IntArray
 from featstream.reporting.history import History
-from featstream.selectors.result import OVER_LIMIT, Names
+from featstream.selectors.result import OVER_LIMIT
 
 ROOM = 1_500_000
 """Characters that the fates may take in a page."""
@@ -131,13 +131,10 @@ def _compress(
 
 def _rounded(scores: NDArray[Any], n_bytes: int) -> NDArray[Any]:
     """Single precision as integers of which the upper bytes hold the number."""
-    bits = np.ascontiguousarray(scores, "<f4").view("<u4")
-    if n_bytes == 4:
-        return bits
-    half = np.uint32(1 << (8 * (4 - n_bytes) - 1))
-    return (bits + np.where(np.isfinite(scores), half, np.uint32(0))) >> np.uint32(
-        8 * (4 - n_bytes)
-    )
+    bits, n_lost = np.ascontiguousarray(scores, "<f4").view("<u4"), 8 * (4 - n_bytes)
+    if n_lost:
+        bits = bits + np.where(np.isfinite(scores), np.uint32(1 << (n_lost - 1)), 0)
+    return (bits >> np.uint32(n_lost)).astype("<u4")
 
 
 def _planes(values: NDArray[Any], n_bytes: int) -> bytes:
@@ -158,9 +155,9 @@ def _pack_names(
     ``names`` is None where features have no names of their own; ``named`` says which
     features do: "all", "relevant" or "once kept", and ``namedAt`` where they are.
     """
-    names = None if history.stream is None else history.stream.names
-    if names is None or not len(names):
+    if history.stream is None or not len(history.stream.names):
         return {"names": None, "named": None}
+    names = history.stream.names
     is_ever = (fates == Fate.KEPT) | (fates >= Fate.DISPLACED) | np.isin(places, others)
     choices = {
         "all": np.ones(fates.size, dtype=bool),
@@ -171,23 +168,12 @@ def _pack_names(
         chosen = places[which][:_MOST_EVER] if named == "once kept" else places[which]
         if chosen.size > ROOM_FOR_NAMES and named != "once kept":
             continue  # not even one character for each
-        text = _pack_bytes("\n".join(_names_at(names, chosen)).encode())
+        shown = [visible(names[a]) for a in names.arrivals(chosen).tolist()]
+        text = _pack_bytes("\n".join(shown).encode())
         if len(text) <= ROOM_FOR_NAMES:
             break
     numbers = None if named == "all" else _pack_numbers(chosen)
     return {"names": text, "named": named, "namedAt": numbers}
-
-
-def _names_at(names: Names, positions: IntArray) -> list[str]:
-    """What the features at these positions are called in a page."""
-    arrivals = positions
-    if names.order.size:
-        arrival_of = np.argsort(names.order)
-        is_moved = positions < arrival_of.size
-        arrivals = np.where(
-            is_moved, arrival_of[np.where(is_moved, positions, 0)], positions
-        )
-    return [visible(names[arrival]) for arrival in arrivals.tolist()]
 
 
 def _pack_numbers(numbers: IntArray) -> dict[str, Any]:
@@ -210,22 +196,14 @@ def _reasons(history: History) -> dict[str, str]:
         why = origin._why_irrelevant(relevance)
     said["0"] = f"{name} is irrelevant: {why}."
     stored = history.trace.records["fate"]
-    for code, fate in (
-        (int(Fate.REDUNDANT), Fate.REDUNDANT),
-        (int(Fate.DISPLACED), Fate.DISPLACED),
-        (OVER_LIMIT, Fate.DISPLACED),
-    ):
+    for code in (int(Fate.REDUNDANT), int(Fate.DISPLACED), OVER_LIMIT):
+        fate = Fate(min(code, Fate.DISPLACED))
         text = f"{name} is redundant beside {other}; {relevance}."
         if fate is Fate.DISPLACED:
             text = f"{name} was displaced by {other}; {relevance}."
-        first = int(np.argmax(stored == code)) if stored.size else 0
-        if (
-            origin is not None
-            and origin._is_reason_general
-            and stored.size
-            and stored[first] == code
-        ):
-            arrival = int(history.trace.arrivals[first])
+        first = np.flatnonzero(stored == code)[:1]
+        if origin is not None and origin._is_reason_general and first.size:
+            arrival = int(history.trace.arrivals_at(first)[0])
             text = origin._reason(arrival, fate, name, relevance, other)
         said[str(code)] = text
     return said

@@ -180,21 +180,10 @@ def _label(value: Any) -> str:
 class Timeline:
     """How many features met each fate along the stream, and when each was kept.
 
-    Attributes
-    ----------
-    edges : ndarray of int of shape (n_bins + 1,)
-        Arrivals at which the bins begin, and the end.
-    counts : ndarray of int of shape (4, n_bins)
-        Features per `Fate` and bin.
-    feature, arrival, end : ndarray of int
-        The features shown, by arrival; when each was kept, and when it left, or the
-        end. A feature is kept when it arrives, unless a pair has recalled it later.
-    relevance : ndarray of float
-        Its score.
-    by : ndarray of int
-        The arrival that displaced it, or -1.
-    n_left_out : int
-        Features that were kept at some time and are not shown.
+    ``counts`` has one row per `Fate` and one column per bin of arrivals. Of the
+    features shown, ``arrival`` is when each was kept (when it arrived, unless a pair
+    has recalled it later), ``end`` when it left, or the end, and ``by`` the arrival
+    that displaced it, or -1; ``n_left_out`` others were kept at some time.
     """
 
     edges: IntArray
@@ -218,9 +207,7 @@ def timeline(
     lived longest.
     """
     history.require_course()
-    n, trace, fates = _n_seen(history), history.trace, history.fates
-    n_bins = max(1, min(MOST_BINS, n))
-    edges = -(-np.arange(n_bins + 1) * n // n_bins)
+    trace, fates, edges = history.trace, history.fates, _edges(history)
     ends = edges if trace.level == "full" else np.searchsorted(trace.arrivals, edges)
     counts = np.array(
         [
@@ -245,7 +232,7 @@ def timeline(
         counts=counts,
         feature=arrival,
         arrival=np.where(has_left, arrival, np.maximum(arrival, other)),
-        end=np.where(has_left, other, n),
+        end=np.where(has_left, other, edges[-1]),
         relevance=relevance[shown].astype(np.float64),
         by=np.where(has_left, other, -1),
         n_left_out=int(kept.size + gone.size - shown.size),
@@ -254,15 +241,7 @@ def timeline(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizeCurve:
-    """Size of the kept set along the stream.
-
-    Attributes
-    ----------
-    arrivals, sizes : ndarray of int
-        Its size after each of these arrivals, in steps.
-    edges, displaced : ndarray of int
-        Features displaced within each bin of arrivals.
-    """
+    """Size of the kept set after some arrivals, and displacements per bin of them."""
 
     arrivals: IntArray
     sizes: IntArray
@@ -273,19 +252,17 @@ class SizeCurve:
 def size_curve(history: History) -> SizeCurve:
     """The size of the kept set, in at most a few hundred steps."""
     history.require_course()
-    n = _n_seen(history)
+    edges = _edges(history)
+    n_bins, n = edges.size - 1, int(edges[-1])
     changed, sizes = history.trace.sizes()
     if changed.size > 4 * MOST_BINS:  # the last change of each bin
         place = changed * (4 * MOST_BINS) // n
         last = np.flatnonzero(np.diff(place, append=-1))
         changed, sizes = changed[last], sizes[last]
-    n_bins = max(1, min(MOST_BINS, n))
     left = history.trace.records["witness"][history.fates == Fate.DISPLACED]
     displaced = np.bincount(left.astype(np.int64) * n_bins // n, minlength=n_bins)
-    edges = -(-np.arange(n_bins + 1) * n // n_bins)
-    return SizeCurve(
-        np.append(changed, n), np.append(sizes, sizes[-1:]), edges, displaced
-    )
+    arrivals, sizes = np.append(changed, n), np.append(sizes, sizes[-1:])
+    return SizeCurve(arrivals, sizes, edges, displaced)
 
 
 class Member(NamedTuple):
@@ -328,7 +305,8 @@ class Removals:
 def removals(history: History) -> Removals:
     """Follow every removed feature to the kept one at the end of the chain."""
     history.require_trace()
-    records, arrivals, fates = history.trace.records, _arrivals(history), history.fates
+    trace, fates = history.trace, history.fates
+    records, arrivals = trace.records, trace.arrivals
     is_gone = (fates == Fate.DISPLACED) | (fates == Fate.REDUNDANT)
     parent = np.arange(arrivals.size)
     witness = records["witness"][is_gone].astype(np.int64)
@@ -372,10 +350,10 @@ def displaced_by(history: History) -> dict[int, list[int]]:
     """The arrivals that each feature displaced itself, by its own arrival."""
     found: dict[int, list[int]] = {}
     if history.is_traced:
-        is_gone = history.fates == Fate.DISPLACED
-        gone = np.flatnonzero(is_gone & (history.trace.records["witness"] >= 0))
-        by = history.trace.records["witness"][gone].tolist()
-        for arrival, other in zip(_arrivals(history)[gone].tolist(), by, strict=True):
+        trace, witness = history.trace, history.trace.records["witness"]
+        gone = np.flatnonzero((history.fates == Fate.DISPLACED) & (witness >= 0))
+        arrivals = trace.arrivals_at(gone).tolist()
+        for arrival, other in zip(arrivals, witness[gone].tolist(), strict=True):
             found.setdefault(other, []).append(arrival)
     return found
 
@@ -395,9 +373,10 @@ class Distribution:
     said: str = "threshold"
 
 
-def distribution(history: History, n_bins: int = 48) -> Distribution:
+def distribution(history: History) -> Distribution:
     """Count the features in bins of relevance."""
     history.require_trace()
+    n_bins = 48
     scores = history.trace.records["relevance"].astype(np.float64)
     is_finite = np.isfinite(scores)
     low, high = (
@@ -446,10 +425,9 @@ def redundancy(history: History, X: Any = None) -> Redundancy | None:
 
 def _columns_of(X: Any, indices: IntArray) -> NDArray[Any]:
     """Some columns of a matrix, one row each."""
-    X = X if hasattr(X, "tocsc") else np.asarray(X)
-    chosen = X.tocsc()[:, indices].toarray() if hasattr(X, "tocsc") else X[:, indices]
-    columns: NDArray[Any] = np.ascontiguousarray(chosen.T)
-    return columns
+    if hasattr(X, "tocsc"):
+        X, indices = X.tocsc()[:, indices].toarray(), np.arange(indices.size)
+    return np.ascontiguousarray(np.asarray(X)[:, indices].T)
 
 
 def information(a: NDArray[Any], b: NDArray[Any], *, is_su: bool) -> FloatArray:
@@ -537,9 +515,7 @@ class AccuracyCurve:
     classifier: str
 
 
-def accuracy_curve(
-    history: History, X: Any = None, *, n_folds: int = 5
-) -> AccuracyCurve | None:
+def accuracy_curve(history: History, X: Any = None) -> AccuracyCurve | None:
     """Cross-validated accuracy with the most relevant kept features, more and more.
 
     The features were selected from all rows, test rows included, so that this is
@@ -549,18 +525,16 @@ def accuracy_curve(
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.neighbors import KNeighborsClassifier
 
-    result = history.result
+    result, n_folds = history.result, 5
     columns = history.columns if X is None else _columns_of(X, result.indices)
     if columns is None or history.classes is None or not len(result):
-        return None
-    smallest = min(history.classes.values())
-    if smallest < n_folds:
         return None
     y, rows = as_labels(history.stream.y).codes, np.arange(columns.shape[1])
     if rows.size > _MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).permutation(rows)[:_MOST_ROWS])
-        if np.bincount(y[rows]).min() < n_folds:
-            return None
+    sizes_of_classes = np.bincount(y[rows], minlength=len(history.classes))
+    if sizes_of_classes.min() < n_folds:
+        return None
     order = history.best[: _SIZES[-1]]
     chosen = columns[order][:, rows]
     if chosen.dtype.kind == "i":
@@ -582,17 +556,17 @@ def accuracy_curve(
         np.array(sizes),
         found.mean(axis=1),
         found.std(axis=1, ddof=1),
-        float(np.bincount(y[rows]).max() / rows.size),
+        float(sizes_of_classes.max() / rows.size),
         f"5 nearest neighbours, {n_folds}-fold cross-validation",
     )
 
 
-def _n_seen(history: History) -> int:
-    return max(1, history.result.n_features)
-
-
-def _arrivals(history: History) -> IntArray:
-    return history.trace.arrivals
+def _edges(history: History) -> IntArray:
+    """Arrivals at which bins along the stream begin, and the end."""
+    n = max(1, history.result.n_features)
+    n_bins = min(MOST_BINS, n)
+    edges: IntArray = -(-np.arange(n_bins + 1) * n // n_bins)
+    return edges
 
 
 def _largest(values: NDArray[Any], most: int, of: IntArray) -> IntArray:

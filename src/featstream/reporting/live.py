@@ -34,23 +34,10 @@ class Live:
 
     Call it with every `Progress`, as `consume` does with ``progress=live``.
 
-    Parameters
-    ----------
-    selector : selector
-        The one that consumes.
-    show : callable, optional
-        A further observer, such as the line in the terminal.
-
-    Attributes
-    ----------
-    url : str
-        Where the page is.
-    page : bytes
-        The page as it is first sent; what has changed since follows as events.
-    spent : float
-        Seconds of processor time that drawing took from the run.
-    n_drawn : int
-        How often the whole page was drawn, figures included.
+    ``show`` is a further observer, such as the line in the terminal. ``url`` is where
+    the page is; ``page`` is sent first, and what has changed since follows as events.
+    ``spent`` is the processor time, in seconds, that drawing took from the run, and
+    ``n_drawn`` how often the whole page was drawn, figures included.
     """
 
     def __init__(self, selector: Any, show: Observer | None = None) -> None:

@@ -49,12 +49,8 @@ def comparison_text(result: ExperimentResult, width: int | None = None) -> str:
     for comparison in _comparisons(result):
         *lines, conclusion = statistics_lines(comparison)
         parts.append("\n".join([*lines, fill(conclusion, width or _WIDTH)]))
-    stability = _stability_lines(result)
-    if stability:
-        parts.append("\n".join(stability))
-    notes = comparison_notes(result)
-    if notes:
-        parts.append("\n".join(notes))
+    for lines in (_stability_lines(result), comparison_notes(result)):
+        parts += ["\n".join(lines)] if lines else []
     return "\n\n".join(parts)
 
 
@@ -154,17 +150,19 @@ def statistics_lines(comparison: Comparison) -> list[str]:
     return [*lines, comparison.conclusion]
 
 
+def split_by(result: ExperimentResult, protocol: str) -> list[str]:
+    """The data sets that were split in this way."""
+    about = result.about["datasets"]
+    return [name for name in about if about[name]["protocol"].startswith(protocol)]
+
+
 def _stability_lines(result: ExperimentResult) -> list[str]:
-    """Title, and a line for each data set of which subsamples were taken."""
-    is_meant = {
-        name: facts["protocol"].startswith("Subsamples")
-        for name, facts in result.about["datasets"].items()
-    }
-    if not any(is_meant.values()):
-        return []
+    """Title, and a line for each data set of which subsamples were taken, if any."""
     lines: dict[str, list[str]] = {}
-    for (dataset, selector), found in result.stability("nogueira").items():
-        if found is not None and is_meant[dataset]:
+    datasets = split_by(result, "Subsamples")
+    stability = result.stability("nogueira") if datasets else {}
+    for (dataset, selector), found in stability.items():
+        if found is not None and dataset in datasets:
             interval = f"[{found.lower:.2f}, {found.upper:.2f}]"
             text = f"{selector} {found.value:.2f} {interval}"
             lines.setdefault(dataset, []).append(text)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import featstream
-from featstream.markup import Html, joined, tag, visible
+from featstream.markup import Html, joined, tag
 
 GENERATOR = f"featstream {featstream.__version__}"
 _HERE = Path(__file__).parent
@@ -54,68 +54,52 @@ def page(
     data: dict[str, Any] | None = None,
     status: Html | None = None,
 ) -> str:
-    """The whole page.
+    """The whole page, of sections with an id, a heading and content.
 
-    Parameters
-    ----------
-    title, lead : str
-        What it is about.
-    sections : sequence of (id, heading, content)
-        Its parts, in order; the navigation names them.
-    data : dict, optional
-        What the search looks through, as `pack_fates` gives it.
-    status : Html, optional
-        How far a run is; the page is then a live one.
+    ``data`` is what the search looks through, as `pack_fates` gives it; ``status`` is
+    how far a run is: the page is then a live one.
     """
     links = [tag("li", tag("a", head, href=f"#{name}")) for name, head, _ in sections]
     script, style = _asset("page.js")[0], _asset("page.css")[0]
-    is_live = status is not None
+    heading, is_live = [tag("h1", title), tag("p", lead, class_="lead")], False
+    if status is not None:
+        heading, is_live = [*heading, status], True
     body = [
         tag("a", "Skip to the content", href="#main", class_="skip"),
-        tag(
-            "header",
-            tag(
-                "div",
-                tag("h1", title),
-                tag("p", lead, class_="lead"),
-                *([status] if status is not None else []),
-            ),
-        ),
+        tag("header", tag("div", *heading)),
         tag("nav", tag("ul", *links), aria_label="Sections"),
         tag(
             "main",
-            *(section(name, head, content) for name, head, content in sections),
+            *(_section(name, head, content) for name, head, content in sections),
             id="main",
         ),
         tag("footer", f"Made by {GENERATOR}."),
         *([] if data is None else [_data("fates", data)]),
         tag("script", Html(script)),
     ]
-    head = joined(
-        [
-            Html('<meta charset="utf-8">'),
-            Html(f'<meta name="generator" content="{GENERATOR}">'),
-            Html(
-                '<meta http-equiv="Content-Security-Policy" '
-                f'content="{policy(is_live=is_live)}">'
-            ),
-            Html('<meta name="viewport" content="width=device-width,initial-scale=1">'),
-            Html('<meta name="referrer" content="no-referrer">'),
-            Html('<link rel="icon" href="data:,">'),
-            tag("title", title),
-            tag("style", Html(style)),
-        ]
+    meta = (
+        '<meta charset="utf-8">'
+        f'<meta name="generator" content="{GENERATOR}">'
+        '<meta http-equiv="Content-Security-Policy" '
+        f'content="{policy(is_live=is_live)}">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">'
     )
+    head = joined([Html(meta), tag("title", title), tag("style", Html(style))])
     content = tag("body", *body, data_live="" if is_live else None)
     return f"<!doctype html>\n{tag('html', tag('head', head), content, lang='en')}\n"
 
 
-def section(name: str, heading: str, content: Html) -> Html:
-    """A part of the page with its heading."""
+def _section(name: str, heading: str, content: Html) -> Html:
     label = f"{name}-heading"
     return tag(
         "section", tag("h2", heading, id=label), content, id=name, aria_labelledby=label
     )
+
+
+def figures(*parts: Html) -> Html:
+    """Figures below each other."""
+    return tag("div", *parts, class_="figures")
 
 
 def _data(name: str, content: dict[str, Any]) -> Html:
@@ -219,8 +203,3 @@ def scrolled(content: Html, label: str) -> Html:
 def as_table(summary: str, content: Html) -> Html:
     """The numbers behind a figure, for those who cannot see it."""
     return tag("details", tag("summary", summary), content)
-
-
-def shown(name: object) -> Html:
-    """A name in text: its direction does not spread to the words around it."""
-    return tag("bdi", visible(name))

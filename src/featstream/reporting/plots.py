@@ -482,24 +482,16 @@ def plot_stability(result: ExperimentResult, *, ax: Axes | None = None) -> Axes:
 
     By Nogueira et al. (2018); meant for the protocol `Subsamples`.
     """
-    found = result.stability("nogueira")
-    cells = [
-        [found[dataset, selector] for selector in result.selectors]
-        for dataset in result.datasets
-    ]
-    values = [[np.nan if s is None else s.value for s in row] for row in cells]
-    spreads = [
-        [0.0 if s is None or s.upper is None else s.upper - s.value for s in row]
-        for row in cells
-    ]
-    return plot_dots(
-        values,
-        result.datasets,
-        result.selectors,
-        spreads=spreads,
-        label="stability (Nogueira et al. 2018)",
-        ax=ax,
-    )
+    shape = len(result.datasets), len(result.selectors)
+    values, spreads = np.full(shape, np.nan), np.zeros(shape)
+    for place, found in zip(
+        np.ndindex(shape), result.stability("nogueira").values(), strict=True
+    ):
+        if found is not None and found.upper is not None:
+            values[place], spreads[place] = found.value, found.upper - found.value
+    label = "stability (Nogueira et al. 2018)"
+    names = result.datasets, result.selectors
+    return plot_dots(values, *names, spreads=spreads, label=label, ax=ax)
 
 
 def plot_order_sensitivity(
@@ -515,14 +507,9 @@ def plot_order_sensitivity(
     features arrive matters little.
     """
     table = result.table(metric, classifier)
-    return plot_dots(
-        table.values,
-        table.datasets,
-        table.selectors,
-        spreads=table.spreads,
-        label=f"{table.what} over orders of the features",
-        ax=ax,
-    )
+    ax = plot_scores(table, ax=ax)
+    ax.set_xlabel(f"{table.what} over orders of the features")
+    return ax
 
 
 def _new_axes(width: float, height: float) -> Axes:

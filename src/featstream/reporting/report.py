@@ -18,6 +18,7 @@ from featstream.reporting.alerts import Alert, find_alerts
 from featstream.reporting.fates import pack_fates
 from featstream.reporting.history import (
     History,
+    Timeline,
     accuracy_curve,
     displaced_by,
     distribution,
@@ -31,9 +32,9 @@ from featstream.reporting.page import (
     as_table,
     cards,
     facts,
+    figures,
     page,
     scrolled,
-    shown,
     table,
 )
 from featstream.reporting.svg import short
@@ -54,20 +55,18 @@ _FEW_ROWS, _FEW_LIVES = 100, 60
 def write_page(text: str, path: str | os.PathLike[str]) -> Path:
     """Write a page in one step; only an earlier page of ours is replaced."""
     target = Path(path)
-    if target.exists():
-        begin = b""
-        if target.is_file():
-            with open(target, "rb") as file:
-                begin = file.read(400)
+    if target.exists() and not target.is_file():
+        raise ParameterError(
+            f"{printable(target, limit=400)} is a folder, and a report is a file. "
+            "Name a file such as report.html."
+        )
+    if target.is_file():
+        with open(target, "rb") as file:
+            begin = file.read(400)
         if begin and b'name="generator" content="featstream' not in begin:
             raise ParameterError(
                 f"{printable(target, limit=400)} exists and is not a report that "
                 "featstream has written. Choose another name."
-            )
-        if not target.is_file():
-            raise ParameterError(
-                f"{printable(target, limit=400)} is a folder, and a report is a file. "
-                "Name a file such as report.html."
             )
     if not target.parent.is_dir():
         raise ParameterError(
@@ -94,9 +93,11 @@ def selection_page(result: SelectionResult) -> str:
     packed = pack_fates(history)
     parts = [("overview", "Overview", _overview(history))]
     if history.has_course:
-        course = _titled(
-            _with_table(_timeline(history), "Fates in numbers", _fate_rows(history)),
-            _size(history),
+        data = timeline(history)
+        lives, fates = charts.timeline_figure(data, history), _fate_rows(data)
+        course = figures(
+            _with_table(lives, "Fates in numbers", fates),
+            charts.size_figure(size_curve(history)),
             *_removals(history),
         )
         parts.append(("course", "How it went", course))
@@ -104,7 +105,7 @@ def selection_page(result: SelectionResult) -> str:
     if not history.has_course and history.is_traced:
         scores = [*_removals(history), *scores]
     if scores:
-        parts.append(("scores", "Scores", _titled(*scores)))
+        parts.append(("scores", "Scores", figures(*scores)))
     parts.append(("kept", "Kept features", _kept(history)))
     if hasattr(result, "groups"):
         parts.append(("groups", "Groups", _groups(result)))
@@ -116,10 +117,10 @@ def selection_page(result: SelectionResult) -> str:
 def live_page(history: History, progress: Progress | None) -> str:
     """The page of a run that is under way."""
     pieces = live_pieces(history, progress)
-    figures = pieces["figure-timeline"], pieces["figure-size"]
+    course = figures(pieces["figure-timeline"], pieces["figure-size"])
     parts = [
         ("overview", "Overview", pieces["cards"]),
-        ("course", "How it goes", _titled(*figures)),
+        ("course", "How it goes", course),
         ("kept", "Kept features", pieces["kept-list"]),
     ]
     return page(_title(history), _lead(history), parts, status=pieces["status"])
@@ -132,13 +133,12 @@ def live_pieces(history: History, progress: Progress | None) -> dict[str, Html]:
         "cards": _cards(history),
         "kept-list": _kept(history, is_live=True),
     }
-    drawn: dict[str, Html] = {}
     if history.has_course and bool((history.fates != 0).any()):
-        lives = _timeline(history, _FEW_LIVES, _FEW_LIVES)
-        drawn = {"timeline": lives, "size": _size(history)}
-    for name in ("timeline", "size"):
-        empty = tag("figure", "Nothing has been drawn yet.", id=f"figure-{name}")
-        pieces[f"figure-{name}"] = drawn.get(name, empty)
+        data = timeline(history, _FEW_LIVES, _FEW_LIVES)
+        pieces["figure-timeline"] = charts.timeline_figure(data, history)
+        pieces["figure-size"] = charts.size_figure(size_curve(history))
+    for name in ("figure-timeline", "figure-size"):
+        pieces.setdefault(name, tag("figure", "Nothing has been drawn yet.", id=name))
     return pieces
 
 
@@ -164,21 +164,15 @@ def _title(history: History) -> str:
 
 def _lead(history: History) -> Html:
     result = history.result
-    data = _data_names(history)
+    paths = [(source.get("data") or {}).get("path") for source in _sources(history)]
+    data = [os.path.basename(str(path).rstrip("/")) for path in paths if path]
     return joined(
         [
             f"Selected by {result.selector} with the measure {result.measure}",
-            *([" from ", shown(", ".join(data))] if data else []),
+            *([" from ", tag("bdi", visible(", ".join(data)))] if data else []),
             f", {result.n_samples:,} samples.",
         ]
     )
-
-
-def _data_names(history: History) -> list[str]:
-    """File names of the data, as far as the run knows them."""
-    sources = _sources(history)
-    paths = [(source.get("data") or {}).get("path") for source in sources]
-    return [os.path.basename(str(path).rstrip("/")) for path in paths if path]
 
 
 def _sources(history: History) -> list[dict[str, Any]]:
@@ -192,7 +186,7 @@ def _overview(history: History) -> Html:
     if found:
         parts.append(tag("h3", "What to know before using it", class_="unseen"))
         parts.append(tag("ul", *map(_alert, found), class_="alerts"))
-    return tag("div", *parts, class_="figures")
+    return figures(*parts)
 
 
 def _alert(alert: Alert) -> Html:
@@ -216,11 +210,14 @@ def _cards(history: History) -> Html:
         share = f"{counts[name] / n:.1%} {remark}" if is_known else "not recorded"
         return name.capitalize(), number, share, name
 
-    rate = result.n_features / result.seconds if result.seconds > 0 else None
+    rate, memory = "–", ("–", "not recorded")
+    if result.seconds > 0:
+        rate = f"{short(result.n_features / result.seconds)}/s"
+    if result.peak_memory is not None:
+        memory = f"{result.peak_memory / 2**20:,.0f} MB", "of the whole process"
     classes = history.classes
     left = "others came first" if result.is_ranked else "kept for a time"
     target = "of a quantity" if classes is None else f"in {len(classes):,} classes"
-    peak = result.peak_memory
     entries: list[tuple[str, str, str, str | None]] = [
         ("Arrived", f"{result.n_features:,}", "features seen", None),
         ("Kept", f"{len(result):,}", f"{len(result) / n:.2%} of them", "kept"),
@@ -228,32 +225,10 @@ def _cards(history: History) -> Html:
         fate("redundant", "covered by a kept one", level == "full"),
         fate("displaced", left, level is not None),
         ("Samples", f"{result.n_samples:,}", target, None),
-        (
-            "Rate",
-            "–" if rate is None else f"{short(rate)}/s",
-            f"{result.seconds:.3g} s in all",
-            None,
-        ),
-        (
-            "Peak memory",
-            "–" if peak is None else f"{peak / 2**20:,.0f} MB",
-            "not recorded" if peak is None else "of the whole process",
-            None,
-        ),
+        ("Rate", rate, f"{result.seconds:.3g} s in all", None),
+        ("Peak memory", *memory, None),
     ]
     return cards(entries, "cards")
-
-
-def _titled(*figures: Html) -> Html:
-    return tag("div", *figures, class_="figures")
-
-
-def _timeline(history: History, *most: int) -> Html:
-    return charts.timeline_figure(timeline(history, *most), history)
-
-
-def _size(history: History) -> Html:
-    return charts.size_figure(size_curve(history))
 
 
 def _with_table(figure: Html, summary: str, numbers: Html) -> Html:
@@ -262,8 +237,7 @@ def _with_table(figure: Html, summary: str, numbers: Html) -> Html:
     return Html(figure.removesuffix(end) + as_table(summary, numbers) + end)
 
 
-def _fate_rows(history: History) -> Html:
-    data = timeline(history)
+def _fate_rows(data: Timeline) -> Html:
     counts, edges = charts.merged(data.counts, data.edges, _FEW_LINES)
     fates = (Fate.KEPT, Fate.DISPLACED, Fate.REDUNDANT, Fate.IRRELEVANT)
     rows = [
@@ -497,13 +471,14 @@ def _searched(packed: dict[str, Any]) -> str:
 
 def _provenance(history: History) -> Html:
     result, run = history.result, getattr(history.origin, "_run", None)
+    reason = result.measure_reason
     entries: list[tuple[str, object]] = [
         ("Selector", result.selector),
-        ("Measure", _measure_text(history)),
         (
-            "Parameters",
-            ", ".join(f"{k}={v}" for k, v in result.parameters.items()),
+            "Measure",
+            f"{result.measure}, because {reason}" if reason else result.measure,
         ),
+        ("Parameters", ", ".join(f"{k}={v}" for k, v in result.parameters.items())),
         ("Target", _target_text(history)),
     ]
     for source in _sources(history):
@@ -515,11 +490,9 @@ def _provenance(history: History) -> Html:
             entries.append(("Fingerprint", tag("code", visible(source["fingerprint"]))))
     if run is not None:
         entries.append(("Run", visible(run.folder.path, 600)))
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    entries.append(("Report made", now))
-    command = "" if run is None else shlex.join(run.command or [])
-    again = command
-    if not command:
+    entries.append(("Report made", datetime.now(UTC).isoformat(timespec="seconds")))
+    again = "" if run is None else shlex.join(run.command or [])
+    if not again:
         made = "selector" if history.origin is None else repr(history.origin)
         again = f"{' '.join(made.split())}.fit(X, y)"
     return tag(
@@ -529,12 +502,6 @@ def _provenance(history: History) -> Html:
         tag("pre", tag("code", visible(again, 4_000))),
         class_="panel",
     )
-
-
-def _measure_text(history: History) -> str:
-    result = history.result
-    reason = result.measure_reason
-    return f"{result.measure}, because {reason}" if reason else result.measure
 
 
 def _target_text(history: History) -> str:

@@ -6,7 +6,7 @@ keys. Colours come from the page's style sheet by class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -56,9 +56,7 @@ class Axes:
             y = self.at_y(value)
             self.add(line(self.left, y, self.right, y, "grid"))
             self.add(text(self.left - 6, y + 4, short(value), "tick end"))
-        self.add(
-            line(self.left, self.bottom, self.right, self.bottom, "axis"),
-        )
+        self.add(line(self.left, self.bottom, self.right, self.bottom, "axis"))
         for value in ticks(*self.x, n_x, is_log=self.x_log):
             x = self.at_x(value)
             self.add(line(x, self.bottom, x, self.bottom + 4, "axis"))
@@ -163,9 +161,9 @@ def mark(shape: int, x: float, y: float, class_: str, tip: str | None = None) ->
     )
 
 
-def legend(entries: Sequence[tuple[Html, str]], width: int, y: float = 12) -> Html:
-    """Samples and words in rows above a figure."""
-    parts, x = [], 8.0
+def legend(entries: Sequence[tuple[Html, str]], width: int) -> tuple[Html, int]:
+    """Samples and words in rows above a figure, and the pixels that they take."""
+    parts, x, y = [], 8.0, 12
     for sample, words in entries:
         size = 30 + 6.5 * len(words)
         if x + size > width and x > 8:
@@ -173,18 +171,7 @@ def legend(entries: Sequence[tuple[Html, str]], width: int, y: float = 12) -> Ht
         parts.append(tag("g", sample, transform=f"translate({x},{y})"))
         parts.append(text(x + 12, y + 4, words, "tick"))
         x += size
-    return joined(parts)
-
-
-def legend_height(words: Iterable[str], width: int) -> int:
-    """Pixels that a legend of these words takes."""
-    x, rows = 8.0, 1
-    for word in words:
-        size = 30 + 6.5 * len(word)
-        if x + size > width and x > 8:
-            x, rows = 8.0, rows + 1
-        x += size
-    return 6 + 18 * rows
+    return joined(parts), y + 12
 
 
 def figure(

@@ -340,11 +340,11 @@ class Names:
 
     def positions(self, arrivals: IntArray) -> IntArray:
         """Positions of features in their source; several sources count as one."""
-        if not self.order.size:
-            return arrivals
-        moved = arrivals < self.order.size
-        at = np.where(moved, arrivals, 0)
-        return np.where(moved, self.order[at], arrivals)
+        return positions_in(self.order, arrivals)
+
+    def arrivals(self, positions: IntArray) -> IntArray:
+        """When the features at some positions arrived."""
+        return positions_in(np.argsort(self.order), positions)
 
     def arrival(self, position: int) -> int:
         """When the feature at a position arrived."""
@@ -389,6 +389,14 @@ class Names:
                 )
             seen[name] = position
         raise AssertionError
+
+
+def positions_in(order: IntArray, which: IntArray) -> IntArray:
+    """``order[which]``, for those beyond its end as they are."""
+    if not order.size:
+        return which
+    is_moved = which < order.size
+    return np.where(is_moved, order[np.where(is_moved, which, 0)], which)
 
 
 @dataclass(frozen=True, repr=False)

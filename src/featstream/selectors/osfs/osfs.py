@@ -137,7 +137,7 @@ class _ConditionalSelector(StreamSelector):
         return self._prepare(block, stream)()
 
     def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
-        test: BoundTest = stream.measure
+        test = stream.measure
         encoded = test.encode(block)
         screening = test.screen(encoded)
         relevant = np.flatnonzero(screening.is_dependent)
