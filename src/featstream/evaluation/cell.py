@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,6 +87,12 @@ class TrainingPart:
         X, y, origin = self.X[which], self.y[which], self.origin[which]
         return TrainingPart(X, y, self.order, self.groups, origin)
 
+    def options(self, selector: Any, n_features: int | None = None) -> dict[str, Any]:
+        """What ``fit`` takes besides the values of the first features."""
+        if self.groups is None or not takes_groups(selector):
+            return {}
+        return {"groups": self.groups[:n_features]}
+
     def in_terms_of_data(self, text: str) -> str:
         """An error message with features and rows numbered as in the data set."""
         if self.order is not None:
@@ -101,49 +107,37 @@ def work(job: Job, say: Say) -> None:
         warnings.simplefilter("always")
         rows = map_rows(job.folder)
         part = TrainingPart.of(rows, job.split)
-        if isinstance(job.selector, BestOf):
-            work_best_of(job, rows, part, say)
-        else:
-            work_plain(job, rows, part, say)
+        for name, selections in select_for_each(job, part, say).items():
+            say({"kind": "step", "step": name})
+            scored = [
+                score_selection(selection, job.classifiers[name], rows, job)
+                for selection in distinct(selections)
+            ]
+            known = [s.get("accuracy") for s in scored]
+            place = np.argmax([-1.0 if value is None else value for value in known])
+            say({"kind": "scored", "classifier": name, "scores": scored[place]})
     noted = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught)
     say({"kind": "done", "warnings": [text[:_MAX_REASON] for text in noted][:20]})
 
 
-def work_plain(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
-    """One selection, evaluated by all classifiers."""
-    selections = job.known
-    if selections is None:
-        warm_up(job.selector, part)
-        say({"kind": "step", "step": "selection"})
-        selections = [select(job.selector, part, job.seed)]
-        say({"kind": "selected", "selection": selections[0]})
-    for name, classifier in job.classifiers.items():
-        say({"kind": "step", "step": name})
-        scores = score_selection(selections[0], classifier, rows, job)
-        say({"kind": "scored", "classifier": name, "scores": scores})
-
-
-def work_best_of(job: Job, rows: Rows, part: TrainingPart, say: Say) -> None:
-    """Several selections, of which each classifier gets its best."""
-    entry: BestOf = job.selector
-    warm_up(entry.selector, part)
-    best: dict[str, Any] = {}
-    if entry.judged_on == "training":
-        best = choose_within_training(job, part, say)
+def select_for_each(
+    job: Job, part: TrainingPart, say: Say
+) -> dict[str, list[dict[str, Any]]]:
+    """The selections of which each classifier takes its best: one unless `BestOf`."""
     found = {s["value"]: s for s in job.known or ()}
-    wanted = set(best.values()) or {f"{entry.parameter}={v}" for v in entry.values}
-    for selection in select_each(entry, wanted - set(found), part, job.seed, say):
+    is_tried = isinstance(job.selector, BestOf) and job.selector.judged_on == "training"
+    wanted = set(variants_of(job.selector))
+    best: dict[str, Any] = {}
+    if is_tried or wanted - found.keys():
+        warm_up(job.selector, part)
+    if is_tried:
+        best = choose_within_training(job, part, say)
+        wanted = set(best.values())
+    for selection in select_each(job, wanted - found.keys(), part, say):
         found[selection["value"]] = selection
         say({"kind": "selected", "selection": selection})
-    for name, classifier in job.classifiers.items():
-        own = [found[best[name]]] if name in best else list(found.values())
-        scored = []
-        say({"kind": "step", "step": name})
-        for selection in distinct(own):
-            scores = score_selection(selection, classifier, rows, job)
-            scored.append(scores | {"value": selection["value"]})
-        place = best_place([scores.get("accuracy") for scores in scored])
-        say({"kind": "scored", "classifier": name, "scores": scored[place]})
+    everything = list(found.values())
+    return {n: [found[best[n]]] if best else everything for n in job.classifiers}
 
 
 def distinct(selections: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -160,7 +154,6 @@ def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, 
     Where a classifier fails, all values are equal and the first is taken; the reason
     is recorded in the final evaluation.
     """
-    entry: BestOf = job.selector
     largest = np.unique(part.y, return_counts=True)[1].max()
     if largest < _INNER_FOLDS:
         raise DataError(
@@ -169,11 +162,11 @@ def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, 
             "with one value instead of BestOf."
         )
     folds = StratifiedKFold(_INNER_FOLDS, shuffle=True, random_state=job.seed)
-    labels = [f"{entry.parameter}={value}" for value in entry.values]
+    labels = list(variants_of(job.selector))
     accuracy = {name: np.zeros(len(labels)) for name in job.classifiers}
     for train, test in folds.split(np.zeros(len(part.y)), part.y):
         inner = part.rows(train)
-        each = select_each(entry, set(labels), inner, job.seed, say, in_arrival=True)
+        each = select_each(job, set(labels), inner, say, in_arrival=True)
         for i, selection in enumerate(each):
             own = selection["selected"]
             X_train, X_test = take(part.X, train, own), take(part.X, test, own)
@@ -186,56 +179,56 @@ def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, 
     return {name: labels[int(np.argmax(sums))] for name, sums in accuracy.items()}
 
 
+def variants_of(selector: Any) -> dict[str | None, Any]:
+    """A selector by the label None, or those of `BestOf` by their values."""
+    if not isinstance(selector, BestOf):
+        return {None: selector}
+    return {f"{selector.parameter}={v}": variant for v, variant in selector.variants()}
+
+
 def select_each(
-    entry: BestOf,
-    wanted: set[str],
+    job: Job,
+    wanted: Set[str | None],
     part: TrainingPart,
-    seed: int,
     say: Say,
     *,
     in_arrival: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """The selections for the wanted values, in order; nested ones by a single fit."""
+    """The selections of the wanted variants, in order; nested ones by a single fit."""
     whole: dict[str, Any] | None = None
-    if entry.is_nested and wanted:
-        say({"kind": "step", "step": "selection"})
-        largest = {entry.parameter: max(entry.values)}
-        selector = clone(entry.selector).set_params(**largest)
-        whole = select(selector, part, seed, in_arrival=True)
-    for value, selector in entry.variants():
-        label = f"{entry.parameter}={value}"
+    for label, selector in variants_of(job.selector).items():
         if label not in wanted:
             continue
+        found = whole
         if whole is None:
             say({"kind": "step", "step": "selection"})
-            found = select(selector, part, seed, in_arrival=True)
-        else:
-            found = whole | describe(np.array(whole["selected"][:value], int), part)
+            if not (isinstance(job.selector, BestOf) and job.selector.is_nested):
+                found = select(selector, part, job.seed)
+            else:
+                size = {job.selector.parameter: max(job.selector.values)}
+                whole = select(clone(selector).set_params(**size), part, job.seed)
+        if whole is not None:
+            n_features = selector.get_params()[job.selector.parameter]
+            found = whole | describe(
+                np.array(whole["selected"][:n_features], int), part
+            )
+        assert found is not None
         if part.order is not None and not in_arrival:
             found["selected"] = part.order[found["selected"]].tolist()
         yield found | {"value": label}
 
 
-def select(
-    selector: Any, part: TrainingPart, seed: int, *, in_arrival: bool = False
-) -> dict[str, Any]:
+def select(selector: Any, part: TrainingPart, seed: int) -> dict[str, Any]:
     """Fit a selector on the training rows; its selection, time and memory."""
     selector = seeded(selector, seed)
-    options = {}
-    if part.groups is not None and takes_groups(selector):
-        options["groups"] = part.groups
     try:
         with measured() as cost:
-            selector.fit(part.X, part.y, **options)
+            selector.fit(part.X, part.y, **part.options(selector))
     except DataError as error:
         if not is_ours(selector):
             raise
         raise DataError(part.in_terms_of_data(str(error))) from error
-    found = describe(selected_by(selector), part)
-    if part.order is not None and not in_arrival:
-        found["selected"] = part.order[found["selected"]].tolist()
-    return found | {
-        "value": None,
+    return describe(selected_by(selector), part) | {
         "seconds": cost.seconds,
         "memory": cost.memory,
         "measure": getattr(selector, "measure_", None),
@@ -279,6 +272,8 @@ def warm_up(selector: Any, part: TrainingPart) -> None:
 
     Other selectors are fitted only as often as asked for.
     """
+    if isinstance(selector, BestOf):
+        selector = selector.selector
     if not is_ours(selector):
         return
     codes = np.unique(part.y, return_inverse=True)[1]
@@ -286,13 +281,11 @@ def warm_up(selector: Any, part: TrainingPart) -> None:
     rows = np.concatenate(
         [np.flatnonzero(codes == c)[:share] for c in range(codes.max() + 1)]
     )
-    options = {}
-    if part.groups is not None and takes_groups(selector):
-        options["groups"] = part.groups[:_WARM_COLUMNS]
     # If it fails here it fails again later, where the error is recorded.
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         corner = part.X[:, :_WARM_COLUMNS][np.sort(rows)]
+        options = part.options(selector, _WARM_COLUMNS)
         clone(selector).fit(corner, part.y[np.sort(rows)], **options)
 
 
@@ -300,18 +293,13 @@ def score_selection(
     selection: dict[str, Any], classifier: Any, rows: Rows, job: Job
 ) -> dict[str, Any]:
     """Scores of a classifier that sees only the selected features."""
-    split = job.split
-    if not split.test.size:
-        return {"reason": "there are no test rows"}
-    columns = np.asarray(selection["selected"], np.int64)
-    return fit_and_score(
-        classifier,
-        take(rows.X, split.train, columns),
-        rows.y[split.train],
-        take(rows.X, split.test, columns),
-        rows.y[split.test],
-        job.seed,
-    )
+    train, test, columns = job.split.train, job.split.test, selection["selected"]
+    if not test.size:
+        return {"reason": "there are no test rows", "value": selection["value"]}
+    X_train, X_test = take(rows.X, train, columns), take(rows.X, test, columns)
+    y_train, y_test = rows.y[train], rows.y[test]
+    scores = fit_and_score(classifier, X_train, y_train, X_test, y_test, job.seed)
+    return scores | {"value": selection["value"]}
 
 
 def fit_and_score(
@@ -352,12 +340,6 @@ def seeded(estimator: Any, seed: int) -> Any:
         if name.rpartition("__")[2] == "random_state" and value is None
     }
     return fresh.set_params(**open_ones) if open_ones else fresh
-
-
-def best_place(accuracies: list[float | None]) -> int:
-    """Index of the highest accuracy; the first among equals."""
-    known = [-1.0 if value is None else value for value in accuracies]
-    return int(np.argmax(known))
 
 
 def reason_of(error: BaseException) -> str:

@@ -7,6 +7,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from os import PathLike
 from typing import Any, Literal, cast
 
 from sklearn.base import clone
@@ -116,21 +117,34 @@ def name_selectors(selectors: Any) -> dict[str, Any]:
     >>> list(name_selectors(["saola", SAOLA(bound="max")]))
     ['saola', 'SAOLA']
     """
-    if isinstance(selectors, Mapping):
-        return {str(name): as_selector(value) for name, value in selectors.items()}
-    if isinstance(selectors, str) or not isinstance(selectors, Iterable):
-        selectors = [selectors]
-    named: dict[str, Any] = {}
-    for given in selectors:
-        selector = as_selector(given)
+
+    def name_of(selector: Any) -> str:
         inner = selector.selector if isinstance(selector, BestOf) else selector
-        name = given if isinstance(given, str) else type(inner).__name__
+        return inner if isinstance(inner, str) else type(inner).__name__
+
+    return by_name("selectors", selectors, name_of, as_selector)
+
+
+def by_name(
+    what: str,
+    given: Any,
+    name_of: Callable[[Any], str],
+    made_of: Callable[[Any], Any] = lambda value: value,
+) -> dict[str, Any]:
+    """A mapping, or things by names that are all different."""
+    if isinstance(given, Mapping):
+        return {str(name): made_of(value) for name, value in given.items()}
+    if isinstance(given, str | PathLike) or not isinstance(given, Iterable):
+        given = [given]
+    named: dict[str, Any] = {}
+    for value in given:
+        made, name = made_of(value), name_of(value)
         if name in named:
             raise ParameterError(
-                f"Two selectors are called {printable(name)}. Name them: "
-                "selectors={'first': ..., 'second': ...}."
+                f"Two {what} are called {printable(name)}. Name them: "
+                f"{what.replace(' ', '')}={{'first': ..., 'second': ...}}."
             )
-        named[name] = selector
+        named[name] = made
     return named
 
 
@@ -222,16 +236,8 @@ def as_classifier(classifier: Any) -> Any:
 
 def name_classifiers(classifiers: Any) -> dict[str, Any]:
     """Classifiers by name."""
-    if isinstance(classifiers, Mapping):
-        return {str(name): as_classifier(c) for name, c in classifiers.items()}
-    if isinstance(classifiers, str):
-        classifiers = [classifiers]
-    named = {
-        c if isinstance(c, str) else type(c).__name__: as_classifier(c)
-        for c in classifiers
-    }
-    if len(named) != len(list(classifiers)):
-        raise ParameterError(
-            "Two classifiers have one name. Name them: classifiers={'first': ...}."
-        )
-    return named
+
+    def name_of(classifier: Any) -> str:
+        return classifier if isinstance(classifier, str) else type(classifier).__name__
+
+    return by_name("classifiers", classifiers, name_of, as_classifier)

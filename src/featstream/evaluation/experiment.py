@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import math
 import os
 import platform
 import re
@@ -39,7 +40,12 @@ from featstream.evaluation.cell_cache import (
     describe,
     key_of,
 )
-from featstream.evaluation.entrants import BestOf, name_classifiers, name_selectors
+from featstream.evaluation.entrants import (
+    BestOf,
+    by_name,
+    name_classifiers,
+    name_selectors,
+)
 from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.splits import (
     CrossValidation,
@@ -218,25 +224,16 @@ def open_comparison(path: str | os.PathLike[str]) -> ExperimentResult:
 
 def name_datasets(datasets: Any) -> dict[str, Any]:
     """Data sets by name; files are named by their file name."""
-    if isinstance(datasets, Mapping):
-        return {str(name): data for name, data in datasets.items()}
-    if isinstance(datasets, str | os.PathLike):
-        datasets = [datasets]
-    named: dict[str, Any] = {}
-    for data in datasets:
+
+    def name_of(data: Any) -> str:
         if not isinstance(data, str | os.PathLike):
             raise ParameterError(
                 "Data sets that are not files need names: datasets={'mine': (X, y)}. "
                 f"Got {type(data).__name__}."
             )
-        name = Path(data).name.split(".")[0] or str(data)
-        if name in named:
-            raise ParameterError(
-                f"Two data sets are called {printable(name)}. Name them: "
-                "datasets={'first': ..., 'second': ...}."
-            )
-        named[name] = data
-    return named
+        return Path(data).name.split(".")[0] or str(data)
+
+    return by_name("data sets", datasets, name_of)
 
 
 def name_protocols(
@@ -331,15 +328,12 @@ class Run:
         index = {"cells": self.cells, "classifiers": self.keys}
         self.store.save_about(about | {"index": index})
         self.observe(self.at)
-        limits: Any = {
-            "time_limit": experiment.time_limit,
-            "memory_limit": experiment.memory_limit,
-        }
+        limits = experiment.time_limit, experiment.memory_limit
         cells = self._started(pending)
         if self.engine is None:
-            outcomes = run_jobs(cells, n_jobs=self.n_jobs, **limits)
+            outcomes = run_jobs(cells, self.n_jobs, *limits)
         else:
-            outcomes = run_on(self.engine, cells, **limits)
+            outcomes = run_on(self.engine, cells, *limits)
         with closing(outcomes):
             for outcome in outcomes:
                 self._save(outcome)
@@ -382,12 +376,13 @@ class Run:
             for name, selector in experiment.selectors.items():
                 key = self._key(selector, fingerprint, index, split)
                 record, todo = self._known(key)
-                is_best_of = isinstance(selector, BestOf)
-                label = selector.label if is_best_of else None
                 place = {"dataset": dataset, "selector": name, "split": index}
-                record |= place | {"label": label}
+                place["label"] = (
+                    selector.label if isinstance(selector, BestOf) else None
+                )
+                record |= place
                 self.records.append(record)
-                self.cells.append({"key": key, **place, "label": label})
+                self.cells.append({"key": key, **place})
                 if todo:
                     how = protocol, selector, todo, folder, experiment.seed
                     pending.append(PendingCell(key, record, shape, *how))
@@ -428,15 +423,12 @@ class Run:
 
     def _is_final(self, failed: Mapping[str, Any]) -> bool:
         """Whether it exceeded a limit that has not been raised since."""
-        limits = {
+        now = {
             "seconds": self.experiment.time_limit,
             "memory": self.experiment.memory_limit,
         }
-        for kind, value in (failed.get("limit") or {}).items():
-            now = limits[kind]
-            if now is not None and now <= value:
-                return True
-        return False
+        exceeded = (failed.get("limit") or {}).items()
+        return any((now[kind] or math.inf) <= value for kind, value in exceeded)
 
     def _started(self, pending: Iterable[PendingCell]) -> Iterator[PendingCell]:
         for cell in pending:

@@ -21,6 +21,7 @@ from featstream.evaluation.statistics import Best
 from featstream.evaluation.tasks import as_task
 from featstream.markup import small_table, tag, visible
 from featstream.protocols import FloatArray, IntArray
+from featstream.selectors.result import frame_of
 
 SCORES = ("accuracy", "balanced_accuracy", "auc", "auc_hard")
 COSTS = ("n_features", "n_groups", "seconds", "memory")
@@ -258,9 +259,7 @@ class ExperimentResult:
 
     def frame(self, backend: str = "pandas") -> Any:
         """The tidy rows as a data frame of "pandas", "polars" or "pyarrow"."""
-        import narwhals as nw
-
-        return nw.from_dict(self._columns(), backend=backend).to_native()  # type: ignore[arg-type]
+        return frame_of(self._columns(), backend)
 
     def as_csv(self) -> str:
         """The tidy rows as text."""

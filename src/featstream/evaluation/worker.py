@@ -95,7 +95,6 @@ class _Running:
 
 def run_jobs(
     cells: Iterable[HasJob],
-    *,
     n_jobs: int,
     time_limit: float | None,
     memory_limit: int | None,
@@ -105,29 +104,21 @@ def run_jobs(
     The time limit holds for the selection, and again for each classifier; for
     `BestOf`, for all its values together. However this ends, no process is left.
     """
-    waiting = iter(cells)
+    waiting, context = iter(cells), None
     running: list[_Running] = []
-    limits = _Limits(time_limit, memory_limit)
-    context = None
-    is_more = True
     try:
-        while is_more or running:
-            while is_more and len(running) < n_jobs:
-                cell = next(waiting, None)
-                if cell is None:
-                    is_more = False
-                else:
-                    job = cell.job
-                    context = context or _context(job)
-                    outcome = CellOutcome(cell, list(job.known or ()))
-                    with uninterrupted():  # a half-made process would complain
-                        running.append(_start(context, outcome, job))
+        while True:
+            for cell in islice(waiting, n_jobs - len(running)):
+                job = cell.job
+                context = context or _context(job)
+                outcome = CellOutcome(cell, list(job.known or ()))
+                with uninterrupted():  # a half-made process would complain
+                    running.append(_start(context, outcome, job))
             if not running:
-                continue
+                return
             wait([r.connection for r in running], _POLL_SECONDS)
             for r in list(running):
-                is_done = _listen(r) or limits.stop(r)
-                if not is_done:
+                if not (_listen(r) or _is_stopped(r, time_limit, memory_limit)):
                     continue
                 _end(r)
                 running.remove(r)
@@ -145,7 +136,6 @@ def run_jobs(
 def run_on(
     engine: Engine,
     cells: Iterable[HasJob],
-    *,
     time_limit: float | None,
     memory_limit: int | None,
 ) -> Generator[CellOutcome]:
@@ -184,8 +174,7 @@ def compute_cell(
     # Workers of Dask are daemons, which must not have processes of their own. This
     # one ends its process itself, and the process ends if this one is killed.
     multiprocessing.current_process().daemon = False
-    limits: Any = {"time_limit": time_limit, "memory_limit": memory_limit}
-    (outcome,) = run_jobs([_Cell(job)], n_jobs=1, **limits)
+    (outcome,) = run_jobs([_Cell(job)], 1, time_limit, memory_limit)
     return replace(outcome, cell=None)
 
 
@@ -302,25 +291,17 @@ def _fail(r: _Running, reason: str, limit: dict[str, float] | None = None) -> No
         r.outcome.scores[r.step] = {"reason": reason, "limit": limit}
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    seconds: float | None
-    memory: int | None
-
-    def stop(self, r: _Running) -> bool:
-        """Record it if a process has exceeded a limit; True if so."""
-        if self.seconds is not None:
-            is_warm = r.step != _WARMING
-            allowed = self.seconds if is_warm else self.seconds + _WARMING_SECONDS
-            if r.seconds() > allowed:
-                _fail(r, f"exceeded {self.seconds:g} s", {"seconds": self.seconds})
-                return True
-        held = None if self.memory is None else resident_bytes(r.process.pid)
-        if held is not None and self.memory is not None and held > self.memory:
-            reason = f"exceeded {size_text(self.memory)}"
-            _fail(r, reason, {"memory": self.memory})
+def _is_stopped(r: _Running, seconds: float | None, memory: int | None) -> bool:
+    """Whether a process has exceeded a limit, which is recorded."""
+    if seconds is not None:
+        allowed = seconds + (_WARMING_SECONDS if r.step == _WARMING else 0.0)
+        if r.seconds() > allowed:
+            _fail(r, f"exceeded {seconds:g} s", {"seconds": seconds})
             return True
-        return False
+    if memory is not None and (resident_bytes(r.process.pid) or 0) > memory:
+        _fail(r, f"exceeded {size_text(memory)}", {"memory": memory})
+        return True
+    return False
 
 
 def _end(r: _Running) -> None:

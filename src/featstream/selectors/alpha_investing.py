@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -18,14 +17,10 @@ from featstream.errors import (
     printable,
 )
 from featstream.measures.inputs import as_labels, as_numbers
-from featstream.protocols import (
-    Block,
-    Fate,
-    FloatArray,
-    SparseColumns,
-)
+from featstream.protocols import Block, Fate, FloatArray, SparseColumns
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.alpha_investing_kernels import (
+    COLLINEAR,
     Account,
     Fit,
     invest_dense,
@@ -38,8 +33,6 @@ from featstream.selectors.stream import Stream, Verdict
 
 _NOTHING = 1e-20
 """Share of the first error that is rounding: there is nothing left to explain."""
-
-_COLLINEAR = 1e-10
 
 
 class AlphaInvesting(StreamSelector):
@@ -148,9 +141,8 @@ class AlphaInvesting(StreamSelector):
             )
         has_constant = self.intercept is True
         if self.loss == "logistic":
-            return LogisticModel(_two_classes(y), has_constant)
-        responses, n_free = _responses(y, self.target)
-        return LinearModel(responses, n_free, has_constant)
+            return LogisticModel(_two_classes(y), has_constant=has_constant)
+        return LinearModel(*_responses(y, self.target), has_constant=has_constant)
 
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
@@ -195,23 +187,16 @@ class AlphaInvesting(StreamSelector):
         return int(found)
 
 
-@dataclass(slots=True)
 class LinearModel:
     """Least squares by a QR factorisation that grows."""
 
-    residuals: FloatArray
-    n_free: int
-    has_constant: bool
-    name: str = "linear"
-    n_samples: int = 0
-    basis: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    least: float = 0.0
-    fit: Fit = field(init=False)
+    name = "linear"
 
-    def __post_init__(self) -> None:
-        self.n_samples = self.residuals.shape[0]
+    def __init__(self, y: FloatArray, n_free: int, *, has_constant: bool) -> None:
+        self.residuals, self.n_free, self.least = y, n_free, 0.0
+        self.n_samples = y.shape[0]
         self.basis = np.empty((self.n_samples, 0))
-        if self.has_constant:
+        if has_constant:
             self.add(np.ones(self.n_samples))
         self.least = _NOTHING * float(np.sum(self.residuals**2))
         self._refit()
@@ -221,7 +206,7 @@ class LinearModel:
         left = column - self.basis @ (self.basis.T @ column)
         left -= self.basis @ (self.basis.T @ left)  # a second time, against rounding
         norm = float(np.linalg.norm(left))
-        if norm**2 > _COLLINEAR * float(column @ column):
+        if norm**2 > COLLINEAR * float(column @ column):
             left /= norm
             self.basis = np.ascontiguousarray(np.column_stack([self.basis, left]))
             self.residuals = self.residuals - np.outer(left, left @ self.residuals)
@@ -252,21 +237,14 @@ class LinearModel:
         )
 
 
-@dataclass(slots=True)
 class LogisticModel:
     """Logistic regression, fitted anew by Newton's method when a column is added."""
 
-    response: FloatArray
-    has_constant: bool
-    name: str = "logistic"
-    n_samples: int = 0
-    design: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    weights: FloatArray = field(default_factory=lambda: np.empty(0))
-    fit: Fit = field(init=False)
+    name = "logistic"
 
-    def __post_init__(self) -> None:
-        self.n_samples = self.response.size
-        self.design = np.ones((self.n_samples, 1 if self.has_constant else 0))
+    def __init__(self, y: FloatArray, *, has_constant: bool) -> None:
+        self.response, self.n_samples = y, y.size
+        self.design = np.ones((y.size, 1 if has_constant else 0))
         self.weights = np.zeros(self.design.shape[1])
         self._refit()
 

@@ -20,19 +20,10 @@ COLLINEAR = 1e-10
 class Fit(NamedTuple):
     """The model: what is explained, and what is left.
 
-    Attributes
-    ----------
-    basis : ndarray of shape (n_samples, n_members), row-major
-        Orthonormal, times the square root of the weights.
-    weights : ndarray of shape (n_samples,)
-        Curvature of the loss; ones for least squares.
-    residuals : ndarray of shape (n_samples, n_responses), row-major
-        Gradient of the loss.
-    scale : float
-        What turns a squared product with the residuals into a statistic; 0 if
-        there is nothing left to explain.
-    n_free : int
-        Half the degrees of freedom of the statistic's tail.
+    ``basis`` and ``residuals``, the gradient of the loss, have one row per sample; the
+    former is orthonormal, times the root of ``weights``, the curvature of the loss.
+    ``scale`` turns a squared product with the residuals into a statistic (0: there is
+    nothing left to explain), whose tail has ``2 n_free`` degrees of freedom.
     """
 
     basis: np.ndarray

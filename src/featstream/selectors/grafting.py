@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,30 +11,18 @@ from scipy.special import expit
 
 from featstream.errors import check_number
 from featstream.measures.inputs import as_labels
-from featstream.protocols import (
-    Block,
-    Fate,
-    FloatArray,
-    IntArray,
-    SparseColumns,
-)
+from featstream.protocols import Block, Fate, FloatArray, IntArray, SparseColumns
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.grafting_kernels import (
-    fit_logistic,
-    graft_dense,
-    graft_sparse,
-)
-from featstream.selectors.numeric import (
-    as_numeric,
-    class_indicators,
-    dense_column,
-)
+from featstream.selectors.grafting_kernels import fit_logistic, graft
+from featstream.selectors.numeric import as_numeric, class_indicators, dense_column
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
 
 _MARGIN = 1.0 + 1e-6
 """A copy of a feature in the model is exactly as steep as its price."""
+
+_NONE = np.empty(0, np.int64)
 
 
 class Grafting(StreamSelector):
@@ -115,14 +102,13 @@ class Grafting(StreamSelector):
     @property
     def objective_(self) -> float:
         """Loss and penalties of the model."""
-        model = self._started().measure
-        return float(model.objectives.sum())
+        return float(self._started().measure.objectives.sum())
 
     def _bind(self, y: Any) -> LogisticModels:
         owner = type(self).__name__
         l1 = check_number(self.l1, "l1", owner)
         l2 = check_number(self.l2, "l2", owner, closed="left")
-        return LogisticModels.start(y, l1, l2)
+        return LogisticModels(y, l1, l2)
 
     def _begin(self, stream: Stream) -> None:
         self._price = check_number(self.l0, "l0", type(self).__name__, closed="left")
@@ -144,12 +130,18 @@ class Grafting(StreamSelector):
     def _decide(self, block: Block, stream: Stream) -> Verdict:
         model = stream.measure
         columns = as_numeric(block, model.n_samples, type(self).__name__)
+        stored: Any = (columns, _NONE, _NONE)
+        if isinstance(columns, SparseColumns):
+            stored = columns.values, columns.indptr, columns.rows
         slopes = np.zeros(block.n_columns)
         fate = np.zeros(block.n_columns, np.uint8)
         events: list[tuple[int, int]] = []
-        done = 0
+        done, price = 0, model.l1 * _MARGIN
         while True:
-            found, mean, scale = _first_steep(columns, done, model, slopes)
+            left = model.residuals
+            found, mean, scale = graft(
+                *stored, done, left, left.sum(axis=0), price, slopes
+            )
             if found == block.n_columns:
                 break
             done, arrival = found + 1, block.start + found
@@ -169,40 +161,21 @@ class Grafting(StreamSelector):
         return f"{name} was displaced: with {other} in the model its weight was zero."
 
 
-@dataclass(slots=True)
 class LogisticModels:
     """A logistic regression for each class against the others; one for two classes.
 
     The first column of ``design`` is ones, the first row of ``weights`` their weights.
     """
 
-    signs: FloatArray
-    design: FloatArray
-    weights: FloatArray
-    l1: float
-    l2: float
-    objectives: FloatArray
-    residuals: FloatArray
-    n_samples: int
-    name: str = "logistic"
+    name = "logistic"
 
-    @classmethod
-    def start(cls, y: Any, l1: float, l2: float) -> LogisticModels:
-        """Models of the intercept alone."""
-        signs = 2.0 * class_indicators(as_labels(y)) - 1.0
-        n, k = signs.shape
-        models = cls(
-            signs=signs,
-            design=np.ones((n, 1)),
-            weights=np.zeros((1, k)),
-            l1=l1,
-            l2=l2,
-            objectives=np.zeros(k),
-            residuals=np.zeros((n, k)),
-            n_samples=n,
-        )
-        models.optimise()
-        return models
+    def __init__(self, y: Any, l1: float, l2: float) -> None:
+        self.signs = 2.0 * class_indicators(as_labels(y)) - 1.0
+        self.l1, self.l2 = l1, l2
+        self.n_samples, k = self.signs.shape
+        self.design, self.weights = np.ones((self.n_samples, 1)), np.zeros((1, k))
+        self.objectives = np.zeros(k)
+        self.optimise()
 
     def optimise(self) -> None:
         """Fit all weights anew, from where they are."""
@@ -213,11 +186,8 @@ class LogisticModels:
                 self.design, signs, weights, self.l1, self.l2
             )
             self.weights[:, k] = weights
-        self.residuals = self._left(self.design, self.weights)
-
-    def _left(self, design: FloatArray, weights: FloatArray) -> FloatArray:
-        left: FloatArray = (self.signs + 1.0) / 2.0 - expit(design @ weights)
-        return left
+        share = expit(self.design @ self.weights)
+        self.residuals: FloatArray = (self.signs + 1.0) / 2.0 - share
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The models, for `restore`."""
@@ -259,24 +229,3 @@ class LogisticModels:
         self.design = np.ascontiguousarray(self.design[:, is_used])
         self.weights = self.weights[is_used]
         return is_used[1:]
-
-
-def _first_steep(
-    columns: Any, begin: int, model: LogisticModels, slopes: FloatArray
-) -> tuple[int, float, float]:
-    """Position, mean and scale of the first column steeper than its price."""
-    totals, price = model.residuals.sum(axis=0), model.l1 * _MARGIN
-    if isinstance(columns, SparseColumns):
-        found = graft_sparse(
-            columns.indptr,
-            columns.rows,
-            columns.values,
-            begin,
-            model.residuals,
-            totals,
-            price,
-            slopes,
-        )
-    else:
-        found = graft_dense(columns, begin, model.residuals, totals, price, slopes)
-    return int(found[0]), float(found[1]), float(found[2])

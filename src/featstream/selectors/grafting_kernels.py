@@ -33,47 +33,41 @@ def _gradient(values, rows, n, residuals, totals):
     return largest, mean, scale
 
 
-@jit
-def graft_dense(block, begin, residuals, totals, threshold, slopes):
-    """Slopes of the columns from ``begin`` on; stops at the first above the threshold.
-
-    Returns its position with mean and scale, or the number of columns.
-    """
-    n, m = block.shape
-    values, rows = np.empty(n), np.empty(n, np.int32)
-    for j in range(begin, m):
-        column, size = block[:, j], 0
-        for i in range(n):
+@inner
+def _find_nonzeros(columns, indptr, stored_rows, j, values, rows):
+    """Write the nonzeros of a column, of an array or stored; how many there are."""
+    size = 0
+    if columns.ndim == 2:
+        column = columns[:, j]
+        for i in range(column.size):
             if column[i] != 0:
                 values[size], rows[size] = column[i], i
                 size += 1
-        slopes[j], mean, scale = _gradient(
-            values[:size], rows[:size], n, residuals, totals
-        )
-        if slopes[j] > threshold:
-            return j, mean, scale
-    return m, 0.0, 0.0
+    else:
+        for e in range(indptr[j], indptr[j + 1]):
+            if columns[e] != 0:
+                values[size], rows[size] = columns[e], stored_rows[e]
+                size += 1
+    return size
 
 
 @jit
-def graft_sparse(
-    indptr, stored_rows, stored, begin, residuals, totals, threshold, slopes
-):
-    """The same for sparse columns, in time of their stored entries."""
-    n, m = residuals.shape[0], indptr.size - 1
+def graft(columns, indptr, stored_rows, begin, residuals, totals, price, slopes):
+    """Slopes of the columns from ``begin`` on; stops at the first above the price.
+
+    ``columns`` is an array, or the values of sparse columns. Returns the position of
+    that column with mean and scale, or the number of columns.
+    """
+    n = residuals.shape[0]
     values, rows = np.empty(n), np.empty(n, np.int32)
-    for j in range(begin, m):
-        size = 0
-        for e in range(indptr[j], indptr[j + 1]):
-            if stored[e] != 0:
-                values[size], rows[size] = stored[e], stored_rows[e]
-                size += 1
+    for j in range(begin, slopes.size):
+        size = _find_nonzeros(columns, indptr, stored_rows, j, values, rows)
         slopes[j], mean, scale = _gradient(
             values[:size], rows[:size], n, residuals, totals
         )
-        if slopes[j] > threshold:
+        if slopes[j] > price:
             return j, mean, scale
-    return m, 0.0, 0.0
+    return slopes.size, 0.0, 0.0
 
 
 @jit

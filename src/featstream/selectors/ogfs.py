@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,7 @@ from featstream.protocols import (
 )
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base_groups import GroupSelector
-from featstream.selectors.numeric import (
-    as_numeric,
-    class_indicators,
-    join_columns,
-)
+from featstream.selectors.numeric import as_numeric, class_indicators, join_columns
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
 from featstream.sources.grouping import Batch, Layout, Sized
@@ -150,10 +146,8 @@ class OGFS(GroupSelector):
         indicators = class_indicators(labels)
         target = indicators - indicators.mean(axis=0)
         target /= target.std(axis=0)
-        owner = type(self).__name__
-        penalty = check_number(self.penalty, "penalty", owner)
-        codes, counts = labels.codes, labels.counts
-        return GroupModel(codes, counts, target, penalty, codes.size)
+        penalty = check_number(self.penalty, "penalty", type(self).__name__)
+        return GroupModel(labels.codes, labels.counts, target, penalty, len(target))
 
     def _begin(self, stream: Stream) -> None:
         super()._begin(stream)
@@ -211,10 +205,9 @@ class OGFS(GroupSelector):
         between, within = model.spread(group)
         scores = between / np.maximum(within, 1e-12)
         taken = self._choose(between, within, scores)
-        fate = np.zeros(block.n_columns, np.uint8)
         columns = np.asfortranarray(np.column_stack([self._columns, group[:, taken]]))
         is_used = model.regress(columns)
-        kept, _ = self._kept()
+        kept, fate = self._kept()[0], np.zeros(block.n_columns, np.uint8)
         fate[taken[is_used[kept.size :]]] = Fate.KEPT
         gone = kept[~is_used[: kept.size]]
         self._columns = columns[:, is_used]
@@ -224,7 +217,7 @@ class OGFS(GroupSelector):
     def _describe(
         self, batch: Batch, decided: Decided, stream: Stream
     ) -> GroupDecision:
-        block, verdict = decided.block, decided.verdict
+        block, verdict, emptied = decided
         features = tuple(
             Decision(block.name(i), block.start + i, Fate(fate), score)
             for i, (fate, score) in enumerate(
@@ -236,7 +229,7 @@ class OGFS(GroupSelector):
             Fate(int(self._groups.fates[-1])),
             features,
             tuple(stream.names[arrival] for arrival in verdict.gone.tolist()),
-            tuple(decided.emptied),
+            tuple(emptied),
         )
 
     def _choose(
@@ -286,8 +279,7 @@ class OGFS(GroupSelector):
         return f"the lasso gave none of {its_features} any weight"
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(NamedTuple):
     """What was decided about a group, and which groups it emptied."""
 
     block: Block
