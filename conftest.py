@@ -17,6 +17,7 @@ from filelock import FileLock
 ROOT = Path(__file__).parent
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 N_CACHES = 3
+os.environ.setdefault("MPLBACKEND", "Agg")
 
 hypothesis.settings.register_profile(
     "fixed", max_examples=40, deadline=None, derandomize=True, print_blob=True

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.tree import DecisionTreeClassifier as DecisionTree
 
-from featstream.evaluation.conclusion import Comparison, conclude
 from featstream.evaluation.entrants import (
     CLASSIFIERS,
     SELECTORS,
@@ -36,10 +35,12 @@ from featstream.evaluation.splits import (
 )
 from featstream.evaluation.stability import Similarity, Stability, stability
 from featstream.evaluation.statistics import (
+    Comparison,
     Friedman,
     Nemenyi,
     WinTieLose,
     average_ranks,
+    conclude,
     critical_difference,
     friedman,
     nemenyi,

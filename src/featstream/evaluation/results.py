@@ -15,9 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from featstream.errors import DataError, MissingExtraError, unknown_name
-from featstream.evaluation.conclusion import Comparison, compare_scores
 from featstream.evaluation.stability import Stability, stability
-from featstream.evaluation.statistics import Best
+from featstream.evaluation.statistics import Best, Comparison, compare_scores
 from featstream.evaluation.tasks import as_task
 from featstream.markup import small_table, tag, visible
 from featstream.protocols import FloatArray, IntArray

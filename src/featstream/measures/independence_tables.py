@@ -18,7 +18,7 @@ import numpy as np
 
 from featstream.jit import by_type, inner, inner_jit, jit, lean
 from featstream.measures.storages.bitplanes import count_common, unpack
-from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.dense_codes import DenseCodes, decode_column
 from featstream.measures.storages.row_index import sort_short
 from featstream.measures.storages.sparse_codes import SparseCodes
 
@@ -338,22 +338,13 @@ def judge_tables(columns, path, size, built, rule, work):
 
 
 @inner_jit
-def _write_dense(columns, i, codes):
-    if columns.code_row[i] >= 0:
-        codes[:] = columns.codes[columns.code_row[i]]
-    else:
-        first = columns.first_plane[i]
-        unpack(columns.planes[first : first + columns.arity[i] - 1], codes)
-
-
-@inner_jit
 def _write_sparse(columns, i, codes):
     codes[:] = 0
     for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
         codes[columns.rows[e]] = columns.codes[e]
 
 
-write_codes = by_type({DenseCodes: _write_dense, SparseCodes: _write_sparse})
+write_codes = by_type({DenseCodes: decode_column, SparseCodes: _write_sparse})
 """Write the codes of a column as they are stored."""
 
 

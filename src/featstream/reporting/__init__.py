@@ -1,8 +1,8 @@
 """Figures and reports of what has been computed elsewhere."""
 
-from featstream.reporting.comparison import comparison_page
-from featstream.reporting.markdown import (
+from featstream.reporting.comparison import (
     comparison_markdown,
+    comparison_page,
     comparison_text,
     write_comparison,
 )

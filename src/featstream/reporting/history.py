@@ -93,10 +93,6 @@ class History:
         stored: NDArray[np.uint8] = np.ascontiguousarray(self.trace.records["fate"])
         return np.minimum(stored, np.uint8(Fate.DISPLACED))
 
-    def counts(self) -> dict[str, int]:
-        """How many recorded features met each fate."""
-        return {str(f): int(np.count_nonzero(self.fates == f)) for f in Fate}
-
     @cached_property
     def kept(self) -> IntArray:
         """Arrivals of the selected features, in the order of ``result.names``."""

@@ -68,8 +68,6 @@ def plot_dots(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> ax = plot_dots([[0.8, 0.7], [0.9, 0.6]], ["dexter", "hiva"], ["SAOLA", "OFS"])
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['dexter', 'hiva']
@@ -86,29 +84,13 @@ def plot_dots(
     places = np.arange(n_rows, dtype=float)
     for j, method in enumerate(methods):
         heights = places + (j - (n_methods - 1) / 2) * 0.75 / n_methods
-        colour = COLOURS[j % len(COLOURS)]
-        ax.errorbar(
-            table[:, j],
-            heights,
-            xerr=bars[:, j] if bars.any() else None,
-            fmt=MARKERS[j % len(MARKERS)],
-            color=colour,
-            markersize=5,
-            capsize=2,
-            lw=1,
-            label=method,
-        )
+        style, spread = _style(j), bars[:, j] if bars.any() else None
+        look: dict[str, Any] = {"ls": "", "capsize": 2, "lw": 1, "label": method}
+        ax.errorbar(table[:, j], heights, xerr=spread, **look, **style)
+        look = {"color": style["color"], "fontsize": 13, "fontweight": "bold"}
+        at_edge = ax.get_yaxis_transform()
         for i in np.flatnonzero(np.isnan(table[:, j])):
-            ax.text(
-                0.01,
-                heights[i],
-                "–",
-                color=colour,
-                fontsize=13,
-                fontweight="bold",
-                transform=ax.get_yaxis_transform(),
-                va="center",
-            )
+            ax.text(0.01, heights[i], "–", transform=at_edge, va="center", **look)
     ax.set_yticks(places, rows)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(n_rows - 0.5, -0.5)
@@ -137,15 +119,7 @@ def plot_sweep(
     """
     ax = ax or _new_axes(6.4, 3.2)
     for j, line in enumerate(np.asarray(lines, np.float64)):
-        ax.plot(
-            np.asarray(x),
-            line,
-            marker=MARKERS[j % len(MARKERS)],
-            color=COLOURS[j % len(COLOURS)],
-            markersize=5,
-            lw=1.2,
-            label=names[j],
-        )
+        ax.plot(np.asarray(x), line, lw=1.2, label=names[j], **_style(j))
     ax.set_xlabel(x_label)
     ax.set_ylabel(label)
     _tidy(ax, "y", len(names))
@@ -193,8 +167,6 @@ def plot_critical_difference(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from featstream.evaluation import critical_difference
     >>> cd = critical_difference(3, 10)
     >>> ax = plot_critical_difference([1.6, 1.65, 2.75], cd, ["a", "b", "c"])
@@ -254,8 +226,6 @@ def plot_timeline(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from featstream import SAOLA
     >>> from featstream.datasets import make_stream
     >>> stream = make_stream(n_features=300)
@@ -297,8 +267,6 @@ def plot_size(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from featstream import SAOLA
     >>> X, y = [[0, 1], [0, 0], [1, 1], [1, 1]], [0, 0, 1, 1]
     >>> result = SAOLA(measure="su").fit(X, y).result_
@@ -363,8 +331,6 @@ def plot_distribution(result: SelectionResult, *, ax: Axes | None = None) -> Axe
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from featstream import SAOLA
     >>> X, y = [[0, 1], [0, 0], [1, 1], [1, 1]], [0, 0, 1, 1]
     >>> result = SAOLA(measure="su").fit(X, y).result_
@@ -462,13 +428,8 @@ def plot_tradeoff(
     accuracy = result.table("accuracy", classifier)
     costs, ax = result.table(cost, classifier), ax or _new_axes(6.4, 3.6)
     for j, selector in enumerate(result.selectors):
-        ax.plot(
-            costs.values[:, j],
-            accuracy.values[:, j],
-            MARKERS[j % len(MARKERS)],
-            color=COLOURS[j % len(COLOURS)],
-            label=selector,
-        )
+        points = costs.values[:, j], accuracy.values[:, j]
+        ax.plot(*points, ls="", label=selector, **_style(j))
     if np.nanmin(costs.values, initial=np.inf) > 0:
         ax.set_xscale("log")
     ax.set_xlabel(TITLES[cost].lower())
@@ -510,6 +471,12 @@ def plot_order_sensitivity(
     ax = plot_scores(table, ax=ax)
     ax.set_xlabel(f"{table.what} over orders of the features")
     return ax
+
+
+def _style(j: int) -> dict[str, Any]:
+    """Colour and marker of a method."""
+    marker, colour = MARKERS[j % len(MARKERS)], COLOURS[j % len(COLOURS)]
+    return {"marker": marker, "color": colour, "markersize": 5}
 
 
 def _new_axes(width: float, height: float) -> Axes:

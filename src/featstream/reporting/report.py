@@ -202,7 +202,7 @@ def _alert(alert: Alert) -> Html:
 
 def _cards(history: History) -> Html:
     result, level = history.result, history.trace.level
-    counts = history.counts()
+    counts = history.trace.counts()
     n = max(1, result.n_features)
 
     def fate(name: str, remark: str, is_known: bool) -> tuple[str, str, str, str]:

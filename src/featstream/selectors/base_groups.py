@@ -29,7 +29,7 @@ from featstream.runs.folder import Checkpoint
 from featstream.runs.session import as_checkpoint, begun
 from featstream.runs.state import group_arrays, restore_groups
 from featstream.selectors.base import OnlineSelector, warn_of_identifiers
-from featstream.selectors.result import SelectionResult, frame_of
+from featstream.selectors.result import SelectionResult, appended, frame_of
 from featstream.selectors.stream import Stream
 from featstream.sources import as_source
 from featstream.sources.grouping import Batch, Layout, batches, lay_out
@@ -119,14 +119,11 @@ class GroupTrace:
     ) -> None:
         """Record the next groups, in order of arrival."""
         begin, end = len(self), len(self) + len(labels)
-        if end > self._ends.size:
-            capacity = max(end, self._ends.size * 3 // 2, 64)
-            self._ends = np.resize(self._ends, capacity)
-            self._fates = np.resize(self._fates, capacity)
-            self._n_kept = np.resize(self._n_kept, capacity)
-        first = self._ends[begin - 1] if begin else 0
-        self._ends[begin:end] = first + np.cumsum(sizes)
-        self._fates[begin:end], self._n_kept[begin:end] = fates, n_kept
+        ends = np.cumsum(sizes) + (self._ends[begin - 1] if begin else 0)
+        fates = np.broadcast_to(fates, ends.shape)
+        self._ends = appended(self._ends, begin, ends)
+        self._fates = appended(self._fates, begin, fates)
+        self._n_kept = appended(self._n_kept, begin, n_kept)
         self._number_of.update(zip(labels, range(begin, end), strict=True))
         self.labels.extend(labels)
 

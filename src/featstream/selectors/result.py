@@ -135,17 +135,14 @@ class Trace:
             tested = np.empty(known.size, _TESTED)
             tested["arrival"], tested["p"] = first + known, p_value[known]
             self._tested.append(tested)
-        chosen: Any = slice(None)
         if self.level == "kept":
             chosen = np.flatnonzero(fate == Fate.KEPT)
             fate, relevance, witness = fate[chosen], relevance[chosen], witness[chosen]
-        begin, end = self._size, self._size + fate.size
-        self._reserve(end)
-        new = self._records[begin:end]
+            self._arrivals = appended(self._arrivals, self._size, first + chosen)
+        begin, self._size = self._size, self._size + fate.size
+        self._records = with_room(self._records, begin, self._size)
+        new = self._records[begin : self._size]
         new["fate"], new["relevance"], new["witness"] = fate, relevance, witness
-        if self.level == "kept":
-            self._arrivals[begin:end] = first + chosen
-        self._size = end
 
     def mark(
         self, arrivals: IntArray, fates: NDArray[np.uint8], witnesses: IntArray
@@ -203,8 +200,8 @@ class Trace:
         """Whether the feature is recorded."""
         if self.level == "full":
             return 0 <= arrival < self._size
-        position = np.searchsorted(self.arrivals, arrival)
-        return bool(position < self._size and self.arrivals[position] == arrival)
+        position = self._positions(arrival)
+        return bool((self.arrivals[position : position + 1] == arrival).any())
 
     def fate(self, arrival: int) -> Fate:
         """What became of a feature."""
@@ -252,35 +249,36 @@ class Trace:
             "displaced": int(found[Fate.DISPLACED] + found[OVER_LIMIT]),
         }
 
-    def _positions(self, arrivals: IntArray) -> IntArray:
+    def _positions(self, arrivals: Any) -> Any:
         if self.level == "full":
             return arrivals
         return np.searchsorted(self.arrivals, arrivals)
 
     def _record(self, arrival: int) -> Any:
-        return self._records[self._position(arrival)]
-
-    def _position(self, arrival: int) -> int:
         if not self.knows(arrival):
             hint = " Use trace='full' to record every feature."
             raise DataError(
                 f"Feature {arrival} is not in the trace of {self._size} features."
                 + (hint if self.level != "full" else "")
             )
-        if self.level == "full":
-            return arrival
-        return int(np.searchsorted(self.arrivals, arrival))
+        return self._records[self._positions(arrival)]
 
-    def _reserve(self, size: int) -> None:
-        if size <= self._records.size:
-            return
-        capacity = max(size, self._records.size * 3 // 2, 64)
-        grown = np.empty(capacity, _DTYPE)
-        grown[: self._size] = self.records
-        arrivals = np.empty(capacity if self.level == "kept" else 0, np.int64)
-        if self.level == "kept":
-            arrivals[: self._size] = self.arrivals
-        self._records, self._arrivals = grown, arrivals
+
+def appended(array: NDArray[Any], size: int, values: NDArray[Any]) -> NDArray[Any]:
+    """The first ``size`` items and the values, in an array with room for more."""
+    array = with_room(array, size, size + len(values))
+    array[size : size + len(values)] = values
+    return array
+
+
+def with_room(array: NDArray[Any], size: int, end: int) -> NDArray[Any]:
+    """An array of at least ``end`` items, the first ``size`` of which are these."""
+    if end <= len(array):
+        return array
+    room = max(end, len(array) * 3 // 2, 64)
+    grown = np.empty((room, *array.shape[1:]), array.dtype)
+    grown[:size] = array[:size]
+    return grown
 
 
 class Names:

@@ -31,6 +31,7 @@ from featstream.selectors.interactions.pools import (
     lay_out,
     new_hits,
 )
+from featstream.selectors.result import appended
 
 _HITS = 1 << 14
 
@@ -299,14 +300,3 @@ class SparsePool:
         if ((np.diff(rows) <= 0) & (np.diff(owner) == 0)).any():
             raise damaged("the rows of a column of the pool do not increase")
         self._take(saved)
-
-
-def appended(array: NDArray[Any], size: int, values: NDArray[Any]) -> NDArray[Any]:
-    """The first ``size`` items and the values, in an array with room for more."""
-    end = size + values.size
-    if end > array.size:
-        grown = np.empty(max(end, array.size * 3 // 2), array.dtype)
-        grown[:size] = array[:size]
-        array = grown
-    array[size:end] = values
-    return array

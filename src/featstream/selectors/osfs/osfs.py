@@ -28,7 +28,7 @@ from featstream.selectors.osfs.search import (
     Outcome,
     judge_candidates,
 )
-from featstream.selectors.result import TraceLevel
+from featstream.selectors.result import TraceLevel, appended
 from featstream.selectors.stream import Stream, Verdict
 
 TestName = Literal["auto", "g2", "chi2", "fisher-z"]
@@ -47,14 +47,9 @@ class Separators:
 
     def add(self, arrivals: IntArray, sets: IntArray) -> None:
         """Record one set, filled up with -1, for each arrival."""
-        end = self._size + arrivals.size
-        if end > self._arrivals.size:
-            room = max(64, 2 * end)
-            self._arrivals = np.resize(self._arrivals, room)
-            self._sets = np.resize(self._sets, (room, self._sets.shape[1]))
-        self._arrivals[self._size : end] = arrivals
-        self._sets[self._size : end] = sets
-        self._size = end
+        self._arrivals = appended(self._arrivals, self._size, arrivals)
+        self._sets = appended(self._sets, self._size, sets)
+        self._size += arrivals.size
 
     def find(self, arrival: int) -> tuple[int, ...]:
         """Members of the set for a feature, in order of arrival; none if unknown."""

@@ -39,13 +39,13 @@ from featstream.protocols import (
     Storage,
 )
 from featstream.runs.folder import Checkpoint
-from featstream.selectors.interactions.beside import (
+from featstream.selectors.interactions.screen import (
+    InteractionScreen,
     PairKeeper,
     search_arrays,
     split_arrays,
     with_pairs,
 )
-from featstream.selectors.interactions.screen import InteractionScreen
 from featstream.selectors.interactions.search import PairSearch
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.saola.algorithm1 import KEPT, Newcomers, Outcome, scan
