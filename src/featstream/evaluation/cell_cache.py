@@ -36,13 +36,7 @@ _NOT_DECIDING = ("cli", "reporting")
 
 
 class CellStore:
-    """The folder of a comparison.
-
-    Parameters
-    ----------
-    path : str or path
-        The folder; made when it is first locked.
-    """
+    """The folder of a comparison, made when it is first locked."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -59,12 +53,12 @@ class CellStore:
             ) from None
         self._refuse_strangers()
         with hold_lock(self.path / _LOCK):
-            self._clear_data()
+            shutil.rmtree(self.path / _DATA, ignore_errors=True)
             (self.path / _CELLS).mkdir(exist_ok=True)
             try:
                 yield
             finally:
-                self._clear_data()
+                shutil.rmtree(self.path / _DATA, ignore_errors=True)
 
     def data_folder(self, fingerprint: str) -> Path:
         """Where a data set is written for the processes."""
@@ -92,9 +86,6 @@ class CellStore:
 
     def _cell(self, key: str) -> Path:
         return self.path / _CELLS / f"{key}.json"
-
-    def _clear_data(self) -> None:
-        shutil.rmtree(self.path / _DATA, ignore_errors=True)
 
     def _refuse_strangers(self) -> None:
         """Refuse a folder that holds other things."""
@@ -153,7 +144,9 @@ def describe(value: Any) -> Any:
     if hasattr(value, "get_params"):
         return known | {"parameters": describe(value.get_params(deep=False))}
     if type(value).__module__.partition(".")[0] == "featstream":
-        return known | {"parameters": describe(public_state(value))}
+        names = getattr(value, "__slots__", None) or vars(value)
+        state = {n: getattr(value, n) for n in names if not n.startswith("_")}
+        return known | {"parameters": describe(state)}
     # All that is known is the message that would be sent to a process.
     return known | {"state": hashlib.sha256(as_message(value)).hexdigest()}
 
@@ -168,12 +161,6 @@ def as_message(value: Any) -> bytes:
             "Define classes and functions at the top of a module, not inside another "
             "function."
         ) from error
-
-
-def public_state(value: Any) -> dict[str, Any]:
-    """The public fields or attributes of an object."""
-    names = getattr(value, "__slots__", None) or vars(value)
-    return {n: getattr(value, n) for n in names if not n.startswith("_")}
 
 
 def code_of(thing: Any) -> str:

@@ -20,7 +20,7 @@ from scipy import sparse
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.evaluation.splits import TaskShape
 from featstream.measures.inputs import as_labels, as_vector
-from featstream.protocols import SparseColumns, feature_name, names_of
+from featstream.protocols import Block, SparseColumns, feature_name, names_of
 from featstream.sources import Dataset, as_source, is_svmlight, open_dataset
 from featstream.sources.grouping import label_of, read_groups
 from featstream.sources.npy import read_archive
@@ -75,10 +75,16 @@ class Task:
             second = as_matrix(self.X_test, "X_test")
             check_same_features(first, second)
             y = np.concatenate([y, check_target(self.y_test, second.values, "test")])
-            X = stack_rows(X, second.values)
+            parts = [X, second.values]
+            if any(map(sparse.issparse, parts)):
+                X = sparse.csc_array(sparse.vstack(parts, format="csc"))
+            else:
+                X = np.concatenate(parts)
         as_labels(y)
-        if sparse.issparse(X):
-            X = with_short_indices(X)
+        if sparse.issparse(X):  # indices of 32 bits if that is enough
+            short = sparse.get_index_dtype(maxval=max(X.nnz, *X.shape))
+            stored = X.data, X.indices.astype(short), X.indptr.astype(short)
+            X = sparse.csc_array(stored, shape=X.shape)
         names = first.names if self.names is None else list(self.names)
         groups = None if self.groups is None else number_labels(self.groups)
         for what, given in (("names", names), ("groups", groups)):
@@ -265,35 +271,31 @@ def as_matrix(X: Any, what: str) -> Matrix:
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.ndim == 2:
         return Matrix(X, None, has_text=False)
     source = as_source(X)
-    names = names_of(source)
-    found: list[Any] = []
-    has_text = False
-    for block in source.blocks():
-        columns = block.columns
-        has_text |= block.nominal is not None
-        if isinstance(columns, SparseColumns):
-            begin, end = int(columns.indptr[0]), int(columns.indptr[-1])
-            parts = (
-                np.asarray(columns.values[begin:end]),
-                np.asarray(columns.rows[begin:end]),
-                columns.indptr - begin,
-            )
-            found.append(sparse.csc_array(parts, shape=columns.shape))
-            continue
-        values = np.asarray(columns)
-        if block.nominal is not None:
-            is_missing = block.nominal & (values < 0)
-            if is_missing.any():
-                values = np.where(is_missing, np.nan, values)
-        found.append(values)
-    if not found:
+    blocks = list(source.blocks())
+    if not blocks:
         raise DataError(f"{what} has no features.")
-    listed = None if names is None else [str(name) for name in names]
-    if not any(map(sparse.issparse, found)):
-        return Matrix(np.concatenate(found, axis=1), listed, has_text)
-    columnwise = [sparse.csc_array(columns) for columns in found]
-    whole = sparse.csc_array(sparse.hstack(columnwise, format="csc"))
-    return Matrix(whole, listed, has_text)
+    names, has_text = names_of(source), any(b.nominal is not None for b in blocks)
+    found = [values_of(block) for block in blocks]
+    if any(map(sparse.issparse, found)):
+        found = [sparse.csc_array(values) for values in found]
+        values = sparse.csc_array(sparse.hstack(found, format="csc"))
+    else:
+        values = np.concatenate(found, axis=1)
+    return Matrix(values, None if names is None else list(map(str, names)), has_text)
+
+
+def values_of(block: Block) -> Any:
+    """An array, missing text as NaN, or a CSC matrix."""
+    columns, nominal = block.columns, block.nominal
+    if isinstance(columns, SparseColumns):
+        begin, end = int(columns.indptr[0]), int(columns.indptr[-1])
+        stored = np.asarray(columns.values[begin:end]), columns.rows[begin:end]
+        parts = (*stored, columns.indptr - begin)
+        return sparse.csc_array(parts, shape=columns.shape)
+    values = np.asarray(columns)
+    if nominal is not None and (is_missing := nominal & (values < 0)).any():
+        return np.where(is_missing, np.nan, values)
+    return values
 
 
 def check_same_features(first: Matrix, second: Matrix) -> None:
@@ -323,20 +325,6 @@ def number_labels(labels: Any) -> NDArray[Any]:
     number_of: dict[Any, int] = {}
     listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     return np.array([number_of.setdefault(label, len(number_of)) for label in listed])
-
-
-def stack_rows(first: Any, second: Any) -> Any:
-    """One matrix with the rows of both."""
-    if sparse.issparse(first) or sparse.issparse(second):
-        return sparse.csc_array(sparse.vstack([first, second], format="csc"))
-    return np.concatenate([first, second])
-
-
-def with_short_indices(X: Any) -> Any:
-    """A CSC matrix with indices of 32 bits if that is enough."""
-    short = sparse.get_index_dtype(maxval=max(X.nnz, *X.shape))
-    parts = X.data, X.indices.astype(short), X.indptr.astype(short)
-    return sparse.csc_array(parts, shape=X.shape)
 
 
 def check_target(y: Any, X: Any, part: str) -> NDArray[Any]:

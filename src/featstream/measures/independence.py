@@ -43,7 +43,7 @@ from featstream.measures.independence_tables import (
     score_chi_square,
     table_work,
 )
-from featstream.measures.information import BoundInformation, MutualInformation
+from featstream.measures.information import MutualInformation
 from featstream.measures.inputs import Labels, as_labels
 from featstream.measures.storages.bitplanes import unpack
 from featstream.measures.storages.dense_codes import DenseCodes
@@ -140,40 +140,7 @@ class _TableTest(ConditionalTest):
 
     def bind(self, y: Any) -> BoundTableTest:
         """Prepare for the target ``y``."""
-        owner = type(self).__name__
-        least = check_number(
-            self.samples_per_df,
-            "samples_per_df",
-            owner,
-            low=1,
-            closed="left",
-            hint="The usual rule is samples_per_df=5.",
-        )
-        check_choice(self.arity, "arity", ("observed", "largest", "occurring"), owner)
-        if self.arity == "occurring":
-            raise DataTypeError(
-                f"{owner}(arity='occurring') is a test for IAMB and MMMB alone. Use "
-                "arity='observed' here."
-            )
-        check_choice(self.unreliable, "unreliable", _UNRELIABLE, owner)
-        information = MutualInformation(
-            binning=self.binning,
-            n_bins=self.n_bins,
-            missing=self.missing,
-            # Codes that count as they are must not be binned.
-            max_categories=self.max_categories if self.arity == "observed" else 2**62,
-            identifiers=self.identifiers,
-        )
-        return BoundTableTest(
-            as_labels(y),
-            information.bind(y),
-            name=self._name,
-            uses_g2=self._name == "g2",
-            alpha=check_alpha(self.alpha, owner),
-            samples_per_df=least,
-            unreliable_separates=self.unreliable == "independent",
-            uses_largest=self.arity == "largest",
-        )
+        return BoundTableTest(self, y)
 
 
 class GTest(_TableTest):
@@ -284,42 +251,46 @@ class BoundTableTest:
     `test` takes them. The rest is for searches, as `OSFS` makes them.
     """
 
-    def __init__(
-        self,
-        labels: Labels,
-        information: BoundInformation,
-        *,
-        name: str,
-        uses_g2: bool,
-        alpha: float,
-        samples_per_df: float,
-        unreliable_separates: bool,
-        uses_largest: bool,
-    ) -> None:
-        self.name = name
+    def __init__(self, test: _TableTest, y: Any) -> None:
+        owner, hint = type(test).__name__, "The usual rule is samples_per_df=5."
+        least: Any = {"low": 1, "closed": "left", "hint": hint}
+        check_number(test.samples_per_df, "samples_per_df", owner, **least)
+        check_choice(test.arity, "arity", ("observed", "largest", "occurring"), owner)
+        if test.arity == "occurring":
+            raise DataTypeError(
+                f"{owner}(arity='occurring') is a test for IAMB and MMMB alone. Use "
+                "arity='observed' here."
+            )
+        check_choice(test.unreliable, "unreliable", _UNRELIABLE, owner)
+        labels = as_labels(y)
+        self.name, self._alpha = test._name, check_alpha(test.alpha, owner)
         self.n_samples = n = labels.codes.size
-        self._alpha = alpha
-        self._information = information
-        self.left_out = information.left_out
-        self._uses_largest = uses_largest
-        nlogn = fixed_point_nlogn(n)
-        n_classes = labels.classes.size
-        arity = _largest_label(labels) if uses_largest else n_classes
-        self._target = CodedTarget(
-            labels.codes, labels.counts, np.zeros((0, 0), np.uint64), 0, 0
-        )
+        self._uses_largest = test.arity == "largest"
+        # Codes that count as they are must not be binned.
+        self._information = MutualInformation(
+            binning=test.binning,
+            n_bins=test.n_bins,
+            missing=test.missing,
+            max_categories=2**62 if self._uses_largest else test.max_categories,
+            identifiers=test.identifiers,
+        ).bind(y)
+        self.left_out = self._information.left_out
+        nlogn, n_classes = fixed_point_nlogn(n), labels.classes.size
+        no_planes = np.zeros((0, 0), np.uint64)
+        self._target = CodedTarget(labels.codes, labels.counts, no_planes, 0, 0)
+        most_df = max(1, int(n / test.samples_per_df))
         self._rule = TableRule(
             target=labels.codes,
             target_plane=_plane(labels.codes, n_classes),
             target_codes=n_classes,
-            target_arity=arity,
+            target_arity=_largest_label(labels) if self._uses_largest else n_classes,
             nlogn=nlogn,
             unit=2.0 * np.log(2.0) / (int(nlogn[2]) // 2),
-            critical=chdtri(np.arange(max(1, int(n / samples_per_df)) + 1.0), alpha),
-            uses_g2=uses_g2,
-            samples_per_df=samples_per_df,
+            critical=chdtri(np.arange(most_df + 1.0), self._alpha),
+            uses_g2=self.name == "g2",
+            samples_per_df=float(test.samples_per_df),
             max_size=0,
-            unreliable_separates=unreliable_separates,
+            unreliable_separates=test.unreliable == "independent",
         )
 
     def encode(self, block: Block) -> EncodedTables:

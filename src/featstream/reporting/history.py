@@ -126,16 +126,14 @@ class History:
         largest = float(np.max(self.result.scores, initial=0.0))
         if is_relevant is None or not largest:
             return None
+        low, high = 0.0, largest
         try:
             if not is_relevant(np.array([largest]))[0]:
                 return None
-            low, high = 0.0, largest
             for _ in range(60):
                 middle = (low + high) / 2
-                if is_relevant(np.array([middle]))[0]:
-                    high = middle
-                else:
-                    low = middle
+                is_below = is_relevant(np.array([middle]))[0]
+                low, high = (low, middle) if is_below else (middle, high)
         except (FeatstreamError, TypeError, ValueError, NotImplementedError):
             return None
         return high if high > largest * 1e-12 else 0.0

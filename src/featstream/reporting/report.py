@@ -318,29 +318,20 @@ def _kept(history: History, *, is_live: bool = False) -> Html:
         chance, own = p_values(history), displaced_by(history)
         if history.is_traced and len(history.trace):
             removed = removals(history)
-    heads = ["Feature", "Relevance", "Position"]
+    scores, indices = result.scores[order], result.indices[order]
+    columns: dict[str, list[object]] = {
+        "Feature": [visible(result.names[i]) for i in order],
+        "Relevance": [(score, f"{score:.4g}") for score in scores.tolist()],
+        "Position": indices.tolist(),
+    }
     if chance is not None:
-        heads.append("By chance")
+        expected = (chance[order] * result.n_features).tolist()
+        columns["By chance"] = [(number, _expected(number)) for number in expected]
     if removed is not None:
-        heads += ["Removed", "Displaced"]
-    rows = []
-    for i in order:
-        score = float(result.scores[i])
-        row: list[object] = [
-            visible(result.names[i]),
-            (score, f"{score:.4g}"),
-            int(result.indices[i]),
-        ]
-        if chance is not None:
-            expected = float(chance[i]) * result.n_features
-            text: object = _expected(expected)
-            if expected >= 1:
-                text = tag("span", f"{text} !", class_="weak")
-            row.append((expected, text))
-        if removed is not None:
-            row.append(int(removed.n_displaced[i] + removed.n_redundant[i]))
-            row.append(_displaced_names(history, own.get(int(history.kept[i]), [])))
-        rows.append(row)
+        n_removed = (removed.n_displaced + removed.n_redundant)[order]
+        displaced = [own.get(arrival, []) for arrival in history.kept[order].tolist()]
+        columns["Removed"] = n_removed.tolist()
+        columns["Displaced"] = [_displaced_names(history, own) for own in displaced]
     notes = []
     if len(result) > most:
         notes.append(
@@ -365,6 +356,7 @@ def _kept(history: History, *, is_live: bool = False) -> Html:
         tag("output", id="filter-count", for_="filter"),
         class_="tools",
     )
+    heads, rows = list(columns), zip(*columns.values(), strict=True)
     minor = [j for j, head in enumerate(heads) if head in ("Position", "Displaced")]
     body = table(heads, rows, name="kept-table", minor=minor, can_sort=True)
     listed = [tag("li", note) for note in notes]
@@ -377,14 +369,15 @@ def _kept(history: History, *, is_live: bool = False) -> Html:
     )
 
 
-def _expected(number: float) -> str:
-    """A number of which the size alone matters.
+def _expected(number: float) -> object:
+    """A number of which the size alone matters, marked from 1 on.
 
-    >>> _expected(143.2), _expected(0.000312)
-    ('140', '0.00031')
+    >>> _expected(0.000312), _expected(143.2)
+    ('0.00031', '<span class="weak">140 !</span>')
     """
     rounded = float(f"{number:.2g}")
-    return short(rounded) if rounded >= 1e-4 else f"{number:.1e}"
+    text = short(rounded) if rounded >= 1e-4 else f"{number:.1e}"
+    return tag("span", f"{text} !", class_="weak") if number >= 1 else text
 
 
 def _displaced_names(history: History, arrivals: list[int]) -> str:

@@ -20,9 +20,6 @@ from featstream.sources.kernels.transpose import by_column
 _LARGEST = 1e150
 """Squares beyond this overflow."""
 
-_ABOUT = 0.01
-"""What rounding does to the mean of a column that is all but constant."""
-
 _REMEDY = "Fill them in or drop the feature."
 
 

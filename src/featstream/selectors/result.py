@@ -312,10 +312,16 @@ class Names:
     def refuse_taken(self, first: int, names: Sequence[str]) -> None:
         """Raise if a name for the features from ``first`` on is not unique."""
         distinct = set(names)
-        if len(distinct) != len(names) or not self._arrival_of.keys().isdisjoint(
-            distinct
-        ):
-            raise self._duplicate(first, names)
+        if len(distinct) == len(names) and self._arrival_of.keys().isdisjoint(distinct):
+            return
+        seen = dict(self._arrival_of)
+        for position, name in enumerate(names, start=first):
+            if name in seen:
+                raise DataError(
+                    f"Feature name {printable(name)} already seen at position "
+                    f"{seen[name]} (now {position}). Names must be unique."
+                )
+            seen[name] = position
 
     def forget(self, arrival: int) -> None:
         """Drop the name of a feature that is not recorded."""
@@ -376,17 +382,6 @@ class Names:
     def items(self) -> list[tuple[int, str]]:
         """Arrivals and names, in order of arrival."""
         return sorted(self._name_of.items())
-
-    def _duplicate(self, first: int, names: Sequence[str]) -> DataError:
-        seen = dict(self._arrival_of)
-        for position, name in enumerate(names, start=first):
-            if name in seen:
-                return DataError(
-                    f"Feature name {printable(name)} already seen at position "
-                    f"{seen[name]} (now {position}). Names must be unique."
-                )
-            seen[name] = position
-        raise AssertionError
 
 
 def positions_in(order: IntArray, which: IntArray) -> IntArray:

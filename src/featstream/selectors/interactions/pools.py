@@ -67,9 +67,7 @@ def lay_out(labels: Labels) -> tuple[Classes, IntArray]:
 
 def joined(found: list[Pairs]) -> Pairs:
     """Lists of pairs as one."""
-    if not found:
-        return _NO_PAIRS
-    return Pairs(*map(np.concatenate, zip(*found, strict=True)))
+    return Pairs(*map(np.concatenate, zip(_NO_PAIRS, *found, strict=True)))
 
 
 def in_threads(

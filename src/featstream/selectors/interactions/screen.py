@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import as_bytes, check_alpha, check_count
 from featstream.parallel import count_threads
 from featstream.protocols import Block, Fate, FloatArray, IntArray, Span
 from featstream.selectors.base import StreamSelector
@@ -231,32 +230,7 @@ class InteractionScreen(PairKeeper):
         return self._search().n_left_out
 
     def _bind(self, y: Any) -> PairSearch:
-        return self.search_in(y, count_threads(self.n_jobs))
-
-    def search_in(
-        self,
-        y: Any,
-        n_threads: int,
-        missing: Literal["error", "category"] = "error",
-    ) -> PairSearch:
-        """A search with these parameters, for the target ``y``."""
-        owner = type(self).__name__
-        level = self.redundancy_alpha
-        if level is not None:
-            check_alpha(level, owner, "redundancy_alpha")
-        return PairSearch(
-            y,
-            alpha=check_alpha(self.alpha, owner),
-            n_bins=check_count(self.n_bins, "n_bins", owner, least=2, most=8),
-            n_features=check_count(
-                self.n_features, "n_features", owner, none="for a stream without end"
-            ),
-            redundancy_alpha=level,
-            memory=as_bytes(self.memory, "memory"),
-            seed=check_count(self.seed, "seed", owner, least=0, most=2**63 - 1),
-            n_threads=n_threads,
-            missing=missing,
-        )
+        return PairSearch(self, y, count_threads(self.n_jobs))
 
     def _search(self) -> PairSearch:
         search: PairSearch = self._started().measure

@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, chdtri, xlogy
 
-from featstream.errors import DataError, FeatstreamWarning, size_text
+from featstream.errors import (
+    DataError,
+    FeatstreamWarning,
+    as_bytes,
+    check_alpha,
+    check_count,
+    size_text,
+)
 from featstream.measures.information import SymmetricalUncertainty
 from featstream.measures.inputs import as_labels
 from featstream.protocols import Block, FloatArray, IntArray
@@ -96,35 +103,37 @@ def spent(n_tested: float, n_more: float, alpha: float) -> float:
 class PairSearch:
     """Looks for pairs that say more about the class than their members do.
 
-    Bound to a target; features arrive in blocks. `InteractionScreen` describes the
-    parameters.
+    Bound to a target; features arrive in blocks. ``options`` is an
+    `InteractionScreen`, which describes the parameters.
     """
 
     name = "interaction"
 
     def __init__(
         self,
+        options: Any,
         y: Any,
-        *,
-        alpha: float,
-        n_bins: int,
-        n_features: int | None,
-        redundancy_alpha: float | None,
-        memory: int,
-        seed: int,
         n_threads: int,
         missing: Literal["error", "category"] = "error",
     ) -> None:
+        owner, count = type(options).__name__, options.n_features
+        self._alpha: float = check_alpha(options.alpha, owner)
+        n_bins = check_count(options.n_bins, "n_bins", owner, least=2, most=8)
+        self._n_features: int | None = check_count(
+            count, "n_features", owner, none="for a stream without end"
+        )
+        self._redundancy_alpha = options.redundancy_alpha
+        if self._redundancy_alpha is not None:
+            check_alpha(self._redundancy_alpha, owner, "redundancy_alpha")
+        self._memory, self._n_threads = as_bytes(options.memory, "memory"), n_threads
+        self._seed = check_count(options.seed, "seed", owner, least=0, most=2**63 - 1)
         labels = as_labels(y)
         self.n_samples = labels.codes.size
-        self._alpha, self._n_features = alpha, n_features
-        self._redundancy_alpha = redundancy_alpha
-        self._memory, self._seed, self._n_threads = memory, seed, n_threads
-        self._encoder = SymmetricalUncertainty(
-            n_bins=n_bins,
-            max_categories=max(n_bins, _FEW_LEVELS),
-            missing=missing,
-        ).bind(y)
+        few = max(n_bins, _FEW_LEVELS)
+        encoder = SymmetricalUncertainty(
+            n_bins=n_bins, max_categories=few, missing=missing
+        )
+        self._encoder = encoder.bind(y)
         self.left_out = self._encoder.left_out
         self._n_classes = labels.classes.size
         self._class_of = np.repeat(np.arange(self._n_classes), labels.counts)
@@ -378,16 +387,16 @@ class PairSearch:
         entered = [self._members[a].pair for a in members]
         codes = [self._members[a].codes for a in members]
         counts = self.n_tested, self.n_compared, self.n_candidates, self.n_left_out
-        own = {
+        scores = [self._members[a].score for a in members]
+        own: dict[str, NDArray[Any]] = {
             "counts": np.array([*counts, self.is_full], np.int64),
             "pairs": np.array(numbers, np.int64).reshape(-1, 2),
             "tests": np.array([p[2:] for p in self.pairs], np.float64).reshape(-1, 3),
             "member": np.array(members, np.int64),
             "member_pair": np.array(entered, np.int64),
-            "member_score": np.array([self._members[a].score for a in members]),
+            "member_score": np.array(scores, np.float64),
             "member_codes": np.array(codes, np.uint8).reshape(-1, self.n_samples),
         }
-        own["member_score"] = own["member_score"].astype(np.float64)
         return own | {_POOL + k: v for k, v in self._pool.arrays().items()}
 
     def restore(

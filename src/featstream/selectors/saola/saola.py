@@ -539,7 +539,7 @@ def make_search(selector: Any, y: Any) -> PairSearch | None:
         )
     screen = InteractionScreen() if screen is True else screen
     missing: Any = getattr(selector.measure, "missing", "error")
-    return screen.search_in(y, count_threads(selector.n_jobs), missing)
+    return PairSearch(screen, y, count_threads(selector.n_jobs), missing)
 
 
 def make_rule(selector: Any) -> Rule:
