@@ -16,7 +16,8 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
+from functools import reduce
+from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
@@ -226,14 +227,13 @@ class Whole(NamedTuple):
     @classmethod
     def of(cls, reports: Sequence[ChunkReport]) -> Whole:
         """Add up the chunks, in order."""
-        facts, lowest, highest = NO_VALUES, 0, -1
-        first_rows = [0]
-        for report in reports:
-            rows = report.parsed.rows
-            facts = merge_facts(facts, report.facts)
-            lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
-            first_rows.append(first_rows[-1] + rows.indptr.size - 1)
-        n_samples = first_rows.pop()
+        rows = [report.parsed.rows for report in reports]
+        facts = reduce(merge_facts, (report.facts for report in reports), NO_VALUES)
+        lowest = min([0, *(r.lowest for r in rows)])
+        highest = max([-1, *(r.highest for r in rows)])
+        *first_rows, n_samples = accumulate(
+            (r.indptr.size - 1 for r in rows), initial=0
+        )
         if n_samples >= 2**31:
             raise DataError("There are more than 2**31 - 1 rows.")
         dtype = smallest_dtype(facts)

@@ -89,8 +89,7 @@ def timeline_figure(data: Timeline, history: History) -> Html:
             tip = f"arrivals {edges[b]:,} to {edges[b + 1] - 1:,}: {said}"
             size = axes.at_x(float(edges[b + 1])) - x
             axes.add(rect(x, strip, size, 62, "hit", tip))
-        middle = (axes.left + axes.right) / 2
-        axes.add(text(middle, strip + 82, "features seen", "label middle"))
+        axes.label("features seen", strip + 82)
         return joined(axes.parts), strip + 92
 
     left = ""
@@ -205,8 +204,7 @@ def size_figure(data: SizeCurve) -> Html:
             size = int(data.sizes[places[b]]) if places[b] >= 0 else 0
             tip = f"after {edges[b + 1]:,} features: {size:,} kept; {count:,} displaced"
             bars.add(rect(x, 30, end - x, 254, "hit", tip))
-        middle = (axes.left + axes.right) / 2
-        bars.add(text(middle, 304, "features seen", "label middle"))
+        bars.label("features seen", 304)
         return joined(axes.parts + bars.parts), 312
 
     return figure(
@@ -392,9 +390,7 @@ def accuracy_figure(data: AccuracyCurve) -> Html:
         for size in data.sizes[:: 1 if width > 500 else 2]:
             place = axes.at_x(float(size))
             axes.add(text(place, axes.bottom + 17, f"{size}", "tick middle"))
-        middle = (axes.left + axes.right) / 2
-        words = "most relevant kept features"
-        axes.add(text(middle, axes.bottom + 34, words, "label middle"))
+        axes.label("most relevant kept features", axes.bottom + 34)
         base = axes.at_y(data.baseline)
         axes.add(line(axes.left, base, axes.right, base, "threshold"))
         places = [

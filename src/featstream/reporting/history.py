@@ -5,7 +5,6 @@ Every table is bounded, whatever the number of features.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -170,8 +169,7 @@ def _label(value: Any) -> str:
     return str(int(value)) if is_whole else str(value)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Timeline:
+class Timeline(NamedTuple):
     """How many features met each fate along the stream, and when each was kept.
 
     ``counts`` has one row per `Fate` and one column per bin of arrivals. Of the
@@ -233,8 +231,7 @@ def timeline(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SizeCurve:
+class SizeCurve(NamedTuple):
     """Size of the kept set after some arrivals, and displacements per bin of them."""
 
     arrivals: IntArray
@@ -268,8 +265,7 @@ class Member(NamedTuple):
     by: int
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """A kept feature and those that it removed, the most relevant of them listed.
 
     A feature that was displaced by one that was itself displaced later belongs to
@@ -283,8 +279,7 @@ class Family:
     members: tuple[Member, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Removals:
+class Removals(NamedTuple):
     """Who removed whom: the families of kept features, the largest first.
 
     ``n_displaced`` and ``n_redundant`` count for every kept feature, in the order of
@@ -352,8 +347,7 @@ def displaced_by(history: History) -> dict[int, list[int]]:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Distribution:
+class Distribution(NamedTuple):
     """How many features of each fate have which relevance.
 
     ``edges`` has one number more than there are bins; ``counts`` has one row per
@@ -388,8 +382,7 @@ def distribution(history: History) -> Distribution:
     return Distribution(edges, counts, lowest, "lowest that passed:")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Redundancy:
+class Redundancy(NamedTuple):
     """Overlap of every pair of the most relevant kept features.
 
     ``order`` are their places in ``result.names``, the most relevant first.
@@ -494,8 +487,7 @@ def p_values(history: History) -> FloatArray | None:
     return np.asarray(stats.chi2.sf(2 * n * np.log(2) * bits, freedom))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AccuracyCurve:
+class AccuracyCurve(NamedTuple):
     """Accuracy with the most relevant 1, 2, … kept features.
 
     ``spreads`` are standard deviations over the folds; ``baseline`` is the share of

@@ -64,10 +64,13 @@ class Axes:
             edge = self.right + 4 if kind == "tick end" else x
             self.add(text(edge, self.bottom + 17, short(value), kind))
         if x_label:
-            middle = (self.left + self.right) / 2
-            self.add(text(middle, self.bottom + 34, x_label, "label middle"))
+            self.label(x_label, self.bottom + 34)
         if y_label:
             self.add(text(2, self.top - 10, y_label, "label"))
+
+    def label(self, words: str, y: float) -> None:
+        """Words below the middle of the horizontal axis."""
+        self.add(text((self.left + self.right) / 2, y, words, "label middle"))
 
 
 def _share(value: float, limits: tuple[float, float], *, is_log: bool) -> float:
