@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import math
 import os
@@ -49,7 +48,6 @@ from featstream.evaluation.entrants import (
 from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.splits import (
     CrossValidation,
-    Split,
     SplitProtocol,
     TaskShape,
     default_protocol,
@@ -354,7 +352,7 @@ class Run:
             shape, fingerprint = rows.shape, rows.fingerprint()
             protocol = experiment.protocols.get(dataset) or default_protocol(shape)
             splits = [
-                checksum_of(protocol.split(i, shape, experiment.seed))
+                key_of(describe(protocol.split(i, shape, experiment.seed)))
                 for i in range(protocol.n_splits)
             ]
         except (DataError, DataTypeError, ParameterError) as error:
@@ -486,15 +484,6 @@ def with_names(reason: str, names: list[str]) -> str:
         return f"Feature {printable(names[int(found[1])])}"
 
     return FEATURE.sub(name, reason)
-
-
-def checksum_of(split: Split) -> str:
-    """Checksum of the rows, the order and the groups of a split."""
-    digest = hashlib.sha256()
-    for part in (split.train, split.test, split.order, split.groups):
-        digest.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
-        digest.update(b"|")
-    return digest.hexdigest()
 
 
 def provenance(n_jobs: int) -> dict[str, Any]:

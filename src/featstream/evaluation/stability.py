@@ -16,6 +16,7 @@ from featstream.errors import (
     DataError,
     ParameterError,
     check_alpha,
+    check_choice,
     printable,
     unknown_name,
 )
@@ -107,6 +108,7 @@ def stability(
     """
     sets = [as_indices(s, i) for i, s in enumerate(selections)]
     check_alpha(alpha)
+    check_choice(method, "method", ("yu", "nogueira"), "stability")
     if len(sets) < 2:
         raise DataError(
             f"Stability compares selections and needs two or more. Got {len(sets)}. "
@@ -119,18 +121,15 @@ def stability(
                 'Give the data, or use method="nogueira".'
             )
         return matched_stability(sets, X, similarity)
-    if method == "nogueira":
-        n_features = (
-            np.shape(X)[1] if n_features is None and X is not None else n_features
+    if n_features is None and X is not None:
+        n_features = np.shape(X)[1]
+    if n_features is None or n_features <= max(s.max(initial=-1) for s in sets):
+        raise ParameterError(
+            'stability(method="nogueira") needs the number of features, larger '
+            f"than every selected index. Got n_features={n_features!r}. Count the "
+            "columns that were selected from."
         )
-        if n_features is None or n_features <= max(s.max(initial=-1) for s in sets):
-            raise ParameterError(
-                'stability(method="nogueira") needs the number of features, larger '
-                f"than every selected index. Got n_features={n_features!r}. Count the "
-                "columns that were selected from."
-            )
-        return chance_corrected_stability(sets, n_features, alpha)
-    raise unknown_name("measure of stability", method, ["yu", "nogueira"])
+    return chance_corrected_stability(sets, n_features, alpha)
 
 
 def as_indices(selection: Any, i: int) -> IntArray:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.special import gammaln
 
-from featstream.errors import DataError, ParameterError, check_alpha, unknown_name
+from featstream.errors import DataError, ParameterError, check_alpha, check_choice
 from featstream.protocols import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def average_ranks(
     >>> average_ranks(accuracies, convention="paper")
     array([2.75, 2.25, 1.  ])
     """
-    if convention not in ("demsar", "paper"):
-        raise unknown_name("convention", convention, ["demsar", "paper"])
+    check_choice(convention, "convention", ("demsar", "paper"))
     table = check_scores(scores)
     high_is_first = is_high_best(best) == (convention == "demsar")
     ranks = stats.rankdata(-table if high_is_first else table, axis=1)
@@ -307,8 +306,7 @@ def check_scores(scores: ArrayLike, *, min_datasets: int = 1) -> FloatArray:
 
 def is_high_best(best: str) -> bool:
     """Whether high scores are good."""
-    if best not in ("high", "low"):
-        raise unknown_name("direction of `best`", best, ["high", "low"])
+    check_choice(best, "best", ("high", "low"))
     return best == "high"
 
 

@@ -6,7 +6,6 @@ memory: there is one copy in memory for all processes.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
+from featstream.evaluation.cell_cache import describe, key_of
 from featstream.evaluation.splits import TaskShape
 from featstream.measures.inputs import as_labels, as_vector
 from featstream.protocols import Block, SparseColumns, feature_name, names_of
@@ -114,14 +114,8 @@ class Rows:
 
     def fingerprint(self) -> str:
         """Changes with any value, label, name or group."""
-        digest = hashlib.sha256(f"{self.n_train} {self.X.shape}".encode())
-        for name, array in self._arrays().items():
-            digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-            by_row = np.ascontiguousarray(array)
-            digest.update(by_row.view(np.uint8).data if by_row.size else b"")
-        for name in self.names or ():
-            digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
-        return digest.hexdigest()
+        known = {"n_train": self.n_train, "shape": self.X.shape, "names": self.names}
+        return key_of(describe(known | self._arrays()))
 
     def write(self, folder: Path) -> None:
         """Write files that `map_rows` maps."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, ParameterError, printable
+from featstream.errors import DataError, check_choice, printable
 from featstream.markup import small_table, tag, visible
 from featstream.protocols import Fate, FloatArray, IntArray, feature_name
 
@@ -68,10 +68,7 @@ class Trace:
     """
 
     def __init__(self, level: TraceLevel = "full") -> None:
-        if level not in ("full", "kept", None):
-            raise ParameterError(
-                f"`trace` must be 'full', 'kept' or None. Got {printable(level)}."
-            )
+        check_choice(level, "trace", ("full", "kept", None))
         self.level = level
         self.n_seen = 0
         self._records = np.empty(0, _DTYPE)
