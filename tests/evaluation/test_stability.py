@@ -140,7 +140,11 @@ def test_nogueira_costs_nothing_in_features_never_selected():
             DataError,
             "feature 0 to others is not a number",
         ),
-        (lambda: stability([[0], [1]], X, method="yo"), ParameterError, "nogueira, yu"),
+        (
+            lambda: stability([[0], [1]], X, method="yo"),
+            ParameterError,
+            "'yu' or 'nogueira'",
+        ),
         (
             lambda: stability([[0], [9]], X, method="nogueira"),
             ParameterError,

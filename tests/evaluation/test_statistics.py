@@ -174,7 +174,7 @@ def test_conclusion_without_rejection_claims_no_equality():
     ("call", "error", "words"),
     [
         (lambda: average_ranks([1, 2, 3]), DataError, "n_datasets, n_methods"),
-        (lambda: average_ranks([[1, 2]], "up"), ParameterError, "high, low"),
+        (lambda: average_ranks([[1, 2]], "up"), ParameterError, "'high' or 'low'"),
         (lambda: friedman([[1, 2], [np.nan, 2]]), DataError, "row 1"),
         (lambda: friedman([[1, 2]]), DataError, r"at least \(2, 2\)"),
         (lambda: critical_difference(1, 5), ParameterError, "n_methods"),
