@@ -195,24 +195,19 @@ def select_each(
     in_arrival: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """The selections of the wanted variants, in order; nested ones by a single fit."""
-    whole: dict[str, Any] | None = None
-    for label, selector in variants_of(job.selector).items():
+    entry, whole = job.selector, None
+    is_nested = isinstance(entry, BestOf) and entry.is_nested
+    for label, selector in variants_of(entry).items():
         if label not in wanted:
             continue
-        found = whole
-        if whole is None:
+        if whole is None or not is_nested:
             say({"kind": "step", "step": "selection"})
-            if not (isinstance(job.selector, BestOf) and job.selector.is_nested):
-                found = select(selector, part, job.seed)
-            else:
-                size = {job.selector.parameter: max(job.selector.values)}
-                whole = select(clone(selector).set_params(**size), part, job.seed)
-        if whole is not None:
-            n_features = selector.get_params()[job.selector.parameter]
-            found = whole | describe(
-                np.array(whole["selected"][:n_features], int), part
-            )
-        assert found is not None
+            size = {entry.parameter: max(entry.values)} if is_nested else {}
+            whole = select(clone(selector).set_params(**size), part, job.seed)
+        found = dict(whole)
+        if is_nested:
+            begin = found["selected"][: selector.get_params()[entry.parameter]]
+            found |= describe(np.array(begin, int), part)
         if part.order is not None and not in_arrival:
             found["selected"] = part.order[found["selected"]].tolist()
         yield found | {"value": label}

@@ -512,17 +512,15 @@ class GroupSelector(GroupedSelector):
         source = as_source(X_group)
         self._started().check_names(sample_names_of(source), "This source")
         blocks = list(source.blocks())
-        ends = np.cumsum([block.n_columns for block in blocks])
         if group is None:
             raise DataError("A group needs a label other than None.")
         if not blocks:
             raise DataError(f"Group {printable(group)} has no features.")
         if names is not None:
-            listed = check_names(names, int(ends[-1]))
-            begins = ends - [block.n_columns for block in blocks]
+            listed = check_names(names, sum(block.n_columns for block in blocks))
             blocks = [
-                replace(block, names=listed[begin:end])
-                for block, begin, end in zip(blocks, begins, ends, strict=True)
+                replace(block, names=listed[block.start :][: block.n_columns])
+                for block in blocks
             ]
         return self._update(blocks, group)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -288,12 +289,8 @@ class DensePool:
         tasks: list[Any] = []
         for level, (mine, columns) in newcomers.parts.items():
             for other, group in self._groups.items():
-                before = places[:, 1][places[:, 0] == other]
-                limit = np.full(mine.size, group.size)
-                if before.size:
-                    at = np.flatnonzero(places[:, 0] == other)
-                    n_before = np.searchsorted(at, mine)
-                    limit = group.size - before.size + n_before
+                new = np.flatnonzero(places[:, 0] == other)
+                limit = group.size - new.size + np.searchsorted(new, mine)
                 n_tiles = -(-int(limit.max(initial=0)) // TILE)
                 order = Order(limit, mine.astype(np.int32), group.left)
                 cuts = np.linspace(0, n_tiles, min(n_threads, max(n_tiles, 1)) + 1)
@@ -302,10 +299,7 @@ class DensePool:
                     tasks.append((level, columns, other, group, order, tiles))
         n_tested = np.zeros(newcomers.which.size, np.int64)
         found: list[Pairs] = []
-
-        def run(task: Any) -> tuple[list[Pairs], IntArray, IntArray]:
-            return self._run(task, least)
-
+        run = partial(self._run, least=least)
         for pairs, mine, counted in in_threads(run, tasks, n_threads):
             found += pairs
             n_tested[mine] += counted
