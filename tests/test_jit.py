@@ -112,17 +112,24 @@ def test_kernels_run_if_numba_has_changed(part, monkeypatch):
     assert isinstance(found, numba.types.NamedTuple)
 
 
-_REFUSE = "from numba.core.options import DefaultOptions\ndel DefaultOptions.{}\n"
+_REFUSE = """
+from numba.core.cpu import CPUTargetOptions
+for kind in CPUTargetOptions.__mro__:
+    for name in {!r}:
+        if name in vars(kind):
+            delattr(kind, name)
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
-        _REFUSE.format("_nrt"),
-        _REFUSE.format("forceinline") + "del DefaultOptions.no_cfunc_wrapper\n",
+        _REFUSE.format(["_nrt"]),
+        _REFUSE.format(["forceinline", "no_cfunc_wrapper"]),
         "import featstream.jit\nfeatstream.jit._ARRAY = ()\n",
     ],
+    ids=["arrays", "wrappers", "layout"],
 )
 def test_selections_are_the_same_without_private_parts(change, tmp_path):
     code = """
