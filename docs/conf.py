@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 
+import sklearn  # noqa: F401  its methods are on the pages of our selectors
+
 import featstream
 
 project = "featstream"
