@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +19,7 @@ from featstream.evaluation.statistics import Best, Comparison, compare_scores
 from featstream.evaluation.tasks import as_task
 from featstream.markup import small_table, tag, visible
 from featstream.protocols import FloatArray, IntArray
-from featstream.selectors.result import frame_of
+from featstream.selectors.result import Written, frame_of
 
 SCORES = ("accuracy", "balanced_accuracy", "auc", "auc_hard")
 COSTS = ("n_features", "n_groups", "seconds", "memory")
@@ -178,7 +177,7 @@ class ScoreTable:
         return "\n".join([*self.lines(), *self.notes()])
 
 
-class ExperimentResult:
+class ExperimentResult(Written):
     """What an `Experiment` found.
 
     Attributes
@@ -269,28 +268,10 @@ class ExperimentResult:
         writer.writerows(rows)
         return text.getvalue()
 
-    def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the tidy rows."""
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            file.write(self.as_csv())
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a report: one HTML file that opens in any browser, without a network.
-
-        Parameters
-        ----------
-        path : str or path
-            The file. An earlier report is replaced; any other file is not.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
+    def _page(self) -> str:
         from featstream.reporting.comparison import comparison_page
-        from featstream.reporting.report import write_page
 
-        return write_page(comparison_page(self), path)
+        return comparison_page(self)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the tidy rows, with settings and provenance in the file's metadata."""

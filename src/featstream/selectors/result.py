@@ -297,14 +297,12 @@ class Names:
 
     def add(self, first: int, names: Sequence[str]) -> None:
         """Name consecutive features, with names that `refuse_taken` accepts."""
-        arrivals = range(first, first + len(names))
-        self._arrival_of.update(zip(names, arrivals, strict=True))
-        self._name_of.update(zip(arrivals, names, strict=True))
+        self.restore(range(first, first + len(names)), names)
 
     def restore(self, arrivals: Sequence[int], names: Sequence[str]) -> None:
-        """Name features that were recorded before."""
-        self._name_of = dict(zip(arrivals, names, strict=True))
-        self._arrival_of = dict(zip(names, arrivals, strict=True))
+        """Name some features."""
+        self._arrival_of.update(zip(names, arrivals, strict=True))
+        self._name_of.update(zip(arrivals, names, strict=True))
 
     def refuse_taken(self, first: int, names: Sequence[str]) -> None:
         """Raise if a name for the features from ``first`` on is not unique."""
@@ -389,8 +387,46 @@ def positions_in(order: IntArray, which: IntArray) -> IntArray:
     return np.where(is_moved, order[np.where(is_moved, which, 0)], which)
 
 
+class Written:
+    """What can be written to files: a table, and a report."""
+
+    def as_csv(self) -> str:
+        """What `to_csv` writes."""
+        raise NotImplementedError
+
+    def _page(self) -> str:
+        """What `report` writes."""
+        raise NotImplementedError
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the table that `as_csv` returns."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            file.write(self.as_csv())
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a report: one HTML file that opens in any browser, without a network.
+
+        Of a selection it shows what was kept and why, figures of how it went, alerts,
+        and a search that says why a feature was dropped; of a comparison ranks,
+        scores, costs and stability.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. An earlier report is replaced; any other file is not.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from featstream.reporting.report import write_page
+
+        return write_page(self._page(), path)
+
+
 @dataclass(frozen=True, repr=False)
-class SelectionResult:
+class SelectionResult(Written):
     """The selected features with their scores and the history behind them.
 
     Attributes
@@ -525,33 +561,8 @@ class SelectionResult:
         columns = {name: [cells[i] for i in order] for name, cells in self._columns()}
         return frame_of(columns, backend)
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a report: one HTML file that opens in any browser, without a network.
-
-        It shows what was kept and why, figures of how it went, alerts, and a search
-        that says why a feature was dropped.
-
-        Parameters
-        ----------
-        path : str or path
-            The file. An earlier report is replaced; any other file is not.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        from featstream.reporting.report import selection_page, write_page
-
-        return write_page(selection_page(self), path)
-
-    def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the selected features, the best first."""
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            file.write(self.as_csv())
-
     def as_csv(self) -> str:
-        """What `to_csv` writes."""
+        """The selected features, the best first, as `to_csv` writes them."""
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         titles, cells = zip(*self._columns(), strict=True)
@@ -559,6 +570,11 @@ class SelectionResult:
         rows = list(zip(*cells, strict=True))
         writer.writerows(rows[i] for i in self._order())
         return text.getvalue()
+
+    def _page(self) -> str:
+        from featstream.reporting.report import selection_page
+
+        return selection_page(self)
 
     def _order(self) -> list[int]:
         """The selected features, the best first."""

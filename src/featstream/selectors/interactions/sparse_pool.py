@@ -148,18 +148,12 @@ class SparsePool:
         size, n_new = self._size, arrivals.size
         n_entries, n_margins = int(old.offset[size]), self._n_margins
         blank = np.empty(new.rows.size, np.int64)
-        self._members = SparseMembers(
-            offset=appended(old.offset, size + 1, n_entries + new.offset[1:]),
-            rows=appended(old.rows, n_entries, new.rows),
-            codes=appended(old.codes, n_entries, new.codes),
-            levels=appended(old.levels, size, new.levels),
-            n_codes=appended(old.n_codes, size, new.n_codes),
-            margin_offset=appended(
-                old.margin_offset, size, n_margins + new.margin_offset
-            ),
-            margins=appended(old.margins, n_margins, new.margins),
-            own=appended(old.own, size, new.own),
+        sizes = size + 1, n_entries, n_entries, size, size, size, n_margins, size
+        moved = new._replace(
+            offset=n_entries + new.offset[1:],
+            margin_offset=n_margins + new.margin_offset,
         )
+        self._members = SparseMembers(*map(appended, old, sizes, moved))
         self._index = index._replace(
             following=appended(index.following, n_entries, blank),
             owner=appended(index.owner, n_entries, blank),
