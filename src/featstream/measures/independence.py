@@ -298,9 +298,7 @@ class BoundTableTest:
         tables = self._information.encode(block)
         if self._uses_largest:
             return EncodedTables(tables, _largest_codes(block))
-        arity = np.empty(block.n_columns, np.int64)
-        count_categories(tables, self.n_samples, arity)
-        return EncodedTables(tables, arity)
+        return EncodedTables(tables, count_categories(tables, self.n_samples))
 
     def screen(self, encoded: EncodedTables) -> Screening:
         """Test every column with the class."""

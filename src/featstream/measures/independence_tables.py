@@ -21,6 +21,7 @@ from featstream.measures.storages.bitplanes import count_common, unpack
 from featstream.measures.storages.dense_codes import DenseCodes, decode_column
 from featstream.measures.storages.row_index import sort_short
 from featstream.measures.storages.sparse_codes import SparseCodes
+from featstream.protocols import IntArray
 
 MAX_MEMBERS = 6
 """Sets of more members are counted row by row: their planes would be too many."""
@@ -400,37 +401,20 @@ def recode_column(columns, i, arity, pool, slot):
         pack_plane(codes, pool.planes[slot])
 
 
-@inner_jit
-def _sizes_in_dense(columns, i, n, sizes):
-    if columns.code_row[i] >= 0:
-        codes = columns.codes[columns.code_row[i]]
-        for r in range(n):
-            sizes[codes[r]] += 1
-        return
-    sizes[0] = n
-    for p in range(columns.arity[i] - 1):
-        sizes[p + 1] = columns.plane_count[columns.first_plane[i] + p]
-        sizes[0] -= sizes[p + 1]
-
-
-@inner_jit
-def _sizes_in_sparse(columns, i, n, sizes):
-    sizes[0] = n - columns.length[i]
-    for c in range(columns.arity[i] - 1):
-        sizes[c + 1] = columns.counts[columns.count_offset[i] + c]
-
-
-sizes_of = by_type({DenseCodes: _sizes_in_dense, SparseCodes: _sizes_in_sparse})
-"""Count the rows of each category of a column."""
-
-
-@jit
-def count_categories(columns, n, found):
+def count_categories(columns: DenseCodes | SparseCodes, n: int) -> IntArray:
     """Number of categories that occur, of every column."""
-    for i in range(found.size):
-        sizes = np.zeros(columns.arity[i], np.int64)
-        sizes_of(columns, i, n, sizes)
-        found[i] = np.count_nonzero(sizes)
+    m = columns.arity.size
+    if isinstance(columns, DenseCodes):
+        code_row, counts = columns.code_row, columns.plane_count
+    else:
+        code_row, counts = np.full(m, -1), columns.counts
+    owner = np.repeat(np.arange(m), np.where(code_row < 0, columns.arity - 1, 0))
+    counts = counts[: owner.size]
+    found = np.bincount(owner[counts > 0], minlength=m)
+    found += np.bincount(owner, counts, m) < n
+    for i in np.flatnonzero(code_row >= 0):
+        found[i] = np.count_nonzero(np.bincount(columns.codes[code_row[i]]))
+    return found
 
 
 @inner_jit

@@ -53,8 +53,7 @@ def comparison_text(result: ExperimentResult, width: int | None = None) -> str:
         for table in comparison_tables(result)
         if table.metric not in hidden
     ]
-    for comparison in _comparisons(result):
-        *lines, conclusion = statistics_lines(comparison)
+    for *lines, conclusion in _conclusions(result):
         parts.append("\n".join([*lines, fill(conclusion, width or _WIDTH)]))
     for lines in (_stability_lines(result), comparison_notes(result)):
         parts += ["\n".join(lines)] if lines else []
@@ -67,8 +66,7 @@ def comparison_markdown(result: ExperimentResult) -> str:
     settings, origin = about["settings"], about["provenance"]
     parts = ["# Comparison of selectors", _datasets_markdown(about["datasets"])]
     parts += [table.to_markdown() for table in comparison_tables(result)]
-    for comparison in _comparisons(result):
-        title, *lines, conclusion = statistics_lines(comparison)
+    for title, *lines, conclusion in _conclusions(result):
         parts += [f"## {title}", "\n".join(f"- {line}" for line in lines), conclusion]
     stability = _stability_lines(result)
     if stability:
@@ -105,39 +103,38 @@ def write_comparison(
 
 
 def _write_figures(result: ExperimentResult, folder: Path) -> Iterator[Path]:
+    import matplotlib.pyplot as plt
+
+    def save(ax: Any, path: Path) -> Path:
+        figure = ax.get_figure()
+        figure.savefig(path, dpi=150, bbox_inches="tight")
+        plt.close(figure)
+        return path
+
     for kind in ("accuracy", "critical-difference"):
         for path in folder.glob(f"{kind}-*.png"):  # of an earlier run
             path.unlink()
     for classifier in result.classifiers:
         name = "".join(c if c.isalnum() or c in "-_" else "-" for c in classifier)
         ax = plot_scores(result.table("accuracy", classifier))
-        yield _save(ax, folder / f"accuracy-{name}.png")
-        comparison = result.statistics("accuracy", classifier)
-        if comparison.nemenyi is not None:
-            posthoc = comparison.nemenyi
-            ax = plot_critical_difference(
-                posthoc.average_ranks,
-                posthoc.critical_difference,
-                comparison.selectors,
+        yield save(ax, folder / f"accuracy-{name}.png")
+        found = result.statistics("accuracy", classifier)
+        if found.nemenyi is not None:
+            ranks, distance = (
+                found.nemenyi.average_ranks,
+                found.nemenyi.critical_difference,
             )
-            yield _save(ax, folder / f"critical-difference-{name}.png")
+            ax = plot_critical_difference(ranks, distance, found.selectors)
+            yield save(ax, folder / f"critical-difference-{name}.png")
 
 
-def _save(ax: Any, path: Path) -> Path:
-    import matplotlib.pyplot as plt
-
-    figure = ax.get_figure()
-    figure.savefig(path, dpi=150, bbox_inches="tight")
-    plt.close(figure)
-    return path
+def _conclusions(result: ExperimentResult) -> list[list[str]]:
+    """Title, figures and the conclusion, by each classifier."""
+    names = result.classifiers
+    return [_conclusion(result.statistics("accuracy", name)) for name in names]
 
 
-def _comparisons(result: ExperimentResult) -> list[Comparison]:
-    return [result.statistics("accuracy", name) for name in result.classifiers]
-
-
-def statistics_lines(comparison: Comparison) -> list[str]:
-    """Title, figures, and the conclusion last."""
+def _conclusion(comparison: Comparison) -> list[str]:
     lines = [f"Accuracy of {comparison.classifier}: what follows"]
     if comparison.friedman is not None and comparison.nemenyi is not None:
         test = comparison.friedman
@@ -181,21 +178,19 @@ def _stability_lines(result: ExperimentResult) -> list[str]:
 
 def comparison_notes(result: ExperimentResult) -> list[str]:
     """The notes below all tables, each once."""
-    table = result.table()
-    notes = [f"{name}: {rule}" for name, rule in table.rules.items()]
-    reasons: dict[str, None] = {}
+    notes = [f"{name}: {rule}" for name, rule in result.table().rules.items()]
+    failed, reasons = result.table("n_features").reasons, dict[str, None]()
     for classifier in result.classifiers:
-        for (dataset, selector), reason in result.table(
-            "accuracy", classifier
-        ).reasons.items():
-            has_failed = (dataset, selector) in result.table("n_features").reasons
+        table = result.table("accuracy", classifier)
+        for (dataset, selector), reason in table.reasons.items():
+            has_failed = (dataset, selector) in failed
             who = selector if has_failed else f"{classifier} after {selector}"
             reasons[f"- {who} on {dataset}: {reason}"] = None
-    n_empty = sum(row["note"] is not None for row in result.rows())
+    rows = result.rows()
+    n_empty = sum(row["note"] is not None for row in rows)
     if n_empty:
-        n_rows = len(result.rows())
         notes.append(
-            f"{n_empty} of {n_rows} scores are of an empty selection, scored as the "
+            f"{n_empty} of {len(rows)} scores are of an empty selection, scored as the "
             "majority class."
         )
     return [*notes, *reasons]
@@ -240,10 +235,8 @@ def comparison_page(result: ExperimentResult) -> str:
             parts.append((name, title, figures(*drawn)))
     parts.append(("tables", "Tables", _tables(result)))
     parts.append(("provenance", "Provenance", _provenance(result)))
-    title = (
-        f"{len(result.selectors)} selectors on {len(result.datasets)} data "
-        f"set{'s' * (len(result.datasets) > 1)}"
-    )
+    n_selectors, n_sets = len(result.selectors), len(result.datasets)
+    title = f"{n_selectors} selectors on {n_sets} data set{'s' * (n_sets > 1)}"
     lead = (
         f"{', '.join(visible(s, 40) for s in result.selectors)}; evaluated by "
         f"{', '.join(visible(c, 40) for c in result.classifiers)} on rows that no "
@@ -261,11 +254,10 @@ def _overview(result: ExperimentResult) -> Html:
         ("Cells", f"{result.n_cells:,}", f"{sum(table_.n_splits):,} splits", None),
         ("Failed", f"{n_failed:,}", "reasons below the tables", None),
     ]
-    items = []
-    for classifier in result.classifiers:
-        title, *lines = statistics_lines(result.statistics("accuracy", classifier))
-        said = [tag("p", line) for line in lines]
-        items.append(tag("li", tag("strong", title), *said))
+    items = [
+        tag("li", tag("strong", title), *(tag("p", line) for line in lines))
+        for title, *lines in _conclusions(result)
+    ]
     return figures(cards(entries, "cards"), tag("ul", *items, class_="alerts"))
 
 

@@ -96,8 +96,7 @@ class DiscreteTests:
     def encode(self, block: Block) -> tuple[Any, FloatArray, IntArray]:
         """Columns as categories, their relevance, and how many categories occur."""
         encoded = self._information.encode(block)
-        arity = np.empty(block.n_columns, np.int64)
-        count_categories(encoded, self.n_samples, arity)
+        arity = count_categories(encoded, self.n_samples)
         return encoded, self._information.relevance(encoded), arity
 
     def gather(self, parts: list[Any], n_threads: int) -> DiscreteVariables:
