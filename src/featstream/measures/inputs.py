@@ -422,9 +422,11 @@ class LeftOut:
         shown = ", ".join(names[:_FEW_SHOWN])
         if len(names) > _FEW_SHOWN:
             shown += f" and {len(names) - _FEW_SHOWN:,} more"
+        one = len(names) == 1
         warnings.warn(
-            f"Features left out, with relevance 0: {shown}. They have about one "
-            "category per row, like a name or an identifier. To score such columns "
+            f"{'Feature' if one else 'Features'} {shown} {'has' if one else 'have'} "
+            "about one category per row, like a name or an identifier, and "
+            f"{'was' if one else 'were'} left out: relevance 0. To score such columns "
             "pass a measure with identifiers='keep', such as "
             "SymmetricalUncertainty(identifiers='keep').",
             FeatstreamWarning,
