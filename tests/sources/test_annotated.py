@@ -18,7 +18,6 @@ from featstream import SAOLA
 from featstream.errors import (
     DataError,
     DataTypeError,
-    MissingExtraError,
 )
 from featstream.sources import (
     RowsSource,
@@ -295,12 +294,6 @@ def test_what_is_absent_is_answered_with_what_is_there(path):
         open_h5ad(path, "x")
     with pytest.raises(DataError, match=r"no layer 'counts'. Its layers are: none\."):
         open_h5ad(path, layer="counts")
-
-
-def test_anndata_is_asked_for(path, monkeypatch):
-    monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"needs anndata \(extra 'science'\)"):
-        open_dataset(path)
 
 
 def test_a_file_cut_short_is_refused_at_any_length(path):

@@ -4,12 +4,10 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis.extra import numpy as hnp
 
 from featstream.errors import DataError, DataTypeError
 from featstream.protocols import Source
 from featstream.sources import ArraySource, check_has_features
-from featstream.sources.kernels.transpose import copy_columns
 from gather import gather
 
 DTYPES = ["?", "i1", "u1", "<i2", ">i4", "<u4", "i8", "u8", "f2", ">f4", "f4", "f8"]
@@ -45,19 +43,6 @@ def test_columns_are_those_of_the_array(X, block_bytes, start):
     assert names == [f"x{i}" for i in range(start, X.shape[1])]
     assert not nominal.any()
     np.testing.assert_array_equal(X, before)
-
-
-@settings(deadline=None)
-@given(
-    hnp.arrays(np.uint8, st.tuples(st.integers(1, 50), st.integers(1, 50))),
-    st.data(),
-)
-def test_kernel_copies_like_a_transpose(x, data):
-    start = data.draw(st.integers(0, x.shape[1]))
-    stop = data.draw(st.integers(start, x.shape[1]))
-    out = np.empty((stop - start, x.shape[0]), np.uint8)
-    copy_columns(x[:, start:stop], out)
-    np.testing.assert_array_equal(out, x[:, start:stop].T)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 
 import featstream.sources
-from featstream.errors import DataTypeError
 from featstream.sources import (
     ArraySource,
     FrameSource,
@@ -72,21 +71,6 @@ def test_numbers_beside_text_in_a_list_stay_numbers():
     columns, _, nominal = gather(as_source([["a", 10], ["b", 9]]))
     assert columns.tolist() == [[0, 10], [1, 9]]
     assert nominal.tolist() == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        (None, "Cannot read features from NoneType. Give a two-dimensional array"),
-        (5, "Cannot read features from int."),
-        ({"a": [1]}, "Cannot read features from dict."),
-        ([[1, 2], [3]], "X is a ragged sequence: its items have different lengths."),
-    ],
-)
-def test_anything_else_is_refused(given, sentence):
-    with pytest.raises(DataTypeError) as caught:
-        as_source(given)
-    assert str(caught.value).startswith(sentence)
 
 
 @pytest.mark.parametrize("given", [[1, 2, 3], [], pd.Series([1, 2]), pl.Series([1])])

@@ -11,8 +11,13 @@ from scipy import sparse
 
 from featstream import SAOLA
 from featstream.cli import main
-from featstream.errors import DataError, FeatstreamError, ParameterError
-from featstream.sources import as_source, open_dataset
+from featstream.errors import (
+    DataError,
+    FeatstreamError,
+    MissingExtraError,
+    ParameterError,
+)
+from featstream.sources import open_dataset
 from featstream.sources.open import FORMATS, Format
 from gather import gather
 
@@ -93,15 +98,6 @@ def test_tables_with_the_target_found_or_named(tmp_path):
             check(dataset, names=["a", "b", "c"])
 
 
-def test_tables_with_text(tmp_path):
-    (tmp_path / "d.csv").write_text("size,colour,y\n1.5,red,yes\n2.5,blue,no\n")
-    dataset = open_dataset(tmp_path / "d.csv")
-    columns, _, nominal = gather(dataset.source)
-    assert columns.tolist() == [[1.5, 1], [2.5, 0]]
-    assert nominal.tolist() == [False, True]
-    assert dataset.y.tolist() == ["yes", "no"]
-
-
 @pytest.mark.parametrize("suffix", ["svm", "svmlight", "libsvm", "txt"])
 def test_svmlight(tmp_path, suffix):
     text = b"1 2:1 3:2\n-1 1:3 3:5\n"
@@ -109,12 +105,6 @@ def test_svmlight(tmp_path, suffix):
     (tmp_path / f"d.{suffix}.gz").write_bytes(gzip.compress(text))
     check(open_dataset(tmp_path / f"d.{suffix}"))
     check(open_dataset(tmp_path / f"d.{suffix}.gz"))
-
-
-def test_a_path_is_a_source(tmp_path):
-    np.savez(tmp_path / "d.npz", X=X, y=Y)
-    for path in (tmp_path / "d.npz", str(tmp_path / "d.npz")):
-        np.testing.assert_array_equal(gather(as_source(path))[0], X)
 
 
 def save_object_array(path):
@@ -260,11 +250,19 @@ def test_svmlight_takes_no_target(tmp_path):
         open_dataset(tmp_path / "d.svm", "y")
 
 
-def test_a_table_needs_pyarrow(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("suffix", "wanted"),
+    [
+        ("csv", "pip install pyarrow"),
+        ("zarr", r"needs zarr \(extra 'science'\)"),
+        ("h5ad", r"needs anndata \(extra 'science'\)"),
+    ],
+)
+def test_what_reads_a_file_is_asked_for(tmp_path, monkeypatch, suffix, wanted):
     monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
-    (tmp_path / "d.csv").write_text("a,y\n1,2\n")
-    with pytest.raises(ImportError, match=r"pip install pyarrow"):
-        open_dataset(tmp_path / "d.csv")
+    (tmp_path / f"d.{suffix}").touch()
+    with pytest.raises(MissingExtraError, match=wanted):
+        open_dataset(tmp_path / f"d.{suffix}")
 
 
 def test_a_matrix_of_scipy_with_a_target_file(tmp_path):

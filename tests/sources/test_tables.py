@@ -66,14 +66,6 @@ def test_a_block_is_as_large_as_asked(wide):
     np.testing.assert_array_equal(as_array(source, 3), X[:, 3:])
 
 
-def test_row_groups_are_put_together(tmp_path):
-    X = np.arange(60).reshape(20, 3)
-    columns = dict(zip("abc", X.T, strict=True))
-    for size in (1, 6, 20):
-        path = write(tmp_path / "d.parquet", columns, row_group_size=size)
-        np.testing.assert_array_equal(as_array(open_table(path, "c").source), X[:, :2])
-
-
 def test_names_with_dots_are_kept_apart(tmp_path):
     """By name, the reader would give a.1 along with a."""
     path = write(tmp_path / "d.parquet", {"a": [1, 2], "a.1": [3, 4], "b": [5, 6]})

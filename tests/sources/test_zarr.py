@@ -15,7 +15,6 @@ from featstream.errors import (
     DataError,
     DataTypeError,
     FeatstreamError,
-    MissingExtraError,
 )
 from featstream.sources import (
     ChunkedArraySource,
@@ -110,16 +109,6 @@ def test_a_group_has_features_target_and_names(tmp_path):
     dataset = open_dataset(tmp_path / "d.zarr", "status", layer="other")
     assert dataset.y.tolist() == ["ill", "well"] * 12
     np.testing.assert_array_equal(as_array(dataset.source), 2 * X)
-
-
-def test_the_target_may_be_in_a_file(tmp_path):
-    write_zarr(tmp_path / "d.zarr", X, (24, 10))
-    (tmp_path / "y.txt").write_text("1\n2\n" * 12)
-    assert open_dataset(tmp_path / "d.zarr").y is None
-    found = open_dataset(tmp_path / "d.zarr", str(tmp_path / "y.txt")).y
-    assert found.tolist() == [1, 2] * 12
-    with pytest.raises(FileNotFoundError, match=r"no file '.*z\.txt'"):
-        open_dataset(tmp_path / "d.zarr", str(tmp_path / "z.txt"))
 
 
 class Mark:
@@ -235,10 +224,3 @@ def test_what_is_not_there_is_metadata_with_what_is(tmp_path):
     (tmp_path / "f.zarr").write_text("not a folder")
     with pytest.raises(DataError, match=r"f\.zarr cannot be read as \.zarr"):
         open_zarr(tmp_path / "f.zarr")
-
-
-def test_zarr_is_asked_for(tmp_path, monkeypatch):
-    path = write_zarr(tmp_path / "d.zarr", X, (24, 90))
-    monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"needs zarr \(extra 'science'\)"):
-        open_dataset(path)
