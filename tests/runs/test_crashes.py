@@ -273,9 +273,8 @@ def test_two_writers_are_one_too_many(run, small):
 
 def test_a_lock_of_a_dead_process_is_taken_over(run, small):
     """By whatever system: it is the process that holds the lock, not the file."""
-    held = "import sys, time\nfrom pathlib import Path\n"
-    held += "from featstream.runs.folder import hold_lock\n"
-    held += "with hold_lock(Path(sys.argv[1])):\n"
+    held = "import sys, time\nfrom filelock import FileLock\n"
+    held += "with FileLock(sys.argv[1]):\n"
     held += "    print('held', flush=True)\n    time.sleep(600)\n"
     command = [sys.executable, "-c", held, str(run / "lock")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as owner:
