@@ -3,8 +3,8 @@
 ``python -m benchmarks.batch [--limit SECONDS] [--own] [NAME ...]`` runs each method in
 a process of its own, after a warm-up on a slice, in the environments of
 `benchmarks.peers`. A peer that needs more than the limit of CPU time is stopped, and
-the ratio is then a lower bound. Peers are also run on fewer columns, which shows how
-their time grows. praznik takes part if R has it. With ``--own`` no peer is run.
+the ratio is then a lower bound. praznik takes part if R has it, and news20 if it is
+in the shared folder. With ``--own`` no peer is run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.peers import python_for
-from benchmarks.timing import binary, continuous, sparse_binary
+from benchmarks.timing import (
+    as_matrix,
+    binary,
+    continuous,
+    shared_set,
+    sparse_binary,
+)
 
 PYTHON = """
 import json, resource, time, warnings
@@ -34,7 +40,7 @@ y = np.load(path + ".y.npy")
 {setup}
 whole, X = X, X[:, :{warm_up}]
 {call}
-X = whole[:, :{n_columns}]
+X = whole
 used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
 resource.setrlimit(resource.RLIMIT_CPU, (int(used) + {limit}, int(used) + {limit} + 5))
 def mean_time(call):  # some systems count CPU time in steps of 10 ms
@@ -52,7 +58,7 @@ print(json.dumps([seconds, one_pass, found]))
 
 R = """
 n <- {n}
-X <- matrix(readBin({path!r}, "integer", n * {n_columns}, size = 1), n)
+X <- matrix(readBin({path!r}, "integer", n * {p}, size = 1), n)
 X <- as.data.frame(lapply(seq_len(ncol(X)), function(j) factor(X[, j])))
 y <- factor(readBin("{path}.y", "integer", n, size = 1))
 began <- proc.time()
@@ -70,10 +76,37 @@ class Method(NamedTuple):
     call: str
     peer: str = ""
     is_ranked: bool = True
-    fewer: tuple[int, ...] = ()  # columns on which it is run before all of them
 
 
-F = "FisherZ(alpha=0.999999)"
+FCBF_PACKAGE = """
+import sys, pandas as pd
+from fcbf import fcbf
+module = sys.modules["fcbf.fcbf"]
+gain = module.information_gain
+def information_gain(*values, **options):
+    try:
+        return gain(*values, **options)
+    except RuntimeError:  # it takes 0 less rounding for an error
+        return 0.0
+module.information_gain = information_gain
+"""
+
+SKGLM = """
+from skglm.datafits import LogisticGroup
+from skglm.penalties import WeightedGroupL2
+from skglm.solvers import GroupBCD
+from skglm.utils.data import grp_converter
+def solve(X, y):
+    n, p = X.shape
+    Z = np.asfortranarray((X - X.mean(axis=0)) / X.std(axis=0))
+    places, starts = grp_converter([list(range(j, j + 10)) for j in range(0, p, 10)], p)
+    prices = np.full(p // 10, 0.05 * np.sqrt(10))
+    penalty = WeightedGroupL2(1.0, prices, starts, places)
+    fit, signs = LogisticGroup(starts, places), np.where(y > 0, 1.0, -1.0)
+    solver = GroupBCD(fit_intercept=True, tol=1e-6, max_iter=1000)
+    return np.flatnonzero(solver.solve(Z, signs, fit, penalty)[0][:p])
+"""
+
 METHODS = {
     "FCBF": Method(
         "800 x 2k binary",
@@ -82,16 +115,15 @@ METHODS = {
     ),
     "fcbf": Method(
         "800 x 2k binary",
-        "import pandas as pd; from fcbf import fcbf",
+        FCBF_PACKAGE,
         "fcbf(pd.DataFrame(X).add_prefix('x'), pd.Series(y, name='y'), 0.0)[0]",
         "fcbf",
         is_ranked=False,
-        fewer=(100, 200, 400),
     ),
     "MRMR (50), F": Method(
         "300 x 20k continuous",
-        "from featstream import MRMR, FisherZ",
-        f"MRMR(50, scheme='quotient', measure={F}).fit(X, y).selected_",
+        "from featstream import MRMR",
+        "MRMR(50, scheme='quotient', measure='fisher-z').fit(X, y).selected_",
     ),
     "mrmr-selection (50)": Method(
         "300 x 20k continuous",
@@ -99,7 +131,6 @@ METHODS = {
         "mrmr_classif(pd.DataFrame(X), pd.Series(y), K=50, n_jobs=1, "
         "show_progress=False)",
         "mrmr-selection",
-        fewer=(1_000, 4_000),
     ),
     **{
         name: method
@@ -118,6 +149,14 @@ METHODS = {
             ),
         }.items()
     },
+    "GroupLassoSelector": Method(
+        "800 x 20k binary",
+        "from featstream import GroupLassoSelector as GroupLasso",
+        "GroupLasso().fit(X, y, groups=np.arange(X.shape[1]) // 10).selected_",
+    ),
+    "skglm, group lasso": Method(
+        "800 x 20k binary", SKGLM, "solve(X, y)", "skglm", is_ranked=False
+    ),
     **{
         f"{own} (50), sparse": Method(
             "10k x 200k sparse",
@@ -136,13 +175,26 @@ METHODS = {
         "from featstream import IAMB",
         "IAMB(test='g2').fit(X, y).selected_",
     ),
+    **{
+        f"{own} (260)": Method(
+            "news20",
+            f"from featstream import {own}",
+            f"{own}(260, plane_size=10).fit(X, y).selected_",
+        )
+        for own in ("FGM", "GDM")
+    },
 }
 """A peer follows the method of ours that it is compared with."""
 
 
 def save(folder, name):
-    """Write a data set; its path and shape."""
-    if "sparse" in name:
+    """Write a data set; its path and shape. None if it is not there."""
+    if name == "news20":
+        found = shared_set("news20_bigram")
+        if found is None:
+            return None
+        X, y = sp.hstack([as_matrix(block) for block in found[0].blocks()]), found[1]
+    elif "sparse" in name:
         X, y = sparse_binary(10_000, 200_000)
     elif "continuous" in name:
         X, y = continuous(300, 20_000)
@@ -159,13 +211,12 @@ def save(folder, name):
     return path, X.shape
 
 
-def run(method, data, limit, n_columns):
+def run(method, data, limit):
     """CPU seconds, those of a pass, and the features; or why there are none."""
     path, shape = data
     if method.peer == "R":
-        script = R.format(
-            path=path + ".raw", n=shape[0], n_columns=n_columns, call=method.call
-        )
+        n, p = shape
+        script = R.format(path=path + ".raw", n=n, p=p, call=method.call)
         command = ["Rscript", "-e", script]
     else:
         script = PYTHON.format(
@@ -173,7 +224,6 @@ def run(method, data, limit, n_columns):
             setup=method.setup,
             call=method.call,
             warm_up=50 if method.peer else 5000,
-            n_columns=n_columns,
             limit=limit,
         )
         python = python_for(method.peer) if method.peer else sys.executable
@@ -197,23 +247,18 @@ def compare(found, own, *, is_ranked):
     return f"{text}, {len(set(selected) & set(own[2]))} of {len(own[2])} shared"
 
 
-def rows(name, method, data, limit, own):
-    """The lines of a method: on fewer columns, then on all."""
-    for n_columns in (*method.fewer, data[1][1]):
-        is_all = n_columns == data[1][1]
-        found = run(method, data, limit, n_columns)
-        what = method.data if is_all else f"its first {n_columns:,} columns"
-        if isinstance(found, str):
-            is_bound = found.startswith("stopped") and own and is_all
-            beside = f"at least {limit / own[0]:,.0f} times" if is_bound else ""
-            yield found, f"| {name} | {what} | {found} | | {beside} |"
-            continue
-        seconds, one_pass, _ = found
-        beside = ""
-        if method.peer and is_all and own:
-            beside = compare(found, own, is_ranked=method.is_ranked)
-        passes = f"{seconds / one_pass:,.0f}" if one_pass else ""
-        yield found, f"| {name} | {what} | {seconds:.3f} | {passes} | {beside} |"
+def row(name, method, found, limit, own):
+    """The line of a method."""
+    beside = ""
+    if isinstance(found, str):
+        if found.startswith("stopped") and own:
+            beside = f"at least {limit / own[0]:,.0f} times"
+        return f"| {name} | {method.data} | {found} | | {beside} |"
+    seconds, one_pass, _ = found
+    if method.peer and own:
+        beside = compare(found, own, is_ranked=method.is_ranked)
+    passes = f"{seconds / one_pass:,.0f}" if one_pass else ""
+    return f"| {name} | {method.data} | {seconds:.3f} | {passes} | {beside} |"
 
 
 def main():
@@ -238,10 +283,10 @@ def main():
                 continue
             if method.data not in paths:
                 paths[method.data] = save(Path(folder), method.data)
-            data = paths[method.data]
-            for latest, row in rows(name, method, data, arguments.limit, own):
-                print(row, flush=True)
-                found = latest
+            if paths[method.data] is None:
+                continue
+            found = run(method, paths[method.data], arguments.limit)
+            print(row(name, method, found, arguments.limit, own), flush=True)
             if not method.peer:
                 own = None if isinstance(found, str) else found
 

@@ -34,6 +34,7 @@ PACKAGES = {
         "skfeature-chappers",
     ],
     "fcbf": ["fcbf", "numpy<2", "pandas<2", "scipy"],  # it fails with later ones
+    "skglm": ["skglm"],
 }
 """What is installed into which environment."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import warnings
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 
 import reference_batch as reference
 from featstream import (
@@ -25,6 +26,7 @@ from featstream import (
     SymmetricalUncertainty,
 )
 from featstream.datasets import make_stream
+from featstream.errors import FeatstreamWarning
 from shared import load, shared
 
 
@@ -206,9 +208,8 @@ def test_mrmr_of_continuous_features_is_the_published_algorithm(scheme):
         overlap=reference.correlation,
         scheme=scheme,
     )
-    measure = FisherZ(alpha=0.999999)  # all are candidates
-    for form in (X, sparse.csc_array(X)):
-        selector = MRMR(8, scheme=scheme, measure=measure).fit(form, y)
+    for form in (X, np.asfortranarray(X), sparse.csc_array(X)):
+        selector = MRMR(8, scheme=scheme, measure="fisher-z").fit(form, y)
         assert_greedy(selector, X, y, criterion)
 
 
@@ -224,8 +225,28 @@ def test_constants_are_never_chosen_and_may_leave_too_few():
     X = np.c_[np.zeros(40), np.tile([0, 1], 20), np.ones(40), np.repeat([0, 1], 20)]
     y = np.tile([0, 0, 0, 1], 10)
     for selector in (JMI(), CMIM(), DISR(), CIFE()):
-        assert sorted(selector.fit(X, y).selected_.tolist()) == [1, 3]
-    assert MRMR(measure="mi").fit(X, y).selected_.tolist() == [1]
+        with pytest.warns(FeatstreamWarning, match="2 features, .* are constant"):
+            assert sorted(selector.fit(X, y).selected_.tolist()) == [1, 3]
+    with pytest.warns(FeatstreamWarning, match="MRMR selects 1 .* n_features=10"):
+        assert MRMR(measure="mi").fit(X, y).selected_.tolist() == [1]
+
+
+@pytest.mark.parametrize("kind", [MRMR, MIM])
+def test_a_number_of_features_is_met_unless_a_threshold_forbids_it(kind):
+    """Of noise about one feature in 100 passes the level 0.01; ten were asked for."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 50)), np.arange(60) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FeatstreamWarning)
+        for measure in ("auto", "fisher-z"):
+            assert len(kind(10, measure=measure).fit(X, y).selected_) == 10
+    z = np.sqrt(60 - 3) * np.abs(np.arctanh(np.corrcoef(X.T, y)[-1, :-1]))
+    n_passing = np.count_nonzero(2 * stats.norm.sf(z) <= 0.01)
+    with pytest.warns(FeatstreamWarning, match="threshold of the measure"):
+        selector = kind(10, measure=FisherZ(alpha=0.01)).fit(X, y)
+    assert len(selector.selected_) == n_passing < 10
+    with pytest.warns(FeatstreamWarning, match="there are no others"):
+        assert len(kind(99).fit(X, y).selected_) == 50
 
 
 def test_threads_change_nothing():

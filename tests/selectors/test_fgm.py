@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 import reference_models
 from featstream import FGM, GDM, Fate
-from featstream.errors import ParameterError
+from featstream.errors import FeatstreamWarning, ParameterError
 from featstream.selectors.batch import fgm
 from featstream.selectors.batch.fgm import generate_features
 from featstream.selectors.batch.standard_columns import StandardColumns
@@ -167,7 +167,8 @@ def test_support_features_are_apart_and_affiliated_ones_near(make, monkeypatch):
     """Affiliated are all others above the limit, each with its nearest feature."""
     monkeypatch.setattr(fgm, "_MOST_CORRELATIONS", 200)  # in several blocks
     X, y, *_ = study(3)
-    selector = GDM(n_features=25, max_correlation=0.6).fit(make(X), y)
+    with pytest.warns(FeatstreamWarning, match="than n_features=25: no other group"):
+        selector = GDM(n_features=25, max_correlation=0.6).fit(make(X), y)
     found, chosen = np.abs(np.corrcoef(X.T)), selector.selected_
     assert found[np.ix_(chosen, chosen)][np.triu_indices(chosen.size, 1)].max() <= 0.6
     expected = {}

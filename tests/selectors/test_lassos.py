@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import reference_models
 from featstream import GroupLassoSelector, LassoSelector, SparseGroupLassoSelector
+from featstream.errors import FeatstreamWarning
 from featstream.selectors.batch import lasso
 from featstream.selectors.batch.lasso import Penalty, fit_logistic
 from featstream.selectors.batch.standard_columns import StandardColumns
@@ -92,7 +93,8 @@ def test_groups_are_selected_whole_or_in_part():
 def test_groups_of_one_are_the_lasso():
     X, signs, _ = data(7)
     alone = LassoSelector(penalty=0.04).fit(X, signs)
-    single = GroupLassoSelector(group_penalty=0.04).fit(X, signs)
+    with pytest.warns(FeatstreamWarning, match="GroupLassoSelector has no groups"):
+        single = GroupLassoSelector(group_penalty=0.04).fit(X, signs)
     assert single.selected_.tolist() == alone.selected_.tolist()
 
 

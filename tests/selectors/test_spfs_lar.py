@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression, lars_path
 
 import reference_models
 from featstream import SPFSLAR, Fate
+from featstream.errors import FeatstreamWarning
 from featstream.selectors.batch.spfs_lar import class_similarity, least_angle_path
 from featstream.selectors.batch.standard_columns import StandardColumns, largest
 
@@ -83,7 +84,8 @@ def test_a_combination_of_features_in_the_model_is_redundant():
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + X[:, 1] > 0
     X = np.column_stack([X, 5 - 2 * X[:, 0]])
-    fitted = SPFSLAR(n_features=4).fit(X, y)
+    with pytest.warns(FeatstreamWarning, match="3 features, .* explain all"):
+        fitted = SPFSLAR(n_features=4).fit(X, y)
     assert sorted(fitted.selected_.tolist()) == [0, 1, 2]
     trace = fitted.result_.trace
     assert trace.fate(3) is Fate.REDUNDANT

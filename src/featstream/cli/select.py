@@ -174,9 +174,12 @@ def _make_selector(arguments: argparse.Namespace) -> Any:
         foreign["--group-by"] = arguments.group_by
     for flag, value in foreign.items():
         if value not in (None, False):
+            fitting = "group-saola" if flag.startswith("--group") else "saola"
+            hint = f"another --selector, such as {fitting}"
+            if flag == "--measure" and "test" in known:
+                hint = "--test"
             raise ParameterError(
-                f"{flag} has no meaning for the selector {name}. Use another "
-                "--selector, such as saola."
+                f"{flag} has no meaning for the selector {name}. Use {hint}."
             )
     return cls(**parameters)
 
@@ -258,7 +261,7 @@ def _measure(arguments: argparse.Namespace) -> Any:
                 f"{' or '.join(fitting)}."
             )
         setattr(measure, parameter, value)
-    return measure or name
+    return measure if given else name
 
 
 def _is_missing_for_measure(arguments: argparse.Namespace) -> bool:

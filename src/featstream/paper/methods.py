@@ -111,11 +111,11 @@ def _best_count(
 ) -> BestOf:
     """The best number of features on the test rows, as in the paper.
 
-    With many rows one number in four of nested selections: classifiers would take
-    longer for all of them than a run may.
+    With many rows one number in four: classifiers would take longer for all of them
+    than a run may.
     """
     possible = [k for k in counts if k <= data.X.shape[1]]
-    if is_nested and data.y.size > _MANY_ROWS:
+    if data.y.size > _MANY_ROWS:
         possible = possible[::4]
     return BestOf(selector, "n_features", possible, "test", is_nested)
 

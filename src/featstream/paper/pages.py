@@ -200,7 +200,7 @@ def difference_text(pair: Pair) -> str:
     if metric in _COUNTS:
         is_whole = float(difference).is_integer()
         return f"{difference:+,.0f}" if is_whole else f"{difference:+,.1f}"
-    return f"{difference:+.4f}".replace("0.", ".", 1)
+    return f"{round(difference, 4) + 0.0:+.4f}".replace("0.", ".", 1)  # never -0
 
 
 def table_rows(comparison: TableComparison) -> list[dict[str, object]]:

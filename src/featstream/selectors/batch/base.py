@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.engines import prepared_ahead
-from featstream.errors import DataError
+from featstream.errors import DataError, FeatstreamWarning
 from featstream.jit import lean
 from featstream.measures.storages.dispatch import copy_column, for_storage, storage_of
 from featstream.parallel import count_threads
@@ -80,6 +81,8 @@ class BatchSelector(OnlineSelector):
     """
 
     _saves_between_blocks = False
+    _why_no_more = ""
+    """Why it may select fewer than ``n_features``."""
 
     @abstractmethod
     def _prepare(self, block: Block, stream: Stream) -> Any:
@@ -193,6 +196,14 @@ class BatchSelector(OnlineSelector):
         witness = np.where(fate == OVER_LIMIT, own, witness)
         stream.names = names
         stream.record(0, Verdict(fate, relevance, witness))
+        if order.size < getattr(self, "n_features", 0):
+            why = self._why_no_more if order.size < fate.size else "there are no others"
+            warnings.warn(
+                f"{type(self).__name__} selects {order.size:,} features, fewer than "
+                f"n_features={self.n_features}: {why}.",
+                FeatstreamWarning,
+                stacklevel=2,
+            )
         scores = relevance[order] if scores is None else scores
         stream.kept = dict(zip(order.tolist(), scores.tolist(), strict=True))
         if stream.trace.level != "full":
@@ -260,6 +271,16 @@ class BatchGroupSelector(GroupedSelector, BatchSelector):
         """
         return self._consume_all(source, groups, progress, checkpoint)
 
+    def _lay_out(self, groups: Any, source: Source) -> Layout:
+        if groups is None:
+            warnings.warn(
+                f"{type(self).__name__} has no groups: each feature is one of its own. "
+                "Pass groups= (command line: --groups, --group-size or --group-by).",
+                FeatstreamWarning,
+                stacklevel=2,
+            )
+        return super()._lay_out(groups, source)
+
     def _read(self, source: Source, layout: Any, names: Names) -> Iterator[Block]:
         self._labels, self._sizes = [], []
         blocks = source.blocks()
@@ -298,11 +319,17 @@ class RelevantColumns(NamedTuple):
     position: IntArray
 
 
-def encode_relevant(block: Block, measure: BoundMeasure) -> RelevantColumns:
-    """Score a block, and keep the columns that pass the threshold of the measure."""
+def encode_relevant(
+    block: Block, measure: BoundMeasure, *, has_threshold: bool = True
+) -> RelevantColumns:
+    """Score a block, and keep the columns that pass the threshold of the measure.
+
+    Without a threshold all columns are kept that have a relevance.
+    """
     encoded = measure.encode(block)
     scores = measure.relevance(encoded)
-    relevant = np.flatnonzero(measure.is_relevant(scores))
+    passes = measure.is_relevant(scores) if has_threshold else scores > 0.0
+    relevant = np.flatnonzero(passes)
     found = measure.columns(encoded, relevant)
     return RelevantColumns(scores, block.start + relevant, *found)
 

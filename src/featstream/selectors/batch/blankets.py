@@ -264,7 +264,8 @@ class IAMB(_BlanketSelector):
         Number of tests after which the search stops, with a warning and what it has
         found until then.
     max_seconds : float, optional
-        The same for time. What is found then depends on the machine.
+        Seconds after which the search stops, with a warning. What is found then
+        depends on the machine.
     trace : {"full", "kept"} or None, default="full"
         What is remembered of features that are not selected.
     n_jobs : int, optional
@@ -365,7 +366,8 @@ class MMMB(_BlanketSelector):
         Number of tests after which the search stops, with a warning and what it has
         found until then.
     max_seconds : float, optional
-        The same for time. What is found then depends on the machine.
+        Seconds after which the search stops, with a warning. What is found then
+        depends on the machine.
     trace : {"full", "kept"} or None, default="full"
         What is remembered of features that are not selected.
     n_jobs : int, optional

@@ -44,10 +44,10 @@ class FGM(StandardSelector):
         Number of features to select, at most. The selection of fewer features is the
         beginning of that of more.
     plane_size : int, default=2
-        Features in a cutting plane (B in [1]_). The machine needs about this number
-        of features; a larger value lets it use more.
+        Features in a cutting plane. The machine needs about this number of features
+        (B in [1]_); a larger value lets it use more.
     cost : float, default=10.0
-        Price of the squared losses (C in [1]_).
+        Price of the squared losses. It is C in [1]_.
     tol : float, default=0.001
         How much more than the groups of the machine a new group must be violated, as
         a share.
@@ -96,6 +96,11 @@ class FGM(StandardSelector):
     >>> sorted(FGM(n_features=3).fit(X, y).selected_.tolist())
     [7, 40, 500]
     """
+
+    _why_no_more = (
+        "no other group would change the machine. With a larger plane_size it may use "
+        "more"
+    )
 
     def __init__(
         self,
@@ -212,6 +217,11 @@ class GDM(FGM):
     >>> selector.affiliated_
     {7: array([8])}
     """
+
+    _why_no_more = (
+        "no other group, without features that correlate above max_correlation, would "
+        "change the machine. With a larger plane_size it may use more"
+    )
 
     def __init__(
         self,

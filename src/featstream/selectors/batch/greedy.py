@@ -90,9 +90,8 @@ class _GreedySelector(BatchSelector):
         is_free = np.ones(candidates.size, np.bool_)
         for k in range(n_chosen):
             value = criteria.send(int(chosen[k - 1])) if k else next(criteria)
-            chosen[k] = np.where(
-                is_free, value, -np.inf
-            ).argmax()  # of equals, the first
+            free = np.where(is_free, value, -np.inf)
+            chosen[k] = free.argmax()  # of equals, the first
             values[k] = value[chosen[k]]
             is_free[chosen[k]] = False
         self._values = values
@@ -104,12 +103,19 @@ class _GreedySelector(BatchSelector):
 class _PairSelector(_GreedySelector):
     """Criteria of relevance and of overlaps of two features, by any measure."""
 
+    _why_no_more = (
+        "the others are independent of the class, or do not pass the threshold of the "
+        "measure"
+    )
+
     def _propose(self, blocks: list[Block]) -> Choice:
         choice = super()._propose(blocks)
         return choice if choice.name == "fisher-z" else choice._replace(name="mi")
 
     def _prepare(self, block: Block, stream: Stream) -> RelevantColumns:
-        return encode_relevant(block, stream.measure)
+        # The threshold of a measure that was named is none that the user has chosen.
+        has_threshold = not isinstance(self.measure, str)
+        return encode_relevant(block, stream.measure, has_threshold=has_threshold)
 
     def _open(
         self, parts: list[RelevantColumns]
@@ -135,7 +141,7 @@ class MRMR(_PairSelector):
     Parameters
     ----------
     n_features : int, default=10
-        How many features are selected, at most.
+        Number of features to select.
     scheme : {"difference", "quotient"}, default="difference"
         Whether the mean overlap is subtracted from the relevance (MID, FCD) or
         divides it (MIQ, FCQ).
@@ -170,11 +176,12 @@ class MRMR(_PairSelector):
 
     Notes
     -----
-    Only features whose relevance passes the threshold of the measure can be chosen:
-    all but those that are exactly independent of the class, by default, and with
-    Fisher's Z those of a p-value of at most ``alpha=0.01``. In a quotient an overlap
-    below 0.001 counts as 0.001. A step compares the feature chosen last with all
-    others, so that time grows with ``n_features`` and not with its square.
+    All features can be chosen but those that are exactly independent of the class. A
+    measure object has a threshold that they must pass as well: ``FisherZ(alpha=0.01)``
+    admits p-values of at most 0.01. If fewer than ``n_features`` are left, a warning
+    says so. In a quotient an overlap below 0.001 counts as 0.001. A step compares the
+    feature chosen last with all others, so that time grows with ``n_features`` and not
+    with its square.
 
     References
     ----------
@@ -240,7 +247,7 @@ class MIM(_PairSelector):
     Parameters
     ----------
     n_features : int, default=10
-        How many features are selected, at most.
+        Number of features to select.
     measure : {"auto", "mi", "su", "fisher-z"} or measure object, default="auto"
         How relevance is measured. "auto" takes mutual information for discrete data
         and Fisher's Z for continuous data.
@@ -300,6 +307,8 @@ class _ConditionalSelector(_GreedySelector):
     constants are candidates.
     """
 
+    _why_no_more = "the others are constant"
+
     @abstractmethod
     def _criteria(self, relevance: FloatArray) -> Generator[FloatArray, _Pairs, None]:
         """The criterion of the candidates, whose relevance is given, at each step."""
@@ -355,7 +364,7 @@ class JMI(_ConditionalSelector):
     Parameters
     ----------
     n_features : int, default=10
-        How many features are selected, at most.
+        Number of features to select.
     measure : {"auto", "mi"} or MutualInformation, default="auto"
         Mutual information; ``MutualInformation(binning=..., n_bins=...)`` says how
         continuous features are cut.
@@ -423,7 +432,7 @@ class CMIM(_ConditionalSelector):
     Parameters
     ----------
     n_features : int, default=10
-        How many features are selected, at most.
+        Number of features to select.
     measure : {"auto", "mi"} or MutualInformation, default="auto"
         Mutual information; ``MutualInformation(binning=..., n_bins=...)`` says how
         continuous features are cut.
@@ -471,7 +480,7 @@ class DISR(_ConditionalSelector):
     Parameters
     ----------
     n_features : int, default=10
-        How many features are selected, at most.
+        Number of features to select.
     measure : {"auto", "mi"} or MutualInformation, default="auto"
         Mutual information; ``MutualInformation(binning=..., n_bins=...)`` says how
         continuous features are cut.
@@ -517,7 +526,7 @@ class CIFE(_ConditionalSelector):
     Parameters
     ----------
     n_features : int, default=10
-        How many features are selected, at most.
+        Number of features to select.
     measure : {"auto", "mi"} or MutualInformation, default="auto"
         Mutual information; ``MutualInformation(binning=..., n_bins=...)`` says how
         continuous features are cut.

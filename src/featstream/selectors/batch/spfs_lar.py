@@ -82,6 +82,8 @@ class SPFSLAR(StandardSelector):
     array([0, 2])
     """
 
+    _why_no_more = "these explain all that the columns can"
+
     def __init__(self, n_features: int = 10, *, trace: TraceLevel = "full") -> None:
         self.n_features = n_features
         self.trace = trace
