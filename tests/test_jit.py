@@ -88,6 +88,11 @@ def test_kernels_read_and_write_the_arrays_of_a_record_wherever_they_lie():
     assert count[0] == 4
 
 
+def test_a_kernel_may_be_compiled_into_the_function_that_unpacks_its_record():
+    last = numba.njit(forceinline=True, **jit._LEAN)(lambda r: r.table[-1, 1] * r.scale)
+    assert last(Inside(np.arange(6.0).reshape(3, 2), 0.5)) == 2.5
+
+
 @pytest.mark.jit_only
 def test_inner_kernels_are_optimised_by_numba_if_they_cannot_be_left_to_others(
     monkeypatch,

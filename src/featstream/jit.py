@@ -261,6 +261,11 @@ def _unbox_record(record: Record, given: Any, c: Any) -> NativeValue:
     pointer = c.builder.bitcast(cgutils.alloca_once(c.builder, space), c.pyapi.voidptr)
     natives = list(_store_fields(record, given, pointer, c))
     errors = [native.is_error for native in natives]
+    # What was written just now is never written again, as `_load_field` says. LLVM must
+    # not see both in one function, or it takes the fields for undefined.
+    same = ir.FunctionType(c.pyapi.voidptr, [c.pyapi.voidptr])
+    constraint = "=r,0,~{memory}"
+    pointer = c.builder.asm(same, "", constraint, [pointer], side_effect=True)
 
     def clean_up() -> None:
         for native in natives:
