@@ -16,7 +16,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, reduce
-from threading import RLock
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
@@ -25,7 +24,6 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.datamodel.registry import default_manager
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -351,7 +349,6 @@ def _try(trial):
 
 _ARRAY = "meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides"
 _is_known: bool | None = None
-_trying = RLock()
 
 
 def is_numba_known() -> bool:
@@ -361,16 +358,16 @@ def is_numba_known() -> bool:
     """
     global _is_known
     if _is_known is None:
-        with _trying:
-            _is_known = _is_known if _is_known is not None else _try_numba()
+        _is_known = True  # for the kernels of the trial
+        _is_known = _try_numba()
     return _is_known
 
 
 def _try_numba() -> bool:
-    global _is_known
-    _is_known = True  # for the kernels of the trial
     given = np.arange(12.0).reshape(3, 4)[:, 1:3]
     try:
+        from numba.core.datamodel.registry import default_manager
+
         model: Any = default_manager.lookup(numba.typeof(given))
         is_known = model._fields == _ARRAY and _try(_Trial(given, 0.5)) == 5.0
     except Exception:
