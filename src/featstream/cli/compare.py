@@ -155,16 +155,19 @@ def _experiment(arguments: argparse.Namespace) -> Experiment:
         open_task,
     )
 
-    if arguments.test is not None and len(arguments.data) > 1:
-        raise ParameterError(
-            f"--test belongs to a single data file. Got {len(arguments.data)}. Put "
-            "test parts into .npz files, as X_test and y_test."
-        )
-    if arguments.groups is not None and len(arguments.data) > 1:
-        raise ParameterError(
-            f"--groups belongs to a single data file. Got {len(arguments.data)}. Use "
-            "--group-size or --group-by, or compare on one file at a time."
-        )
+    for flag, value, hint in (
+        (
+            "--test",
+            arguments.test,
+            "Put test parts into .npz files, as X_test.",
+        ),
+        ("--groups", arguments.groups, "Use --group-size or --group-by."),
+    ):
+        n_files = len(arguments.data)
+        if value is not None and n_files > 1:
+            raise ParameterError(
+                f"{flag} belongs to a single data file. Got {n_files}. {hint}"
+            )
     protocol = _protocol(arguments)
     if groups_from_flags(arguments) is not None and isinstance(protocol, RandomGroups):
         raise ParameterError(

@@ -93,15 +93,8 @@ def is_run(path: str | os.PathLike[str]) -> bool:
 
 
 class RunFolder:
-    """The files of a run.
+    """The files of a run, in a folder that is created when it is first locked.
 
-    Parameters
-    ----------
-    path : str or path
-        The folder; created when it is first locked.
-
-    Examples
-    --------
     >>> import tempfile, numpy as np
     >>> folder = RunFolder(tempfile.mkdtemp())
     >>> with folder.locked():
@@ -165,13 +158,7 @@ class RunFolder:
         self._write_json(name, text.encode("utf-8"))
 
     def load(self) -> Saved:
-        """Read the newest generation that is whole.
-
-        Raises
-        ------
-        RunError
-            If there is none, or it was written by a later version.
-        """
+        """Read the newest generation that is whole; `RunError` if there is none."""
         if not is_run(self.path):
             if not self.path.exists():
                 raise MissingFileError(

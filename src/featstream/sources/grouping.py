@@ -165,47 +165,43 @@ def _read_file(path: Path) -> dict[str, str] | list[str]:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not text in UTF-8: {error.reason}.") from None
-    rows = [row for row in _rows(path, text) if row[1]]
-    if not rows:
+    reader = csv.reader(text.splitlines(), strict=True)
+
+    def wrong(reason: object) -> DataError:
+        return DataError(f"{path}, line {reader.line_num}: {reason}.")
+
+    rows: list[list[str]] = []
+    group_of: dict[str, str] = {}
+    try:
+        for row in filter(None, reader):
+            cells = [cell.strip() for cell in row]
+            if len(cells) > 2:
+                raise wrong(
+                    f"{len(cells)} columns where one (group) or two (feature, group) "
+                    "are expected"
+                )
+            if rows and len(cells) != len(rows[0]):
+                raise wrong(
+                    f"{len(cells)} columns where the first line has {len(rows[0])}"
+                )
+            if not cells[-1]:
+                raise wrong("the group is empty")
+            rows.append(cells)
+            feature, group = cells[0], cells[-1]
+            is_header = len(rows) == 1 and [cell.lower() for cell in cells] == _HEADER
+            if not is_header and group_of.setdefault(feature, group) != group:
+                raise wrong(
+                    f"feature {printable(feature)} is in group {printable(group)} and, "
+                    f"further up, in {printable(group_of[feature])}. Groups must not "
+                    "overlap"
+                )
+    except csv.Error as error:
+        raise wrong(error) from None
+    if not group_of:
         raise DataError(
             f"{path} has no groups. Give one label per line, or feature,group."
         )
-    width = len(rows[0][1])
-    if width > 2:
-        raise DataError(
-            f"{path}, line {rows[0][0]}: {width} columns where one (group) or two "
-            "(feature, group) are expected."
-        )
-    if width == 2 and [cell.strip().lower() for cell in rows[0][1]] == _HEADER:
-        rows = rows[1:]
-    for line, row in rows:
-        if len(row) != width:
-            raise DataError(
-                f"{path}, line {line}: {len(row)} columns where the first line has "
-                f"{width}."
-            )
-        if not row[-1].strip():
-            raise DataError(f"{path}, line {line}: the group is empty.")
-    if width == 1:
-        return [row[0].strip() for _, row in rows]
-    group_of: dict[str, str] = {}
-    for line, (feature, group) in rows:
-        feature, group = feature.strip(), group.strip()
-        if group_of.setdefault(feature, group) != group:
-            raise DataError(
-                f"{path}, line {line}: feature {printable(feature)} is in group "
-                f"{printable(group)} and, further up, in "
-                f"{printable(group_of[feature])}. Groups must not overlap."
-            )
-    return group_of
-
-
-def _rows(path: Path, text: str) -> list[tuple[int, list[str]]]:
-    reader = csv.reader(text.splitlines(), strict=True)
-    try:
-        return [(reader.line_num, row) for row in reader]
-    except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num}: {error}.") from None
+    return group_of if len(rows[0]) == 2 else [label for (label,) in rows]
 
 
 def lay_out(groups: Any, source: Source) -> Layout:

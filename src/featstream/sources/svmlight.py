@@ -281,7 +281,10 @@ class Reader:
         n_lines, n_colons = ends[-1] if texts else (0, 0)
         room = _make_room(n_lines, n_colons)
         rooms = (
-            _part_of(room, slice(line - k, line), slice(entry - n, entry))
+            grammar.Rows._make(
+                [a[line - k : line] for a in room[:3]]
+                + [a[entry - n : entry] for a in room[3:]]
+            )
             for (line, entry), (k, n) in zip(ends, counts, strict=True)
         )
         rows = list(self.checked(self.pool.map(self._parse, texts, rooms)))
@@ -354,17 +357,6 @@ def _make_room(n_lines: int, n_colons: int) -> grammar.Rows:
     )
 
 
-def _part_of(room: grammar.Rows, lines: slice, entries: slice) -> grammar.Rows:
-    return grammar.Rows(
-        room.labels[lines],
-        room.label_spans[lines],
-        room.ends[lines],
-        room.indices[entries],
-        room.values[entries],
-        room.bits[entries],
-    )
-
-
 def _read_long_numbers(
     text: NDArray[np.uint8], room: grammar.Rows, parsed: grammar.Parsed
 ) -> list[tuple[int, int]]:
@@ -411,13 +403,9 @@ def join_rows(parts: Sequence[RowSlice], room: grammar.Rows | None) -> RowSlice:
     else:
         indices = np.concatenate([part.indices for part in parts])
         values = np.concatenate([part.values for part in parts])
-    starts = [np.zeros(1, np.int64)]
-    n_before = 0
-    for part in parts:
-        starts.append(part.indptr[1:] + n_before)
-        n_before += part.values.size
+    sizes = [np.zeros(1, np.int64), *(np.diff(part.indptr) for part in parts)]
     return RowSlice(
-        np.concatenate(starts),
+        np.concatenate(sizes).cumsum(),
         indices,
         values,
         np.concatenate([part.y for part in parts if part.y.size] or [parts[0].y]),

@@ -180,15 +180,8 @@ def scan_number(text, i):
 
     ``text`` must hold, at or after ``i``, a byte that cannot be part of a number.
 
-    Returns
-    -------
-    value : float
-        The number, if ``GOOD``; else NaN.
-    i : int
-        Position of the first byte after the number.
-    status : int
-        ``GOOD``; ``LONG`` if there are too many digits to be exact here; ``BAD``
-        if this is no number.
+    Returns the number, NaN unless ``GOOD``; the position after it; and ``GOOD``,
+    ``LONG`` if it has too many digits to be exact here, or ``BAD``.
     """
     is_negative = text[i] == 45
     if is_negative or text[i] == 43:

@@ -34,25 +34,12 @@ def find_segments(
     The rules are those of RFC 4180, as pyarrow reads it: quotes count at the start
     of a field alone, and are doubled within; empty lines are passed over.
 
-    Parameters
-    ----------
-    text : ndarray of uint8
-        A chunk; it may begin and end anywhere.
-    separator : int
-        The byte between two fields.
-    n_fields, width : int
-        Fields per row, and per block, but for the last one.
-    carried : ndarray of int64 of shape (4,)
-        State, field, rows, miscounted: zeros at the beginning. Written to. It stops
-        at a row that is miscounted.
-    segments : ndarray of int64 of shape (n, 4)
-        Filled with begin, end, block, and whether the last byte ends a row of the
-        block. There is room for one per block and end of line, and two more.
-
-    Returns
-    -------
-    n_segments : int
-        The number of segments.
+    ``text`` may begin and end anywhere. ``n_fields`` and ``width`` are fields per row,
+    and per block, but for the last one. ``carried``, four zeros at the beginning, is
+    written to: state, field, rows, miscounted; it stops at a row that is miscounted.
+    ``segments`` is filled with begin, end, block, and whether the last byte ends a row
+    of the block; it has room for one per block and end of line, and two more. Returns
+    their number.
     """
     state = carried[STATE]
     field = carried[FIELD]
