@@ -25,7 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from featstream.errors import DataError, ParameterError, explain_full_disk
 from featstream.protocols import Block, Source, SparseColumns
 from featstream.sources.kernels.csc_from_rows import (
-    count_columns,
     describe_values,
     pack_entries,
     place_entries,
@@ -148,9 +147,8 @@ def sort_entries(
     packed: NDArray[np.int64], first: int, last: int, dtype: str, n_samples: int
 ) -> SparseColumns:
     """The columns of some keys, from packed entries in order of rows."""
-    indptr = np.zeros(last - first + 1, np.int64)
-    count_columns(packed, first, indptr[1:])
-    np.cumsum(indptr, out=indptr)
+    counts = np.bincount((packed[:, 0] & _KEY) - first, minlength=last - first)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
     rows = np.empty(packed.shape[0], np.int32)
     values = np.empty(packed.shape[0], dtype)
     place_entries(packed, first, indptr[:-1].copy(), rows, values)

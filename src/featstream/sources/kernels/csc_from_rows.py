@@ -105,15 +105,6 @@ def pack_entries(
 
 
 @jit
-def count_columns(
-    packed: NDArray[np.int64], first: int, counts: NDArray[np.int64]
-) -> None:
-    """Add to ``counts`` the entries of each column, from ``first`` on."""
-    for i in range(packed.shape[0]):
-        counts[(packed[i, 0] & 0xFFFFFFFF) - first] += 1
-
-
-@jit
 def place_entries(
     packed: NDArray[np.int64],
     first: int,
