@@ -26,6 +26,7 @@ from featstream.cli.main import (
     groups_from_flags,
     refuse_input,
 )
+from featstream.errors import ParameterError, printable
 from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
@@ -147,7 +148,6 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _experiment(arguments: argparse.Namespace) -> Experiment:
-    from featstream.errors import ParameterError
     from featstream.evaluation import (
         Experiment,
         RandomGroups,
@@ -211,7 +211,6 @@ def _experiment(arguments: argparse.Namespace) -> Experiment:
 def _protocol(arguments: argparse.Namespace) -> Any:
     """The protocol that the flags describe; None if the data decide."""
     from featstream import evaluation
-    from featstream.errors import ParameterError
 
     given = {
         "--folds": arguments.folds,
@@ -237,8 +236,6 @@ def _listed(text: str) -> list[str]:
 
 def _once(given: list[str], where: str) -> list[str]:
     """Refuse what is named twice, which would be compared once."""
-    from featstream.errors import ParameterError, printable
-
     for name in given:
         n = given.count(name)
         if n > 1:

@@ -31,6 +31,13 @@ from typing import (
 )
 
 import featstream
+from featstream.errors import (
+    FeatstreamError,
+    FeatstreamWarning,
+    ParameterError,
+    RunError,
+    printable,
+)
 from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
@@ -89,11 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # the reader of our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        except (OSError, ValueError, TypeError, ImportError) as error:
-            from featstream.errors import FeatstreamError
-
-            if not isinstance(error, OSError | FeatstreamError):
-                raise
+        except (OSError, FeatstreamError) as error:
             text = in_flags(str(error), arguments)
             print(f"featstream: error: {text}", file=sys.stderr)
             return 1
@@ -142,8 +145,6 @@ def _print_warning(
     *where: object,
 ) -> None:
     """Show a warning of ours without the line of code that gave it."""
-    from featstream.errors import FeatstreamWarning
-
     if issubclass(category, FeatstreamWarning):
         text = in_flags(str(message), arguments)
         print(f"featstream: warning: {text}", file=sys.stderr)
@@ -404,7 +405,6 @@ def selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     words = {"true": True, "false": False}
     chosen = {name: words.get(value, value) for name, value in given.items()}
     if "interactions" in known and arguments.memory is not None:
-        from featstream.errors import ParameterError
         from featstream.selectors import InteractionScreen
 
         if not chosen.get("interactions"):
@@ -435,7 +435,6 @@ def groups_from_flags(
 
 def open_groups(spec: Any, dataset: Dataset) -> Any:
     """The groups of the features of a data set, from what `groups_from_flags` gave."""
-    from featstream.errors import RunError
     from featstream.sources.grouping import read_groups
 
     types = {"path": str, "pattern": str, "size": int, "first": int}
@@ -463,8 +462,6 @@ def open_groups(spec: Any, dataset: Dataset) -> Any:
 
 def refuse_input(output: Path, inputs: Iterable[str | None]) -> None:
     """Refuse an output that is an input, or lies inside one."""
-    from featstream.errors import ParameterError, printable
-
     for name in inputs:
         for path in () if name is None else (name, name.rpartition(":")[0]):
             if not path or not os.path.exists(path):

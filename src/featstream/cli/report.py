@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from featstream.cli.main import JSON, add_flags
+from featstream.errors import MissingFileError, printable
 
 _FLAGS = """
 folder FOLDER  what select -o or compare -o has written
@@ -25,7 +26,6 @@ def add_report(report: argparse.ArgumentParser) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from featstream.errors import MissingFileError, printable
     from featstream.runs.folder import is_run
 
     folder = arguments.folder

@@ -24,6 +24,7 @@ from featstream.cli.main import (
     run_checkpoint,
 )
 from featstream.cli.select import about_target, print_result
+from featstream.errors import DataError, ParameterError, RunError, printable
 
 if TYPE_CHECKING:
     from featstream.sources import Dataset
@@ -61,7 +62,6 @@ def add_explain(explain: argparse.ArgumentParser) -> None:
 
 def _resume(arguments: argparse.Namespace) -> int:
     import featstream
-    from featstream.errors import RunError
     from featstream.runs.session import begin_again
 
     selector = begin_again(arguments.output) or featstream.resume(arguments.output)
@@ -93,7 +93,6 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 def _update(arguments: argparse.Namespace) -> int:
     import featstream
-    from featstream.errors import ParameterError, RunError
 
     selector = featstream.resume(arguments.output)
     if not hasattr(selector, "consume"):
@@ -210,8 +209,6 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 def _reason(selector: Any, name: str) -> str:
     """Why a feature or group was kept or not, by its name, label or arrival."""
-    from featstream.errors import DataError
-
     if not hasattr(selector, "explain"):
         return _weight(selector, name)
     try:
@@ -228,7 +225,6 @@ def _reason(selector: Any, name: str) -> str:
 
 def _weight(selector: Any, name: str) -> str:
     """The weight of a feature in a selector that learns from rows."""
-    from featstream.errors import DataError, printable
     from featstream.protocols import feature_name
 
     n = selector.n_features_in_
