@@ -265,7 +265,7 @@ def add_flags(command: argparse.ArgumentParser, *texts: str, **types: Any) -> No
             options |= {"metavar": word, "type": kind}
             options["nargs"] = None if word == value else "+"
         else:
-            options |= {"action": "store_const", "const": True, "default": False}
+            options["action"] = "store_true"
         if written:
             group.add_argument(*flags, **options)
 
@@ -288,35 +288,29 @@ def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, False)}
 
 
-def data_location(
-    data: str,
-    target: str | None,
-    options: Mapping[str, Any],
+def run_checkpoint(
+    folder: str | Path,
+    command: list[str],
+    location: tuple[str, str | None, Mapping[str, Any]],
     dataset: Dataset | None,
-) -> dict[str, Any]:
-    """How a run finds its data again, from another folder as well."""
-    name = getattr(dataset, "target_name", None)
-    options = options if name is None else {**options, "target_name": name}
+    groups: dict[str, Any] | None,
+) -> Checkpoint:
+    """Where a run is saved, and how its data are found again, from any folder.
+
+    ``location`` is what they were opened by: path, target and options.
+    """
+    from featstream.runs.folder import Checkpoint
+
+    path, target, options = location
     if target is not None:
         file, colon, column = target.rpartition(":")
         if Path(target).exists():
             target = os.path.abspath(target)
         elif colon and Path(file).is_file():
             target = f"{os.path.abspath(file)}:{column}"
-    return {"path": os.path.abspath(data), "target": target, **options}
-
-
-def run_checkpoint(
-    folder: str | Path,
-    found: dict[str, Any],
-    command: list[str],
-    groups: dict[str, Any] | None = None,
-) -> Checkpoint:
-    """Where a run is saved, and how its data are found again."""
-    from featstream.runs.folder import Checkpoint
-
-    if groups is not None:
-        found = {**found, "groups": groups}
+    found = {"path": os.path.abspath(path), "target": target, **options}
+    extra = {"target_name": getattr(dataset, "target_name", None), "groups": groups}
+    found |= {name: value for name, value in extra.items() if value is not None}
     return Checkpoint(folder, data=found, command=["featstream", *command])
 
 

@@ -18,7 +18,6 @@ from featstream.cli.main import (
     READING,
     add_flags,
     chosen_options,
-    data_location,
     groups_from_flags,
     open_groups,
     run_checkpoint,
@@ -27,7 +26,7 @@ from featstream.cli.select import about_target, print_result
 from featstream.errors import DataError, ParameterError, RunError, printable
 
 if TYPE_CHECKING:
-    from featstream.sources import Dataset
+    pass
 
 
 _RUN = "output RUN  folder of the run"
@@ -81,12 +80,10 @@ def _resume(arguments: argparse.Namespace) -> int:
             raise RunError(
                 "The run does not say where its data are. Name them with --data."
             )
-        dataset = _open_like(selector, path, target, options)
         groups = _groups_of(arguments, selector, rest) or saved.get("groups")
         if groups is None and "fingerprint" in (rest.get("groups") or {}):
             groups = {}  # an error: the run has groups, and no flag names them
-        found = data_location(path, target, options, dataset)
-        _consume(arguments, selector, dataset, found, groups)
+        _consume(arguments, selector, (path, target, options), groups)
     _print(selector, arguments)
     return 0
 
@@ -115,15 +112,10 @@ def _update(arguments: argparse.Namespace) -> int:
                 "--group-by."
             )
         raise ParameterError(f"The run is one of {type(selector).__name__}. {hint}")
-    target = arguments.target
     known = [s.get("data") for s in selector._run.sources]
     names = [d.get("target") for d in known if isinstance(d, dict)]
-    options = chosen_options(arguments)
-    dataset = _open_like(
-        selector, arguments.data, target, options, [n for n in names if n]
-    )
-    found = data_location(arguments.data, target, options, dataset)
-    _consume(arguments, selector, dataset, found, spec)
+    location = arguments.data, arguments.target, chosen_options(arguments)
+    _consume(arguments, selector, location, spec, [name for name in names if name])
     _print(selector, arguments)
     return 0
 
@@ -132,7 +124,7 @@ def _groups_of(
     arguments: argparse.Namespace, selector: Any, source: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The groups that the flags describe, for a source of a run."""
-    groups = getattr(selector.result_, "groups", None)
+    groups = getattr(getattr(selector, "result_", None), "groups", None)
     n_before = 0 if groups is None else sum(groups.ends <= source["begin"])
     return groups_from_flags(arguments, int(n_before))
 
@@ -140,13 +132,35 @@ def _groups_of(
 def _consume(
     arguments: argparse.Namespace,
     selector: Any,
-    dataset: Dataset,
-    found: dict[str, Any],
+    location: tuple[str, str | None, dict[str, Any]],
     spec: Any,
+    target_names: list[str] | None = None,
 ) -> None:
-    """Let a selector consume data, and its run record where they are."""
+    """Let a selector consume data, whose target, if they have one, is that of the run.
+
+    With ``target_names``, a table need not have one: only a column of such a name
+    is taken for it.
+    """
+    from featstream.runs.compatibility import fingerprint_of_target, refuse_other_target
+    from featstream.sources import open_dataset, open_features
+
+    path, target, options = location
+    if target_names is not None and target is None:
+        dataset = open_features(path, target_names, **options)
+    else:
+        dataset = open_dataset(path, target, **options)
+    if not hasattr(selector, "_stream"):  # the run stopped before its first feature
+        selector.start(dataset.y)
+    if dataset.y is not None:
+        found = {
+            "n_samples": len(dataset.y),
+            "y_fingerprint": fingerprint_of_target(dataset.y),
+        }
+        refuse_other_target(selector._facts(), found, "The run")
     groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
-    saving = run_checkpoint(arguments.output, found, arguments.command_line, spec)
+    saving = run_checkpoint(
+        arguments.output, arguments.command_line, location, dataset, spec
+    )
     selector.consume(
         dataset.source, checkpoint=saving, progress=not arguments.quiet, **groups
     )
@@ -163,36 +177,6 @@ def _print(selector: Any, arguments: argparse.Namespace) -> None:
         is_numeric="numeric" in (measure_target, getattr(selector, "target", None)),
     )
     print_result(selector, about, as_json=arguments.json)
-
-
-def _open_like(
-    selector: Any,
-    path: str,
-    target: str | None,
-    options: dict[str, Any],
-    target_names: list[str] | None = None,
-) -> Dataset:
-    """Open data whose target, if they have one, is that of the run.
-
-    With ``target_names``, a table need not have one: only a column of such a name
-    is taken for it.
-    """
-    from featstream.runs.compatibility import fingerprint_of_target, refuse_other_target
-    from featstream.sources import open_dataset, open_features
-
-    if target_names is not None and target is None:
-        dataset = open_features(path, target_names, **options)
-    else:
-        dataset = open_dataset(path, target, **options)
-    if not hasattr(selector, "_stream"):  # the run stopped before its first feature
-        selector.start(dataset.y)
-    if dataset.y is not None:
-        found = {
-            "n_samples": len(dataset.y),
-            "y_fingerprint": fingerprint_of_target(dataset.y),
-        }
-        refuse_other_target(selector._facts(), found, "The run")
-    return dataset
 
 
 def _explain(arguments: argparse.Namespace) -> int:

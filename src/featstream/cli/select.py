@@ -26,7 +26,6 @@ from featstream.cli.main import (
     add_flags,
     add_selector_flags,
     chosen_options,
-    data_location,
     engine_of,
     groups_from_flags,
     open_groups,
@@ -88,9 +87,10 @@ def _select(arguments: argparse.Namespace) -> int:
     def saving(dataset: Dataset | None = None) -> Checkpoint | None:
         if arguments.output is None or file is not None:
             return None
-        options = chosen_options(arguments)
-        found = data_location(arguments.data, arguments.target, options, dataset)
-        return run_checkpoint(arguments.output, found, arguments.command_line, spec)
+        location = arguments.data, arguments.target, chosen_options(arguments)
+        return run_checkpoint(
+            arguments.output, arguments.command_line, location, dataset, spec
+        )
 
     if not hasattr(selector, "consume"):
         if arguments.live:
