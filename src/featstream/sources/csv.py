@@ -68,17 +68,22 @@ class CsvTable:
         digest = hashlib.sha256()
         with closing(TextFile(path, _CHUNK, None)) as file:
             chunks = _hashed(file.chunks(), digest)
-            head, is_all = _take(chunks, HELD_BYTES)
-            self._dialect = _find_dialect(head[:_SAMPLE], path, separator, na_values)
-            self.names = _header(head, self._dialect, is_all=is_all)
+            head: list[bytes] = []
+            while sum(map(len, head)) <= HELD_BYTES and (chunk := next(chunks, b"")):
+                head.append(chunk)
+            text = b"".join(head)
+            is_all = len(text) <= HELD_BYTES
+            self._dialect = _find_dialect(text[:_SAMPLE], path, separator, na_values)
+            self.names = _header(text, self._dialect, is_all=is_all)
             if is_all and len(self.names) <= MAX_COLUMNS:
-                self._table = _parse(head, self._dialect)
+                self._table = _parse(text, self._dialect)
                 self._held, self._width, self._spill = 0, 0, None
                 self.n_rows: int = self._table.num_rows
             else:
                 size = file.size * (_EXPANSION if file.is_compressed else 1)
                 self._width = _width(len(self.names), size)
-                self._spill, n_rows = self._cut(chain([head], chunks))
+                del text
+                self._spill, n_rows = self._cut(chain(head, chunks))
                 self.n_rows = n_rows - 1
                 self._held = -1  # the one that is held
         self.fingerprint = digest.hexdigest()
@@ -198,17 +203,6 @@ def _hashed(chunks: Iterable[bytes], digest: Any) -> Iterator[bytes]:
     for chunk in chunks:
         digest.update(chunk)
         yield chunk
-
-
-def _take(chunks: Iterator[bytes], most: int) -> tuple[bytes, bool]:
-    """The beginning of the text, and whether it is all."""
-    taken: list[bytes] = []
-    for chunk in chunks:
-        taken.append(chunk)
-        most -= len(chunk)
-        if most < 0:
-            break
-    return b"".join(taken), most >= 0
 
 
 def _header(text: bytes, dialect: Dialect, *, is_all: bool) -> list[str]:
