@@ -15,7 +15,7 @@ def test_random_groups_hold_every_feature_once_in_equal_shares():
     again = random_groups(1003, 100, seed=3)
     assert all(map(np.array_equal, groups, again))
     assert not all(map(np.array_equal, groups, random_groups(1003, 100, seed=4)))
-    with pytest.raises(ValueError, match="between 1 and 5"):
+    with pytest.raises(ValueError, match="an integer from 1 to 5"):
         random_groups(5, 6)
 
 

@@ -327,8 +327,8 @@ class OFS(Savable, Selector):
                 "counts": Declared(np.int64, (3,), 0),
                 "support": Declared(np.int64, ("n_kept",), 0, "n_features"),
                 "weights": Declared(np.float64, ("n_kept", model.weights.shape[1])),
-                "names": Declared(np.uint8),
-                "name_ends": Declared(np.int64),
+                "names": Declared(np.uint8, (None,)),
+                "name_ends": Declared(np.int64, (None,)),
             },
             n_features=d,
         )

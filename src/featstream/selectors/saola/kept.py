@@ -324,8 +324,7 @@ def unpack_kept(
     n_kept = own["arrival"].size
     if not n_kept:
         raise damaged("it has no kept features")
-    table = {name: Declared(*field) for name, field in storage.saved.items()}
-    fields = check_arrays(fields, table, kept=n_kept, samples=n_samples)
+    fields = check_arrays(fields, storage.saved, kept=n_kept, samples=n_samples)
     try:
         columns = storage.restore(fields, n_samples, measure)
     except ValueError as error:
