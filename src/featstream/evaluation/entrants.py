@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
@@ -96,19 +96,25 @@ def as_selector(selector: Any) -> Any:
     >>> as_selector("saola-max")
     SAOLA(bound='max')
     """
-    if isinstance(selector, str):
-        if selector not in SELECTORS:
-            raise unknown_name("selector", selector, SELECTORS)
-        return SELECTORS[selector]()
     if isinstance(selector, BestOf):
         return selector
-    is_object = not isinstance(selector, type)
-    if not (is_object and hasattr(selector, "fit") and hasattr(selector, "get_params")):
+    return _made("selector", selector, SELECTORS, ("fit", "get_params"))
+
+
+def _made(
+    what: str, given: Any, known: Mapping[str, Any], methods: Sequence[str]
+) -> Any:
+    """What a name stands for, or a clone of an object that has these methods."""
+    if isinstance(given, str):
+        if given not in known:
+            raise unknown_name(what, given, known)
+        return known[given]()
+    if isinstance(given, type) or not all(hasattr(given, name) for name in methods):
         raise ParameterError(
-            "A selector must be a name or a scikit-learn selector. Got "
-            f"{printable(selector)}. Known names: {', '.join(sorted(SELECTORS))}."
+            f"A {what} must be a name or a scikit-learn {what}. Got "
+            f"{printable(given)}. Known names: {', '.join(sorted(known))}."
         )
-    return clone(selector)
+    return clone(given)
 
 
 def name_selectors(selectors: Any) -> dict[str, Any]:
@@ -117,12 +123,12 @@ def name_selectors(selectors: Any) -> dict[str, Any]:
     >>> list(name_selectors(["saola", SAOLA(bound="max")]))
     ['saola', 'SAOLA']
     """
+    return by_name("selectors", selectors, _name_of, as_selector)
 
-    def name_of(selector: Any) -> str:
-        inner = selector.selector if isinstance(selector, BestOf) else selector
-        return inner if isinstance(inner, str) else type(inner).__name__
 
-    return by_name("selectors", selectors, name_of, as_selector)
+def _name_of(given: Any) -> str:
+    inner = given.selector if isinstance(given, BestOf) else given
+    return inner if isinstance(inner, str) else type(inner).__name__
 
 
 def by_name(
@@ -201,14 +207,9 @@ def takes_groups(selector: Any) -> bool:
     return not is_foreign and "groups" in inspect.signature(selector.fit).parameters
 
 
-def _make_j48() -> Any:
-    """J48, which belongs to the paper and is loaded when it is asked for."""
-    return import_module("featstream.paper.j48").J48()
-
-
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "decision-tree": lambda: DecisionTreeClassifier(random_state=0),
-    "j48": _make_j48,
+    "j48": lambda: import_module("featstream.paper.j48").J48(),  # the paper's alone
     "knn": lambda: KNeighborsClassifier(n_neighbors=1),
     "svm": lambda: SVC(C=1.0, kernel="linear"),
 }
@@ -222,22 +223,9 @@ def as_classifier(classifier: Any) -> Any:
     >>> as_classifier("knn")
     KNeighborsClassifier(n_neighbors=1)
     """
-    if isinstance(classifier, str):
-        if classifier not in CLASSIFIERS:
-            raise unknown_name("classifier", classifier, CLASSIFIERS)
-        return CLASSIFIERS[classifier]()
-    if isinstance(classifier, type) or not hasattr(classifier, "predict"):
-        raise ParameterError(
-            "A classifier must be a name or a scikit-learn classifier. "
-            f"Got {classifier!r}. Known names: {', '.join(sorted(CLASSIFIERS))}."
-        )
-    return clone(classifier)
+    return _made("classifier", classifier, CLASSIFIERS, ("predict",))
 
 
 def name_classifiers(classifiers: Any) -> dict[str, Any]:
     """Classifiers by name."""
-
-    def name_of(classifier: Any) -> str:
-        return classifier if isinstance(classifier, str) else type(classifier).__name__
-
-    return by_name("classifiers", classifiers, name_of, as_classifier)
+    return by_name("classifiers", classifiers, _name_of, as_classifier)
