@@ -166,15 +166,7 @@ def test_a_dask_array_is_fitted_and_transformed_as_dask_users_expect(client):
     assert np.array_equal(selector.selected_, SAOLA(measure="su").fit(X, y).selected_)
 
 
-def test_a_search_over_parameters_uses_the_cluster(client):
-    X, y = make_data(np.random.default_rng(3), n_features=40)
-    pipeline = make_pipeline(SAOLA(measure="su", engine="dask"), GaussianNB())
-    search = GridSearchCV(pipeline, {"saola__bound": ["min", "max"]}, cv=2)
-    assert clone(pipeline).fit(X, y)[0].engine == "dask"
-    assert search.fit(X, y).best_estimator_[0].selected_.size
-
-
-def test_a_search_takes_a_dask_array(client):
+def test_a_search_over_parameters_takes_a_dask_array(client):
     X, y = make_data(np.random.default_rng(3), n_features=40)
     lazy, labels = da.from_array(X, chunks=(60, 20)), da.from_array(y, chunks=60)
     pipeline = make_pipeline(SAOLA(measure="su", engine="dask"), GaussianNB())
@@ -184,6 +176,9 @@ def test_a_search_takes_a_dask_array(client):
     ]
     first, second = (search.cv_results_["mean_test_score"] for search in searches)
     assert np.array_equal(first, second)
+    best = searches[1].best_estimator_[0]
+    assert best.engine == "dask"
+    assert best.selected_.size
 
 
 def test_a_run_that_began_on_a_cluster_ends_on_one_machine(client, tmp_path):
@@ -245,18 +240,9 @@ def test_a_local_cluster_listens_on_loopback_and_serves_no_pages(client):
                 urlopen(address + page)
 
 
-def test_the_command_line_takes_the_address_of_a_scheduler(client, tmp_path, capsys):
-    X, y = make_data(np.random.default_rng(7), n_features=200)
-    path = tmp_path / "x.cols"
-    write_store(path, ArraySource(X), y)
-    found = []
-    for flags in ([], ["--scheduler", client.scheduler.address]):
-        assert (
-            main(["select", "--selector", "saola", str(path), "--json", "-q", *flags])
-            == 0
-        )
-        found.append(json.loads(capsys.readouterr().out)["selected"])
-    assert found[0] == found[1]
+def test_the_command_line_refuses_schedulers_that_are_not_there(tmp_path, capsys):
+    path = tmp_path / "x.npz"
+    np.savez(path, X=np.eye(4), y=[0, 1, 0, 1])
     nowhere = ["--selector", "saola", "--scheduler", "nowhere"]
     assert main(["select", str(path), *nowhere]) == 1
     assert "There is no Dask scheduler at 'nowhere'" in capsys.readouterr().err

@@ -39,18 +39,14 @@ def history(selector):
     return selector.scores_.tolist(), selector.result_.trace.records.tobytes()
 
 
-def test_the_index_is_built_when_walks_are_long_and_only_then():
+def test_the_index_is_built_when_walks_are_long_only_and_stays_small():
     X, y = rare_columns(0, n_samples=2000, n_features=20_000)
     many = SAOLA(measure="su").start(y).consume(X)
-    assert is_indexed(many._state)
+    state = many._state
+    assert is_indexed(state)
     assert history(many) == history(PlainScan(measure="su").fit(X, y))
     few = SAOLA(measure="su", max_features=5).start(y).consume(X)
     assert not is_indexed(few._state)
-
-
-def test_the_index_and_the_kept_columns_stay_small():
-    X, y = rare_columns(0, n_samples=2000, n_features=20_000)
-    state = SAOLA(measure="su").start(y).consume(X)._state
     live = state.live[: state.size[0]]
     entries = int(state.columns.length[live].sum())
     held = state.columns.rows.size + state.index.slot.size + state.index.next.size
