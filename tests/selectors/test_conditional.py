@@ -13,7 +13,6 @@ import strategies
 from featstream import (
     SAOLA,
     FisherZ,
-    GroupSAOLA,
     MutualInformation,
     SymmetricalUncertainty,
 )
@@ -154,23 +153,6 @@ def test_an_explanation_tells_the_p_value():
     assert selector.explain("worse") == (
         f"'worse' is redundant: it adds nothing once 'word' is known: p = {p:.2g}."
     )
-
-
-@examples(12)
-@given(
-    data=strategies.discrete_data(least_rows=70),
-    rule=strategies.conditional_rules(max_features=[None]),
-    is_sparse=st.booleans(),
-)
-def test_groups_of_one_feature_give_what_saola_gives(data, rule, is_sparse):
-    X, y = data
-    options = {name: rule[name] for name in rule if name != "max_features"}
-    stored = as_stored(X, is_sparse)
-    single = SAOLA(measure="su", **options).fit(stored, y)
-    grouped = GroupSAOLA(measure="su", **options)
-    grouped.fit(stored, y, groups=np.arange(X.shape[1]))
-    assert grouped.selected_.tolist() == single.selected_.tolist()
-    assert grouped.result_.trace.tested.tolist() == single.result_.trace.tested.tolist()
 
 
 @pytest.mark.parametrize("option", [{"bound": "max"}, {"overlap": ">"}])

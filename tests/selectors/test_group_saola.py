@@ -155,13 +155,22 @@ def test_continuous_decides_as_printed_on_its_own_scores(data, rule):
     assert_equals(selector.fit(X, y, groups=labels), labels, kept, fates, relevance)
 
 
-@examples(30)
-@given(data=strategies.discrete_data(), rule=strategies.group_rules())
-def test_groups_of_one_feature_are_saola(data, rule):
+@examples(40)
+@given(
+    data=st.sampled_from([4, 70]).flatmap(
+        lambda n: strategies.discrete_data(least_rows=n)
+    ),
+    rule=st.one_of(strategies.group_rules(), strategies.conditional_rules()),
+    is_sparse=st.booleans(),
+)
+def test_groups_of_one_feature_are_saola(data, rule, is_sparse):
     """With every option: selection, scores and the whole trace."""
     X, y = data
+    X = sparse.csc_array(X) if is_sparse else X
+    rule = {name: rule[name] for name in rule if name != "max_features"}
     alone = SAOLA(measure="su", **rule).fit(X, y)
     grouped = GroupSAOLA(measure="su", **rule).fit(X, y)
+    assert grouped.result_.trace.tested.tolist() == alone.result_.trace.tested.tolist()
     assert grouped.selected_.tolist() == alone.selected_.tolist()
     assert grouped.scores_.tolist() == alone.scores_.tolist()
     assert grouped.result_.trace.records.tolist() == (

@@ -76,19 +76,6 @@ def test_output_may_be_a_frame(library, frame):
     np.testing.assert_array_equal(found.to_numpy(), X.to_numpy()[:, selector.support_])
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, lambda X: pl.from_pandas(X)])
-def test_names_come_from_the_frame(make):
-    selector = SAOLA().fit(make(X), Y)
-    assert selector.feature_names_in_.tolist() == X.columns.tolist()
-    chosen = X.columns[selector.support_].tolist()
-    assert selector.get_feature_names_out().tolist() == chosen
-    assert list(selector.result_.names) == chosen
-    unnamed = SAOLA().fit(X.to_numpy(), Y)
-    assert not hasattr(unnamed, "feature_names_in_")
-    expected = [f"x{i}" for i in unnamed.selected_]
-    assert unnamed.get_feature_names_out().tolist() == expected
-
-
 def test_other_names_are_noticed():
     selector = SAOLA().fit(X, Y)
     with pytest.raises(ValueError, match="feature names should match"):
@@ -178,15 +165,6 @@ def test_a_fitted_selector_can_be_sent_elsewhere():
     assert received.explain("mean radius") == selector.explain("mean radius")
     noise = np.arange(Y.size) % 7
     assert received.update(noise, name="noise") == selector.update(noise, name="noise")
-
-
-def test_fitting_again_starts_anew():
-    selector = SAOLA(measure="fisher-z").fit(X.to_numpy()[:, :5], Y)
-    again = selector.fit(X.to_numpy(), Y)
-    assert again is selector
-    fresh = SAOLA(measure="fisher-z").fit(X.to_numpy(), Y)
-    assert again.selected_.tolist() == fresh.selected_.tolist()
-    assert again.n_seen_ == 30
 
 
 def test_nothing_selected_is_a_warning_and_an_empty_table():
