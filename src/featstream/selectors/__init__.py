@@ -48,44 +48,18 @@ __all__ = [
 ]
 
 # Imported when they are first used: the command line asks for names alone.
-_HOMES = {
-    "FGM": "selectors.batch.fgm",
-    "GDM": "selectors.batch.fgm",
-    "SPFSLAR": "selectors.batch.spfs_lar",
-    "LassoSelector": "selectors.batch.lasso",
-    "GroupLassoSelector": "selectors.batch.lasso",
-    "SparseGroupLassoSelector": "selectors.batch.lasso",
-    "MMMB": "selectors.batch.blankets",
-    "IAMB": "selectors.batch.blankets",
-    "CIFE": "selectors.batch.greedy",
-    "DISR": "selectors.batch.greedy",
-    "MIM": "selectors.batch.greedy",
-    "CMIM": "selectors.batch.greedy",
-    "JMI": "selectors.batch.greedy",
-    "MRMR": "selectors.batch.greedy",
-    "FCBF": "selectors.batch.fcbf",
-    "OFS": "selectors.ofs",
-    "OGFS": "selectors.ogfs",
-    "OSFS": "selectors.osfs.osfs",
-    "OVER_LIMIT": "selectors.result",
-    "SAOLA": "selectors.saola.saola",
-    "AlphaInvesting": "selectors.alpha_investing",
-    "BatchSelector": "selectors.batch.base",
-    "ConditionalSAOLA": "selectors.saola.variants",
-    "FastOSFS": "selectors.osfs.osfs",
-    "Grafting": "selectors.grafting",
-    "GroupSAOLA": "selectors.saola.group_saola",
-    "GroupSelectionResult": "selectors.base_groups",
-    "GroupTrace": "selectors.base_groups",
-    "InteractionScreen": "selectors.interactions.screen",
-    "Pair": "selectors.interactions.search",
-    "SelectFromStream": "selectors.saola.variants",
-    "Selection": "selectors.batch.base",
-    "SelectionResult": "selectors.result",
-    "StreamSelector": "selectors.base",
-    "Trace": "selectors.result",
-    "Verdict": "selectors.stream",
-    "resume": "runs.session",
+_HOMES = SELECTORS.homes | {
+    "BatchSelector": "featstream.selectors.batch.base",
+    "GroupSelectionResult": "featstream.selectors.base_groups",
+    "GroupTrace": "featstream.selectors.base_groups",
+    "OVER_LIMIT": "featstream.selectors.result",
+    "Pair": "featstream.selectors.interactions.search",
+    "Selection": "featstream.selectors.batch.base",
+    "SelectionResult": "featstream.selectors.result",
+    "StreamSelector": "featstream.selectors.base",
+    "Trace": "featstream.selectors.result",
+    "Verdict": "featstream.selectors.stream",
+    "resume": "featstream.runs.session",
 }
 
 if TYPE_CHECKING:
@@ -120,6 +94,6 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"featstream.{_HOMES[name]}"), name)
+    value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -29,10 +29,17 @@ class Registry(Mapping[str, Any]):
     ----------
     homes : dict of str to str
         For each name, where its class is: ``"module:Class"``.
+
+    Attributes
+    ----------
+    homes : dict of str to str
+        The module of each of these classes.
     """
 
     def __init__(self, homes: dict[str, str]) -> None:
         self._known: dict[str, Any] = dict(homes)
+        parts = (home.partition(":") for home in homes.values())
+        self.homes = {class_name: module for module, _, class_name in parts}
 
     def register(self, name: str, selector: Any) -> None:
         """Add a class of selectors under a name of lower-case words and hyphens."""
@@ -99,34 +106,33 @@ def _home(selector: Any) -> str:
     return f"{selector.__module__}:{selector.__name__}"
 
 
-SELECTORS = Registry(
-    {
-        "select-from-stream": "featstream.selectors:SelectFromStream",
-        "saola": "featstream.selectors:SAOLA",
-        "saola-conditional": "featstream.selectors:ConditionalSAOLA",
-        "group-saola": "featstream.selectors:GroupSAOLA",
-        "osfs": "featstream.selectors:OSFS",
-        "fast-osfs": "featstream.selectors:FastOSFS",
-        "alpha-investing": "featstream.selectors:AlphaInvesting",
-        "grafting": "featstream.selectors:Grafting",
-        "ofs": "featstream.selectors:OFS",
-        "ogfs": "featstream.selectors:OGFS",
-        "interactions": "featstream.selectors:InteractionScreen",
-        "fcbf": "featstream.selectors:FCBF",
-        "spfs-lar": "featstream.selectors:SPFSLAR",
-        "fgm": "featstream.selectors:FGM",
-        "gdm": "featstream.selectors:GDM",
-        "lasso": "featstream.selectors:LassoSelector",
-        "group-lasso": "featstream.selectors:GroupLassoSelector",
-        "sparse-group-lasso": "featstream.selectors:SparseGroupLassoSelector",
-        "mrmr": "featstream.selectors:MRMR",
-        "mim": "featstream.selectors:MIM",
-        "jmi": "featstream.selectors:JMI",
-        "cmim": "featstream.selectors:CMIM",
-        "disr": "featstream.selectors:DISR",
-        "cife": "featstream.selectors:CIFE",
-        "iamb": "featstream.selectors:IAMB",
-        "mmmb": "featstream.selectors:MMMB",
-    }
-)
+_HOMES = {
+    "select-from-stream": "saola.variants:SelectFromStream",
+    "saola": "saola.saola:SAOLA",
+    "saola-conditional": "saola.variants:ConditionalSAOLA",
+    "group-saola": "saola.group_saola:GroupSAOLA",
+    "osfs": "osfs.osfs:OSFS",
+    "fast-osfs": "osfs.osfs:FastOSFS",
+    "alpha-investing": "alpha_investing:AlphaInvesting",
+    "grafting": "grafting:Grafting",
+    "ofs": "ofs:OFS",
+    "ogfs": "ogfs:OGFS",
+    "interactions": "interactions.screen:InteractionScreen",
+    "fcbf": "batch.fcbf:FCBF",
+    "spfs-lar": "batch.spfs_lar:SPFSLAR",
+    "fgm": "batch.fgm:FGM",
+    "gdm": "batch.fgm:GDM",
+    "lasso": "batch.lasso:LassoSelector",
+    "group-lasso": "batch.lasso:GroupLassoSelector",
+    "sparse-group-lasso": "batch.lasso:SparseGroupLassoSelector",
+    "mrmr": "batch.greedy:MRMR",
+    "mim": "batch.greedy:MIM",
+    "jmi": "batch.greedy:JMI",
+    "cmim": "batch.greedy:CMIM",
+    "disr": "batch.greedy:DISR",
+    "cife": "batch.greedy:CIFE",
+    "iamb": "batch.blankets:IAMB",
+    "mmmb": "batch.blankets:MMMB",
+}
+SELECTORS = Registry({n: f"featstream.selectors.{home}" for n, home in _HOMES.items()})
 register = SELECTORS.register
