@@ -31,15 +31,15 @@ for file in ROOT.glob("tests/**/*.py"):
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_every_test_that_a_document_names_exists(path):
-    named = re.findall(r"`((?:test|check)_\w+)`", path.read_text("utf-8"))
+def test_every_test_file_and_page_that_a_document_names_exists(path):
+    text = path.read_text("utf-8")
+    named = re.findall(r"`((?:test|check)_\w+)`", text)
     assert [name for name in named if name not in DEFINED] == []
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_every_file_that_a_document_names_exists(path):
-    named = re.findall(r"`((?:tests|src|docs|benchmarks)/[\w/.-]+)`", path.read_text())
+    named = re.findall(r"`((?:tests|src|docs|benchmarks)/[\w/.-]+)`", text)
     assert [name for name in named if not (ROOT / name).exists()] == []
+    links = re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text)
+    missing = [link for link in links if not (path.parent / link).exists()]
+    assert [link for link in missing if not link.startswith("gallery/")] == []
 
 
 def test_the_page_on_fidelity_says_where_to_look():
@@ -97,13 +97,6 @@ def test_every_page_has_a_place_in_the_site(path):
         for tree in re.findall(r"{toctree}\n(.+?)```", page.read_text("utf-8"), re.S)
     )
     assert path.stem in ("index", "README", *trees.split())
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_every_link_between_pages_leads_somewhere(path):
-    links = re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", path.read_text("utf-8"))
-    missing = [link for link in links if not (path.parent / link).exists()]
-    assert [link for link in missing if not link.startswith("gallery/")] == []
 
 
 SLOW = pytest.mark.slow

@@ -60,17 +60,9 @@ def test_list_works_without_data_and_as_json(capsys, monkeypatch):
 
 def test_run_writes_pages_numbers_and_figures(capsys, data, tmp_path):
     out_folder = tmp_path / "out"
-    command = [
-        "paper",
-        "run",
-        "table18",
-        "tb14",
-        "Figure 12",
-        "figure5",
-        "figure6",
-        "table9",
-    ]
-    command += ["--data", data, "-o", out_folder, "--quick", "-q"]
+    wanted = ["table18", "tb14", "Figure 12", "figure5", "figure6", "table9"]
+    options = ["--data", data, "-o", out_folder, "--quick", "-q"]
+    command = ["paper", "run", *wanted, *options]
     code, out, err = run(capsys, *command)
     assert (code, err) == (0, "")
     assert "| madelon |" in out

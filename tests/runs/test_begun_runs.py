@@ -38,17 +38,8 @@ def data(tmp_path, stream):
 def killed(tmp_path, data, monkeypatch, capsys):
     """The folder of a command that was stopped while it read its data."""
     run = tmp_path / "run"
-    command = [
-        "select",
-        "--selector",
-        "saola",
-        str(data),
-        "--measure",
-        "su",
-        "-q",
-        "-o",
-        str(run),
-    ]
+    options = ["--selector", "saola", "--measure", "su", "-q", "-o", str(run)]
+    command = ["select", str(data), *options]
 
     def stop(path, *rest, **how):
         assert is_run(run)
@@ -99,18 +90,8 @@ def test_resume_in_python_says_how_to_begin_again(killed):
 def test_data_that_cannot_be_read_leave_no_folder(tmp_path, capsys):
     path = tmp_path / "bad.csv"
     path.write_text("a,y\n1,0\n2")
-    command = [
-        "select",
-        "--selector",
-        "saola",
-        str(path),
-        "--target",
-        "y",
-        "-q",
-        "-o",
-        str(tmp_path / "run"),
-    ]
-    assert main(command) == 1
+    options = ["--target", "y", "-q", "-o", str(tmp_path / "run")]
+    assert main(["select", str(path), *options]) == 1
     assert "bad.csv" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["bad.csv"]
 

@@ -63,6 +63,7 @@ NETWORKS = {
         "e": ["child"],
     },
     "two parents, two children": {
+        "s": [],
         "a": [],
         "b": [],
         "c": ["a"],
@@ -81,10 +82,6 @@ NETWORKS = {
         "y": ["x"],
         "z": ["root"],
     },
-}
-NETWORKS["two parents, two children"] = {
-    "s": [],
-    **NETWORKS["two parents, two children"],
 }
 
 

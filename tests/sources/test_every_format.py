@@ -238,12 +238,8 @@ def test_the_command_line_knows_it(tmp_path, kind, capsys):
     assert (facts["n_samples"], facts["n_features"]) == X.shape
     assert sorted(facts["target"]["classes"].values()) == sorted(np.bincount(Y))
 
-    assert (
-        main(
-            ["select", "--selector", "saola", *data, "--measure", "su", "--json", "-q"]
-        )
-        == 0
-    )
+    select = ["select", "--selector", "saola", "--measure", "su", "--json", "-q"]
+    assert main([*select, *data]) == 0
     found = json.loads(capsys.readouterr().out)["selected"]
     assert [feature["index"] for feature in found] == expected
 
@@ -253,12 +249,7 @@ def test_the_command_line_knows_it(tmp_path, kind, capsys):
     np.testing.assert_array_equal(as_array(open_store(store)), X)
     if kind in NAMED:
         assert list(open_store(store).names) == NAMES
-    assert (
-        main(
-            ["select", "--selector", "saola", store, "--measure", "su", "--json", "-q"]
-        )
-        == 0
-    )
+    assert main([*select, store]) == 0
     found = json.loads(capsys.readouterr().out)["selected"]
     assert [feature["index"] for feature in found] == expected
 
@@ -359,18 +350,8 @@ def test_update_takes_any_format(tmp_path, capsys):
     np.savez(tmp_path / "a.npz", X=X[:, :90], y=Y)
     path = tmp_path / "b.h5ad"
     write.write_h5ad(path, X[:, 90:], {"status": Y}, NAMES[90:], "csc")
-    first = [
-        "select",
-        "--selector",
-        "saola",
-        str(tmp_path / "a.npz"),
-        "--measure",
-        "su",
-        "-o",
-        run,
-        "-q",
-    ]
-    assert main(first) == 0
+    options = ["--selector", "saola", "--measure", "su", "-o", run, "-q"]
+    assert main(["select", str(tmp_path / "a.npz"), *options]) == 0
     assert main(["update", run, str(path), "--target", "status", "--json", "-q"]) == 0
     out = capsys.readouterr().out
     found = json.loads(out[out.index("{") :])["selected"]
