@@ -7,7 +7,8 @@ import pytest
 from scipy import sparse
 
 from featstream import SAOLA
-from featstream.measures.storages.dense_values import screen_columns
+from featstream.measures.storages.dense_values import sum_columns
+from featstream.measures.storages.moments import score_columns
 from featstream.protocols import Block, SparseColumns
 from featstream.selectors.saola.algorithm1 import scan
 
@@ -40,11 +41,13 @@ def test_memory_files_types_and_layouts_share_the_compiled_scan(tmp_path):
     X = np.asfortranarray(rng.normal(size=(80, 30)) + y[:, None])
     np.save(tmp_path / "x.npy", X)
     selector = SAOLA(measure="fisher-z").fit(X, y)
-    n_scans, n_screens = len(scan.signatures), len(screen_columns.signatures)
+    n_scans, n_sums = len(scan.signatures), len(sum_columns.signatures)
     selector.fit(np.load(tmp_path / "x.npy", mmap_mode="r"), y)
     selector.update(np.ascontiguousarray(X[:, 0]))
-    assert len(screen_columns.signatures) == n_screens
+    assert len(sum_columns.signatures) == n_sums
     selector.fit(X.astype(np.float32), y)
     selector.fit(np.ascontiguousarray(X), y)
     selector.fit(X.astype(np.int64), y)
     assert len(scan.signatures) == n_scans
+    selector.fit(sparse.csc_array(X), y)
+    assert len(score_columns.signatures) == 1

@@ -27,14 +27,19 @@ from featstream.measures.storages import dense_values, sparse_values
 from featstream.measures.storages.dense_values import (
     DENSE_VALUES,
     DenseValues,
-    screen_columns,
+    sum_columns,
 )
 from featstream.measures.storages.dispatch import ConditionalRule, Rule
-from featstream.measures.storages.moments import MomentSums, WeightedTarget, empty_sums
+from featstream.measures.storages.moments import (
+    MomentSums,
+    WeightedTarget,
+    empty_sums,
+    score_columns,
+)
 from featstream.measures.storages.sparse_values import (
     SPARSE_VALUES,
     SparseValues,
-    screen_sparse,
+    sum_sparse,
 )
 from featstream.parallel import ScratchPool
 from featstream.protocols import (
@@ -209,7 +214,8 @@ class BoundFisherZ:
                 block.columns.indptr, block.columns.rows, stored, self.n_samples
             )
             entries = values.indptr, values.rows, values.values
-            bad = screen_sparse(*entries, self._target, sums, scores)
+            sum_sparse(*entries, self._target, sums)
+            bad = self._score(sums, scores)
         else:
             values = read_only(to_kernel_dtype(block.columns))
             if has_whole_rows(values):
@@ -230,8 +236,12 @@ class BoundFisherZ:
         self, columns: NDArray[Any], sums: MomentSums, scores: FloatArray
     ) -> int:
         """Sum and score columns, one row each. The first that is bad, or -1."""
-        arguments = columns, self._target, sums, scores
-        return int(call_known(screen_columns, columns.dtype, *arguments))
+        call_known(sum_columns, columns.dtype, columns, self._target, sums)
+        return self._score(sums, scores)
+
+    def _score(self, sums: MomentSums, scores: FloatArray) -> int:
+        """Score columns by their sums. The first that is bad, or -1."""
+        return int(call_known(score_columns, None, self._target, sums, scores))
 
     def _screen_rows(
         self, values: NDArray[Any], sums: MomentSums, scores: FloatArray

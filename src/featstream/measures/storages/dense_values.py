@@ -20,7 +20,6 @@ from featstream.measures.storages.moments import (
     judge_correlation,
     median_of_three,
     restore_span,
-    score_column,
     squared_relevances,
 )
 from featstream.parallel import ReusedMemory
@@ -165,12 +164,9 @@ def _sum_column(column, pivot, weight, sums, powers, cross):
 
 
 @jit
-def screen_columns(columns, target, sums, scores):
-    """Sums and scores of columns, one row each.
-
-    Returns the first column that cannot be scored, or -1.
-    """
-    lanes, terms = np.empty((3, LANES)), np.empty(target.totals.size)
+def sum_columns(columns, target, sums):
+    """Sums of columns, one row each; `score_columns` centres the squares."""
+    lanes = np.empty((3, LANES))
     n = columns.shape[1]
     for j in range(columns.shape[0]):
         column = columns[j]
@@ -179,11 +175,7 @@ def screen_columns(columns, target, sums, scores):
             _sum_column(column, pivot, target.weights[t], lanes[0], lanes[1], lanes[2])
             sums.product[j, t] = fold(lanes[2])
         sums.pivot[j], sums.total[j] = pivot, fold(lanes[0])
-        sums.squared_norm[j] = fold(lanes[1])  # centred by `score_column`
-        scores[j] = score_column(target, sums, j, terms)
-        if np.isnan(scores[j]):
-            return j
-    return -1
+        sums.squared_norm[j] = fold(lanes[1])
 
 
 @inner

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_reference, inner
+from featstream.jit import by_reference, inner, jit
 from featstream.measures.storages.dispatch import EARLIER
 from featstream.protocols import SavedField
 
@@ -89,8 +89,22 @@ def _eta(target, sums, j, terms):
     return min(1.0, np.sqrt(between / whole))
 
 
+@jit
+def score_columns(target, sums, scores):
+    """Score columns by their sums. The first that cannot be scored, or -1.
+
+    Of any dtype, dense or sparse: this is compiled once.
+    """
+    terms = np.empty(target.totals.size)
+    for j in range(scores.size):
+        scores[j] = _score_column(target, sums, j, terms)
+        if np.isnan(scores[j]):
+            return j
+    return -1
+
+
 @inner
-def score_column(target, sums, j, terms):
+def _score_column(target, sums, j, terms):
     """Centre the squares of a column, and score it.
 
     The score is NaN if the squares overflow, or what is made of them, are NaN, or

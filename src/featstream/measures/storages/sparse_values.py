@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import by_reference, inner, jit
+from featstream.jit import by_reference, inner, jit, lean
 from featstream.measures.storages.dispatch import (
     NEITHER,
     bound_of,
@@ -21,7 +21,6 @@ from featstream.measures.storages.moments import (
     judge_correlation,
     median_of_three,
     restore_span,
-    score_column,
     squared_relevances,
 )
 from featstream.measures.storages.row_index import (
@@ -141,19 +140,11 @@ def _sum_sparse(rows, values, start, stop, j, target, sums):
         sums.product[j, t] = product
 
 
-@jit
-def screen_sparse(indptr, rows, values, target, sums, scores):
-    """Sums and scores of sparse columns.
-
-    Returns the first column that cannot be scored, or -1.
-    """
-    terms = np.empty(target.totals.size)
+@lean
+def sum_sparse(indptr, rows, values, target, sums):
+    """Sums of sparse columns; `score_columns` centres the squares."""
     for j in range(indptr.size - 1):
         _sum_sparse(rows, values, indptr[j], indptr[j + 1], j, target, sums)
-        scores[j] = score_column(target, sums, j, terms)
-        if np.isnan(scores[j]):
-            return j
-    return -1
 
 
 @inner
