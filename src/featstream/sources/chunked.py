@@ -289,8 +289,12 @@ class RowsSource(_SparseOnDisk):
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
         if self._columns is None:
-            is_small = self._arrays.n_entries <= HELD_ENTRIES
-            self._columns = self._in_memory() if is_small else self._on_disk()
+            if self._arrays.n_entries > HELD_ENTRIES:
+                self._columns = self._on_disk()
+            else:
+                rows = self._arrays.read(0, self.n_samples)
+                stored, shape = (rows.values, rows.rows, rows.indptr), rows.shape[::-1]
+                self._columns = SparseSource(sparse.csr_array(stored, shape=shape))
         for block in self._columns.blocks(start):
             stop = block.start + block.n_columns
             yield self._block(block.columns, block.start, stop)
@@ -323,20 +327,16 @@ class RowsSource(_SparseOnDisk):
         while start < arrays.n_lines:
             stop = arrays.stop(start)
             rows = arrays.read(start, stop)
-            with reading(arrays.path):
-                values = _as_floats(rows.values)
-            lowest, highest = 0, self.n_features - 1
-            labels = np.empty(0)
-            yield RowSlice(rows.indptr, rows.rows, values, labels, lowest, highest)
+            if exceeds_float(rows.values):
+                raise DataError(
+                    f"{arrays.path}: its sparse matrix has integers beyond 2**53, "
+                    "which are not exact as floating-point numbers."
+                )
+            values, span = rows.values.astype(np.float64), (0, self.n_features - 1)
+            yield RowSlice(rows.indptr, rows.rows, values, np.empty(0), *span)
             start = stop
             if progress is not None:
                 progress("reading", start, arrays.n_lines)
-
-    def _in_memory(self) -> Source:
-        rows = self._arrays.read(0, self._arrays.n_lines)
-        stored = (rows.values, rows.rows, rows.indptr)
-        shape = (self.n_samples, self.n_features)
-        return SparseSource(sparse.csr_array(stored, shape=shape))
 
     def _on_disk(self) -> Source:
         warnings.warn(
@@ -350,12 +350,3 @@ class RowsSource(_SparseOnDisk):
         store = Path(folder) / "columns.cols"
         self.write_columns(store, None, memory=_TEMPORARY_MEMORY)
         return open_store(store)
-
-
-def _as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
-    if exceeds_float(values):
-        raise DataError(
-            "its sparse matrix has integers beyond 2**53, which are not exact as "
-            "floating-point numbers."
-        )
-    return values.astype(np.float64)

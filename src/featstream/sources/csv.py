@@ -307,7 +307,13 @@ def _keep_large_integers(
     """Replace floats by the integers in the text, where these are not exact."""
     import pyarrow
 
-    large = _large_numbers(table)
+    times = Counter(table.column_names)
+    large = []  # columns of floats that may have made integers equal
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.type == pyarrow.float64() and times[name] == 1:
+            arrays = (chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks)
+            if any((np.abs(array) > _EXACT_IN_FLOAT).any() for array in arrays):
+                large.append(name)
     if not large:
         return table
     kinds = dict.fromkeys(large, pyarrow.string())
@@ -319,20 +325,6 @@ def _keep_large_integers(
         if exact is not None:
             table = table.set_column(table.column_names.index(name), name, exact)
     return table
-
-
-def _large_numbers(table: Any) -> list[str]:
-    """Columns of floats so large that integers may have become equal."""
-    from pyarrow import float64
-
-    found = []
-    times = Counter(table.column_names)
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.type == float64() and times[name] == 1:
-            arrays = (chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks)
-            if any((np.abs(array) > _EXACT_IN_FLOAT).any() for array in arrays):
-                found.append(name)
-    return found
 
 
 def _as_large_integers(texts: Any) -> Any:

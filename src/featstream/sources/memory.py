@@ -371,18 +371,6 @@ class IteratorSource:
         return name, column, nominal
 
 
-def _is_plain_column(values: Any) -> bool:
-    """Whether values are a column as it is, without any conversion."""
-    return (
-        type(values) is np.ndarray
-        and values.ndim == 1
-        and values.size > 0
-        and values.dtype.char in _PLAIN
-        and values.dtype.isnative
-        and values.flags.c_contiguous
-    )
-
-
 def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
     """A feature that arrives alone, as a block."""
     if name is not None and not isinstance(name, str):
@@ -390,7 +378,14 @@ def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
             f"A feature name must be a string. Got {printable(name)} of type "
             f"{type(name).__name__}."
         )
-    if _is_plain_column(values):
+    if (
+        type(values) is np.ndarray
+        and values.ndim == 1
+        and values.size > 0
+        and values.dtype.char in _PLAIN
+        and values.dtype.isnative
+        and values.flags.c_contiguous
+    ):
         column = values[:, None]
         column.flags.writeable = False
         return Block(column, arrival, None if name is None else [name])

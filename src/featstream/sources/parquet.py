@@ -292,8 +292,14 @@ class FeatureTableSource(SizedSource):
         self.n_features: int = metadata.num_rows
         if self.samples is not None:
             n_samples = len(self.samples)
+        elif not self.n_features:
+            raise DataError("it has no rows, so that the number of samples is unknown.")
         else:
-            n_samples = self._length_of_first()
+            _, batch = next(self._batches(0, 1))
+            first = self._columns(batch)[0][0].as_py()
+            if first is None:
+                raise DataError("the first row has no list of values.")
+            n_samples = len(first)
         shape = check_dimensions((n_samples, self.n_features))
         super().__init__(shape, about=printable(path.name))
         table = self._file.read(columns=[self._roles.name])
@@ -369,15 +375,6 @@ class FeatureTableSource(SizedSource):
         if self.samples is None:
             return list(columns[0])
         return [list(row) for row in zip(*columns, strict=True)]
-
-    def _length_of_first(self) -> int:
-        if not self.n_features:
-            raise DataError("it has no rows, so that the number of samples is unknown.")
-        _, batch = next(self._batches(0, 1))
-        first = self._columns(batch)[0][0].as_py()
-        if first is None:
-            raise DataError("the first row has no list of values.")
-        return len(first)
 
 
 class _Roles(NamedTuple):
