@@ -80,3 +80,12 @@ def penalised_objective(Z, signs, groups, l1, l2, tol=1e-13):
     penalty = l1 * np.abs(w).sum()
     penalty += sum(l2 * np.sqrt(own.size) * np.linalg.norm(w[own]) for own in members)
     return np.logaddexp(0, -signs * (A @ here)).mean() + penalty
+
+
+def study(seed):
+    """Ten factors of falling weight, six noisy copies of each."""
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(600, 10))
+    y = factors @ np.linspace(2, 1, 10) > 0
+    X = np.repeat(factors, 6, axis=1) + 0.3 * rng.normal(size=(600, 60))
+    return X[:300], y[:300], X[300:], y[300:]

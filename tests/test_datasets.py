@@ -4,54 +4,19 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from scipy import stats
 
+from featstream import SAOLA, FisherZ, SymmetricalUncertainty
 from featstream.datasets import load_novels, make_stream
 from featstream.errors import ParameterError
 from gather import gather
+from scores import overlaps, relevances
 
 SIZES = {"n_samples": 500, "n_features": 400, "n_informative": 5, "n_redundant": 20}
 
 
-def entropy(counts):
-    share = counts[counts > 0] / counts.sum()
-    return -np.sum(share * np.log2(share))
-
-
-def symmetrical_uncertainty(a, b):
-    table = np.zeros((3, 3))
-    np.add.at(table, (a, b), 1)
-    h_a, h_b = entropy(table.sum(axis=1)), entropy(table.sum(axis=0))
-    return 2 * (h_a + h_b - entropy(table.ravel())) / (h_a + h_b)
-
-
-def correlation(a, b):
-    return abs(np.corrcoef(a, b)[0, 1])
-
-
-def algorithm_1(X, y, score, is_relevant):
-    kept = {}
-    for i in range(X.shape[1]):
-        relevance = score(X[:, i], y)
-        if not is_relevant(relevance):
-            continue
-        for j in list(kept):
-            overlap = score(X[:, i], X[:, j])
-            if kept[j] > relevance and overlap >= relevance:  # Step 11
-                break
-            if relevance > kept[j] and overlap >= kept[j]:  # Step 16
-                del kept[j]
-        else:
-            kept[i] = relevance
-    return set(kept)
-
-
 MEASURES = {
-    "discrete": (symmetrical_uncertainty, lambda score: score > 0.02),
-    "continuous": (
-        correlation,
-        lambda r: 2 * stats.norm.sf(np.sqrt(500 - 3) * np.arctanh(r)) <= 0.001,
-    ),
+    "discrete": SymmetricalUncertainty(threshold=0.02),
+    "continuous": FisherZ(alpha=0.001),
 }
 
 
@@ -59,7 +24,7 @@ MEASURES = {
 @pytest.mark.parametrize("kind", MEASURES)
 def test_algorithm_1_finds_the_blanket(kind, seed):
     stream = make_stream(**SIZES, kind=kind, seed=seed)
-    kept = algorithm_1(stream.X, stream.y, *MEASURES[kind])
+    kept = set(SAOLA(measure=MEASURES[kind]).fit(stream.X, stream.y).selected_)
     blanket = set(stream.blanket.tolist())
     assert blanket <= kept
     # 375 irrelevant features pass a level of 0.001 at random: 3 is one in 600
@@ -71,13 +36,13 @@ def test_algorithm_1_finds_the_blanket(kind, seed):
 @pytest.mark.parametrize("kind", MEASURES)
 def test_copies_are_less_relevant_and_overlap_more(kind, noise):
     stream = make_stream(**SIZES, kind=kind, noise=noise, seed=3)
-    score = MEASURES[kind][0]
     position = {name: i for i, name in enumerate(stream.names)}
     for copy in range(20):
-        original = stream.X[:, position[f"informative_{copy % 5}"]]
-        copied = stream.X[:, position[f"redundant_{copy}"]]
-        assert score(copied, stream.y) < score(original, stream.y)
-        assert score(copied, original) >= score(copied, stream.y)
+        names = f"informative_{copy % 5}", f"redundant_{copy}"
+        pair = stream.X[:, [position[name] for name in names]]
+        original, copied = relevances(MEASURES[kind], pair, stream.y)
+        assert copied < original
+        assert overlaps(MEASURES[kind], pair, stream.y)[1, 0] >= copied
 
 
 @pytest.mark.parametrize("kind", MEASURES)

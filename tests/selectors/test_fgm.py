@@ -119,15 +119,6 @@ def test_one_pass_per_cutting_plane_and_nothing_dense(monkeypatch):
     assert peak < n * p * 8 / 20
 
 
-def study(seed):
-    """Ten factors of falling weight, six noisy copies of each."""
-    rng = np.random.default_rng(seed)
-    factors = rng.normal(size=(600, 10))
-    y = factors @ np.linspace(2, 1, 10) > 0
-    X = np.repeat(factors, 6, axis=1) + 0.3 * rng.normal(size=(600, 60))
-    return X[:300], y[:300], X[300:], y[300:]
-
-
 def accuracy(chosen, X, y, X_test, y_test):
     return LinearSVC().fit(X[:, chosen], y).score(X_test[:, chosen], y_test)
 
@@ -140,7 +131,7 @@ def mean_correlation(chosen, X):
 def test_fgm_improves_on_the_best_single_features():
     gains = []
     for seed in range(10):
-        data = study(seed)
+        data = reference_models.study(seed)
         best = SelectKBest(f_classif, k=10).fit(*data[:2]).get_support(indices=True)
         own = FGM(n_features=10).fit(*data[:2]).selected_
         gains.append(accuracy(own, *data) - accuracy(best, *data))
@@ -151,7 +142,7 @@ def test_fgm_improves_on_the_best_single_features():
 def test_gdm_has_lower_correlations_than_fgm_at_equal_accuracy():
     gains, falls = [], []
     for seed in range(10):
-        data = study(seed)
+        data = reference_models.study(seed)
         own = GDM(n_features=10).fit(*data[:2]).selected_
         other = FGM(n_features=10).fit(*data[:2]).selected_
         assert own.size == other.size == 10
@@ -166,7 +157,7 @@ def test_gdm_has_lower_correlations_than_fgm_at_equal_accuracy():
 def test_support_features_are_apart_and_affiliated_ones_near(make, monkeypatch):
     """Affiliated are all others above the limit, each with its nearest feature."""
     monkeypatch.setattr(fgm, "_MOST_CORRELATIONS", 200)  # in several blocks
-    X, y, *_ = study(3)
+    X, y, *_ = reference_models.study(3)
     with pytest.warns(FeatstreamWarning, match="than n_features=25: no other group"):
         selector = GDM(n_features=25, max_correlation=0.6).fit(make(X), y)
     found, chosen = np.abs(np.corrcoef(X.T)), selector.selected_
@@ -184,6 +175,6 @@ def test_support_features_are_apart_and_affiliated_ones_near(make, monkeypatch):
 
 
 def test_affiliated_features_need_a_full_trace():
-    X, y, *_ = study(0)
+    X, y, *_ = reference_models.study(0)
     with pytest.raises(ParameterError, match="trace='full'"):
         _ = GDM(trace=None).fit(X, y).affiliated_
