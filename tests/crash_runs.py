@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -33,6 +35,18 @@ def narrow(X, n_columns=20):
     columns = np.asfortranarray(X)
     width = n_columns * columns.itemsize * columns.shape[0]
     return ArraySource(columns, block_bytes=width)
+
+
+def start_command(*arguments, **options):
+    """The command line in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "featstream", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        **options,
+    )
 
 
 class Killer:

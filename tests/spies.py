@@ -45,6 +45,15 @@ def comparison(**options):
     return Experiment(selectors, {"data": (X, y)}, ["knn"], RandomSplits(n_runs=3))
 
 
+def without_costs(result):
+    """The rows of a result without time and memory, which are never the same twice."""
+    costs = ("seconds", "memory")
+    return [
+        {key: value for key, value in row.items() if key not in costs}
+        for row in result.rows()
+    ]
+
+
 def fits(folder):
     """What was shown in each fit, in order of time."""
     return [np.load(path) for path in sorted(Path(folder).glob("*.npz"))]

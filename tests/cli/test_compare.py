@@ -7,8 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 
 import featstream
+from crash_runs import start_command
 from featstream import SAOLA, GroupSAOLA
 from featstream.cli import main
 from featstream.datasets import make_stream
@@ -277,15 +276,7 @@ def test_ctrl_c_says_how_to_continue(tmp_path, files, capsys):
     out = tmp_path / "out"
     command = ["compare", *files, "-o", str(out), "--classifiers", "knn"]
     command += ["--selectors", "saola,alpha-investing", "--runs", "2"]
-    source = str(Path(featstream.__file__).parents[1])
-    process = subprocess.Popen(
-        [sys.executable, "-m", "featstream", *command],
-        env={**os.environ, "PYTHONPATH": source},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = start_command(*command, start_new_session=True)
     deadline = time.monotonic() + 120
     while len(list((out / "cells").glob("*.json"))) < 2:
         assert process.poll() is None, process.stderr.read()

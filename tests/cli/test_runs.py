@@ -7,8 +7,6 @@ import dataclasses
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from importlib import import_module
 
@@ -17,6 +15,7 @@ import pytest
 from scipy import sparse
 
 import featstream
+from crash_runs import start_command
 from featstream import OFS, SAOLA, GroupSAOLA
 from featstream.cli import main
 from featstream.datasets import make_stream
@@ -315,16 +314,6 @@ def test_a_run_of_rows_is_for_python(tmp_path, capsys, stream):
     assert "OFS, which learns from rows" in capsys.readouterr().err
 
 
-def featstream_process(*arguments):
-    return subprocess.Popen(
-        [sys.executable, "-m", "featstream", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-
-
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 def test_ctrl_c_saves_and_says_how_to_continue(tmp_path):
     rng = np.random.default_rng(0)
@@ -333,7 +322,7 @@ def test_ctrl_c_saves_and_says_how_to_continue(tmp_path):
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
     run = tmp_path / "run"
-    process = featstream_process(
+    process = start_command(
         "select",
         *SAOLA_,
         str(tmp_path / "X.npy"),

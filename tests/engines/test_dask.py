@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 
 import featstream
 import spies
+from crash_runs import Stop, stop_at
 from engines.problems import make_options, outcome, solve
 from featstream import SAOLA, Experiment, FisherZ, GroupSAOLA
 from featstream.cli import main
@@ -185,17 +186,10 @@ def test_a_run_that_began_on_a_cluster_ends_on_one_machine(client, tmp_path):
     X, y = make_data(np.random.default_rng(4))
     local = solve(SAOLA(measure="su"), y, X)
 
-    class Stop(Exception):
-        pass
-
-    def stop(progress):
-        if progress.n_seen > 150:
-            raise Stop
-
     selector = SAOLA(measure="su", engine="dask").start(y)
     options = {"checkpoint": tmp_path / "run", "every": 0.0}
     with pytest.raises(Stop):
-        selector.consume(X, progress=stop, **options)
+        selector.consume(X, progress=stop_at(150), **options)
     begun = featstream.resume(tmp_path / "run")
     assert 0 < begun.n_seen_ < X.shape[1]
     begun.engine = None
@@ -263,26 +257,21 @@ def make_experiment(**options):
     )
 
 
-def without_costs(result):
-    return [
-        {key: value for key, value in row.items() if key not in ("seconds", "memory")}
-        for row in result.rows()
-    ]
-
-
 def test_a_comparison_on_a_cluster_finds_what_it_finds_here(client, tmp_path):
     slow = {"slow": spies.FirstFeatures(3, seconds=600.0)}
     local = make_experiment().run()
     engine = DaskEngine(client)
     remote = make_experiment(**slow).run(tmp_path / "out", engine=engine)
     assert engine.n_messages == 3
-    rows = without_costs(remote)
-    assert [row for row in rows if row["selector"] != "slow"] == without_costs(local)
+    rows = spies.without_costs(remote)
+    assert [row for row in rows if row["selector"] != "slow"] == spies.without_costs(
+        local
+    )
     reasons = {row["reason"] for row in rows if row["selector"] == "slow"}
     assert reasons == {"exceeded 4 s"}
     again = make_experiment(**slow).run(tmp_path / "out", engine=engine)
     assert engine.n_messages == 3
-    assert without_costs(again) == rows
+    assert spies.without_costs(again) == rows
     with pytest.raises(ParameterError, match="Leave one out"):
         make_experiment().run(engine=engine, n_jobs=2)
 
@@ -303,7 +292,7 @@ def test_a_cell_whose_worker_dies_is_computed_again(tmp_path):
         killer.start()
         remote = make_experiment(first=selector).run(tmp_path / "out", engine=client)
         killer.join()
-    assert without_costs(remote) == without_costs(local)
+    assert spies.without_costs(remote) == spies.without_costs(local)
 
 
 def test_commands_run_on_a_cluster(client, tmp_path, capsys):

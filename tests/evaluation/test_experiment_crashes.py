@@ -107,16 +107,7 @@ def test_a_killed_comparison_continues_where_it_was(tmp_path, script, capsys):
     assert not (tmp_path / "out" / "data").exists()
 
     expected = spies.comparison().run()
-    assert without_costs(result) == without_costs(expected)
-
-
-def without_costs(result):
-    """Results without time and memory, which are never the same twice."""
-    costs = ("seconds", "memory")
-    return [
-        {key: value for key, value in row.items() if key not in costs}
-        for row in result.rows()
-    ]
+    assert spies.without_costs(result) == spies.without_costs(expected)
 
 
 def test_an_interrupted_comparison_leaves_nobody_behind(tmp_path, script):

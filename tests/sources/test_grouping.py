@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from featstream.protocols import SparseColumns
 from featstream.sources import (
     ArraySource,
     FrameSource,
@@ -19,15 +18,7 @@ from featstream.sources import (
     as_source,
 )
 from featstream.sources.grouping import Sized, batches, lay_out
-
-
-def dense(block):
-    stored = block.columns
-    if not isinstance(stored, SparseColumns):
-        return stored
-    here = slice(stored.indptr[0], stored.indptr[-1])
-    parts = stored.values[here], stored.rows[here], stored.indptr - stored.indptr[0]
-    return sparse.csc_array(parts, shape=stored.shape).toarray()
+from gather import dense
 
 
 def taken(source, groups):
