@@ -415,8 +415,8 @@ def _datasets(findings: Findings) -> str:
         n, n_test, p = about.shape
         test = f" + {n_test:,}" if n_test else ""
         measure = "Fisher's Z" if about.kind == "continuous" else "SU"
-        shown = f"{name} †" if about.differs else name
-        rows.append([shown, f"{n:,}{test}", f"{p:,}", measure, about.origin])
+        shown = _marked(name, findings), f"{n:,}{test}", f"{p:,}"
+        rows.append([*shown, measure, about.origin])
     return as_markdown_table(head, rows) if rows else "None of them is here."
 
 

@@ -347,8 +347,6 @@ class Fit:
     """Weights of a logistic regression on standardised columns."""
 
     weights: FloatArray
-    intercept: float
-    slopes: FloatArray  # of the mean loss, at the weights
     objective: float
     has_converged: bool
 
@@ -371,8 +369,7 @@ def fit_logistic(
         if active.size:
             outputs += columns.take(active).combine(weights[active])
         pull = -signs * expit(-signs * outputs) / n
-        slopes = columns.products(pull)
-        excess = penalty.excess(slopes, weights)
+        excess = penalty.excess(columns.products(pull), weights)
         excess[is_active] = 0.0
         if float(excess.max(initial=0.0)) <= tol:
             has_converged = True
@@ -387,7 +384,7 @@ def fit_logistic(
         if not has_settled:
             break
     loss = float(np.logaddexp(0.0, -signs * outputs).mean())
-    return Fit(weights, intercept, slopes, loss + penalty.value(weights), has_converged)
+    return Fit(weights, loss + penalty.value(weights), has_converged)
 
 
 def _descend(
