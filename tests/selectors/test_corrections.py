@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
+from sklearn.feature_selection import f_classif
 
 import checks
 import reference
@@ -135,8 +137,21 @@ def noise(kind, n=300, p=3000, seed=0):
 def test_nothing_is_selected_from_noise(kind):
     X, y = noise(kind)
     assert SelectFromStream().fit(X, y).selected_.size == 0
-    with pytest.warns(FeatstreamWarning, match="what chance gives"):
+    with pytest.warns(FeatstreamWarning, match="chance alone"):
         assert SAOLA().fit(X, y).selected_.size > 5
+
+
+def test_chance_is_what_a_false_discovery_rate_leaves_out():
+    X, y = noise("normal")
+    X[:, [7, 70]] += np.c_[y, 1 - y]
+    with pytest.warns(FeatstreamWarning) as caught:
+        kept = SAOLA().fit(X, y).selected_
+    among_all = np.r_[f_classif(X[:, kept], y)[1], np.ones(X.shape[1] - kept.size)]
+    n_sure = np.count_nonzero(stats.false_discovery_control(among_all) <= 0.05)
+    assert 2 <= n_sure < 5
+    assert len(caught) == 1
+    said = f"Of {kept.size} kept features, {kept.size - n_sure} may be chance alone"
+    assert said in str(caught[0].message)
 
 
 @pytest.mark.parametrize("kind", ["normal", "binary"])

@@ -163,27 +163,28 @@ def are_relevant(measure: Any, encoded: Any, scores: FloatArray) -> BoolArray:
 def warn_of_chance(stream: Any, kept: Any) -> None:
     """Say, once per stream, if most kept features are what chance would give.
 
-    That is, they would not pass if false discoveries were held to 5%.
+    That is, Benjamini and Hochberg's procedure at 5% would not pass them.
     """
     n_kept = 0 if kept is None else int(kept.size[0])
     find = getattr(stream.measure, "p_of_kept", None)
-    if stream.has_warned_of_chance or find is None or stream.n_seen < _MANY:
+    is_settled = stream.has_warned_of_chance or stream.n_seen < _MANY
+    if is_settled or find is None or not n_kept:
         return
-    if n_kept:
-        live = kept.live[:n_kept]
-        p_values = find(kept.columns, live, kept.score[live])
-        n_sure = int(np.count_nonzero(p_values <= LEVEL * n_kept / stream.n_seen))
-        if 2 * n_sure < n_kept:
-            stream.has_warned_of_chance = True
-            few = f"Only {n_sure:,}" if n_sure else "None"
-            warnings.warn(
-                f"{few} of the {n_kept:,} kept features would be significant if the "
-                f"threshold paid for the {stream.n_seen:,} features that it judged: "
-                "the others are what chance gives. Use SelectFromStream, or "
-                "correction='online-fdr'.",
-                FeatstreamWarning,
-                stacklevel=4,
-            )
+    live = kept.live[:n_kept]
+    p_values = np.sort(find(kept.columns, live, kept.score[live]))
+    ranks = np.arange(1, n_kept + 1)
+    passes = p_values <= LEVEL * ranks / stream.n_seen
+    n_by_chance = n_kept - int(ranks[passes].max(initial=0))
+    if 2 * n_by_chance > n_kept:
+        stream.has_warned_of_chance = True
+        warnings.warn(
+            f"Of {n_kept:,} kept features, {n_by_chance:,} may be chance alone: they "
+            "would not be significant if the threshold paid for the "
+            f"{stream.n_seen:,} features that it judged. Use SelectFromStream, or "
+            "correction='online-fdr'.",
+            FeatstreamWarning,
+            stacklevel=4,
+        )
 
 
 @jit
