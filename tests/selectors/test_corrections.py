@@ -208,7 +208,11 @@ def test_the_recommended_settings_are_options_of_saola():
     X[:, ::9] = np.where(np.arange(y.size)[:, None] % 3 == 0, X[:, ::9], y[:, None])
     X[:, -1] = X[:, 0]
     stream = SelectFromStream(measure="su").fit(X, y)
-    options = {"redundancy": "conditional", "correction": "online-fdr"}
+    options = {
+        "redundancy": "conditional",
+        "redundancy_alpha": 0.2,
+        "correction": "online-fdr",
+    }
     same = SAOLA(measure="su", ties="drop", **options).fit(X, y)
     copies = SAOLA(measure="su", **options).fit(X, y)
     assert stream.selected_.tolist() == same.selected_.tolist()

@@ -16,16 +16,16 @@ class SelectFromStream(SAOLA):
     A feature is dropped if it is irrelevant, by a test whose level pays for the
     number of features judged; or if it adds nothing to the class once a more
     relevant kept feature is known. It is `SAOLA` with ``redundancy="conditional"``,
-    ``correction="online-fdr"`` and ``ties="drop"``.
+    ``redundancy_alpha=0.2``, ``correction="online-fdr"`` and ``ties="drop"``.
 
     Parameters
     ----------
     alpha : float, default=0.05
         Of the features that pass as relevant, the expected share that is not (false
         discovery rate).
-    redundancy_alpha : float, default=0.05
+    redundancy_alpha : float, default=0.2
         A feature adds nothing if its p-value, given another feature, is above this. A
-        larger value keeps more features.
+        smaller value keeps fewer features.
     measure : {"auto", "su", "mi", "fisher-z"} or measure object, default="auto"
         How relevance is measured. "auto" takes symmetrical uncertainty for discrete
         data and Fisher's Z for continuous data.
@@ -94,7 +94,7 @@ class SelectFromStream(SAOLA):
         self,
         *,
         alpha: float = 0.05,
-        redundancy_alpha: float = 0.05,
+        redundancy_alpha: float = 0.2,
         measure: str | Measure = "auto",
         max_features: int | None = None,
         interactions: bool | InteractionScreen = False,
