@@ -311,7 +311,7 @@ def sizes_from_noise(selector, X, y, n_permutations):
     ]
 
 
-def tails(n_permutations=100):
+def tails(n_permutations=1000):
     """Permuted labels again, with values and with their ranks."""
     for name in ("lung_cancer", "leukemia"):
         for label in ("values", "ranks"):
@@ -459,7 +459,7 @@ def text_run(level):
 
 
 SIZES = (3, 10, 30, 100, 300, 1000, 3000)
-STRENGTHS = (0.03, 0.1, 0.3, 1)
+STRENGTHS = (0.1, 0.3, 1, 3)
 
 
 def figure():
@@ -477,8 +477,8 @@ def figure():
             ["stream", level] for level in (0.01, 0.05, 0.2, 0.5)
         ],
         "chi² or F ranking": [["ranking", size] for size in SIZES],
-        "L1 logistic regression, C = .03 to 1": [["l1", C] for C in STRENGTHS],
-        "SelectFromStream, then L1, C = .03 to 1": [
+        "L1 logistic regression, C = .1 to 3": [["l1", C] for C in STRENGTHS],
+        "SelectFromStream, then L1, C = .1 to 3": [
             ["chain", CHAIN, C] for C in STRENGTHS
         ],
         "SAOLA, the paper's": [["SAOLA"]],

@@ -153,9 +153,10 @@ class Budget:
 
 
 def are_relevant(measure: Any, encoded: Any, scores: FloatArray) -> BoolArray:
-    """Which columns pass the threshold of a measure, and its level if it has one."""
+    """Which columns pass the threshold of a measure, and its level if that is apart."""
     relevant: BoolArray = measure.is_relevant(scores)
-    if getattr(measure, "alpha", None) is not None and hasattr(measure, "p_values"):
+    has_level = getattr(measure, "alpha", None) is not None
+    if has_level and hasattr(measure, "p_values") and not hasattr(measure, "use_level"):
         relevant = relevant & (measure.p_values(encoded, scores) <= measure.alpha)
     return relevant
 
