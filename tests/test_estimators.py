@@ -29,6 +29,7 @@ USES = """
 selector.fit(X, y).transform(X)
 SAOLA.get_support(selector.fit(X, y))
 selector.set_params(measure__alpha=0.2)
+sys.meta_path.pop(0); SAOLA.set_params(selector, measure__alpha=0.2)
 assert repr(selector) == "SAOLA(measure=FisherZ(alpha=0.1))"
 from importlib.util import find_spec; find_spec("sklearn"); import sklearn.svm
 """.strip().splitlines()

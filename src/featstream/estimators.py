@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from importlib.machinery import ModuleSpec
 from inspect import Parameter, signature
 from types import ModuleType
@@ -31,7 +30,7 @@ def _later(name: str) -> Callable[..., Any]:
     """A method that imports scikit-learn, which has the method itself."""
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        import_module("sklearn")
+        _adopt()
         return getattr(self, name)(*arguments, **options)
 
     method.__name__ = name
@@ -55,7 +54,7 @@ else:
 
         def get_params(self, deep=True):
             if deep:
-                import_module("sklearn")
+                _adopt()
                 return self.get_params()
             known = signature(type(self).__init__).parameters.values()
             kinds = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
@@ -104,6 +103,8 @@ def _adopt() -> None:
     from sklearn.base import BaseEstimator
     from sklearn.feature_selection import SelectorMixin
 
+    if Estimator.__bases__ == (BaseEstimator,):
+        return
     bases = {Estimator: (BaseEstimator,), Selector: (SelectorMixin, BaseEstimator)}
     for first, theirs in bases.items():
         first.__bases__ = theirs
