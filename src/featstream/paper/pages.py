@@ -188,6 +188,8 @@ def difference_text(pair: Pair) -> str:
     >>> from featstream.paper.tables import PaperColumn
     >>> difference_text(Pair("dexter", PaperColumn("accuracy"), Value(0.76), 0.75))
     '+.0100'
+    >>> difference_text(Pair("dexter", PaperColumn("accuracy"), Value(0.75), 0.75001))
+    '+.0000'
     >>> difference_text(Pair("dexter", PaperColumn("seconds"), Value(0.03), 3.0))
     '100×'
     """
