@@ -205,7 +205,7 @@ class BoundFisherZ:
         """Check a block, sum its columns and score them."""
         check_length(block, self.n_samples)
         block = self.left_out.strip(block)
-        refuse_text(block, "FisherZ")
+        refuse_text(block, "FisherZ needs a number: encode it or use measure='su'")
         sums = empty_sums(self._target.totals.size, block.n_columns)
         scores, held = np.empty(block.n_columns), None
         values: NDArray[Any] | SparseColumns

@@ -376,14 +376,11 @@ def check_length(block: Block, n_samples: int) -> None:
         )
 
 
-def refuse_text(block: Block, measure: str) -> None:
+def refuse_text(block: Block, need: str) -> None:
     """Codes of categories have no meaning as numbers."""
     if block.nominal is not None and block.nominal.any():
         name = printable(block.name(int(block.nominal.argmax())))
-        raise DataTypeError(
-            f"Feature {name} is text or categorical, and {measure} needs a number: "
-            "encode it or use measure='su'."
-        )
+        raise DataTypeError(f"Feature {name} is text or categorical, and {need}.")
 
 
 def are_identifiers(block: Block) -> BoolArray | None:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataTypeError, printable
 from featstream.measures.inputs import (
     Labels,
     check_length,
     complain_of_values,
+    refuse_text,
     to_kernel_dtype,
 )
 from featstream.protocols import Block, BoolArray, FloatArray, SparseColumns
@@ -28,20 +28,17 @@ def as_numeric(
 ) -> NDArray[Any] | SparseColumns:
     """The columns of a block, checked: finite numbers, one per sample."""
     check_length(block, n_samples)
-    if block.nominal is not None and block.nominal.any():
-        name = printable(block.name(int(block.nominal.argmax())))
-        raise DataTypeError(
-            f"Feature {name} is text or categorical, and {owner} fits a model to "
-            "numbers: encode it, one column a category."
-        )
+    refuse_text(block, f"{owner} fits a model to numbers: encode its categories")
     columns = block.columns
     if isinstance(columns, SparseColumns):
-        values = to_kernel_dtype(columns.values)
+        first, last = columns.indptr[[0, -1]].tolist()  # others may share its arrays
+        values = to_kernel_dtype(columns.values[first:last])
+        indptr, rows = columns.indptr - first, columns.rows[first:last]
         is_bad = np.flatnonzero(_is_bad(values))
         if is_bad.size:
-            j = int(np.searchsorted(columns.indptr, is_bad[0], side="right")) - 1
+            j = int(np.searchsorted(indptr, is_bad[0], side="right")) - 1
             raise complain_of_values(block, j, _REMEDY)
-        return SparseColumns(columns.indptr, columns.rows, values, n_samples)
+        return SparseColumns(indptr, rows, values, n_samples)
     values = by_column(to_kernel_dtype(columns))
     is_bad = np.flatnonzero(_is_bad(values).any(axis=0))
     if is_bad.size:
