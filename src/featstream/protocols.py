@@ -55,6 +55,12 @@ class SparseColumns:
         """Number of samples and of columns."""
         return self.n_samples, self.indptr.size - 1
 
+    def alone(self) -> SparseColumns:
+        """The same without the entries of other columns: ``indptr`` begins at 0."""
+        first, last = self.indptr[[0, -1]].tolist()
+        rows, values = self.rows[first:last], self.values[first:last]
+        return SparseColumns(self.indptr - first, rows, values, self.n_samples)
+
     def trimmed(self) -> SparseColumns:
         """The same, without the entries that lie before and after these columns."""
         first, last = self.indptr[[0, -1]].tolist()

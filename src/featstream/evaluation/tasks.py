@@ -282,10 +282,8 @@ def values_of(block: Block) -> Any:
     """An array, missing text as NaN, or a CSC matrix."""
     columns, nominal = block.columns, block.nominal
     if isinstance(columns, SparseColumns):
-        begin, end = int(columns.indptr[0]), int(columns.indptr[-1])
-        stored = np.asarray(columns.values[begin:end]), columns.rows[begin:end]
-        parts = (*stored, columns.indptr - begin)
-        return sparse.csc_array(parts, shape=columns.shape)
+        own = columns.alone()
+        return sparse.csc_array((own.values, own.rows, own.indptr), shape=own.shape)
     values = np.asarray(columns)
     if nominal is not None and (is_missing := nominal & (values < 0)).any():
         return np.where(is_missing, np.nan, values)

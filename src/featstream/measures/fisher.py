@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -210,10 +210,8 @@ class BoundFisherZ:
         scores, held = np.empty(block.n_columns), None
         values: NDArray[Any] | SparseColumns
         if isinstance(block.columns, SparseColumns):
-            stored = to_kernel_dtype(block.columns.values)
-            values = SparseColumns(
-                block.columns.indptr, block.columns.rows, stored, self.n_samples
-            )
+            own = block.columns.alone()
+            values = replace(own, values=to_kernel_dtype(own.values))
             entries = values.indptr, values.rows, values.values
             sum_sparse(*entries, self._target, sums)
             bad = self._score(sums, scores)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -329,15 +330,14 @@ class BoundInformation:
         )
 
     def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseCodes:
-        begin, end = int(stored.indptr[0]), int(stored.indptr[-1])
-        given, indptr = stored.values[begin:end], stored.indptr - begin
+        stored = stored.alone()
+        given, indptr = stored.values, stored.indptr
         are_labels = block.nominal is None
         values = to_kernel_dtype(keep_apart(given), are_labels=are_labels)
         if block.nominal is not None:
             is_code = np.repeat(block.nominal, np.diff(indptr))
             values = np.where((given < 0) & is_code, np.nan, values)
-        rows = stored.rows[begin:end]
-        stored = SparseColumns(indptr, rows, values, self.n_samples)
+        stored = replace(stored, values=values)
         summary = sparse_codes.summarise(stored)
         self._refuse_bad(block, summary.is_missing, summary.is_infinite)
         may_be = summary.is_whole & ~summary.is_plain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,14 +32,13 @@ def as_numeric(
     refuse_text(block, f"{owner} fits a model to numbers: encode its categories")
     columns = block.columns
     if isinstance(columns, SparseColumns):
-        first, last = columns.indptr[[0, -1]].tolist()  # others may share its arrays
-        values = to_kernel_dtype(columns.values[first:last])
-        indptr, rows = columns.indptr - first, columns.rows[first:last]
+        columns = columns.alone()
+        values = to_kernel_dtype(columns.values)
         is_bad = np.flatnonzero(_is_bad(values))
         if is_bad.size:
-            j = int(np.searchsorted(indptr, is_bad[0], side="right")) - 1
+            j = int(np.searchsorted(columns.indptr, is_bad[0], side="right")) - 1
             raise complain_of_values(block, j, _REMEDY)
-        return SparseColumns(indptr, rows, values, n_samples)
+        return replace(columns, values=values)
     values = by_column(to_kernel_dtype(columns))
     is_bad = np.flatnonzero(_is_bad(values).any(axis=0))
     if is_bad.size:
