@@ -57,12 +57,9 @@ def _controller() -> Any:
     return threadpoolctl.ThreadpoolController()
 
 
-def _hand_over() -> None:
-    """Let any thread change limits: from 3.8 on it is the one that did so first."""
-    openblas = getattr(threadpoolctl, "OpenBLASController", None)
-    release = getattr(openblas, "clear_controlling_thread", None)
-    if release is not None:
-        release()
+_openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
+_hand_over = getattr(_openblas, "clear_controlling_thread", None) or bool
+"""Let any thread change limits: from 3.8 on it is the one that did so first."""
 
 
 class _SingleBlas:

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,8 +76,6 @@ def add_select(select: argparse.ArgumentParser) -> None:
 
 
 def _select(arguments: argparse.Namespace) -> int:
-    from featstream.runs.session import begun
-
     file = _result_file(arguments)
     selector = _make_selector(arguments)
     if _is_missing_for_measure(arguments):
@@ -100,7 +98,7 @@ def _select(arguments: argparse.Namespace) -> int:
         if arguments.output is not None and file is None:
             selector.save(arguments.output)
     else:
-        with begun(selector, saving()):
+        with _begun(selector, saving()):
             dataset = _open(arguments)
             groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
             selector.start(dataset.y)
@@ -124,6 +122,15 @@ def _select(arguments: argparse.Namespace) -> int:
         _write(file, result_of(selector), about, arguments.overwrite)
     print_result(selector, about, as_json=arguments.json)
     return 0
+
+
+def _begun(selector: Any, checkpoint: Checkpoint | None) -> AbstractContextManager[Any]:
+    """Begin a run, if there is to be one, before its data are read."""
+    if checkpoint is None:
+        return nullcontext()
+    from featstream.runs.session import begun
+
+    return begun(selector, checkpoint)
 
 
 @contextmanager

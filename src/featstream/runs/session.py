@@ -42,7 +42,6 @@ from featstream.sources.grouping import Layout
 
 if TYPE_CHECKING:
     from featstream.selectors.base import OnlineSelector
-    from featstream.selectors.stream import Stream
 
 _SHARE = 20  # saving takes at most one twentieth of the time
 _UNFIT = (
@@ -236,33 +235,16 @@ def _open(path: str | os.PathLike[str]) -> tuple[Any, Saved]:
     return selector, saved
 
 
-@dataclass(slots=True)
-class Unfinished:
-    """A source in the middle of which `consume` stopped, outside of any run.
+class Recorder:
+    """Saves a selector while it consumes a source.
 
-    ``offered`` is what the caller gave for it, and ``begin`` the number of
-    features seen before it.
+    ``begin`` is the number of features seen before the source.
     """
 
-    offered: Any
-    source: Source
-    layout: Layout | None
-    begin: int
-    is_interrupt: bool = False
-
-
-class Recorder:
-    """Follows a selector that consumes a source, and saves it if it is in a run."""
-
     def __init__(self, selector: OnlineSelector, begin: int, every: float) -> None:
-        self._selector, self._begin, self._every = selector, begin, every
+        self._selector, self.begin, self._every = selector, begin, every
         self._saved_at, self._cost = time.monotonic(), 0.0
         self.is_interrupted = False
-
-    @property
-    def position(self) -> int:
-        """Number of features of the source that have been consumed."""
-        return self._selector._stream.trace.n_seen - self._begin
 
     def save(self) -> None:
         """Write a checkpoint now."""
@@ -274,8 +256,6 @@ class Recorder:
 
     def after_block(self) -> None:
         """Save if it is time, or if there was a Ctrl-C, which then takes effect."""
-        if self._selector._run is None:
-            return
         if self.is_interrupted:
             self.save()
             raise KeyboardInterrupt
@@ -295,13 +275,12 @@ def as_checkpoint(
     every: float,
     source: Any,
     run: OpenRun | None,
-) -> Checkpoint | None:
+) -> Checkpoint:
     """Return where `consume` saves; a selector in a run stays in its folder."""
     if isinstance(checkpoint, Checkpoint):
         return checkpoint
     if checkpoint is None:
-        if run is None:
-            return None
+        assert run is not None
         checkpoint = run.folder.path
     data: dict[str, Any] | None = None
     if isinstance(source, str | os.PathLike):
@@ -310,13 +289,13 @@ def as_checkpoint(
 
 
 @contextmanager
-def begun(selector: Savable, checkpoint: Checkpoint | None) -> Iterator[None]:
+def begun(selector: Savable, checkpoint: Checkpoint) -> Iterator[None]:
     """Begin a run before its data are read, which may take long.
 
     A kill or a Ctrl-C leaves a folder that says how to continue; an error leaves
     none.
     """
-    if checkpoint is None or checkpoint.data is None or is_run(checkpoint.path):
+    if checkpoint.data is None or is_run(checkpoint.path):
         yield
         return
     folder = RunFolder(checkpoint.path)
@@ -334,21 +313,14 @@ def begun(selector: Savable, checkpoint: Checkpoint | None) -> Iterator[None]:
 def recording(
     selector: OnlineSelector,
     source: Source,
-    offered: Any,
-    checkpoint: Checkpoint | None,
+    checkpoint: Checkpoint,
     layout: Layout | None = None,
 ) -> Iterator[Recorder]:
-    """Follow the consumption of a source, from where it was left.
+    """Save a selector that consumes a source, from where that was left.
 
-    With a checkpoint, a selector that has seen nothing is restored from the folder,
+    A selector that has seen nothing is restored from the folder,
     if that holds the same selector on the same target and data.
     """
-    begin = _find_begin(selector, source, offered, layout)
-    if checkpoint is None:
-        _check_samples(selector._stream, source)
-        with _noting(selector, Unfinished(offered, source, layout, begin)):
-            yield Recorder(selector, begin, 0.0)
-        return
     check_number(checkpoint.every, "every", closed="left")
     folder = RunFolder(checkpoint.path)
     found = describe_source(source, layout)
@@ -356,7 +328,7 @@ def recording(
         found["data"] = dict(checkpoint.data)
     with folder.locked():
         run = _join(selector, folder)
-        _check_samples(selector._stream, source)
+        selector._stream.check_names(sample_names_of(source), "This source")
         run.command = run.command or checkpoint.command
         last = run.unfinished
         if last is None:
@@ -379,44 +351,6 @@ def recording(
             folder.write_text("selected.csv", selector.result_.as_csv())
         if recorder.is_interrupted:
             raise KeyboardInterrupt
-
-
-def _check_samples(stream: Stream, source: Source) -> None:
-    """Raise unless the samples of a source are those of the stream, in order."""
-    names = sample_names_of(source)
-    if names is not None:
-        stream.check_names(names, "This source")
-
-
-def _find_begin(
-    selector: OnlineSelector, source: Source, offered: Any, layout: Layout | None
-) -> int:
-    """Number of features seen before a source, which may have been left unfinished."""
-    stream = selector._stream
-    rest = stream.unfinished
-    if rest is None:
-        return stream.trace.n_seen
-    if rest.source.n_features is None:
-        is_same = offered is rest.offered and not isinstance(offered, Iterator)
-    else:
-        old = describe_source(rest.source, rest.layout)
-        is_same = find_difference(old, describe_source(source, layout)) is None
-    if not is_same:
-        stream.leave_unfinished()
-        return stream.trace.n_seen
-    return rest.begin
-
-
-@contextmanager
-def _noting(selector: OnlineSelector, here: Unfinished) -> Iterator[None]:
-    """Remember a source that is left in the middle."""
-    try:
-        yield
-    except BaseException as error:
-        here.is_interrupt = isinstance(error, KeyboardInterrupt)
-        selector._stream.unfinished = here
-        raise
-    selector._stream.unfinished = None
 
 
 def _join(selector: Savable, folder: RunFolder) -> OpenRun:

@@ -6,12 +6,11 @@ import logging
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -23,10 +22,8 @@ from scipy.sparse import issparse
 from featstream.engines import prepared_ahead
 from featstream.errors import (
     DataError,
-    DataTypeError,
     FeatstreamWarning,
     NotStartedError,
-    printable,
 )
 from featstream.estimators import Selector
 from featstream.measures.inputs import (
@@ -50,20 +47,25 @@ from featstream.protocols import (
     Block,
     BoolArray,
     Decision,
-    Fate,
     FloatArray,
     IntArray,
     Measure,
     Source,
     Span,
+    sample_names_of,
 )
 from featstream.runs.arrays import Declared, check_arrays
-from featstream.runs.compatibility import fingerprint_of_target
+from featstream.runs.compatibility import (
+    describe_source,
+    find_difference,
+    fingerprint_of_target,
+)
 from featstream.runs.folder import Checkpoint, Saved
 from featstream.runs.session import Savable, as_checkpoint, begun, recording
 from featstream.runs.state import restore_stream, stream_arrays, target_from
-from featstream.selectors.result import Names, SelectionResult, Trace
-from featstream.selectors.stream import Stream, Verdict
+from featstream.selectors.explanations import Explained
+from featstream.selectors.result import SelectionResult, Trace
+from featstream.selectors.stream import Stream, Unfinished, Verdict
 from featstream.sources import (
     as_source,
     check_has_features,
@@ -73,7 +75,6 @@ from featstream.sources import (
 )
 from featstream.sources.grouping import Layout
 from featstream.sources.memory import block_of_one, in_storage
-from featstream.sources.values import check_names
 
 _LOG = logging.getLogger("featstream")
 
@@ -91,11 +92,12 @@ _KEPT = {
 }
 _OWN = "kept/"  # begins the names of the arrays that the selector itself saves
 
+
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
 
 
-class OnlineSelector(Savable, Selector):
+class OnlineSelector(Savable, Explained, Selector):
     """Base of selectors that decide about features as they arrive.
 
     It holds the state of a stream, says what became of each feature, and is a
@@ -299,10 +301,11 @@ class OnlineSelector(Savable, Selector):
             observed(progress, type(self).__name__)
             if progress
             else nullcontext() as observe,
-            recording(self, source, offered, checkpoint, layout) as recorder,
+            self._following(source, offered, checkpoint, layout) as (begin, save),
             single_blas,  # blocks are spread over threads, not products
         ):
-            stream, position = self._stream, recorder.position
+            stream = self._stream
+            position = stream.trace.n_seen - begin
             n_features = source.n_features
             if n_features is not None:
                 n_features += stream.trace.n_seen - position
@@ -318,12 +321,71 @@ class OnlineSelector(Savable, Selector):
                             stream.trace.n_seen, n_features, n_kept, stream.seconds
                         )
                     )
-                recorder.after_block()
+                if save is not None:
+                    save()
                 began = clock()
             known = (stream.peak_memory, peak_memory())
             stream.peak_memory = max((n for n in known if n), default=None)
         warn_of_identifiers(self._stream)
         self._warn_of_chance()
+
+    @contextmanager
+    def _saving(
+        self, checkpoint: Any, every: float, source: Any
+    ) -> Iterator[Checkpoint | None]:
+        """Where `consume` saves, if anywhere; a run begins before data are read."""
+        if checkpoint is None and self._run is None:
+            yield None
+            return
+        saving = as_checkpoint(checkpoint, every, source, self._run)
+        with begun(self, saving):
+            yield saving
+
+    @contextmanager
+    def _following(
+        self,
+        source: Source,
+        offered: Any,
+        checkpoint: Checkpoint | None,
+        layout: Layout | None,
+    ) -> Iterator[tuple[int, Callable[[], object] | None]]:
+        """Follow the consumption of a source, from where it was left.
+
+        Gives the number of features seen before the source, and what saves after a
+        block, if anything does. A source that is left in the middle is remembered.
+        """
+        begin = self._find_begin(source, offered, layout)
+        if checkpoint is not None:
+            with recording(self, source, checkpoint, layout) as recorder:
+                yield recorder.begin, recorder.after_block
+            return
+        stream, names = self._stream, sample_names_of(source)
+        if names is not None:
+            stream.check_names(names, "This source")
+        try:
+            yield begin, None
+        except BaseException as error:
+            is_interrupt = isinstance(error, KeyboardInterrupt)
+            here = Unfinished(offered, source, layout, begin, is_interrupt)
+            stream.unfinished = here
+            raise
+        stream.unfinished = None
+
+    def _find_begin(self, source: Source, offered: Any, layout: Layout | None) -> int:
+        """Features seen before a source, which may have been left unfinished."""
+        stream = self._stream
+        rest = stream.unfinished
+        if rest is None:
+            return stream.trace.n_seen
+        if rest.source.n_features is None:
+            is_same = offered is rest.offered and not isinstance(offered, Iterator)
+        else:
+            old = describe_source(rest.source, rest.layout)
+            is_same = find_difference(old, describe_source(source, layout)) is None
+        if not is_same:
+            stream.leave_unfinished()
+            return stream.trace.n_seen
+        return rest.begin
 
     def _warn_of_chance(self) -> None:
         """Say, once, if what is kept is what chance would give."""
@@ -334,122 +396,6 @@ class OnlineSelector(Savable, Selector):
         for arrival in range(block.start, block.start + block.n_columns):
             if arrival not in kept and not stream.trace.knows(arrival):
                 stream.names.forget(arrival)
-
-    def explain(self, feature: str | int, *, input_features: Any = None) -> str:
-        """Why a feature was kept or dropped, in a sentence.
-
-        Parameters
-        ----------
-        feature : str or int
-            Its name, or its position in the source.
-        input_features : array of str, optional
-            Names for features that came without one, as `get_feature_names_out` of
-            the step before gives them.
-        """
-        if input_features is not None:
-            return self._with_names(input_features).explain(feature)
-        stream = self._started()
-        arrival = self._find(feature, stream)
-        name, trace = self._shown(arrival, stream), stream.trace
-        kept, scores = self._kept()
-        if arrival in kept:
-            score = scores[np.flatnonzero(kept == arrival)[0]]
-            return f"{name} is kept{self._why_kept(arrival, float(score))}."
-        fate, witness = trace.fate(arrival), trace.witness(arrival)
-        relevance = f"its relevance {trace.relevance(arrival):.6g}"
-        left_out = getattr(stream.measure, "left_out", None)
-        if left_out is not None and arrival in left_out.names:
-            return (
-                f"{name} is irrelevant: it has about one category per row, like an "
-                "identifier, and was left out."
-            )
-        if fate is Fate.IRRELEVANT:
-            return f"{name} is irrelevant: {self._why_irrelevant(relevance)}."
-        other = "" if witness is None else self._shown(witness, stream)
-        return self._reason(arrival, fate, name, relevance, other)
-
-    def _with_names(self, input_features: Any) -> Self:
-        """The same selector, its features called by other names."""
-        stream = self._started()
-        listed = check_names(input_features, stream.trace.n_seen)
-        names = Names()
-        names.order = stream.names.order
-        positions = names.positions(np.arange(stream.trace.n_seen))
-        names.add(0, [listed[position] for position in positions.tolist()])
-        named = copy(self)
-        named._stream = replace(stream, names=names)
-        return named
-
-    def _why_kept(self, arrival: int, score: float) -> str:
-        return f": its relevance is {score:.6g}"
-
-    def _why_irrelevant(self, relevance: str) -> str:
-        return f"{relevance} does not pass the threshold"
-
-    def _reason(
-        self, arrival: int, fate: Fate, name: str, relevance: str, other: str
-    ) -> str:
-        """Why a relevant feature was dropped; ``other`` is its witness."""
-        trace = self._started().trace
-        if getattr(self, "redundancy", "bound") == "conditional":
-            p_value = trace.p_value(arrival)
-            found = "" if p_value is None else f": p = {p_value:.2g}"
-            if fate is Fate.REDUNDANT:
-                return (
-                    f"{name} is redundant: it adds nothing once {other} is "
-                    f"known{found}."
-                )
-            if not trace.is_over_limit(arrival):
-                return (
-                    f"{name} was displaced by {other}, which is more relevant and "
-                    f"beside which it adds nothing; {relevance}."
-                )
-        if fate is Fate.REDUNDANT:
-            drops_ties = getattr(self, "ties", "keep") == "drop"
-            how = "not above" if drops_ties else "below"
-            return (
-                f"{name} is redundant: {relevance} is {how} that of {other}, with "
-                "which it overlaps at least as much as with the target."
-            )
-        if trace.is_over_limit(arrival):
-            return (
-                f"{name} was displaced: with {other} there were more than "
-                f"max_features, and {relevance} was the lowest."
-            )
-        return (
-            f"{name} was displaced by {other}, which is more relevant and overlaps "
-            f"with it at least as much as it does with the target; {relevance}."
-        )
-
-    def _shown(self, arrival: int, stream: Stream) -> str:
-        """What a feature is called in an explanation."""
-        return printable(stream.names[arrival])
-
-    def _find(self, feature: str | int, stream: Stream) -> int:
-        if isinstance(feature, str):
-            arrival = stream.names.find(feature)
-        elif isinstance(feature, Integral) and not isinstance(feature, bool):
-            arrival = stream.names.arrival(int(feature))
-        else:
-            raise DataTypeError(
-                "A feature is found by its name, a string, or its arrival, an integer. "
-                f"Got {printable(feature)}."
-            )
-        if arrival is None or not 0 <= arrival < stream.trace.n_seen:
-            close = stream.names.closest(feature)
-            hint = f"Did you mean {printable(close)}?"
-            if close is None:
-                hint = f"Give its name, or an arrival below {stream.trace.n_seen:,}."
-            raise DataError(
-                f"No feature {printable(feature)} among the {stream.trace.n_seen:,} "
-                f"seen. {hint}"
-            )
-        if not stream.trace.knows(arrival) and arrival not in self._kept()[0]:
-            raise DataError(
-                f"Feature {printable(feature)} was dropped, and the trace does not "
-                "say why. Use trace='full' to record every feature."
-            )
-        return arrival
 
     @property
     def selected_(self) -> IntArray:
@@ -690,8 +636,7 @@ class StreamSelector(OnlineSelector):
         accepted until `start`.
         """
         self._started()
-        saving = as_checkpoint(checkpoint, every, source, self._run)
-        with begun(self, saving):
+        with self._saving(checkpoint, every, source) as saving:
             offered, source = source, as_source(source)
             steps = partial(self._steps, source)
             self._consume(source, steps, offered, progress=progress, checkpoint=saving)

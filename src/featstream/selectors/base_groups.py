@@ -26,7 +26,6 @@ from featstream.protocols import (
 )
 from featstream.runs.arrays import damaged
 from featstream.runs.folder import Checkpoint
-from featstream.runs.session import as_checkpoint, begun
 from featstream.runs.state import group_arrays, restore_groups
 from featstream.selectors.base import OnlineSelector, warn_of_identifiers
 from featstream.selectors.result import SelectionResult, appended, frame_of
@@ -439,8 +438,7 @@ class GroupSelector(GroupedSelector):
         else is accepted until `start`.
         """
         self._started()
-        saving = as_checkpoint(checkpoint, every, source, self._run)
-        with begun(self, saving):
+        with self._saving(checkpoint, every, source) as saving:
             offered, source = source, as_source(source)
             layout = self._lay_out(groups, source)
         steps = partial(self._steps, source, layout)

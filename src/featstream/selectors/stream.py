@@ -17,9 +17,10 @@ from featstream.protocols import (
     Fate,
     FloatArray,
     IntArray,
+    Source,
 )
-from featstream.runs.session import Unfinished
 from featstream.selectors.result import Names, Trace
+from featstream.sources.grouping import Layout
 from featstream.sources.samples import (
     SampleHashes,
     hash_samples,
@@ -116,6 +117,21 @@ def join_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
         gone_fate=np.concatenate(fates),
         p_value=np.concatenate(p_values) if p_values else None,
     )
+
+
+@dataclass(slots=True)
+class Unfinished:
+    """A source in the middle of which `consume` stopped, outside of any run.
+
+    ``offered`` is what the caller gave for it, and ``begin`` the number of
+    features seen before it.
+    """
+
+    offered: Any
+    source: Source
+    layout: Layout | None
+    begin: int
+    is_interrupt: bool = False
 
 
 @dataclass(slots=True)

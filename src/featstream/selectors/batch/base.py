@@ -32,7 +32,6 @@ from featstream.protocols import (
     read_only,
 )
 from featstream.runs.folder import Checkpoint
-from featstream.runs.session import as_checkpoint, begun
 from featstream.selectors.base import OnlineSelector, in_stream
 from featstream.selectors.base_groups import GroupedSelector
 from featstream.selectors.result import OVER_LIMIT, Names
@@ -138,8 +137,7 @@ class BatchSelector(OnlineSelector):
                 f"{owner} chooses among all features at once, and has done so. Call "
                 "start(y), or fit, with all features to choose again."
             )
-        saving = as_checkpoint(checkpoint, 0.0, source, self._run)
-        with begun(self, saving):
+        with self._saving(checkpoint, 0.0, source) as saving:
             offered, source = source, as_source(source)
             layout = self._lay_out(groups, source)
             self._consume(
