@@ -102,3 +102,32 @@ def test_the_index_takes_twice_the_kept_columns_and_a_node_per_row_at_most(measu
     # Two numbers per row, and a node that is not full for those that are stored.
     node = 4 * (NODE + 1) + (8 * NODE if measure == "fisher-z" else 0)
     assert total < 3 * own + 8 * y.size + 1.25 * rows.size * node
+
+
+def test_products_after_a_sure_witness_are_left_out_and_change_nothing():
+    """Copies of forty features that all stay, so that most have an early witness."""
+    rng = np.random.default_rng(3)
+    y = np.arange(400) % 2
+    noise = rng.normal(size=(400, 40))
+    noise -= noise.mean(axis=0)
+    basis, _ = np.linalg.qr(np.column_stack([y - y.mean(), noise]))
+    kept = basis[:, 1:] + np.linspace(0.4, 0.2, 40) * basis[:, :1]
+    copies = kept[:, rng.integers(0, 40, 600)]
+    copies = copies + 0.4 * rng.normal(size=copies.shape) / np.sqrt(len(y))
+    X = np.asfortranarray(np.column_stack([kept, copies]))
+    made = []
+
+    class Watched(SAOLA):
+        def _scan(self, newcomers, outcome):
+            made.append(np.isnan(newcomers.ceiling).mean() if newcomers.slack else 0.0)
+            super()._scan(newcomers, outcome)
+
+    class WithoutCeilings(SAOLA):
+        _tuning = Tuning(ceilings_from=10**9)
+
+    source = ArraySource(X, block_bytes=100 * 8 * len(y))
+    watched = Watched(measure="fisher-z").start(y).consume(source)
+    expected = WithoutCeilings(measure="fisher-z").start(y).consume(source)
+    assert watched.scores_.size >= 40
+    assert max(made) > 0.2
+    assert history(watched) == history(expected)

@@ -139,13 +139,15 @@ class FisherZ(Estimator):
 class EncodedMoments:
     """A checked block with the sums and scores of its columns.
 
-    ``held`` is, for row-major blocks, the relevant columns (already transposed).
+    ``held`` is, for row-major blocks, the relevant columns (already transposed);
+    ``room`` is, for a column that arrives alone, where to put its deviations.
     """
 
     values: NDArray[Any] | SparseColumns
     sums: MomentSums
     scores: FloatArray
     held: NDArray[Any] | None = None
+    room: DenseValues | None = None
 
 
 class BoundFisherZ:
@@ -174,6 +176,7 @@ class BoundFisherZ:
             np.ascontiguousarray(weights), totals, norm, is_nominal
         )
         self._pool = ScratchPool()
+        self._alone: EncodedMoments | None = None
         self.left_out = LeftOut()
         self.alpha = alpha
         level = _PAPERS_LEVEL if alpha is None else alpha
@@ -230,6 +233,26 @@ class BoundFisherZ:
                 "measure=SymmetricalUncertainty(missing='category').",
             )
         return EncodedMoments(values, sums, scores, held)
+
+    def encode_alone(self, values: NDArray[Any]) -> EncodedMoments | None:
+        """The same for one plain column, in the memory of the one before it.
+
+        None if `encode` has to look at it.
+        """
+        if values.dtype.kind != "f" or values.size != self.n_samples:
+            return None
+        encoded = self._alone
+        if encoded is None:
+            sums, n = empty_sums(self._target.totals.size, 1), self.n_samples
+            room = dense_values.room_for(1, n)
+            encoded = EncodedMoments(values, sums, np.empty(1), room=room)
+            self._alone = encoded
+        row = values[None, :]
+        row.flags.writeable = False
+        if self._screen_columns(row, encoded.sums, encoded.scores) >= 0:
+            return None
+        encoded.values = row.T
+        return encoded
 
     def _screen_columns(
         self, columns: NDArray[Any], sums: MomentSums, scores: FloatArray
@@ -312,7 +335,7 @@ class BoundFisherZ:
         if isinstance(values, SparseColumns):
             columns = sparse_values.deviations(values, which, sums)
         elif held is None:
-            columns = dense_values.deviations(values.T, which, sums)
+            columns = dense_values.deviations(values.T, which, sums, encoded.room)
         else:
             relevant = np.flatnonzero(self.is_relevant(encoded.scores))
             if not np.array_equal(which, relevant):

@@ -29,6 +29,7 @@ from featstream.measures.storages.dense_codes import DENSE_CODES, DenseCodes
 from featstream.measures.storages.dispatch import ConditionalRule, Rule
 from featstream.measures.storages.sparse_codes import SPARSE_CODES, SparseCodes
 from featstream.measures.storages.tables import (
+    MAX_PLANES,
     CodedTarget,
     class_planes,
     code_scratch,
@@ -254,6 +255,23 @@ class BoundInformation:
         if isinstance(block.columns, SparseColumns):
             return self._encode_sparse(block, block.columns)
         return self._encode_dense(block, block.columns)
+
+    def encode_alone(self, values: NDArray[Any]) -> DenseCodes | None:
+        """The same for one plain column of few categories, without delay.
+
+        None if `encode` has to look at it.
+        """
+        if values.size != self.n_samples:
+            return None
+        column = to_kernel_dtype(keep_apart(values), are_labels=True)[:, None]
+        low, high, *flags = dense_codes.summarise(read_only(column))
+        n_values = high[0] - low[0] + 1.0
+        is_plain = flags[0][0] and not (flags[1][0] or flags[2][0])
+        if not is_plain or n_values > min(MAX_PLANES + 1, self._most_categories):
+            return None
+        codes = (column.T - low[0]).astype(np.uint8)
+        facts = np.array([int(n_values)]), self._nlogn, self._bits_norm
+        return dense_codes.from_small_codes(codes, *facts)
 
     def relevance(self, encoded: DenseCodes | SparseCodes) -> FloatArray:
         """Score of every column with the class."""

@@ -74,7 +74,7 @@ from featstream.sources import (
     open_features,
 )
 from featstream.sources.grouping import Layout
-from featstream.sources.memory import block_of_one, in_storage
+from featstream.sources.memory import block_of_one, in_storage, is_plain_column
 
 _LOG = logging.getLogger("featstream")
 
@@ -584,27 +584,33 @@ class StreamSelector(OnlineSelector):
             self._run.refuse_unfinished()
         if type(values) is not np.ndarray:
             stream.check_index(values)
-        began = clock()
-        block = block_of_one(values, name, stream.trace.n_seen)
+        began, verdict = clock(), None
+        if (name is None or type(name) is str) and is_plain_column(values):
+            verdict = self._decide_plain(values, name, stream)
+        if verdict is None:
+            block = block_of_one(values, name, stream.trace.n_seen)
+            verdict = self._decide_one(block, stream)
+            warn_of_identifiers(stream)
+        stream.seconds += clock() - began
+        return stream.decision(verdict)
+
+    def _decide_plain(
+        self, values: NDArray[Any], name: str | None, stream: Stream
+    ) -> Verdict | None:
+        """Decide about one plain column without delay; None if that cannot be."""
+        return None
+
+    def _decide_one(self, block: Block, stream: Stream) -> Verdict:
         if stream.measure is None:
             self._choose_measure([block], stream)
         if stream.is_sparse is None:
             stream.is_sparse = block.is_sparse
         if block.is_sparse != stream.is_sparse:
             (block,) = in_storage(block, is_sparse=stream.is_sparse)
-        if self._uses_blas:
-            with single_blas:
-                verdict = self._decide_one(block, stream)
-        else:
-            verdict = self._decide_one(block, stream)
-        stream.seconds += clock() - began
-        warn_of_identifiers(stream)
-        return stream.decision(verdict)
-
-    def _decide_one(self, block: Block, stream: Stream) -> Verdict:
-        decide = self._prepare(block, stream)
-        with uninterrupted():
-            return self._take(block, decide, stream)
+        with single_blas if self._uses_blas else nullcontext():
+            decide = self._prepare(block, stream)
+            with uninterrupted():
+                return self._take(block, decide, stream)
 
     def consume(
         self,

@@ -371,6 +371,18 @@ class IteratorSource:
         return name, column, nominal
 
 
+def is_plain_column(values: Any) -> bool:
+    """Whether values are a column as it is, without any conversion."""
+    return (
+        type(values) is np.ndarray
+        and values.ndim == 1
+        and values.size > 0
+        and values.dtype.char in _PLAIN
+        and values.dtype.isnative
+        and values.flags.c_contiguous
+    )
+
+
 def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
     """A feature that arrives alone, as a block."""
     if name is not None and not isinstance(name, str):
@@ -378,14 +390,7 @@ def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
             f"A feature name must be a string. Got {printable(name)} of type "
             f"{type(name).__name__}."
         )
-    if (
-        type(values) is np.ndarray
-        and values.ndim == 1
-        and values.size > 0
-        and values.dtype.char in _PLAIN
-        and values.dtype.isnative
-        and values.flags.c_contiguous
-    ):
+    if is_plain_column(values):
         column = values[:, None]
         column.flags.writeable = False
         return Block(column, arrival, None if name is None else [name])

@@ -118,7 +118,8 @@ def test_a_correlation_is_within_the_error_of_its_ceiling():
     columns, which = bound.columns(bound.encode(block), np.arange(30))
     tuning = Tuning()
     snapshot = shortcuts.take_snapshot(selector._state, tuning)
-    found = shortcuts.find_ceilings(columns, which, snapshot, tuning)
+    rule, scores = selector._rule, np.ones(30)
+    found = shortcuts.find_ceilings(columns, which, scores, snapshot, rule, tuning)
     exact = np.corrcoef(X, rowvar=False)[:, found.arrival]
     near = found.product[:, : found.arrival.size].astype(np.float64)
     assert found.arrival.size > 4

@@ -111,6 +111,26 @@ def encode(
     )
 
 
+def from_small_codes(
+    codes: NDArray[np.uint8], arity: IntArray, nlogn: NDArray[np.int64], norm: int
+) -> DenseCodes:
+    """Columns of few categories, one row of codes each."""
+    n_planes = arity - 1
+    planes, plane_count = pack(codes, arity)
+    return DenseCodes(
+        nlogn=nlogn,
+        arity=arity,
+        own=np.zeros(arity.size, np.int64),
+        norm=np.full(arity.size, norm, np.int64),
+        first_plane=np.cumsum(n_planes) - n_planes,
+        planes=planes,
+        plane_count=plane_count,
+        code_row=np.full(arity.size, -1, np.int64),
+        codes=np.empty((0, codes.shape[1]), np.int32),
+        split=np.empty((arity.size, 0), np.int64),
+    )
+
+
 def split(columns: DenseCodes, which: IntArray, target: CodedTarget) -> DenseCodes:
     """The same with ``split``, for the chosen ones."""
     found = np.zeros((columns.arity.size, 2), np.int64)

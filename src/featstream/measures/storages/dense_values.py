@@ -31,7 +31,7 @@ from featstream.sources.kernels.transpose import (
 )
 
 LANES = 64
-_MOST_SPARE, _SPARE_BYTES = 64, 2**20
+_MOST_SPARE, _SPARE_BYTES = 256, 2**22
 _NO_SINGLE = read_only(np.empty((0, 0), np.float32))
 _NO_DOUBLE = read_only(np.empty((0, 0)))
 memory = ReusedMemory()
@@ -74,17 +74,31 @@ def _scratch(n_samples: int) -> Lanes:
     return Lanes(np.zeros(LANES))
 
 
-def deviations(columns: NDArray[Any], which: IntArray, sums: Any) -> DenseValues:
-    """Deviations of the chosen rows of ``columns``, which is one row per column."""
-    row, shape = which.copy(), (which.size, columns.shape[1])
+def room_for(n_columns: int, n_samples: int) -> DenseValues:
+    """Memory for the deviations of some columns."""
+    shape, row = (n_columns, n_samples), np.zeros(n_columns, np.int64)
+    values, unit = (memory.empty(shape, kind) for kind in (np.float64, np.float32))
+    total, norm, pivot = np.empty((3, n_columns))
+    own = total, norm, values, unit, _NO_SINGLE, _NO_DOUBLE
+    return DenseValues(*own, row, pivot, np.empty((n_columns, 0)))
+
+
+def deviations(
+    columns: NDArray[Any], which: IntArray, sums: Any, room: DenseValues | None = None
+) -> DenseValues:
+    """Deviations of the chosen rows of ``columns``, which is one row per column.
+
+    They are put in ``room``, or in memory of their own.
+    """
+    room = room or room_for(which.size, columns.shape[1])
+    room.row[:] = which
     if columns.dtype.kind != "f":
-        columns, row = read_only(columns[which].astype(np.float64)), np.arange(row.size)
-    values, unit = np.empty(shape), memory.empty(shape, np.float32)
-    total, norm, pivot = np.empty((3, row.size))
-    single = columns if columns.itemsize == 4 else _NO_SINGLE
-    double = columns if columns.itemsize == 8 else _NO_DOUBLE
-    span = np.empty((row.size, 0))
-    found = DenseValues(total, norm, values, unit, single, double, row, pivot, span)
+        columns = read_only(columns[which].astype(np.float64))
+        room.row[:] = np.arange(which.size)
+    if columns.itemsize == 4:
+        found = room._replace(single=columns)
+    else:
+        found = room._replace(double=columns)
     facts = sums.pivot, sums.total, sums.squared_norm
     call_known(_describe, columns.dtype, columns, which, facts, found)
     return found
@@ -125,11 +139,13 @@ def write_deviations(columns, i):
 
 
 @inner
-def _tally(column, row, pivot, weight, sums, powers, cross, k):
-    deviation = np.float64(column[row]) - pivot
-    sums[k] += deviation
-    powers[k] += deviation * deviation
-    cross[k] += deviation * weight[row]
+def _tally(column, pivot, weight, sums, powers, cross):
+    """Add one value per lane, of as many lanes as there are values."""
+    for k in range(column.size):
+        deviation = np.float64(column[k]) - pivot
+        sums[k] += deviation
+        powers[k] += deviation * deviation
+        cross[k] += deviation * weight[k]
 
 
 @inner
@@ -155,12 +171,10 @@ def _sum_column(column, pivot, weight, sums, powers, cross):
             cross[k] = (
                 cross[k] + first * weight_here[k] + second * weight_here[LANES + k]
             )
-    whole = n - n % LANES
-    for start in range(pairs, whole, LANES):
-        for k in range(LANES):
-            _tally(column, start + k, pivot, weight, sums, powers, cross, k)
-    for k in range(n - whole):
-        _tally(column, whole + k, pivot, weight, sums, powers, cross, k)
+    for start in range(pairs, n, LANES):
+        stop = min(start + LANES, n)
+        here, weight_here = column[start:stop], weight[start:stop]
+        _tally(here, pivot, weight_here, sums, powers, cross)
 
 
 @jit
@@ -173,9 +187,10 @@ def sum_columns(columns, target, sums):
         pivot = np.float64(median_of_three(column[0], column[n // 2], column[n - 1]))
         for t in range(target.totals.size):
             _sum_column(column, pivot, target.weights[t], lanes[0], lanes[1], lanes[2])
-            sums.product[j, t] = fold(lanes[2])
-        sums.pivot[j], sums.total[j] = pivot, fold(lanes[0])
-        sums.squared_norm[j] = fold(lanes[1])
+            _fold_all(lanes[0], lanes[1], lanes[2])
+            sums.product[j, t] = lanes[2, 0]
+        sums.pivot[j], sums.total[j] = pivot, lanes[0, 0]
+        sums.squared_norm[j] = lanes[1, 0]
 
 
 @inner
@@ -190,6 +205,18 @@ def fold(lanes):
 
 
 @inner
+def _fold_all(a, b, c):
+    """The same for three sums at once, which takes as long as for one."""
+    half = LANES // 2
+    while half >= 1:
+        for k in range(half):
+            a[k] += a[k + half]
+            b[k] += b[k + half]
+            c[k] += c[k + half]
+        half //= 2
+
+
+@inner
 def _dot(a, b, lanes):
     """Sum of products of deviations in the fixed order."""
     n = a.size
@@ -201,12 +228,10 @@ def _dot(a, b, lanes):
             first = left[k] * right[k]
             second = left[LANES + k] * right[LANES + k]
             lanes[k] = lanes[k] + first + second
-    whole = n - n % LANES
-    for start in range(pairs, whole, LANES):
-        for k in range(LANES):
-            lanes[k] += a[start + k] * b[start + k]
-    for k in range(n - whole):
-        lanes[k] += a[whole + k] * b[whole + k]
+    for start in range(pairs, n, LANES):
+        left, right = a[start : start + LANES], b[start : start + LANES]
+        for k in range(left.size):
+            lanes[k] += left[k] * right[k]
     return fold(lanes)
 
 

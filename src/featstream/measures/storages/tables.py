@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from featstream.jit import by_reference, inner, lean
-from featstream.measures.storages.dispatch import EARLIER
+from featstream.measures.storages.dispatch import EARLIER, for_storage
 from featstream.protocols import FloatArray
 
 MAX_PLANES = 15
@@ -236,6 +236,7 @@ def count_in_batches(
     ``scratch.left`` has the codes of the column.
     """
     begin, n_classes = 0, target.counts.size
+    count = for_storage(count, columns)
     while begin < columns.arity.size:
         end = max(count(columns, begin, target, scratch), begin + 1)
         yield slice(begin, end)
@@ -255,11 +256,11 @@ def score_columns(
 
     ``norm`` is the entropy of the column, or is left as it is.
     """
-    scores = np.empty(columns.arity.size)
+    scores, run = np.empty(columns.arity.size), for_storage(_score_tables, columns)
     for here in count_in_batches(count, columns, target, scratch):
         own, norm = columns.own[here], columns.norm[here]
         known = target, columns.nlogn, has_entropy_norm
-        _score_tables(scratch, columns.arity[here], *known, own, norm, scores[here])
+        run(scratch, columns.arity[here], *known, own, norm, scores[here])
     return scores
 
 
@@ -287,10 +288,10 @@ def find_p_values(
     memo: FloatArray,
 ) -> FloatArray:
     """The p-value of every column; 1 where a table is too large to be tested."""
-    p_values = np.ones(columns.arity.size)
+    p_values, run = np.ones(columns.arity.size), for_storage(_test_tables, columns)
     for here in count_in_batches(count, columns, target, scratch):
         known = target, columns.nlogn, memo
-        _test_tables(scratch.cells, columns.arity[here], *known, p_values[here])
+        run(scratch.cells, columns.arity[here], *known, p_values[here])
     return p_values
 
 

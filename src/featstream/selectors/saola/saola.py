@@ -26,7 +26,7 @@ from featstream.measures.storages.dispatch import (
     for_storage,
     storage_of,
 )
-from featstream.parallel import count_threads
+from featstream.parallel import count_threads, uninterrupted
 from featstream.progress import Observer
 from featstream.protocols import (
     Block,
@@ -73,6 +73,9 @@ from featstream.selectors.saola.shortcuts import (
 from featstream.selectors.saola.spread import Spread, using
 from featstream.selectors.stream import Stream, Verdict, join_verdicts
 from featstream.sources.memory import in_storage
+
+_IRRELEVANT, _NOBODY = np.zeros(1, np.uint8), np.full(1, -1)
+_UNKNOWN, _NO_CEILING = np.full(1, np.nan), np.empty((1, 0), np.float32)
 
 
 class SAOLA(PairKeeper):
@@ -218,6 +221,7 @@ class SAOLA(PairKeeper):
         self._budget = Budget(self.correction, getattr(self, "alpha", None))
         self._state: Kept | None = None
         self._scratch: Any = None
+        self._alone: Outcome | None = None  # of the last single feature
         self._snapshot: Snapshot | None = None  # read by the threads that prepare
         self._batch = FIRST_BATCH
         self._pairs = make_search(self, stream.y)
@@ -378,7 +382,8 @@ class SAOLA(PairKeeper):
             columns, column = measure.columns(encoded, relevant)
             found, tuning = None, self._tuning
             if storage_of(columns).units and relevant.size >= tuning.ceilings_from:
-                found = find_ceilings(columns, column, self._snapshot, tuning)
+                given = columns, column, scores[relevant]
+                found = find_ceilings(*given, self._snapshot, self._rule, tuning)
             chosen = columns, column, found
         judged = scores, p_values, relevant
         decide = partial(self._decide_about, block.start, judged, chosen)
@@ -386,6 +391,61 @@ class SAOLA(PairKeeper):
             return decide
         return partial(
             self._decide_with_pairs, block, self._pairs.encode(block), decide
+        )
+
+    def _decide_plain(
+        self, values: NDArray[Any], name: str | None, stream: Stream
+    ) -> Verdict | None:
+        """All steps for one column, in the memory of the one before it."""
+        measure = stream.measure
+        encode = getattr(measure, "encode_alone", None)
+        has_walked = self._state is not None and self._scratch is not None
+        if encode is None or not has_walked or self._pairs is not None:
+            return None
+        encoded = None if stream.is_sparse else encode(values)
+        if encoded is None:
+            return None
+        start = stream.trace.n_seen
+        span = Span(start, 1, None if name is None else [name])
+        scores = measure.relevance(encoded)
+        p_values, relevant = self._budget.screen(measure, encoded, scores)
+        with uninterrupted():
+            decide = partial(
+                self._decide_alone, start, encoded, scores, p_values, relevant
+            )
+            return self._take(span, decide, stream)
+
+    def _decide_alone(
+        self,
+        arrival: int,
+        encoded: Any,
+        scores: FloatArray,
+        p_values: FloatArray | None,
+        relevant: IntArray,
+    ) -> Verdict:
+        measure, alone = self._stream.measure, self._alone
+        is_tested = self.redundancy == "conditional"
+        passes = p_values is None or self._budget.judge(p_values)[0]
+        if not (relevant.size and passes):
+            unknown = _UNKNOWN if is_tested else None
+            return Verdict(_IRRELEVANT, scores, _NOBODY, p_value=unknown)
+        columns, column = measure.columns(encoded, relevant)
+        kept = self._state
+        assert kept is not None
+        if alone is None or alone.gone.size <= kept.live.size:
+            alone = self._alone = _new_outcome(1, kept.live.size)
+        alone.n_events[0] = 0
+        newcomers = Newcomers(
+            columns, column, scores, np.array([arrival]), _NO_CEILING, 0.0
+        )
+        self._scan(newcomers, alone)
+        self._snapshot = None
+        n_gone = alone.n_events[0]
+        gone = alone.gone[:n_gone], alone.gone_by[:n_gone], alone.gone_fate[:n_gone]
+        overlap = None if is_tested else alone.overlap
+        p_value = measure.p_given(alone.overlap) if is_tested else None
+        return Verdict(
+            alone.fate, scores, alone.witness, overlap, *gone, p_value=p_value
         )
 
     def _decide_with_pairs(
@@ -480,9 +540,8 @@ class SAOLA(PairKeeper):
         n_done = 0
         while n_done < column.size:
             here = slice(n_done, n_done + self._batch)
-            ceilings = update_ceilings(
-                found.part(here), columns, column[here], self._state, self._tuning
-            )
+            given = found.part(here), columns, column[here], scores[here]
+            ceilings = update_ceilings(*given, self._state, self._rule, self._tuning)
             newcomers = Newcomers(
                 columns,
                 column[here],

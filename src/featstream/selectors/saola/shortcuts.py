@@ -17,14 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.measures.storages.dispatch import storage_of
-from featstream.protocols import BoolArray, IntArray
+from featstream.measures.storages.dispatch import Rule, storage_of
+from featstream.protocols import BoolArray, FloatArray, IntArray
 from featstream.selectors.saola.kept import Kept, Tuning
 
 FIRST_BATCH = 64
 _WHOLE_BLOCK = 2**40
-_MANY = 256
 _MANY_DEAD = 1.1
+_MOST_OPEN = 0.75
+"""Above this share it costs more to copy the newcomers without a witness."""
+
 _WIDTH = 16
 """A matrix product is a fifth faster if its sizes are multiples of this."""
 
@@ -32,11 +34,13 @@ _WIDTH = 16
 class Snapshot(NamedTuple):
     """Kept features of some moment: their arrivals, increasing, and unit columns.
 
-    There may be more unit columns than features, for even sizes.
+    There may be more unit columns than features, for even sizes; ``score`` is the
+    relevance of each, or -inf where the feature is gone.
     """
 
     arrival: IntArray
     unit: NDArray[np.float32]
+    score: FloatArray
 
 
 class Ceilings(NamedTuple):
@@ -65,31 +69,65 @@ def take_snapshot(kept: Kept, tuning: Tuning) -> Snapshot | None:
     n_live, n_slots = (int(size) for size in kept.size)
     if n_live < tuning.ceilings_from:
         return None
-    if n_slots > _MANY and n_slots < _MANY_DEAD * n_live:
-        return Snapshot(kept.arrival[:n_slots], kept.columns.unit[:n_slots])
     live = kept.live[:n_live]
+    if n_slots < _MANY_DEAD * n_live:
+        unit = kept.columns.unit[: -(-n_slots // _WIDTH) * _WIDTH]
+        score = np.full(unit.shape[0], -np.inf)
+        score[live] = kept.score[live]
+        return Snapshot(kept.arrival[:n_slots], unit, score)
     padded = np.resize(live, -(-n_live // _WIDTH) * _WIDTH)
-    return Snapshot(kept.arrival[live], kept.columns.unit[padded])
+    return Snapshot(kept.arrival[live], kept.columns.unit[padded], kept.score[padded])
 
 
 def find_ceilings(
-    columns: Any, which: IntArray, snapshot: Snapshot | None, tuning: Tuning
+    columns: Any,
+    which: IntArray,
+    scores: FloatArray,
+    snapshot: Snapshot | None,
+    rule: Any,
+    tuning: Tuning,
 ) -> Ceilings:
-    """Bounds for the chosen columns; none at all where they would not pay."""
+    """Bounds for the chosen columns; none at all where they would not pay.
+
+    A walk ends at the first witness. So the later half of the kept features is left
+    out, as NaN, for newcomers that have a witness in the earlier half.
+    """
     units = storage_of(columns).units
     if snapshot is None or units is None or which.size < tuning.ceilings_from:
         nothing = np.empty((which.size, 0), np.float32)
         return Ceilings(nothing, np.empty(0, np.int64), nothing)
     unit, error = units(columns, which)
-    return Ceilings(unit, snapshot.arrival, unit @ snapshot.unit.T, error)
+    width = snapshot.unit.shape[0]
+    half = -(-width // (2 * _WIDTH)) * _WIDTH
+    if half == width or not isinstance(rule, Rule) or rule.uses_max_bound:
+        return Ceilings(unit, snapshot.arrival, unit @ snapshot.unit.T, error)
+    product = np.full((which.size, width), np.nan, np.float32)
+    early, late = snapshot.unit[:half].T, snapshot.unit[half:].T
+    np.matmul(unit, early, out=product[:, :half])
+    bound = (scores + error).astype(np.float32)[:, None]
+    is_witness = np.abs(product[:, :half]) > bound
+    is_witness &= snapshot.score[:half] > scores[:, None]
+    is_open = ~is_witness.view(np.uint64).any(axis=1)
+    if np.count_nonzero(is_open) > _MOST_OPEN * which.size:
+        np.matmul(unit, late, out=product[:, half:])
+    else:
+        product[is_open, half:] = unit[is_open] @ late
+    return Ceilings(unit, snapshot.arrival, product, error)
 
 
 def update_ceilings(
-    found: Ceilings, columns: Any, which: IntArray, kept: Kept, tuning: Tuning
+    found: Ceilings,
+    columns: Any,
+    which: IntArray,
+    scores: FloatArray,
+    kept: Kept,
+    rule: Any,
+    tuning: Tuning,
 ) -> Ceilings:
     """The bounds for those kept now, and their columns in ``kept.ceiling_column``."""
     if not found.arrival.size:
-        found = find_ceilings(columns, which, take_snapshot(kept, tuning), tuning)
+        snapshot = take_snapshot(kept, tuning)
+        found = find_ceilings(columns, which, scores, snapshot, rule, tuning)
     n_known, n_slots = found.arrival.size, int(kept.size[1])
     if not n_known:
         return found
