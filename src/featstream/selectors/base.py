@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from itertools import chain
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -453,7 +454,8 @@ class OnlineSelector(Savable, Explained, Selector):
             "measure_reason": self.measure_reason_,
             "parameters": {
                 name: value if isinstance(value, int | str | None) else repr(value)
-                for name, value in self.get_params(deep=False).items()
+                for name in sorted(signature(type(self)).parameters)
+                for value in [getattr(self, name)]
             },
             "seconds": stream.seconds,
             "trace": stream.trace,
