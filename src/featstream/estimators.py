@@ -1,18 +1,16 @@
-"""Scikit-learn's base classes, from the moment at which scikit-learn is imported.
+"""Scikit-learn's base classes, from the moment at which scikit-learn is used.
 
 Importing it takes longer than most selections, which do without it. So `Estimator`
-and `Selector` get their base classes, `BaseEstimator` and `SelectorMixin`, as soon as
-anyone imports scikit-learn: a user, one of the methods that come from there, or a
-module of this package that needs more of it.
+and `Selector` get their base classes, `BaseEstimator` and `SelectorMixin`, when an
+object is made and scikit-learn has been imported, or when a method is called that
+comes from there.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
+from collections.abc import Callable
 from inspect import Parameter, signature
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 _FROM_ESTIMATOR = ("__repr__", "__sklearn_tags__", "get_metadata_routing", "set_params")
@@ -49,6 +47,12 @@ if TYPE_CHECKING:
 
 else:
 
+    def _make(cls, *arguments, **options):
+        """Make an object: of scikit-learn's classes, if that is in use."""
+        if "sklearn" in sys.modules:
+            _adopt()
+        return object.__new__(cls)
+
     class _Estimator:
         """What stands in for `BaseEstimator`."""
 
@@ -71,41 +75,22 @@ else:
     class Estimator(_Estimator):
         """An estimator of scikit-learn."""
 
+        __new__ = _make
+
     class Selector(_Selector):
         """A selector of scikit-learn."""
 
-
-class _Watcher:
-    """An import hook that changes nothing but the time at which `_adopt` is called."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != "sklearn":
-            return None
-        others = [finder for finder in sys.meta_path if finder is not self]
-        specs = (finder.find_spec(name, path, target) for finder in others)
-        spec = next(filter(None, specs), None)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def execute_and_adopt(module: ModuleType) -> None:
-                execute(module)
-                sys.meta_path.remove(self)
-                _adopt()
-
-            spec.loader.exec_module = execute_and_adopt  # type: ignore[method-assign]
-        return spec
+        __new__ = _make
 
 
 def _adopt() -> None:
     """Let scikit-learn's classes be the base classes, as if they had always been."""
+    if hasattr(Estimator, "_get_param_names"):  # as scikit-learn's have
+        return
     from sklearn.base import BaseEstimator
     from sklearn.feature_selection import SelectorMixin
 
-    if Estimator.__bases__ == (BaseEstimator,):
-        return
-    bases = {Estimator: (BaseEstimator,), Selector: (SelectorMixin, BaseEstimator)}
+    bases = {Selector: (SelectorMixin, BaseEstimator), Estimator: (BaseEstimator,)}
     for first, theirs in bases.items():
         first.__bases__ = theirs
         family = [first]
@@ -116,5 +101,3 @@ def _adopt() -> None:
 
 if "sklearn" in sys.modules:
     _adopt()
-else:
-    sys.meta_path.insert(0, _Watcher())
