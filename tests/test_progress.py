@@ -30,16 +30,21 @@ def test_a_callable_sees_every_block():
 
 
 def test_lines_leave_out_what_is_not_known():
-    assert format_line("SAOLA", Progress(5, None, 2), 0.001) == (
-        "SAOLA  5  5.0k feat/s  |S*| 2"
+    first = Progress(4, None, 2, seconds=0.5)
+    assert format_line("SAOLA", first, first) == "SAOLA  4  |S*| 2"
+    assert format_line("SAOLA", Progress(9, None, 2, seconds=0.501), first) == (
+        "SAOLA  9  5.0k feat/s  |S*| 2"
     )
-    assert format_line("SAOLA", Progress(90, 100, 2), 3.0).endswith("eta 0:00")
 
 
-def test_the_rate_leaves_out_what_the_stream_does_not_count():
-    """Compiling took most of the 100 seconds; a resumed run has earlier ones."""
-    line = format_line("SAOLA", Progress(500, 1000, 2, seconds=0.5), 100.0)
-    assert line == "SAOLA  500/1,000  1.0k feat/s  |S*| 2  eta 0:00"
+def test_the_rate_is_that_since_the_first_block():
+    """Before it, workers of a cluster were started; or an earlier run was long."""
+    first = Progress(64, 100_000, 2, seconds=50.0)
+    early = Progress(192, 100_000, 2, seconds=70.0)
+    assert format_line("SAOLA", early, first) == "SAOLA  192/100,000  6 feat/s  |S*| 2"
+    later = Progress(1064, 100_000, 2, seconds=52.0)
+    line = format_line("SAOLA", later, first)
+    assert line == "SAOLA  1,064/100,000  500 feat/s  |S*| 2  eta 3:17"
 
 
 class Terminal(io.StringIO):

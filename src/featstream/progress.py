@@ -27,14 +27,14 @@ class Progress:
         Features there will be, where that is known.
     n_kept : int
         Size of the selection now.
-    seconds : float or None
+    seconds : float
         Time spent on the features seen, compilation excluded.
     """
 
     n_seen: int
     n_features: int | None
     n_kept: int
-    seconds: float | None = None
+    seconds: float = 0.0
 
 
 Observer: TypeAlias = Callable[[Progress], None]
@@ -97,14 +97,21 @@ def observed(progress: bool | Observer, label: str) -> Iterator[Observer | None]
     >>> with observed(seen.append, "SAOLA") as observe:
     ...     observe(Progress(5, 10, 2))
     >>> seen
-    [Progress(n_seen=5, n_features=10, n_kept=2, seconds=None)]
+    [Progress(n_seen=5, n_features=10, n_kept=2, seconds=0.0)]
     """
     if callable(progress):
         yield progress
     elif not progress:
         yield None
     else:
-        with shown(lambda at, seconds: [format_line(label, at, seconds)]) as observe:
+        first: Progress | None = None
+
+        def observe(at: Progress) -> None:
+            nonlocal first
+            first = first or at
+            display(at)
+
+        with shown(lambda at, seconds: [format_line(label, at, first)]) as display:
             yield observe
 
 
@@ -124,17 +131,23 @@ def announce(text: str) -> None:
         logging.getLogger("featstream").info(text)
 
 
-def format_line(label: str, at: Progress, seconds: float) -> str:
-    """One line about a stream that has run for some seconds.
+def format_line(label: str, at: Progress, first: Progress | None = None) -> str:
+    """One line about a stream, with its rate since a first state.
 
-    >>> format_line("SAOLA", Progress(812_004, 1_355_191, 41), 13.0)
-    'SAOLA  812,004/1,355,191  62.5k feat/s  |S*| 41  eta 0:08'
+    What came before that, such as to start the workers of a cluster, says nothing about
+    what is to come; nor does less than a hundredth of the features.
+
+    >>> first = Progress(64, 1_355_191, 17, seconds=5.0)
+    >>> format_line("SAOLA", Progress(812_064, 1_355_191, 41, seconds=18.0), first)
+    'SAOLA  812,064/1,355,191  62.5k feat/s  |S*| 41  eta 0:08'
     """
-    seconds = seconds if at.seconds is None else at.seconds
-    rate = at.n_seen / seconds if seconds > 0 else 0.0
     of = "" if at.n_features is None else f"/{at.n_features:,}"
-    line = f"{label}  {at.n_seen:,}{of}  {_short(rate)} feat/s  |S*| {at.n_kept:,}"
-    if at.n_features is not None and rate > 0:
+    line, rate = f"{label}  {at.n_seen:,}{of}", 0.0
+    if first is not None and at.seconds > first.seconds:
+        rate = (at.n_seen - first.n_seen) / (at.seconds - first.seconds)
+        line += f"  {_short(rate)} feat/s"
+    line += f"  |S*| {at.n_kept:,}"
+    if rate and at.n_features is not None and 100 * at.n_seen >= at.n_features:
         line += f"  eta {clock((at.n_features - at.n_seen) / rate)}"
     return line
 

@@ -58,6 +58,16 @@ def make_data(rng):
     return X, y, is_discrete
 
 
+def make_binary(rng, n_features=400, n_samples=120):
+    """Binary columns, each a noisy copy of the class or of a column before it."""
+    y = rng.integers(0, 2, n_samples)
+    X = rng.integers(0, 2, (n_samples, n_features)).astype(np.uint8)
+    for j in range(n_features):
+        origin = y if rng.random() < 0.3 or not j else X[:, rng.integers(0, j)]
+        X[:, j] = np.where(rng.random(n_samples) < rng.random(), X[:, j], origin)
+    return X, y
+
+
 def make_selector(rng, is_discrete, kind):
     options = make_options(rng)
     kinds = [SymmetricalUncertainty, MutualInformation] if is_discrete else [FisherZ]

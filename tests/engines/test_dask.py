@@ -23,12 +23,13 @@ from sklearn.pipeline import make_pipeline
 import featstream
 import spies
 from crash_runs import Stop, stop_at
-from engines.problems import make_options, outcome, solve
-from featstream import SAOLA, Experiment, FisherZ, GroupSAOLA
+from engines.problems import make_binary, outcome, solve
+from featstream import SAOLA, Experiment, GroupSAOLA
 from featstream.cli import main
 from featstream.engines import DaskEngine, as_engine, local_cluster
 from featstream.errors import DataError, EngineError, ParameterError
 from featstream.evaluation import RandomSplits
+from featstream.parallel import handling_interrupts
 from featstream.selectors.saola.spread import Spread
 from featstream.sources import (
     ArraySource,
@@ -41,6 +42,7 @@ from featstream.sources.parquet import FeatureTableSource
 
 pytest.importorskip("distributed")
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
 
@@ -48,16 +50,6 @@ da = pytest.importorskip("dask.array")
 def client():
     with local_cluster(2, "1GiB") as connected:
         yield connected
-
-
-def make_data(rng, n_features=400, n_samples=120):
-    """Binary columns, each a noisy copy of the class or of a column before it."""
-    y = rng.integers(0, 2, n_samples)
-    X = rng.integers(0, 2, (n_samples, n_features)).astype(np.uint8)
-    for j in range(n_features):
-        origin = y if rng.random() < 0.3 or not j else X[:, rng.integers(0, j)]
-        X[:, j] = np.where(rng.random(n_samples) < rng.random(), X[:, j], origin)
-    return X, y
 
 
 def test_an_engine_that_is_none_is_refused():
@@ -70,7 +62,7 @@ def test_an_engine_that_is_none_is_refused():
 
 
 def test_data_that_workers_cannot_open_are_sent(client):
-    X, y = make_data(np.random.default_rng(0))
+    X, y = make_binary(np.random.default_rng(0))
     local = solve(SAOLA(measure="su"), y, X)
     assert outcome(solve(SAOLA(measure="su", engine="dask"), y, X)) == outcome(local)
 
@@ -78,7 +70,7 @@ def test_data_that_workers_cannot_open_are_sent(client):
 @pytest.mark.parametrize("kind", ["store", "zarr", "parquet", "folder", "array"])
 def test_workers_read_the_data(kind, client, tmp_path, monkeypatch):
     """The tasks carry no values, and this process reads no more than the beginning."""
-    X, y = make_data(np.random.default_rng(0))
+    X, y = make_binary(np.random.default_rng(0))
     names = [f"f{j}" for j in range(X.shape[1])]
     if kind == "store":
         write_store(tmp_path / "x.cols", ArraySource(X), y)
@@ -124,7 +116,7 @@ def only_the_first(blocks):
 def test_an_array_in_chunks_of_rows_is_put_together_on_the_workers(
     has_room, client, monkeypatch
 ):
-    X, y = make_data(np.random.default_rng(8))
+    X, y = make_binary(np.random.default_rng(8))
     local = solve(SAOLA(measure="su"), y, X)
     lazy = da.from_array(X, chunks=(50, -1))
     assert len(list(as_source(lazy).blocks())) == 1
@@ -145,7 +137,7 @@ def test_an_array_in_chunks_of_rows_is_put_together_on_the_workers(
 
 def test_groups_may_be_scattered(client):
     rng = np.random.default_rng(1)
-    X, y = make_data(rng)
+    X, y = make_binary(rng)
     groups = rng.integers(0, 60, X.shape[1])
     for data in (X, da.from_array(X, chunks=(120, 90))):
         local, remote = (
@@ -158,7 +150,7 @@ def test_groups_may_be_scattered(client):
 
 
 def test_a_dask_array_is_fitted_and_transformed_as_dask_users_expect(client):
-    X, y = make_data(np.random.default_rng(2))
+    X, y = make_binary(np.random.default_rng(2))
     lazy = da.from_array(X, chunks=(120, 100))
     selector = SAOLA(measure="su").fit(lazy, da.from_array(y))
     chosen = selector.transform(lazy)
@@ -168,7 +160,7 @@ def test_a_dask_array_is_fitted_and_transformed_as_dask_users_expect(client):
 
 
 def test_a_search_over_parameters_takes_a_dask_array(client):
-    X, y = make_data(np.random.default_rng(3), n_features=40)
+    X, y = make_binary(np.random.default_rng(3), n_features=40)
     lazy, labels = da.from_array(X, chunks=(60, 20)), da.from_array(y, chunks=60)
     pipeline = make_pipeline(SAOLA(measure="su", engine="dask"), GaussianNB())
     searches = [
@@ -183,7 +175,7 @@ def test_a_search_over_parameters_takes_a_dask_array(client):
 
 
 def test_a_run_that_began_on_a_cluster_ends_on_one_machine(client, tmp_path):
-    X, y = make_data(np.random.default_rng(4))
+    X, y = make_binary(np.random.default_rng(4))
     local = solve(SAOLA(measure="su"), y, X)
 
     selector = SAOLA(measure="su", engine="dask").start(y)
@@ -199,7 +191,7 @@ def test_a_run_that_began_on_a_cluster_ends_on_one_machine(client, tmp_path):
 
 
 def test_a_worker_without_the_files_is_an_error_that_says_so(client, tmp_path):
-    X, y = make_data(np.random.default_rng(5), n_features=30)
+    X, y = make_binary(np.random.default_rng(5), n_features=30)
     write_store(tmp_path / "x.cols", ArraySource(X), y)
     source = open_store(tmp_path / "x.cols")
     source.reopener = lambda: lambda: open_store("/nowhere/x.cols")
@@ -208,7 +200,7 @@ def test_a_worker_without_the_files_is_an_error_that_says_so(client, tmp_path):
 
 
 def test_bad_data_are_the_same_error_as_in_this_process(client):
-    X, y = make_data(np.random.default_rng(6))
+    X, y = make_binary(np.random.default_rng(6))
     X = X.astype(float)
     X[7, 333] = np.nan
     messages = []
@@ -247,7 +239,7 @@ def test_the_command_line_refuses_schedulers_that_are_not_there(tmp_path, capsys
 
 
 def make_experiment(**options):
-    X, y = make_data(np.random.default_rng(9), n_features=40)
+    X, y = make_binary(np.random.default_rng(9), n_features=40)
     return Experiment(
         {"SAOLA": SAOLA(measure="su"), "first": spies.FirstFeatures(), **options},
         {"made": (X, y)},
@@ -255,6 +247,13 @@ def make_experiment(**options):
         protocol=RandomSplits(n_runs=1),
         time_limit=4.0,
     )
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_comparison_on_a_cluster_finds_what_it_finds_here(client, tmp_path):
@@ -276,6 +275,23 @@ def test_a_comparison_on_a_cluster_finds_what_it_finds_here(client, tmp_path):
         make_experiment().run(engine=engine, n_jobs=2)
 
 
+def test_no_cell_outlives_a_comparison_that_is_interrupted(client, tmp_path):
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    slow = {"slow": spies.FirstFeatures(folder=seen, seconds=600.0)}
+
+    def interrupt():
+        wait_until(lambda: list(seen.iterdir()))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with handling_interrupts(signal.default_int_handler):
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            make_experiment(**slow).run(tmp_path / "out", engine=client)
+    pids = [int(path.stem.split("-")[1]) for path in seen.iterdir()]
+    wait_until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
+
+
 @pytest.mark.slow
 def test_a_cell_whose_worker_dies_is_computed_again(tmp_path):
     local = make_experiment().run()
@@ -284,9 +300,9 @@ def test_a_cell_whose_worker_dies_is_computed_again(tmp_path):
     with local_cluster(2, "1GiB") as client:
 
         def kill():
-            while not list((tmp_path / "seen").iterdir()):
-                time.sleep(0.05)
-            kill_some(client, 1, np.random.default_rng(0))
+            wait_until(lambda: list((tmp_path / "seen").iterdir()))
+            for pid in client.run(os.getpid).values():
+                os.kill(pid, signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
         killer.start()
@@ -297,7 +313,7 @@ def test_a_cell_whose_worker_dies_is_computed_again(tmp_path):
 
 def test_commands_run_on_a_cluster(client, tmp_path, capsys):
     """``select`` with its default selector, ``convert`` and ``compare``."""
-    X, y = make_data(np.random.default_rng(7), n_features=60)
+    X, y = make_binary(np.random.default_rng(7), n_features=60)
     address = ["--scheduler", client.scheduler.address]
     dump_svmlight_file(X.astype(float), y, str(tmp_path / "x.svm"), zero_based=False)
     for name, flags in (("here", []), ("there", address)):
@@ -330,45 +346,23 @@ def test_a_lost_scheduler_and_lost_workers_are_errors():
     with local_cluster(1) as client:
         engine = DaskEngine(client, patience=0.1)
         assert engine.result(engine.submit(max, 1, 2)) == 2
+        done = engine.submit(max, 1, 2)
+        assert engine.first_done([done]) is done
         client.cluster.scale(0)
-        with pytest.raises(EngineError, match="no workers"):
-            engine.result(engine.submit(max, 1, 2))
+        wait_until(lambda: not engine._workers())
+        for future in (done, engine.submit(max, 3, 4)):  # a result dies with its worker
+            with pytest.raises(EngineError, match="no workers"):
+                engine.result(future)
         future = engine.submit(max, 1, 2)
         client.cluster.close()
         with pytest.raises(EngineError, match="lost"):
             engine.result(future)
 
 
-def kill_some(client, n_kills, rng):
-    """Kill a worker process now and then."""
-    for _ in range(n_kills):
-        time.sleep(float(rng.uniform(0.05, 0.6)))
-        pids = [pid for pid in client.run(os.getpid).values() if pid != os.getpid()]
-        if pids:
-            os.kill(int(rng.choice(pids)), signal.SIGKILL)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(50))
-def test_killed_workers_change_nothing(seed, tmp_path):
-    """Between one and three of them; every third run has groups."""
-    rng = np.random.default_rng(seed)
-    X, y = make_data(rng, n_features=1200)
-    options = make_options(rng)
-    kind, given = SAOLA, {}
-    if seed % 3 == 2:
-        kind, given = GroupSAOLA, {"groups": np.arange(1200) // 7}
-    measure = "su" if seed % 2 else FisherZ(alpha=0.05)
-    selector = kind(measure=measure, **options)
-    write_store(tmp_path / "x.cols", ArraySource(X), y)
-    source = open_store(tmp_path / "x.cols")
-    local = clone(selector).start(y).consume(source, **given)
-    with local_cluster(2, "1GiB") as client:  # a kill may take its supervisor along
-        killer = threading.Thread(
-            target=kill_some, args=(client, int(rng.integers(1, 4)), rng)
-        )
-        killer.start()
-        engine = DaskEngine(client, patience=600.0)  # of a busy machine
-        remote = selector.start(y).consume(source, engine=engine, **given)
-        killer.join()
-    assert outcome(remote) == outcome(local)
+def test_workers_that_are_paused_are_no_workers():
+    keep_full = {"distributed.worker.memory.terminate": False}
+    with dask.config.set(keep_full), local_cluster(1, "64MiB") as client:
+        engine = DaskEngine(client, patience=0.1)
+        wait_until(lambda: not engine._can_work())
+        with pytest.raises(EngineError, match="paused"):
+            engine.result(engine.submit(max, 1, 2))

@@ -1,4 +1,4 @@
-"""A driver or a scheduler that is killed: the same answer later, or an error."""
+"""Whoever is killed: the same answer, the same answer later, or an error."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import featstream
-from engines.problems import outcome, solve
-from featstream import SelectFromStream
-from featstream.engines import DaskEngine
+from engines.problems import make_binary, make_options, outcome, solve
+from featstream import SAOLA, FisherZ, GroupSAOLA, SelectFromStream
+from featstream.engines import DaskEngine, local_cluster
 from featstream.errors import EngineError
 from featstream.sources import ArraySource, open_store, write_store
 
 distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.slow
 
 LOOPBACK = ["--host", "127.0.0.1", "--no-dashboard"]
 DRIVER = """
@@ -39,6 +41,80 @@ selector = SelectFromStream(measure="su").start(source.y)
 client = Client(scheduler_file=scheduler)
 selector.consume(source, engine=client, progress=kill, checkpoint=run, every=0.0)
 """
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_cluster(2, "1GiB") as connected:
+        yield connected
+
+
+def open_deadly(path, folder):
+    """A store; who reads it dies as the files of a folder say."""
+    source = open_store(path)
+    read = source.blocks
+
+    def blocks(start=0):
+        die(folder, start)
+        yield from read(start)
+
+    source.blocks = blocks
+    return source
+
+
+def die(folder, start):
+    """Kill this process, for each file ``POSITION-NTH-MILLISECONDS.kill`` once.
+
+    It dies so many milliseconds after it has begun to read from the position or a later
+    one for the nth time: a block is read once more if some of its features are
+    uncertain, or if who read it has died.
+    """
+    with (folder / "reads").open("a") as log:
+        log.write(f"{start}\n")
+    n_reads = (folder / "reads").read_text().split().count(str(start))
+    for order in sorted(folder.glob("*.kill")):
+        position, nth, milliseconds = map(int, order.stem.split("-"))
+        if start < position or n_reads < nth:
+            continue
+        with suppress(FileNotFoundError):  # another worker was quicker
+            order.unlink()
+            if not milliseconds:
+                os.kill(os.getpid(), signal.SIGKILL)
+            command = f"sleep {milliseconds / 1000}; kill -9 {os.getpid()}"
+            subprocess.Popen(["sh", "-c", command], stderr=subprocess.DEVNULL)
+
+
+SLOW = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 53)]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, *SLOW])
+def test_killed_workers_change_nothing(seed, client, tmp_path):
+    """One to three of them: the first in the middle of a task, others near one."""
+    rng = np.random.default_rng(seed)
+    X, y = make_binary(rng, n_features=1200)
+    measure = "su" if rng.random() < 0.5 else FisherZ(alpha=0.05)
+    given = {}
+    if seed % 3 == 0:
+        selector = SelectFromStream(measure=measure)
+    elif seed % 3 == 1:
+        selector = GroupSAOLA(measure=measure, **make_options(rng))
+        given = {"groups": np.arange(1200) // 7}
+    else:
+        selector = SAOLA(measure=measure, **make_options(rng))
+    path = tmp_path / "x.cols"
+    write_store(path, ArraySource(X), y)
+    source = open_store(path)
+    local = clone(selector).start(y).consume(source, **given)
+    for i in range(rng.integers(1, 4)):
+        where, nth = rng.integers(0, 600), rng.integers(1, 3)
+        delay = rng.integers(0, 50) if i else 0
+        (tmp_path / f"{where}-{nth if i else 1}-{delay}.kill").touch()
+    source.reopener = lambda: partial(open_deadly, path, tmp_path)
+    client.wait_for_workers(2, timeout=300)  # all that were killed before are back
+    engine = DaskEngine(client, patience=300.0)  # of a busy machine
+    remote = selector.start(y).consume(source, engine=engine, **given)
+    assert not list(tmp_path.glob("*.kill"))
+    assert outcome(remote) == outcome(local)
 
 
 @pytest.fixture
@@ -79,6 +155,7 @@ def problem(tmp_path):
     return source, solve(SelectFromStream(measure="su"), source.y, source)
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_is_resumed(cluster, problem, tmp_path):
     source, local = problem
     file, _ = cluster
@@ -93,6 +170,7 @@ def test_a_driver_that_is_killed_is_resumed(cluster, problem, tmp_path):
     assert outcome(selector) == outcome(local)
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_killed_is_an_error(cluster, problem, tmp_path):
     source, local = problem
     file, scheduler = cluster

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from featstream.engines.conversion import convert_svmlight
-from featstream.engines.dask import DaskEngine, as_engine, connected, local_cluster
+from featstream.engines.dask import (
+    DaskEngine,
+    as_engine,
+    connected,
+    is_cancelled,
+    local_cluster,
+)
 from featstream.engines.loop import Engine, in_order
 from featstream.engines.threads import ThreadEngine, prepared_ahead
 
@@ -15,6 +21,7 @@ __all__ = [
     "connected",
     "convert_svmlight",
     "in_order",
+    "is_cancelled",
     "local_cluster",
     "prepared_ahead",
 ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -26,6 +29,11 @@ if TYPE_CHECKING:
 _POLL = 2.0
 _CONNECT = 10.0
 _RETRIES = 3
+_FOR_EVER = "365 days"
+"""A worker that has died is started again by its supervisor. By default Dask ends the
+supervisor if the worker is not there 15 seconds later: on a busy machine it may not be
+ready, or have died once more. Then the cluster would lose one worker after the other.
+"""
 _REMEDY = (
     "With a checkpoint, what was decided is saved: featstream.resume continues it on "
     "another cluster, or on this machine."
@@ -66,10 +74,7 @@ class DaskEngine:
     @property
     def n_workers(self) -> int:
         """Number of threads of all workers; at least 1."""
-        try:
-            return max(1, int(sum(self.client.nthreads().values())))
-        except Exception as error:
-            raise self._lost(error) from error
+        return max(1, sum(int(worker["nthreads"]) for worker in self._workers()))
 
     def submit(
         self, function: Callable[..., Any], *arguments: Any, is_urgent: bool = False
@@ -101,66 +106,107 @@ class DaskEngine:
 
         What a dying worker loses is computed again.
         """
-        try:
-            workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-            room = sum(worker["memory_limit"] or 0 for worker in workers)
-            return self.client.persist(array) if array.nbytes <= room / 4 else None
-        except OSError as error:
-            raise self._lost(error) from error
+        room = sum(worker["memory_limit"] or 0 for worker in self._workers())
+        return self.client.persist(array) if array.nbytes <= room / 4 else None
 
     def result(self, future: Future) -> Any:
         """Wait for a function; `EngineError` if nobody is left to run it."""
-        from concurrent.futures import CancelledError
-
         from distributed.scheduler import KilledWorker
 
         try:
-            return self.first_done([future]).result()
+            return self._wait_for(lambda: future)
         except KilledWorker as error:
             raise EngineError(
                 "Workers of the Dask cluster died again and again on the same task. "
                 "They may have too little memory: raise their limit, or start fewer "
                 f"threads per worker. {_REMEDY} ({error})"
             ) from error
-        except CancelledError as error:
-            raise self._lost(error) from error
 
     def first_done(self, futures: Sequence[Future]) -> Future:
         """Wait until one of several functions has ended; returns its future."""
-        from concurrent.futures import CancelledError
-
-        from distributed import TimeoutError as DaskTimeout
         from distributed import wait
 
+        done = self._wait_for(lambda: wait(futures, return_when="FIRST_COMPLETED")).done
+        return next(future for future in futures if future in done)
+
+    def cancel(self, futures: Sequence[Future]) -> None:
+        """Stop functions that nobody needs, if they ask `is_cancelled`."""
+        with suppress(OSError):  # then the scheduler does so when it misses the client
+            cancel = partial(self.client.cancel, list(futures))
+            self.client.sync(cancel, callback_timeout=_CONNECT)
+
+    def _wait_for(self, begin: Callable[[], Awaitable[Any]]) -> Any:
+        """Await something in the thread of the client, while workers can do it.
+
+        A result may be lost with its worker when it has been computed, but not fetched:
+        also what takes no time by itself may have to wait.
+        """
+
+        async def run() -> Any:
+            return await begin()
+
+        loop = self.client.loop.asyncio_loop
+        waiting = asyncio.run_coroutine_threadsafe(run(), loop)
         seen = time.monotonic()
-        while True:
-            try:
-                ended = wait(futures, timeout=_POLL, return_when="FIRST_COMPLETED").done
-                return next(future for future in futures if future in ended)
-            except DaskTimeout:
-                if self._has_workers():
+        try:
+            while not concurrent.futures.wait([waiting], _POLL).done:
+                if self._can_work():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > self.patience:
                     raise EngineError(
                         "The Dask cluster has had no workers for "
-                        f"{self.patience:g} seconds. Start some. {_REMEDY}"
-                    ) from None
-            except CancelledError as error:
-                raise self._lost(error) from error
+                        f"{self.patience:g} seconds, or only some that are paused "
+                        f"because their memory is full. Start some. {_REMEDY}"
+                    )
+            return waiting.result()
+        except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+            raise self._lost(error) from error
+        finally:
+            waiting.cancel()
 
-    def _has_workers(self) -> bool:
-        """Whether the scheduler answers and has workers."""
+    def _can_work(self) -> bool:
+        """Whether the scheduler answers, and some worker runs functions."""
         if self.client.status not in ("running", "connecting"):
             raise self._lost(self.client.status)
-        return self.client.status == "running" and bool(
-            self.client.scheduler_info(n_workers=1)["workers"]
-        )
+        with suppress(EngineError):
+            return any(
+                worker["status"] == "running"  # and not paused, for want of memory
+                or worker["metrics"].get("task_counts", {}).get("executing")
+                for worker in self._workers(_POLL)
+            )
+        return False
+
+    def _workers(self, timeout: float | None = None) -> list[dict[str, Any]]:
+        """What the scheduler knows about each worker."""
+        timeout = self.patience if timeout is None else timeout
+        try:
+            found = self.client.sync(
+                self.client.scheduler.identity, n_workers=-1, callback_timeout=timeout
+            )
+        except Exception as error:
+            raise self._lost(error) from error
+        return list(found["workers"].values())
 
     def _lost(self, why: object) -> EngineError:
         return EngineError(
             f"The connection to the Dask scheduler is lost ({printable(str(why))}). "
             + _REMEDY
         )
+
+
+def is_cancelled() -> bool:
+    """Whether nobody waits any more for the function that runs in this thread.
+
+    Its futures were cancelled, or the process that held them has ended.
+    """
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # this is not a worker of Dask
+        return False
+    task = worker.state.tasks.get(worker.get_current_task())
+    return task is None or task.state == "cancelled"
 
 
 def as_engine(given: Any) -> Engine | None:
@@ -248,6 +294,7 @@ def local_cluster(
                 "temporary_directory": folder,
                 "distributed.scheduler.http.routes": [],
                 "distributed.worker.http.routes": [],
+                "distributed.deploy.lost-worker-timeout": _FOR_EVER,
             }
         ),
         LocalCluster(

@@ -33,6 +33,9 @@ class Engine(Protocol):
     def first_done(self, futures: Sequence[Any]) -> Any:
         """Wait until one of several functions has ended; returns its future."""
 
+    def cancel(self, futures: Sequence[Any]) -> None:
+        """Forget functions whose results nobody needs, and stop them if possible."""
+
 
 def in_order(
     engine: Engine,

@@ -79,6 +79,12 @@ class ThreadEngine:
             if not self._help():
                 wait([task.future for task in tasks], return_when=FIRST_COMPLETED)
 
+    def cancel(self, tasks: Sequence[_Task]) -> None:
+        """Do not begin functions whose results nobody needs."""
+        for task in tasks:
+            task.future.cancel()
+            self._waiting.remove(task)
+
     def _help(self) -> bool:
         """Run the first function that no thread has begun; whether there was one."""
         for task in self._waiting:

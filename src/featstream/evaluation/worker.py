@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -27,8 +27,15 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from featstream.engines import Engine
-from featstream.errors import DataError, ParameterError, RunError, printable, size_text
+from featstream.engines import Engine, is_cancelled
+from featstream.errors import (
+    DataError,
+    EngineError,
+    ParameterError,
+    RunError,
+    printable,
+    size_text,
+)
 from featstream.evaluation.cell import Job, reason_of, work
 from featstream.evaluation.cell_cache import as_message
 from featstream.evaluation.entrants import as_classifier
@@ -98,6 +105,7 @@ def run_jobs(
     n_jobs: int,
     time_limit: float | None,
     memory_limit: int | None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Generator[CellOutcome]:
     """Compute cells, ``n_jobs`` at a time, and yield the outcome of each as it ends.
 
@@ -107,7 +115,7 @@ def run_jobs(
     waiting, context = iter(cells), None
     running: list[_Running] = []
     try:
-        while True:
+        while not is_over():
             for cell in islice(waiting, n_jobs - len(running)):
                 job = cell.job
                 context = context or _context(job)
@@ -142,19 +150,22 @@ def run_on(
     """Compute cells on the workers of an engine; yield the outcome of each as it ends.
 
     Each worker starts a process per cell, with the same limits as here. A cell whose
-    worker dies is computed again by another.
+    worker dies is computed again by another. However this ends, no process is left.
     """
     waiting, running = iter(cells), dict[Any, HasJob]()
-    while True:
-        for cell in islice(waiting, max(0, engine.n_workers - len(running))):
-            job = replace(cell.job, folder=cell.job.folder.absolute())
-            future = engine.submit(compute_cell, job, time_limit, memory_limit)
-            running[future] = cell
-        if not running:
-            return
-        future = engine.first_done(list(running))
-        outcome: CellOutcome = engine.result(future)
-        yield replace(outcome, cell=running.pop(future))
+    try:
+        while True:
+            for cell in islice(waiting, max(0, engine.n_workers - len(running))):
+                job = replace(cell.job, folder=cell.job.folder.absolute())
+                future = engine.submit(compute_cell, job, time_limit, memory_limit)
+                running[future] = cell
+            if not running:
+                return
+            future = engine.first_done(list(running))
+            outcome: CellOutcome = engine.result(future)
+            yield replace(outcome, cell=running.pop(future))
+    finally:
+        engine.cancel(list(running))
 
 
 class _Cell(NamedTuple):
@@ -164,7 +175,7 @@ class _Cell(NamedTuple):
 def compute_cell(
     job: Job, time_limit: float | None, memory_limit: int | None
 ) -> CellOutcome:
-    """Compute one cell in a process of its own."""
+    """Compute one cell in a process of its own, for as long as somebody wants it."""
     if not job.folder.is_dir():
         raise DataError(
             f"A worker does not see the data of the comparison in "
@@ -174,8 +185,10 @@ def compute_cell(
     # Workers of Dask are daemons, which must not have processes of their own. This
     # one ends its process itself, and the process ends if this one is killed.
     multiprocessing.current_process().daemon = False
-    (outcome,) = run_jobs([_Cell(job)], 1, time_limit, memory_limit)
-    return replace(outcome, cell=None)
+    cells = [_Cell(job)]
+    for outcome in run_jobs(cells, 1, time_limit, memory_limit, is_cancelled):
+        return replace(outcome, cell=None)
+    raise EngineError("The comparison has ended, and the cell with it.")
 
 
 def _rest_of(r: _Running) -> Job | None:
