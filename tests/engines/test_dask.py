@@ -366,3 +366,26 @@ def test_workers_that_are_paused_are_no_workers():
         wait_until(lambda: not engine._can_work())
         with pytest.raises(EngineError, match="paused"):
             engine.result(engine.submit(max, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("workers", "can_work"),
+    [
+        ([], False),
+        ([("running", {})], True),
+        ([("paused", {"ready": 1})], False),
+        ([("paused", {"executing": 1})], True),
+        ([("paused", {"ready": 1}), ("running", {"memory": 3})], False),
+        ([("paused", {"ready": 1}), ("running", {"ready": 1})], True),
+    ],
+)
+def test_what_waits_at_a_paused_worker_waits_for_ever(
+    workers, can_work, client, monkeypatch
+):
+    """Although others have nothing to do: Dask does not move it."""
+    known = [
+        {"status": status, "metrics": {"task_counts": counts}}
+        for status, counts in workers
+    ]
+    monkeypatch.setattr(DaskEngine, "_workers", lambda self, timeout: known)
+    assert DaskEngine(client)._can_work() == can_work

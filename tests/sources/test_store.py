@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import mmap
 import os
 import subprocess
 import sys
 import zlib
 
 import numpy as np
+import psutil
 import pytest
 from scipy.sparse import csc_array, random_array
 
@@ -15,7 +17,7 @@ from block_sources import Blocks, as_array, as_columns
 from featstream import SymmetricalUncertainty
 from featstream.errors import DataError, DataTypeError, ParameterError
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources.store import open_store
+from featstream.sources.store import StoreSource, open_store
 from featstream.sources.store_writer import write_store
 from scores import relevances
 
@@ -206,6 +208,24 @@ def test_blocks_are_bounded_and_can_begin_anywhere(tmp_path):
     assert list(read.blocks(40)) == []
     with pytest.raises(ParameterError, match="start"):
         list(read.blocks(41))
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="pages are kept")
+def test_a_block_holds_no_memory_when_reading_has_ended(tmp_path):
+    """Nor if only one was read: workers of a cluster read one here and one there."""
+    write_store(tmp_path / "x.cols", Blocks(np.ones((200_000, 80), np.uint8)))
+    source = StoreSource(tmp_path / "x.cols", block_columns=40)
+
+    def resident():
+        maps = psutil.Process().memory_maps()
+        return sum(m.rss for m in maps if m.path.endswith("x.cols/columns.npy"))
+
+    blocks = source.blocks(40)
+    assert next(blocks).columns.all()
+    held = resident()
+    assert held >= 40 * 200_000
+    blocks.close()
+    assert resident() < held / 4  # pages beside it are read ahead
 
 
 def test_an_indptr_need_not_begin_at_zero(tmp_path):

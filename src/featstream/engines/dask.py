@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _POLL = 2.0
+_DONE = ("memory", "released", "error")
 _CONNECT = 10.0
 _RETRIES = 3
 _FOR_EVER = "365 days"
@@ -165,16 +166,19 @@ class DaskEngine:
             waiting.cancel()
 
     def _can_work(self) -> bool:
-        """Whether the scheduler answers, and some worker runs functions."""
+        """Whether the scheduler answers, and workers run functions, or would do so.
+
+        What was sent to a worker that is now paused, because its memory is full, stays
+        there: workers that have nothing to do are no help then.
+        """
         if self.client.status not in ("running", "connecting"):
             raise self._lost(self.client.status)
-        with suppress(EngineError):
-            return any(
-                worker["status"] == "running"  # and not paused, for want of memory
-                or worker["metrics"].get("task_counts", {}).get("executing")
-                for worker in self._workers(_POLL)
-            )
-        return False
+        try:
+            workers = self._workers(_POLL)
+        except EngineError:
+            return False
+        are_all_running = all(worker["status"] == "running" for worker in workers)
+        return any(are_all_running or _is_busy(worker) for worker in workers)
 
     def _workers(self, timeout: float | None = None) -> list[dict[str, Any]]:
         """What the scheduler knows about each worker."""
@@ -192,6 +196,14 @@ class DaskEngine:
             f"The connection to the Dask scheduler is lost ({printable(str(why))}). "
             + _REMEDY
         )
+
+
+def _is_busy(worker: dict[str, Any]) -> bool:
+    """Whether a worker, as the scheduler knows it, does or will do something."""
+    counts = worker["metrics"].get("task_counts", {})
+    if worker["status"] == "running":
+        return any(n for state, n in counts.items() if state not in _DONE)
+    return bool(counts.get("executing"))
 
 
 def is_cancelled() -> bool:

@@ -197,9 +197,11 @@ class PlinkSource(SizedSource):
             last = min(first + width, stop)
             if positions is None:
                 names = self.names[first:last]
-                yield self._decode(packed[first:last], first, names, unknown)
-                begin, end = (_HEADER + j * self._stride for j in (first, last))
-                release_pages(self._map, begin, end)
+                try:
+                    yield self._decode(packed[first:last], first, names, unknown)
+                finally:
+                    begin, end = (_HEADER + j * self._stride for j in (first, last))
+                    release_pages(self._map, begin, end)
             else:
                 names = [self.names[j] for j in positions[first:last]]
                 chosen = packed[positions[first:last]]

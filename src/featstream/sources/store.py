@@ -211,8 +211,10 @@ class StoreSource:
             if nominal is not None and not nominal.any():
                 nominal = None
             names = None if self.names is None else self.names[start:stop]
-            yield Block(columns, start, names, nominal)
-            self._forget(start, stop)
+            try:
+                yield Block(columns, start, names, nominal)
+            finally:  # also if no more are read
+                self._forget(start, stop)
             start = stop
 
     def verify(self) -> None:

@@ -271,9 +271,10 @@ def judge(
         with single_blas:
             selector = job.resume(*snapshot, task.first)
             selector._budget = guess = Guess(budget)
-            blocks = _place(_read(job, task, values), task.first)
-            verdict = selector._judge(blocks, task.ends)
-            added = _pack_new(selector, task.first) if ships else None
+            with _blocks_of(job, task, values) as found:
+                blocks = _place(found, task.first)
+                verdict = selector._judge(blocks, task.ends)
+                added = _pack_new(selector, task.first) if ships else None
     except FeatstreamError as error:
         return Report(error=error)
     names = None
@@ -283,8 +284,8 @@ def judge(
     others = {} if left_out is None else left_out.names
     end = task.first + len(task.positions)
     mine = {a: others.pop(a) for a in list(others) if task.first <= a < end}
-    found = _without_overlap(verdict, job)
-    return Report(found, None, added, names, guess.p_values, mine)
+    verdict = _without_overlap(verdict, job)
+    return Report(verdict, None, added, names, guess.p_values, mine)
 
 
 def settle(
@@ -296,7 +297,8 @@ def settle(
         with single_blas:
             selector = job.resume(*snapshot, task.first)
             selector._budget = AllRelevant(selector._budget)
-            blocks = _choose(_read(job, task, values), which)
+            with _blocks_of(job, task, values) as found:
+                blocks = _choose(found, which)
             ends = None
             if task.ends is not None:
                 _, sizes = np.unique(
@@ -353,28 +355,32 @@ def _pack_new(selector: SAOLA | GroupSAOLA, first: int) -> Arrays:
     return pack_kept(only(selector._state, arrivals >= first))
 
 
-def _read(job: Job, task: Task, values: Any) -> list[Block]:
+@contextmanager
+def _blocks_of(job: Job, task: Task, values: Any) -> Iterator[list[Block]]:
     """The blocks of a task: those that came with it, or from the source."""
     if isinstance(values, list):
-        return values
-    if values is not None:
-        return list(as_source(values).blocks())
-    return read_positions(job.source, task.positions)
+        yield values
+    elif values is not None:
+        yield list(as_source(values).blocks())
+    elif isinstance(task.positions, np.ndarray):
+        assert isinstance(job.source, IndexedSource), "checked by lay_out"
+        yield list(job.source.blocks_at(task.positions))
+    else:
+        found = job.source.blocks(task.positions.start)
+        yield take_range(found, task.positions)
+        del found  # not before: a source that ends releases the memory of its blocks
 
 
-def read_positions(source: Source, positions: range | IntArray) -> list[Block]:
-    """The columns at some positions of a source."""
-    if isinstance(positions, np.ndarray):
-        assert isinstance(source, IndexedSource), "checked by lay_out"
-        return list(source.blocks_at(positions))
+def take_range(found: Iterator[Block], positions: range) -> list[Block]:
+    """The blocks from a position on, up to another."""
     blocks, at = [], positions.start
-    for block in source.blocks(at):
+    for block in found:
         part = block.part(0, min(block.n_columns, positions.stop - at))
         blocks.append(_own(part))
         at += part.n_columns
         if at >= positions.stop:
             return blocks
-    raise DataError(f"{source!r} ended after {at:,} of {positions.stop:,} features.")
+    raise DataError(f"The source ended after {at:,} of {positions.stop:,} features.")
 
 
 def _own(block: Block) -> Block:
