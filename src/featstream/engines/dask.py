@@ -314,12 +314,12 @@ def local_cluster(
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             memory_limit=memory_limit,
         ) as cluster,
         Client(cluster) as client,
     ):
-        # With dashboard_address=None it still listens.
+        # It listens whatever the address is, with None on every interface.
         cluster.scheduler.http_server.stop()
         yield client
 
@@ -341,5 +341,8 @@ def connected(scheduler: str) -> Iterator[Client]:
             f"There is no Dask scheduler at {printable(scheduler)}: {error}. Give its "
             "address as tcp://HOST:PORT, or 'local'."
         ) from error
-    with client:
+    try:
         yield client
+    finally:
+        with suppress(TimeoutError):  # of a busy scheduler, when all is done
+            client.close()
