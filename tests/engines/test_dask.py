@@ -387,5 +387,5 @@ def test_what_waits_at_a_paused_worker_waits_for_ever(
         {"status": status, "metrics": {"task_counts": counts}}
         for status, counts in workers
     ]
-    monkeypatch.setattr(DaskEngine, "_workers", lambda self, timeout: known)
+    monkeypatch.setattr(DaskEngine, "_workers", lambda self: known)
     assert DaskEngine(client)._can_work() == can_work

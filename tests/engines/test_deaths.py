@@ -184,7 +184,7 @@ def test_a_scheduler_that_is_killed_is_an_error(cluster, problem, tmp_path):
     client = distributed.Client(scheduler_file=str(file), timeout=5)
     selector = SelectFromStream(measure="su").start(source.y)
     client.wait_for_workers(1, timeout=300)
-    engine = DaskEngine(client, patience=15.0)
+    engine = DaskEngine(client, patience=300.0)
     with pytest.raises(EngineError, match=r"featstream\.resume continues it"):
         selector.consume(
             source, engine=engine, progress=kill, checkpoint=run, every=0.0

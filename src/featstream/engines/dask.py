@@ -174,18 +174,22 @@ class DaskEngine:
         if self.client.status not in ("running", "connecting"):
             raise self._lost(self.client.status)
         try:
-            workers = self._workers(_POLL)
+            workers = self._workers()
         except EngineError:
             return False
         are_all_running = all(worker["status"] == "running" for worker in workers)
         return any(are_all_running or _is_busy(worker) for worker in workers)
 
-    def _workers(self, timeout: float | None = None) -> list[dict[str, Any]]:
-        """What the scheduler knows about each worker."""
-        timeout = self.patience if timeout is None else timeout
+    def _workers(self) -> list[dict[str, Any]]:
+        """What the scheduler knows about each worker.
+
+        It does not answer while it imports what functions need, which may take minutes.
+        """
         try:
             found = self.client.sync(
-                self.client.scheduler.identity, n_workers=-1, callback_timeout=timeout
+                self.client.scheduler.identity,
+                n_workers=-1,
+                callback_timeout=10 * self.patience + _CONNECT,
             )
         except Exception as error:
             raise self._lost(error) from error
