@@ -125,10 +125,19 @@ class DaskEngine:
 
     def first_done(self, futures: Sequence[Future]) -> Future:
         """Wait until one of several functions has ended; returns its future."""
-        from distributed import wait
 
-        done = self._wait_for(lambda: wait(futures, return_when="FIRST_COMPLETED")).done
-        return next(future for future in futures if future in done)
+        # `distributed.wait` would use the current client, which may be another one.
+        async def first() -> Future:
+            waiting = {asyncio.ensure_future(f.exception()): f for f in futures}
+            try:
+                done, _ = await asyncio.wait(waiting, return_when="FIRST_COMPLETED")
+            finally:
+                for task in waiting:
+                    task.cancel()
+            return next(future for task, future in waiting.items() if task in done)
+
+        found: Future = self._wait_for(first)
+        return found
 
     def cancel(self, futures: Sequence[Future]) -> None:
         """Stop functions that nobody needs, if they ask `is_cancelled`."""
