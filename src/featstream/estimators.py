@@ -47,12 +47,6 @@ if TYPE_CHECKING:
 
 else:
 
-    def _make(cls, *arguments, **options):
-        """Make an object: of scikit-learn's classes, if that is in use."""
-        if "sklearn" in sys.modules:
-            _adopt()
-        return object.__new__(cls)
-
     class _Estimator:
         """What stands in for `BaseEstimator`."""
 
@@ -75,12 +69,16 @@ else:
     class Estimator(_Estimator):
         """An estimator of scikit-learn."""
 
-        __new__ = _make
+        def __new__(cls, *arguments, **options):
+            """Make an object: of scikit-learn's classes, if that is in use."""
+            if "sklearn" in sys.modules:
+                _adopt()
+            return object.__new__(cls)
 
     class Selector(_Selector):
         """A selector of scikit-learn."""
 
-        __new__ = _make
+        __new__ = Estimator.__new__
 
 
 def _adopt() -> None:
