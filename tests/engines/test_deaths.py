@@ -105,10 +105,11 @@ def test_killed_workers_change_nothing(seed, client, tmp_path):
     write_store(path, ArraySource(X), y)
     source = open_store(path)
     local = clone(selector).start(y).consume(source, **given)
-    for i in range(rng.integers(1, 4)):
-        where, nth = rng.integers(0, 600), rng.integers(1, 3)
-        delay = rng.integers(0, 50) if i else 0
-        (tmp_path / f"{where}-{nth if i else 1}-{delay}.kill").touch()
+    first = rng.integers(0, 600)
+    (tmp_path / f"{first}-1-0.kill").touch()
+    for _ in range(rng.integers(0, 3)):  # not later: what the first kills is read again
+        where, nth, delay = rng.integers(0, [first + 1, 2, 50])
+        (tmp_path / f"{where}-{nth + 1}-{delay}.kill").touch()
     source.reopener = lambda: partial(open_deadly, path, tmp_path)
     client.wait_for_workers(2, timeout=300)  # all that were killed before are back
     engine = DaskEngine(client, patience=300.0)  # of a busy machine
