@@ -41,7 +41,7 @@ def with_identifier(frame):
 
 
 @pytest.mark.parametrize("make", [SAOLA, FastOSFS, OSFS, GroupSAOLA])
-def test_an_identifier_changes_nothing_but_is_named(make, numbers):
+def test_an_identifier_changes_nothing_but_is_named(make, numbers, tmp_path):
     frame, y = numbers
     expected = make().fit(frame, y).result_.names
     assert "g17" in expected
@@ -50,6 +50,9 @@ def test_an_identifier_changes_nothing_but_is_named(make, numbers):
     assert selector.result_.names == expected
     assert selector.measure_ == "fisher-z"
     assert "left out" in selector.explain("patient_id")
+    selector.save(tmp_path / "run")
+    explained = resume(tmp_path / "run").explain("patient_id")
+    assert explained == selector.explain("patient_id")
 
 
 @pytest.mark.parametrize(

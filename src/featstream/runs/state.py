@@ -39,6 +39,7 @@ _STREAM = {
     "names": Declared(np.uint8, (None,)),
     "name_ends": Declared(np.int64, ("n_names",)),
     "name_arrivals": Declared(np.int64, ("n_names",), 0, "n_seen"),
+    "identifiers": Declared(np.int64, ("n_left_out",), 0, "n_seen", is_optional=True),
     "sample_hashes": Declared(np.uint64, ("n_samples",), is_optional=True),
     "positions": Declared(np.int32, ("n_placed",), 0, "n_placed", is_optional=True),
 }
@@ -176,6 +177,10 @@ def stream_arrays(stream: Stream) -> dict[str, NDArray[Any]]:
     if trace.tested.size:
         for name in trace.tested.dtype.names or ():
             arrays[f"tested_{name}"] = trace.tested[name]
+    left_out = getattr(stream.measure, "left_out", None)
+    if left_out is not None and left_out.names:  # threads add to it, ahead of the trace
+        gone = np.sort(np.array(list(left_out.names), np.int64))
+        arrays["identifiers"] = gone[gone < trace.n_seen]
     if stream.samples is not None:
         arrays["sample_hashes"] = stream.samples
     if stream.names.order.size:
@@ -203,6 +208,10 @@ def restore_stream(stream: Stream, n_seen: int, arrays: Arrays) -> None:
     stream.samples = found.get("sample_hashes")
     if "positions" in found:
         stream.names.order = found["positions"].astype(np.int64)
+    left_out = getattr(stream.measure, "left_out", None)
+    if left_out is not None and "identifiers" in found:
+        gone = found["identifiers"].tolist()
+        left_out.names = {arrival: stream.names[arrival] for arrival in gone}
 
 
 def group_arrays(groups: GroupTrace) -> dict[str, NDArray[Any]]:
