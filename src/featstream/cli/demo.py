@@ -53,7 +53,7 @@ def _demo(arguments: argparse.Namespace) -> int:
         )
         compile_clock.on_first = partial(
             _say,
-            "Compiling kernels: this takes about ten seconds, the first time only.",
+            "Compiling kernels: this takes about five seconds, the first time only.",
         )
     selector = SelectFromStream().fit(SparseSource(X, words.tolist()), y)
     result = selector.result_
