@@ -65,9 +65,9 @@ def open_deadly(path, folder):
 def die(folder, start):
     """Kill this process, for each file ``POSITION-NTH-MILLISECONDS.kill`` once.
 
-    It dies so many milliseconds after it has begun to read from the position or a later
-    one for the nth time: a block is read once more if some of its features are
-    uncertain, or if who read it has died.
+    The kill comes that number of milliseconds after the process has begun, for the nth
+    time, to read from the position or a later one. A block is read again if some of
+    its features are uncertain, or if the worker that read it has died.
     """
     with (folder / "reads").open("a") as log:
         log.write(f"{start}\n")

@@ -245,8 +245,8 @@ _TYPES: dict[str, Callable[[str], Any]] = {
 def add_flags(command: argparse.ArgumentParser, *texts: str, **types: Any) -> None:
     """Add arguments, written as a page of help shows them: ``-n, --size N  meaning``.
 
-    One without a value is on or off, ``{a,b}`` is one of these words, ``FILE...`` one
-    or more. A line that ends with a colon is the title of those that follow.
+    An argument without a value is a switch; ``{a,b}`` lists the allowed words, and
+    ``FILE...`` takes several values. A line that ends with a colon starts a section.
     """
     group: Any = command
     for entry in re.split(r"\n(?! )", "\n".join(texts)):
