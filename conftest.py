@@ -1,7 +1,5 @@
 """Settings of the whole suite: tests, and the doctests of src."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

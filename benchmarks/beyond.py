@@ -6,7 +6,7 @@
     python -m benchmarks.beyond levels       # levels of the conditional test
     python -m benchmarks.beyond chain        # selection, then L1 logistic regression
     python -m benchmarks.beyond noise        # features selected with permuted labels
-    python -m benchmarks.beyond tails        # why so many on lung cancer
+    python -m benchmarks.beyond tails        # why lung cancer exceeds the level
     python -m benchmarks.beyond planted      # false discoveries beside planted effects
     python -m benchmarks.beyond orders       # thirty orders of arrival
     python -m benchmarks.beyond figure       # accuracy and AUC against size
@@ -16,8 +16,6 @@
 folder that ``FEATSTREAM_DATA`` names, or ``../shared/data``. What has been computed is
 kept in ``benchmarks/out/beyond.jsonl``; delete that file to compute it again.
 """
-
-from __future__ import annotations
 
 import json
 import os

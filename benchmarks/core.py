@@ -3,8 +3,6 @@
 One thread, after warm-up. ``python -m benchmarks.core``.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from functools import partial

@@ -5,8 +5,6 @@ that the paper leaves open, on the training parts of dexter, arcene and dorothea
 prints what it selects. The best setting is the one with the least sum of differences.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import time

@@ -5,8 +5,6 @@ Table 22 (`tb16`: accuracy) of the paper.
 ``python -m benchmarks.group_protocol [data set ...]``.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -6,8 +6,6 @@ the paper's, two thirds of the 1.45 million features are relevant, and every one
 them walks twice: along its group, and, if it is left, along what is kept.
 """
 
-from __future__ import annotations
-
 import sys
 
 from benchmarks.timing import alternate, shared_set, table

@@ -5,8 +5,6 @@ One thread, after warm-up, best of three; every time is a multiple of the first 
 its line, and so is what it is drawn against.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -5,8 +5,6 @@ planted data are 100,000 binary features of 1,000 rows (10,000 with ``--small``)
 which ten pairs tell the class by their XOR, with a quarter of the rows wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import shutil
@@ -25,11 +23,12 @@ from featstream.measures.storages.bitplanes import ones_of_word
 from featstream.selectors.interactions.kernels import (
     ALIVE,
     TILE,
+    Hits,
     Order,
-    compare_binary,
+    compare_tiles,
     tile_scratch,
 )
-from featstream.selectors.interactions.pools import DensePool, _Group, new_hits
+from featstream.selectors.interactions.pools import DensePool, Group
 
 N_PAIRS, NOISE = 10, 0.25
 
@@ -75,23 +74,24 @@ def kernel(n_new=512, n_pool=16_384):
     words = np.packbits(X.T, axis=1, bitorder="little")
     padded = np.zeros((words.shape[0], -(-words.shape[1] // 8) * 8), np.uint8)
     padded[:, : words.shape[1]] = words
-    columns = pool._as_members(padded.view(np.uint64), 2)
+    columns = pool.as_members(padded.view(np.uint64), 2)
     new = type(columns)(columns.words[:n_new], *(c[..., :n_new] for c in columns[1:]))
     old = type(columns)(columns.words[n_new:], *(c[..., n_new:] for c in columns[1:]))
-    group = _Group(2, pool._classes)
-    group.add(old, np.arange(n_pool), np.zeros(n_pool))
-    order = Order(
-        np.full(n_new, n_pool), np.zeros(n_new, np.int32), group.left[: group.size]
-    )
+    group = Group(2, pool._classes)
+    group.add(old, np.arange(n_pool))
+    left = np.full(n_pool, ALIVE, np.int32)
+    order = Order(np.full(n_new, n_pool), np.zeros(n_new, np.int32), left)
     least = np.array([1.0, 1.0]) * 45.0 / 2
     least[0] *= float(pool.nlogn[2]) / np.log(4)
-    hits, scratch = new_hits(1 << 20, n_new), tile_scratch(2, 1, 1)
+    found = np.empty((3, 1 << 20), np.int64)
+    hits = Hits(*found, np.zeros(1, np.int64), np.zeros(n_new, np.int64))
+    scratch = tile_scratch(2, 1, 1)
     common = np.empty((n_new, n_pool), np.int32)
 
     def run():
         hits.size[0] = 0
         tiles = np.array([0, n_pool // TILE])
-        compare_binary(
+        compare_tiles(
             new, group.columns, order, pool._classes, least, tiles, scratch, hits
         )
 

@@ -7,8 +7,6 @@ Stores are generated in a temporary folder and removed. Every size is selected f
 in a process of its own, whose peak of resident memory is the figure.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -8,8 +8,6 @@ do: every test counts its tables or inverts its matrix anew, every regression is
 fitted from scratch.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from functools import partial

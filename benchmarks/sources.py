@@ -8,8 +8,6 @@ in a process of its own. "Values" is what the columns take as blocks, which a re
 that holds the whole would need.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """How the benchmarks take time, and the data they take it on."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -5,8 +5,6 @@ warm-up: of redundant features, which walk along almost all kept ones, and of
 irrelevant ones.
 """
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -38,6 +38,7 @@ autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+strip_signature_backslash = True  # napoleon then escapes the last letter of `scores_`
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -67,6 +68,16 @@ def _skip_foreign(app, what, name, obj, skip, options):
     return True if str(home).startswith("sklearn.") else None
 
 
+def _sign(app, what, name, obj, options, signature, returns):
+    """Show the parameters of estimators: their ``__new__`` takes anything."""
+    if what != "class" or signature != "(*arguments, **options)":
+        return None
+    known = inspect.signature(obj.__init__).parameters.values()
+    shown = [p.replace(annotation=p.empty) for p in known if p.name != "self"]
+    return str(inspect.Signature(shown)), None
+
+
 def setup(app):
     """Connect to Sphinx."""
+    app.connect("autodoc-process-signature", _sign)
     app.connect("autodoc-skip-member", _skip_foreign)

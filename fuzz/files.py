@@ -14,8 +14,9 @@ import pyarrow.csv
 from featstream.errors import DataError, MissingFileError
 from featstream.sources import csv as csv_reader
 from featstream.sources import open_plink
-from featstream.sources.missing import MISSING
+from featstream.sources.open import reading
 from featstream.sources.tables import find_table
+from featstream.sources.values import MISSING
 
 _QUOTED = re.compile(r"'.*'|\".*\"|[0-9]+", re.DOTALL)
 
@@ -114,7 +115,8 @@ class Csv:
         whole = self._whole(text)
         try:
             table = find_table(self._path, separator=",")
-            found = table.read(range(len(table.names)))
+            with reading(self._path):
+                found = table.read(range(len(table.names)))
         except DataError as error:
             # pyarrow takes a quote that is never closed, and names that are no text.
             is_strict = "never closed" in str(error) or "codec" in str(error)
@@ -139,6 +141,7 @@ class Csv:
                 ),
             )
             dialect = csv_reader.Dialect(",", ".", list(MISSING))
-            return csv_reader._keep_large_integers(table, text, dialect, is_block=False)
+            reader = csv_reader._CsvReader(text, dialect)
+            return csv_reader._keep_large_integers(table, reader)
         except (ValueError, KeyError):
             return None

@@ -1,7 +1,5 @@
 """Small runs of every kind, for tampering with: values, facts and checksums."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -6,8 +6,6 @@ writes ``tests/data/archives/version-N.zip``. It is run when a version of the fo
 goes up, and never again for the same version: old archives are never written again.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

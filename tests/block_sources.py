@@ -1,11 +1,10 @@
 """Sources made of given blocks, and a source as one array."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.sparse import csc_array
 
 from featstream.protocols import Block, SparseColumns
+from gather import gather
 
 
 class Blocks:
@@ -36,14 +35,5 @@ def as_columns(X):
 
 
 def as_array(source, start=0):
-    """All columns of a source, dense; checks that blocks follow each other."""
-    parts = []
-    for block in source.blocks(start):
-        assert block.start == start
-        start += block.n_columns
-        columns = block.columns
-        if block.is_sparse:
-            compressed = (columns.values, columns.rows, columns.indptr)
-            columns = csc_array(compressed, shape=columns.shape).toarray()
-        parts.append(columns)
-    return np.concatenate(parts, axis=1)
+    """All columns of a source, dense; the contract of blocks is checked on the way."""
+    return gather(source, start)[0]

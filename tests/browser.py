@@ -1,7 +1,5 @@
 """A real browser for tests of pages: Debian's chromium through playwright."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import contextmanager
 

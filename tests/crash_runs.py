@@ -1,6 +1,4 @@
-"""Runs that are stopped, or killed: a child process, a checkpoint after every block."""
-
-from __future__ import annotations
+"""Other processes, and runs that are stopped or killed after any block."""
 
 import multiprocessing
 import os
@@ -35,6 +33,18 @@ def narrow(X, n_columns=20):
     columns = np.asfortranarray(X)
     width = n_columns * columns.itemsize * columns.shape[0]
     return ArraySource(columns, block_bytes=width)
+
+
+def run_python(code, *arguments, **environment):
+    """Run code in a new process that must succeed; what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def start_command(*arguments, **options):

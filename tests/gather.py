@@ -13,8 +13,7 @@ def gather(source, start=0):
     columns, names, nominal = [], [], []
     for block in source.blocks(start):
         check_block(block, start + len(columns))
-        values = dense(block)
-        columns.extend(values.T)
+        columns.extend(block.to_dense().T)
         names.extend(block.name(i) for i in range(block.n_columns))
         flags = block.nominal
         nominal.extend(np.zeros(block.n_columns, bool) if flags is None else flags)
@@ -22,16 +21,7 @@ def gather(source, start=0):
     return X, names, np.array(nominal, bool)
 
 
-def dense(block: Block) -> np.ndarray:
-    if not isinstance(block.columns, SparseColumns):
-        return block.columns
-    sparse = block.columns
-    values = np.zeros(sparse.shape, sparse.values.dtype)
-    for j in range(sparse.shape[1]):
-        stored = slice(sparse.indptr[j], sparse.indptr[j + 1])
-        assert np.all(np.diff(sparse.rows[stored]) > 0)
-        values[sparse.rows[stored], j] = sparse.values[stored]
-    return values
+dense = Block.to_dense
 
 
 def check_block(block: Block, start: int) -> None:
@@ -45,6 +35,9 @@ def check_block(block: Block, start: int) -> None:
     if isinstance(block.columns, SparseColumns):
         assert block.columns.indptr.dtype == np.int64
         assert block.columns.rows.dtype == np.int32
+        for j in range(block.n_columns):
+            stored = slice(*block.columns.indptr[j : j + 2])
+            assert np.all(np.diff(block.columns.rows[stored]) > 0)
         values = block.columns.values
     else:
         assert block.columns.flags.f_contiguous or has_whole_rows(block.columns)

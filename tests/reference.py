@@ -1,15 +1,15 @@
 """The algorithms as printed, slow and obvious: the truth that kernels must meet.
 
-Nothing here is shared with the library. Scores of discrete data are exact
-rationals of logarithms in high precision where ties matter: `SU` is built from
-integer counts with ``fractions``-free arithmetic on one table, as the library
-promises, but by counting in dictionaries.
+Nothing here is shared with the library. Scores of discrete data are made of integers
+from one table of n log n, as the library promises, but by counting in dictionaries.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -86,17 +86,14 @@ def information_given(a, classes, given, table):
     In fixed point, with the degrees of freedom of its test: of each category, those
     of the table of what occurs in it.
     """
-    information, df = 0, 0
+    total, df = 0, 0
     for value in set(given):
         rows = [i for i, g in enumerate(given) if g == value]
         inside = [a[i] for i in rows]
         inside_classes = [classes[i] for i in rows]
-        joint = Counter(zip(inside, inside_classes, strict=True))
-        information += table[len(rows)] + sum(table[c] for c in joint.values())
-        for counts in (Counter(inside), Counter(inside_classes)):
-            information -= sum(table[c] for c in counts.values())
+        total += information(inside, inside_classes, table)[0]
         df += (len(set(inside)) - 1) * (len(set(inside_classes)) - 1)
-    return information, df
+    return total, df
 
 
 def g_square_tail(information, df, table):
@@ -165,43 +162,54 @@ def explained_given(a, classes, given):
 # Algorithm 1 ------------------------------------------------------------------
 
 
-def saola(
-    relevance,
-    overlap,
-    is_relevant,
-    *,
-    bound="min",
-    ties="keep",
-    pruning="interleaved",
-    comparison=">=",
-    max_features=None,
-    is_redundant=None,
-):
-    """Algorithm 1 over scores given as a list and a function of two arrivals.
+class Scores(NamedTuple):
+    """What the algorithms ask about features, which are numbered as they arrive."""
+
+    relevance: list[float]
+    overlap: Callable[[int, int], float] | None
+    is_relevant: Callable[[float], bool]
+
+
+def discrete_scores(X, y, score, threshold=0.0):
+    columns, classes, table = X.T.tolist(), y.tolist(), nlogn(len(y))
+    return Scores(
+        [score(column, classes, table) for column in columns],
+        lambda i, j: score(columns[i], columns[j], table),
+        lambda f: f > threshold,
+    )
+
+
+def loser(a, b, scores, bound="min", ties="keep", overlap=">=", is_redundant=None):
+    """Which of two features must go (Steps 11 and 16); None for neither.
 
     ``is_redundant(loser, winner)``, if it is given, takes the place of the bound.
-    Returns the kept arrivals in order, and for each feature its fate and witness.
     """
+    f, g = scores.relevance[a], scores.relevance[b]
+    if f == g and ties == "keep":
+        return None
+    out = max(a, b) if f == g else a if f < g else b
+    if is_redundant is not None:
+        return out if is_redundant(out, a + b - out) else None
+    limit = min(f, g) if bound == "min" else max(f, g)
+    value = scores.overlap(a, b)
+    reaches = value >= limit if overlap == ">=" else value > limit
+    return out if reaches else None
+
+
+def saola(scores, *, pruning="interleaved", max_features=None, **rule):
+    """Algorithm 1: each feature's fate and witness; the rule is that of `loser`."""
     kept, fates = [], {}
-    for i, f in enumerate(relevance):
-        if not is_relevant(f):  # Steps 5 to 8
-            fates[i] = ("irrelevant", None)
+    for i, f in enumerate(scores.relevance):
+        fates[i] = ("irrelevant", None)
+        if not scores.is_relevant(f):  # Steps 5 to 8
             continue
         witness, displaced = None, []
         for j in list(kept):  # Step 9
-            g = relevance[j]
-            if is_redundant is None:
-                limit = min(f, g) if bound == "min" else max(f, g)
-                value = overlap(i, j)
-                reaches = value >= limit if comparison == ">=" else value > limit
-            else:
-                reaches = is_redundant(*((j, i) if f > g else (i, j)))
-            if not reaches:
-                continue
-            if g > f or (g == f and ties == "drop"):  # Step 11
+            out = loser(i, j, scores, **rule)
+            if out == i:  # Step 11
                 witness = j
                 break
-            if f > g:  # Step 16
+            if out == j:  # Step 16
                 displaced.append(j)
         if witness is None or pruning == "interleaved":
             for j in displaced:
@@ -213,10 +221,10 @@ def saola(
         kept.append(i)  # Step 20
         fates[i] = ("kept", None)
         if max_features is not None and len(kept) > max_features:
-            least = min(kept, key=lambda j: (relevance[j], -j))
+            least = min(kept, key=lambda j: (scores.relevance[j], -j))
             kept.remove(least)
             fates[least] = ("displaced", i)
-    return kept, fates
+    return fates
 
 
 # Categories ---------------------------------------------------------------------
@@ -296,107 +304,68 @@ CUTS = {
 # Algorithm 2 ------------------------------------------------------------------
 
 
-def group_saola(
-    groups,
-    relevance,
-    overlap,
-    is_relevant,
-    *,
-    bound="min",
-    ties="keep",
-    pruning="interleaved",
-    comparison=">=",
-    irrelevant="drop",
-):
-    """Algorithm 2 over groups, which are lists of features in order of arrival.
+def group_saola(groups, scores, *, pruning="interleaved", **rule):
+    """Algorithm 2 over groups, lists of features: for each its fate and witness.
 
     Loops are nested as printed, and what has been removed takes no further part.
-    Returns what is left of each kept group, by its number, and for each feature
-    its fate and witness. ``irrelevant="stay"`` leaves irrelevant features of a
-    relevant group in play, as the print does to the letter.
     """
-    fates, kept, place = {}, {}, {}
+    fates, kept = {}, []
     for group in groups:
-        for feature in group:
-            place[feature] = len(place)
-
-    def loser(a, b):
-        """Which of two features must go, if any; None for neither."""
-        f, g = relevance[a], relevance[b]
-        limit = min(f, g) if bound == "min" else max(f, g)
-        value = overlap(a, b)
-        reaches = value >= limit if comparison == ">=" else value > limit
-        if not reaches or (f == g and ties == "keep"):
-            return None
-        if f == g:
-            return max(a, b, key=place.get)
-        return a if f < g else b
-
-    for number, group in enumerate(groups):
-        for feature in group:
-            fates[feature] = ("irrelevant", None)
-        if not any(is_relevant(relevance[f]) for f in group):  # Steps 5 to 8
-            continue
-        new = [f for f in group if irrelevant == "stay" or is_relevant(relevance[f])]
+        fates |= dict.fromkeys(group, ("irrelevant", None))
+        # Steps 5 to 8; the print leaves irrelevant features of a relevant group.
+        new = [f for f in group if scores.is_relevant(scores.relevance[f])]
         if pruning == "interleaved":
-            _prune_within(new, loser, fates)
-            _prune_between(new, kept, loser, fates)
+            _prune_within(new, scores, rule, fates)
+            _prune_between(new, kept, scores, rule, fates)
         else:
             left = []
             for f in new:
-                _walk_deferred(f, {number: left}, loser, fates, "redundant")
-            new = list(left)
-            older = {m: list(old) for m, old in kept.items()}
-            for f in list(new):
-                if not _walk_deferred(f, older, loser, fates, "displaced", add=False):
-                    new.remove(f)
-            kept = {m: old for m, old in older.items() if old}
-        for f in new:
-            fates[f] = ("kept", None)
-        if new:  # Steps 36 to 38
-            kept[number] = new
-    return kept, fates
+                if _walk_deferred(f, [left], scores, rule, fates, "redundant"):
+                    left.append(f)
+            new = [
+                f
+                for f in left
+                if _walk_deferred(f, kept, scores, rule, fates, "displaced")
+            ]
+        fates |= dict.fromkeys(new, ("kept", None))
+        kept = [old for old in (*kept, new) if old]  # Steps 36 to 38
+    return fates
 
 
-def _prune_within(new, loser, fates):
+def _prune_within(new, scores, rule, fates):
     """Steps 10 to 19: every feature against every other of its group."""
     for f in list(new):
         for y in list(new):
             if f not in new or y not in new or y == f:
                 continue
-            out = loser(f, y)
+            out = loser(f, y, scores, **rule)
             if out is not None:  # Step 11 or Step 16
                 new.remove(out)
                 fates[out] = ("redundant", y if out == f else f)
 
 
-def _prune_between(new, kept, loser, fates):
+def _prune_between(new, kept, scores, rule, fates):
     """Steps 21 to 35: the features of each kept group against those of the new one."""
-    for number in list(kept):
-        old = kept[number]
+    for old in kept:
         for f in list(new):
             for k in list(old):
                 if f not in new or k not in old:
                     continue
-                out = loser(f, k)
+                out = loser(f, k, scores, **rule)
                 if out == k:  # Step 22
                     old.remove(k)
                     fates[k] = ("displaced", f)
                 elif out == f:  # Step 26
                     new.remove(f)
                     fates[f] = ("redundant", k)
-        if not old:
-            del kept[number]
-        if not new:
-            break
 
 
-def _walk_deferred(f, groups, loser, fates, fate, *, add=True):
+def _walk_deferred(f, groups, scores, rule, fates, fate):
     """One feature along others; it removes some only if none removes it."""
     weaker = []
-    for members in groups.values():
+    for members in groups:
         for y in members:
-            out = loser(f, y)
+            out = loser(f, y, scores, **rule)
             if out == f:
                 fates[f] = ("redundant", y)
                 return False
@@ -405,27 +374,25 @@ def _walk_deferred(f, groups, loser, fates, fate, *, add=True):
     for members, y in weaker:
         members.remove(y)
         fates[y] = (fate, f)
-    if add:
-        next(iter(groups.values())).append(f)
     return True
 
 
-def group_saola_of_the_library(groups, relevance, overlap, is_relevant, bound="min"):
-    """Group-SAOLA as the authors' own library does it.
+def group_saola_of_the_library(groups, scores, bound="min"):
+    """Group-SAOLA as the authors' own library does it: what is left of each group.
 
     Lists are frozen while two groups are compared: removed features still act.
-    Returns what is left of each kept group, by its number.
     """
+    relevance = scores.relevance
 
     def covers(a, b):
         f, g = relevance[a], relevance[b]
-        return overlap(a, b) > (min(f, g) if bound == "min" else max(f, g))
+        return scores.overlap(a, b) > (min(f, g) if bound == "min" else max(f, g))
 
-    kept = {}
-    for number, group in enumerate(groups):
+    kept = []
+    for group in groups:
         new = []
         for f in group:
-            if not is_relevant(relevance[f]):
+            if not scores.is_relevant(relevance[f]):
                 continue
             for y in list(new):
                 if relevance[y] >= relevance[f] and covers(f, y):
@@ -435,7 +402,7 @@ def group_saola_of_the_library(groups, relevance, overlap, is_relevant, bound="m
             else:
                 new.append(f)
         gone = set()
-        for old in kept.values():
+        for old in kept:
             for f in new:
                 for k in old:
                     if relevance[k] > relevance[f] and covers(f, k):
@@ -443,9 +410,7 @@ def group_saola_of_the_library(groups, relevance, overlap, is_relevant, bound="m
                         break
                     if relevance[f] >= relevance[k] and covers(f, k):
                         gone.add(k)
-        kept[number] = new
-        kept = {m: [f for f in left if f not in gone] for m, left in kept.items()}
-        kept = {m: left for m, left in kept.items() if left}
+        kept = [[f for f in left if f not in gone] for left in (*kept, new)]
     return kept
 
 
@@ -458,16 +423,9 @@ def interaction(a, b, y):
     ``2 n (I(A,B;C) - I(A;C) - I(B;C))`` in nats. There is something to test if more
     cells of the table of the two have five rows than their margins need.
     """
-    n, table = len(y), nlogn(len(y))
-
-    def shared(values):
-        counts, classes = Counter(values), Counter(y)
-        joint = sum(table[c] for c in Counter(zip(values, y, strict=True)).values())
-        own = sum(table[c] for c in counts.values())
-        return table[n] + joint - own - sum(table[c] for c in classes.values())
-
-    pair = list(zip(a, b, strict=True))
-    total = shared(pair) - shared(a) - shared(b)
+    table, pair = nlogn(len(y)), list(zip(a, b, strict=True))
+    both, first, second = (information(v, y, table)[0] for v in (pair, a, b))
+    total = both - first - second
     n_thick = sum(count >= 5 for count in Counter(pair).values())
     g2 = total * 2 * math.log(2) / (table[2] / 2)
     return g2, n_thick > len(set(a)) + len(set(b)) - 1

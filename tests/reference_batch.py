@@ -3,12 +3,12 @@
 Columns are integer codes. Entropies are in bits, of rows that are counted by numpy.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
 from scipy.stats import chi2, norm
+
+from reference_rivals import partial_correlation
 
 
 def entropy(*columns):
@@ -154,12 +154,7 @@ def fisher_test(X, y, alpha=0.01):
     data = np.column_stack([X, y]).astype(float)
 
     def test(a, b, given):
-        design = np.column_stack([np.ones(len(y)), *(data[:, m] for m in given)])
-        left, right = (
-            data[:, v] - design @ np.linalg.lstsq(design, data[:, v], rcond=None)[0]
-            for v in (a, b)
-        )
-        r = abs(left @ right) / np.sqrt((left @ left) * (right @ right))
+        r = partial_correlation(data[:, a], data[:, b], data[:, list(given)].T)
         statistic = np.sqrt(len(y) - len(given) - 3) * np.arctanh(r)
         return 2 * norm.sf(statistic), True, r
 

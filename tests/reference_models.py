@@ -1,7 +1,5 @@
 """Batch selectors that fit a model, slow and obvious: dense arrays and plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
@@ -52,8 +50,8 @@ def machine_gap(Z, signs, weights, intercept, norm, cost, plane_size):
     return value, value - bound
 
 
-def penalised_objective(Z, signs, groups, l1, l2, tol=1e-13):
-    """Least mean logistic loss plus the sparse group penalty, by plain FISTA."""
+def penalised_fit(Z, signs, groups, l1, l2, tol=1e-13):
+    """Weights and intercept of the least `penalised_objective`, by plain FISTA."""
     n = signs.size
     A = np.column_stack([Z, np.ones(n)])
     curvature = np.linalg.norm(A, 2) ** 2 / (4 * n)
@@ -76,10 +74,16 @@ def penalised_objective(Z, signs, groups, l1, l2, tol=1e-13):
         moved, here, t = np.abs(there - here).max(), there, t_next
         if moved < tol:
             break
-    w = here[:-1]
-    penalty = l1 * np.abs(w).sum()
-    penalty += sum(l2 * np.sqrt(own.size) * np.linalg.norm(w[own]) for own in members)
-    return np.logaddexp(0, -signs * (A @ here)).mean() + penalty
+    return here[:-1], here[-1]
+
+
+def penalised_objective(Z, signs, groups, l1, l2, weights, intercept):
+    """Mean logistic loss plus the sparse group penalty."""
+    penalty = l1 * np.abs(weights).sum()
+    for g in np.unique(groups):
+        own = weights[groups == g]
+        penalty += l2 * np.sqrt(own.size) * np.linalg.norm(own)
+    return np.logaddexp(0, -signs * (Z @ weights + intercept)).mean() + penalty
 
 
 def study(seed):

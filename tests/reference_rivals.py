@@ -1,7 +1,5 @@
 """The rivals of SAOLA as published, slow and obvious: the truth to be met."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from itertools import chain, combinations

@@ -1,15 +1,15 @@
 """What the contract tests run on: selectors with the data that suit them.
 
-A new selector joins `SELECTORS`. ``test_contracts.py`` then runs on it the checks of
+A new selector is added by `join`. ``test_contracts.py`` then runs on it the checks of
 ``checks.py`` or ``group_checks.py``; to leave one out takes a reason. The checks of
-scikit-learn run on every registered selector. A new measure joins `MEASURES`, a new
-format `FORMATS` in ``sources/test_every_format.py``.
+scikit-learn run on every registered selector. A new measure is added to `MEASURES`, a
+new format to `FORMATS` in ``sources/test_every_format.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,47 +19,21 @@ import checks
 import group_checks
 import strategies
 from featstream import (
-    CIFE,
-    CMIM,
-    DISR,
-    FCBF,
-    FGM,
-    GDM,
-    IAMB,
-    JMI,
-    MIM,
-    MMMB,
-    MRMR,
-    OGFS,
-    OSFS,
     SAOLA,
-    SPFSLAR,
-    AlphaInvesting,
     ConditionalSAOLA,
-    FastOSFS,
     FisherZ,
-    Grafting,
-    GroupLassoSelector,
-    GroupSAOLA,
     InteractionScreen,
-    LassoSelector,
     MutualInformation,
-    SelectFromStream,
-    SparseGroupLassoSelector,
     SymmetricalUncertainty,
 )
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
 from featstream.selectors import SELECTORS as REGISTERED
 
-SUMS = "sums of rounded products depend on the order of rows in the last bit"
-TOGETHER = "a feature that is useless alone may be used beside others"
-SPENDS = "every arrival is tested, and a test costs wealth"
-PAIRS = "every pair that is tested is paid for, and a newcomer may find a partner"
-PAYS = "every feature that is judged costs some of the level"
-ROWS = "it learns from rows; columns do not arrive"
+STREAM, BATCH = checks.STREAM_CHECKS, checks.BATCH_CHECKS
+PAIRWISE = [*STREAM, *checks.PAIRWISE_CHECKS]
+GROUPWISE, BATCH_GROUPS = group_checks.GROUP_CHECKS, group_checks.BATCH_GROUP_CHECKS
 EXACT_SUMS = {
     "check_row_permutation_changes_nothing",
-    "check_row_order_changes_nothing",
     "check_every_storage_agrees",
     "check_storage_may_change_in_mid_stream",
 }
@@ -72,333 +46,187 @@ class Entry:
     name: str
     """In the registry of featstream."""
     label: str
-    selectors: st.SearchStrategy[Any]
+    """What tells it from other entries of the same selector."""
+    options: dict[str, list[Any]]
+    """The values of which each option is drawn."""
     data: st.SearchStrategy[Any]
-    checks: tuple[Callable[..., None], ...] = (*checks.STREAM_CHECKS,)
-    n_examples: int = 4
-    without: dict[str, str] = field(default_factory=dict)
+    checks: list[Callable[..., None]]
+    n_examples: int
+    without: dict[str, str]
     """Checks that are left out, and why."""
-    is_rounded: bool = True
+    is_rounded: bool
     """Whether continuous data are whole numbers, whose sums are exact."""
 
+    @property
+    def title(self):
+        return f"{REGISTERED[self.name].__name__} {self.label}".strip()
+
+    @property
+    def selectors(self):
+        options = strategies.options(self.options)
+        return options.map(lambda chosen: REGISTERED[self.name](**chosen))
+
     def arguments(self, drawn, check):
-        X, *others = drawn
+        """Data for a check, and groups if there are any."""
+        X, y, *groups = drawn
         if X.dtype.kind == "f" and (self.is_rounded or check.__name__ in EXACT_SUMS):
             X = np.round(4 * X)
-        return X, *others
+        return (X, y), {"groups": labels for labels in groups}
 
 
-def saola(measure):
-    return strategies.rules().map(lambda rule: SAOLA(measure=measure, **rule))
+SELECTORS: list[Entry] = []
 
 
-def conditional_saola(measure):
-    rules = strategies.conditional_rules(correction=["none", "online-fdr"])
-    return rules.map(lambda rule: SAOLA(measure=measure, **rule))
+def join(
+    name,
+    data,
+    checks=STREAM,
+    label="",
+    *,
+    n_examples=4,
+    without=(),
+    is_rounded=True,
+    **options,
+):
+    """Add a selector on one kind of data, with the values of its options."""
+    without, checks = dict(without), list(checks)
+    entry = Entry(name, label, options, data, checks, n_examples, without, is_rounded)
+    SELECTORS.append(entry)
 
 
-def group_saola(measure):
-    readings = st.sampled_from([{"reading": "printed"}, {"reading": "library"}])
-    options = st.one_of(strategies.group_rules(), readings)
-    return options.map(lambda chosen: GroupSAOLA(measure=measure, **chosen))
-
-
-def drawn(kind, **options):
-    """A selector, with each option one of several values."""
-    choices = {name: st.sampled_from(values) for name, values in options.items()}
-    return st.builds(kind, **choices)
-
+SUMS = {
+    "check_row_permutation_changes_nothing": (
+        "sums of rounded products depend on the order of rows in the last bit"
+    )
+}
+TOGETHER = {
+    "check_irrelevant_features_change_nothing": (
+        "a feature that is useless alone may be used beside others"
+    )
+}
+PAIRS = {
+    "check_irrelevant_features_change_nothing": (
+        "every pair that is tested is paid for, and a newcomer may find a partner"
+    )
+}
+SPENDS = dict.fromkeys(
+    ("check_constants_change_nothing", "check_irrelevant_features_change_nothing"),
+    "every feature that is judged costs some of the level, or of the wealth",
+)
 
 DISCRETE, CONTINUOUS = strategies.discrete_data(), strategies.continuous_data()
-AWKWARD = strategies.awkward_data()
-PAIRWISE = (*checks.STREAM_CHECKS, *checks.PAIRWISE_CHECKS)
-BATCH = tuple(checks.BATCH_CHECKS)
-GROUPWISE = tuple(group_checks.GROUP_CHECKS)
-BATCH_GROUPS = tuple(group_checks.BATCH_GROUP_CHECKS)
+MANY_ROWS = strategies.discrete_data(least_rows=70)
+AWKWARD, INTERACTING = strategies.awkward_data(), strategies.interacting_data()
+CONTINUOUS_IN_GROUPS = strategies.grouped(CONTINUOUS)
+MEASURED = [
+    ("su", ["su"], DISCRETE, checks.DISCRETE_CHECKS),
+    ("fisher-z", [FisherZ(alpha=0.1)], CONTINUOUS, checks.CONTINUOUS_CHECKS),
+]
 TABLES = [
     GTest(alpha=0.2, samples_per_df=1),
     GTest(alpha=0.3, samples_per_df=1, unreliable="skip"),
     ChiSquareTest(alpha=0.2, samples_per_df=1),
 ]
 CORRELATIONS = [FisherZTest(alpha=0.1), FisherZTest(alpha=0.3, unreliable="skip")]
-JUDGED = {
-    "check_constants_change_nothing": PAYS,
-    "check_irrelevant_features_change_nothing": PAYS,
-}
-FITTED = {
-    "check_row_permutation_changes_nothing": SUMS,
-    "check_irrelevant_features_change_nothing": TOGETHER,
-}
-ALONE = {"check_irrelevant_features_change_nothing": TOGETHER}
-SELECTORS = [
-    Entry(
-        "saola",
-        "SAOLA su",
-        saola("su"),
-        DISCRETE,
-        (*PAIRWISE, *checks.DISCRETE_CHECKS),
-        n_examples=10,
-    ),
-    Entry(
-        "saola",
-        "SAOLA fisher-z",
-        saola(FisherZ(alpha=0.1)),
-        CONTINUOUS,
-        (*PAIRWISE, *checks.CONTINUOUS_CHECKS),
-        n_examples=10,
-        is_rounded=False,
-    ),
-    Entry(
-        "saola",
-        "SAOLA fisher-z, awkward numbers",
-        saola(FisherZ(alpha=0.1)),
-        AWKWARD,
-        (
-            checks.check_fit_equals_update_loop,
-            checks.check_block_size_changes_nothing,
-            checks.check_every_reason_holds,
-            checks.check_the_kept_never_dominate_each_other,
-            checks.check_resume_equals_uninterrupted,
-        ),
-        n_examples=10,
-        is_rounded=False,
-    ),
-    Entry(
-        "saola-conditional",
-        "SAOLA su, conditional",
-        conditional_saola("su"),
-        strategies.discrete_data(least_rows=70),
-        (*checks.STREAM_CHECKS, *checks.DISCRETE_CHECKS),
-        n_examples=5,
-        without=JUDGED,
-    ),
-    Entry(
-        "saola-conditional",
-        "SAOLA fisher-z, conditional",
-        conditional_saola(FisherZ(alpha=0.1)),
-        CONTINUOUS,
-        (*checks.STREAM_CHECKS, *checks.CONTINUOUS_CHECKS),
-        n_examples=5,
-        without=JUDGED,
-    ),
-    Entry(
-        "select-from-stream",
-        "SelectFromStream",
-        drawn(SelectFromStream, alpha=[0.05, 0.15], max_features=[None, 2]),
-        strategies.discrete_data(least_rows=70),
-        n_examples=4,
-        without=JUDGED,
-    ),
-    Entry(
-        "group-saola",
-        "GroupSAOLA su, conditional",
-        drawn(
-            GroupSAOLA,
-            measure=["su"],
-            redundancy=["conditional"],
-            correction=["none", "online-fdr"],
-            ties=["keep", "drop"],
-        ),
-        strategies.grouped(strategies.discrete_data(least_rows=70)),
-        GROUPWISE,
-    ),
-    Entry(
-        "group-saola",
-        "GroupSAOLA su",
-        group_saola("su"),
-        strategies.grouped(DISCRETE),
-        GROUPWISE,
-        n_examples=8,
-    ),
-    Entry(
-        "group-saola",
-        "GroupSAOLA fisher-z",
-        group_saola(FisherZ(alpha=0.1)),
-        strategies.grouped(CONTINUOUS),
-        GROUPWISE,
-    ),
-    *(
-        Entry(name, f"{kind.__name__}, {label}", drawn(kind, test=tests), data)
-        for name, kind in (("osfs", OSFS), ("fast-osfs", FastOSFS))
-        for label, tests, data in (
-            ("tables", TABLES, DISCRETE),
-            ("correlations", CORRELATIONS, CONTINUOUS),
-        )
-    ),
-    *(
-        Entry(
-            "alpha-investing",
-            f"AlphaInvesting, {loss}",
-            drawn(
-                AlphaInvesting,
-                wealth=[5.0],
-                loss=[loss],
-                intercept=[True, False, "first-column"],
-            ),
-            CONTINUOUS if loss == "linear" else strategies.two_classes(CONTINUOUS),
-            without={
-                "check_row_permutation_changes_nothing": SUMS,
-                "check_constants_change_nothing": SPENDS,
-                "check_irrelevant_features_change_nothing": SPENDS,
-            },
-        )
-        for loss in ("linear", "logistic")
-    ),
-    Entry(
-        "grafting",
-        "Grafting",
-        drawn(Grafting, l1=[0.05, 0.15], l2=[0.0, 0.2], l0=[0.0, 0.02]),
-        CONTINUOUS,
-        without=FITTED,
-    ),
-    Entry(
-        "ogfs",
-        "OGFS, groups of one",
-        drawn(OGFS, group_size=[1], penalty=[0.15], criterion=["difference", "t-test"]),
-        CONTINUOUS,
-        without=FITTED,
-    ),
-    Entry(
-        "ogfs",
-        "OGFS",
-        drawn(OGFS, group_size=[1, 3], penalty=[0.15]),
-        strategies.grouped(CONTINUOUS),
-        GROUPWISE,
-        without={"check_row_order_changes_nothing": SUMS},
-    ),
-    Entry(
-        "fcbf",
-        "FCBF su",
-        st.just(FCBF(measure="su")),
-        DISCRETE,
-        (*BATCH, *checks.DISCRETE_CHECKS),
-    ),
-    Entry(
-        "fcbf",
-        "FCBF fisher-z",
-        st.just(FCBF(measure=FisherZ(alpha=0.1))),
-        CONTINUOUS,
-        (*BATCH, *checks.CONTINUOUS_CHECKS),
-    ),
-    Entry(
-        "saola",
-        "SAOLA su, interactions",
-        st.builds(
-            lambda screen, rule: SAOLA(measure="su", interactions=screen, **rule),
-            drawn(InteractionScreen, alpha=[0.05, 0.5], n_bins=[2, 3]),
-            strategies.rules(),
-        ),
-        strategies.interacting_data(),
-        without={"check_irrelevant_features_change_nothing": PAIRS},
-        n_examples=5,
-    ),
-    Entry(
-        "interactions",
-        "InteractionScreen",
-        drawn(
-            InteractionScreen,
-            alpha=[0.05, 0.5],
-            n_bins=[2, 3],
-            redundancy_alpha=[None, 0.1],
-            n_jobs=[None, 2],
-        ),
-        strategies.interacting_data(),
-        without={"check_irrelevant_features_change_nothing": PAIRS},
-        n_examples=5,
-    ),
-    *(
-        Entry(name, label, selectors, CONTINUOUS, BATCH, without=ALONE)
-        for name, label, selectors in (
-            ("spfs-lar", "SPFSLAR", drawn(SPFSLAR, n_features=[1, 3, 50])),
-            ("fgm", "FGM", drawn(FGM, n_features=[1, 3, 50], plane_size=[1, 2])),
-            ("gdm", "GDM", drawn(GDM, n_features=[2, 50], max_correlation=[0.3, 0.7])),
-            ("lasso", "LassoSelector", drawn(LassoSelector, penalty=[0.05, 0.15])),
-        )
-    ),
-    *(
-        Entry(name, label, selectors, strategies.grouped(CONTINUOUS), BATCH_GROUPS)
-        for name, label, selectors in (
-            (
-                "group-lasso",
-                "GroupLassoSelector",
-                drawn(GroupLassoSelector, group_penalty=[0.05, 0.1]),
-            ),
-            (
-                "sparse-group-lasso",
-                "SparseGroupLassoSelector",
-                drawn(
-                    SparseGroupLassoSelector,
-                    penalty=[0.02, 0.1],
-                    group_penalty=[0.01, 0.05],
-                ),
-            ),
-        )
-    ),
-    *(
-        Entry(
-            name,
-            f"{kind.__name__} {measure}",
-            drawn(kind, n_features=[1, 3, 6], measure=[measure], **options),
-            data,
-            BATCH,
-            n_examples=3,
-        )
-        for name, kind, options in (
-            ("mrmr", MRMR, {"scheme": ["difference", "quotient"]}),
-            ("mim", MIM, {}),
-        )
-        for measure, data in (("mi", DISCRETE), (FisherZ(alpha=0.2), CONTINUOUS))
-    ),
-    *(
-        Entry(
-            name,
-            kind.__name__,
-            drawn(kind, n_features=[1, 3, 6]),
-            DISCRETE,
-            (*BATCH, *checks.DISCRETE_CHECKS),
-            n_examples=3,
-            without={"check_irrelevant_features_change_nothing": TOGETHER},
-        )
-        for name, kind in (("jmi", JMI), ("cmim", CMIM), ("disr", DISR), ("cife", CIFE))
-    ),
-    *(
-        Entry(
-            name,
-            f"{kind.__name__}, {label}",
-            drawn(kind, test=tests),
-            data,
-            BATCH,
-            n_examples=3,
-            without={"check_irrelevant_features_change_nothing": TOGETHER} | without,
-        )
-        for name, kind in (("iamb", IAMB), ("mmmb", MMMB))
-        for label, tests, data, without in (
-            ("tables", TABLES[:2], DISCRETE, {}),
-            (
-                "correlations",
-                CORRELATIONS,
-                CONTINUOUS,
-                {"check_row_permutation_changes_nothing": SUMS},
-            ),
-        )
-    ),
+
+# SAOLA --------------------------------------------------------------------------
+
+RULES, GROUP_RULES = strategies.RULES, strategies.GROUP_RULES
+CORRECTED = {"correction": ["none", "online-fdr"], "ties": ["keep", "drop"]}
+CONDITIONAL = strategies.CONDITIONAL | CORRECTED
+del CONDITIONAL["redundancy"]
+SCREENS = [InteractionScreen(alpha=a, n_bins=n) for a in (0.05, 0.5) for n in (2, 3)]
+HARD = [
+    checks.check_fit_equals_update_loop,
+    checks.check_blocks_and_threads_change_nothing,
+    checks.check_every_decision_is_as_printed,
+    checks.check_resume_equals_uninterrupted,
 ]
-WITHOUT_STREAM = {"ofs": ROWS}
+for label, measure, data, more in MEASURED:
+    plain = {"measure": measure, "n_examples": 10, "is_rounded": False, **RULES}
+    join("saola", data, PAIRWISE + more, label, **plain)
+    data = MANY_ROWS if label == "su" else data
+    corrected = {"measure": measure, "n_examples": 5, "without": SPENDS, **CONDITIONAL}
+    join("saola-conditional", data, STREAM + more, label, **corrected)
+join("saola", AWKWARD, HARD, "awkward numbers", **plain)
+paired = {"measure": ["su"], "interactions": SCREENS, **RULES}
+join(
+    "saola", INTERACTING, STREAM, "interactions", n_examples=5, without=PAIRS, **paired
+)
+recommended = {"alpha": [0.05, 0.15], "max_features": [None, 2]}
+join("select-from-stream", MANY_ROWS, without=SPENDS, **recommended)
+
+for label, measure, data, _ in MEASURED:
+    grouped, measured = strategies.grouped(data), {"measure": measure}
+    library = {"reading": ["library"], **measured}
+    join("group-saola", grouped, GROUPWISE, label, **measured, **GROUP_RULES)
+    join("group-saola", grouped, GROUPWISE, f"{label}, library", **library)
+tested = {"measure": ["su"], "redundancy": ["conditional"], **CORRECTED}
+join("group-saola", strategies.grouped(MANY_ROWS), GROUPWISE, "conditional", **tested)
+
+# Other streams ------------------------------------------------------------------
+
+for name in ("osfs", "fast-osfs"):
+    join(name, DISCRETE, label="tables", test=TABLES)
+    join(name, CONTINUOUS, label="correlations", test=CORRELATIONS)
+for loss, data in (
+    ("linear", CONTINUOUS),
+    ("logistic", strategies.two_classes(CONTINUOUS)),
+):
+    options = {"wealth": [5.0], "intercept": [True, False, "first-column"]}
+    without = SUMS | SPENDS
+    join("alpha-investing", data, label=loss, without=without, loss=[loss], **options)
+prices = {"l1": [0.05, 0.15], "l2": [0.0, 0.2], "l0": [0.0, 0.02]}
+join("grafting", CONTINUOUS, without=SUMS | TOGETHER, **prices)
+single = {"group_size": [1], "penalty": [0.15], "criterion": ["difference", "t-test"]}
+join("ogfs", CONTINUOUS, label="alone", without=SUMS | TOGETHER, **single)
+several = {"group_size": [1, 3], "penalty": [0.15]}
+join("ogfs", CONTINUOUS_IN_GROUPS, GROUPWISE, without=SUMS, **several)
+screen = {"alpha": [0.05, 0.5], "n_bins": [2, 3], "redundancy_alpha": [None, 0.1]}
+join("interactions", INTERACTING, without=PAIRS, n_jobs=[None, 2], **screen)
+
+# Batch --------------------------------------------------------------------------
+
+for label, measure, data, more in MEASURED:
+    join("fcbf", data, BATCH + more, label, measure=measure)
+for name, options in {
+    "spfs-lar": {"n_features": [1, 3, 50]},
+    "fgm": {"n_features": [1, 3, 50], "plane_size": [1, 2]},
+    "gdm": {"n_features": [2, 50], "max_correlation": [0.3, 0.7]},
+    "lasso": {"penalty": [0.05, 0.15]},
+}.items():
+    join(name, CONTINUOUS, BATCH, without=TOGETHER, **options)
+for name, options in {
+    "group-lasso": {"group_penalty": [0.05, 0.1]},
+    "sparse-group-lasso": {"penalty": [0.02, 0.1], "group_penalty": [0.01, 0.05]},
+}.items():
+    join(name, CONTINUOUS_IN_GROUPS, BATCH_GROUPS, **options)
+
+greedy = {"n_examples": 3, "n_features": [1, 3, 6]}
+for name, options in {
+    "mrmr": {"scheme": ["difference", "quotient"]},
+    "mim": {},
+}.items():
+    join(name, DISCRETE, BATCH, "mi", measure=["mi"], **greedy, **options)
+    z = [FisherZ(alpha=0.2)]
+    join(name, CONTINUOUS, BATCH, "fisher-z", measure=z, **greedy, **options)
+for name in ("jmi", "cmim", "disr", "cife"):
+    join(name, DISCRETE, BATCH + checks.DISCRETE_CHECKS, without=TOGETHER, **greedy)
+for name in ("iamb", "mmmb"):
+    tables, correlations = {"test": TABLES[:2]}, {"test": CORRELATIONS}
+    join(name, DISCRETE, BATCH, "tables", n_examples=3, without=TOGETHER, **tables)
+    without = SUMS | TOGETHER
+    join(name, CONTINUOUS, BATCH, "z", n_examples=3, without=without, **correlations)
+
+WITHOUT_STREAM = {"ofs": "it learns from rows; columns do not arrive"}
 
 _KNOWN = {entry.name for entry in SELECTORS} | set(WITHOUT_STREAM)
-OUTSIDE = {name: REGISTERED[name] for name in REGISTERED if name not in _KNOWN}
-"""Selectors of modules in the environment: see docs/adding-a-selector.md."""
-
-SELECTORS += [
-    Entry(
-        name,
-        f"{make.__name__} {measure}",
-        st.just(make(measure=measure) if "measure" in make().get_params() else make()),
-        data,
-    )
-    for name, make in OUTSIDE.items()
-    for measure, data in (("su", DISCRETE), ("fisher-z", CONTINUOUS))
-]
+for name in [name for name in REGISTERED if name not in _KNOWN]:
+    # Of modules in the environment: see docs/adding-a-selector.md.
+    has_measure = "measure" in REGISTERED[name]().get_params()
+    for measure, data in (("su", DISCRETE), ("fisher-z", CONTINUOUS)):
+        options = {"measure": [measure]} if has_measure else {}
+        join(name, data, label=measure, **options)
 
 MEASURES = {
     "su": (SymmetricalUncertainty(), DISCRETE),

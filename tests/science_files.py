@@ -1,7 +1,5 @@
 """Files of the sciences, written by their descriptions, slowly and plainly."""
 
-from __future__ import annotations
-
 import h5py
 import numpy as np
 import pyarrow as pa
@@ -109,7 +107,7 @@ def write_zarr(path, X, chunks, version=3):
 
 
 def write_feature_rows(path, X, names, *, has_lists=False, group=7, samples=None):
-    """One row a feature: its name, and a list, or a column for each sample."""
+    """One row per feature: its name, and a list, or a column for each sample."""
     columns = {"gene": names}
     if has_lists:
         columns["values"] = list(X.T)

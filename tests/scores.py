@@ -17,6 +17,7 @@ from featstream.measures.storages.dispatch import (
     unload_newcomer,
 )
 from featstream.measures.storages.sparse_codes import SparseCodes
+from reference import Scores
 
 
 def relevances(measure, X, y):
@@ -42,6 +43,15 @@ def overlaps(measure, X, y):
             for b, j in enumerate(position):
                 found[a, b] = overlap_of(columns, i, j, bound.n_samples)
     return found
+
+
+def scores_of(measure, X, y):
+    """The library's own scores, for the algorithms of ``reference.py``."""
+    relevance, pairs = relevances(measure, X, y).tolist(), overlaps(measure, X, y)
+    is_relevant = measure.bind(y).is_relevant
+    return Scores(
+        relevance, lambda i, j: pairs[i, j], lambda f: is_relevant(np.array([f]))[0]
+    )
 
 
 class Kept(NamedTuple):

@@ -3,8 +3,6 @@
 They live in a module of their own because other processes import them.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -5,10 +5,6 @@ likes small pieces. The number's digits are the sizes, so that it still shrinks
 to small data.
 """
 
-from __future__ import annotations
-
-import itertools
-
 import numba
 import numpy as np
 from hypothesis import settings
@@ -30,14 +26,6 @@ def examples(n):
     return settings(max_examples=n // 2 if numba.config.DISABLE_JIT else n)
 
 
-def rules():
-    """Options of SAOLA."""
-    choices = itertools.product(*RULES.values())
-    return st.sampled_from(
-        [dict(zip(RULES, choice, strict=True)) for choice in choices]
-    )
-
-
 CONDITIONAL = {
     "redundancy": ["conditional"],
     "redundancy_alpha": [0.05, 0.5],
@@ -47,10 +35,27 @@ CONDITIONAL = {
 }
 
 
-def conditional_rules(**more):
+GROUP_RULES = {name: RULES[name] for name in ("bound", "ties", "pruning", "overlap")}
+
+
+def options(table):
+    """Options, each with one of its values in the table."""
+    return st.fixed_dictionaries({k: st.sampled_from(v) for k, v in table.items()})
+
+
+def rules():
+    """Options of SAOLA."""
+    return options(RULES)
+
+
+def conditional_rules():
     """Options of SAOLA with the conditional test."""
-    options = CONDITIONAL | more
-    return st.fixed_dictionaries({k: st.sampled_from(v) for k, v in options.items()})
+    return options(CONDITIONAL)
+
+
+def group_rules():
+    """Options of group-SAOLA as printed."""
+    return options(GROUP_RULES)
 
 
 def generators(*limits):
@@ -69,16 +74,6 @@ def _split(number, limits):
 def two_classes(data):
     """The data of a strategy, where they have just two classes."""
     return data.filter(lambda drawn: len(set(drawn[1].tolist())) == 2)
-
-
-GROUP_RULES = {name: RULES[name] for name in ("bound", "ties", "pruning", "overlap")}
-
-
-def group_rules():
-    """Options of group-SAOLA as printed."""
-    return st.fixed_dictionaries(
-        {k: st.sampled_from(v) for k, v in GROUP_RULES.items()}
-    )
 
 
 @st.composite

@@ -3,11 +3,10 @@
 ``python tests/test_architecture.py`` writes the lists of modules anew.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -15,6 +14,7 @@ PACKAGE = ROOT / "src" / "featstream"
 PAGE = ROOT / "docs" / "architecture.md"
 
 
+@cache
 def summary(path):
     """The first sentence of a module's docstring."""
     tree = ast.parse(path.read_text("utf-8"))

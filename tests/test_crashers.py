@@ -1,7 +1,5 @@
 """Every input that ever broke a reader, by fuzzing, is read again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from itertools import chain
 
 import numpy as np
@@ -12,8 +10,7 @@ from gather import gather
 from scores import overlaps, relevances
 
 SIZES = {"n_samples": 500, "n_features": 400, "n_informative": 5, "n_redundant": 20}
-
-
+KINDS = ("informative", "redundant", "irrelevant")
 MEASURES = {
     "discrete": SymmetricalUncertainty(threshold=0.02),
     "continuous": FisherZ(alpha=0.001),
@@ -60,12 +57,9 @@ def test_the_parts_are_the_whole(kind):
     parts = [stream.informative, stream.redundant, stream.irrelevant]
     assert [part.size for part in parts] == [4, 6, 50]
     assert sorted(chain(*parts)) == list(range(60))
-    for sort, part in zip(
-        ("informative", "redundant", "irrelevant"), parts, strict=True
-    ):
-        assert sorted(stream.names[i] for i in part) == sorted(
-            f"{sort}_{i}" for i in range(part.size)
-        )
+    for kind_of_feature, part in zip(KINDS, parts, strict=True):
+        expected = {f"{kind_of_feature}_{i}" for i in range(part.size)}
+        assert {stream.names[i] for i in part} == expected
     assert stream.X.flags.f_contiguous
     assert 0.3 < stream.y.mean() < 0.7
     X, names, _ = gather(stream.source())
@@ -96,9 +90,5 @@ def test_the_novels_are_passages_of_three_classes():
     assert counts.tolist() == [400, 400, 400]
     assert min(len(text.split()) for text in novels.texts) >= 100
     assert len(set(novels.texts)) == 1200
-    emma = [
-        text
-        for text, name in zip(novels.texts, novels.target, strict=True)
-        if name == "Emma"
-    ]
-    assert emma[0].startswith("Emma Woodhouse, handsome, clever, and rich")
+    emma = novels.texts[list(novels.target).index("Emma")]
+    assert emma.startswith("Emma Woodhouse, handsome, clever, and rich")

@@ -1,26 +1,34 @@
 """What the documents name must exist, and what they show must run."""
 
-from __future__ import annotations
-
+import doctest
+import importlib
 import re
 import runpy
+import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
 
+import checks
 import science_files
-from pages import run_page
+import strategies
+from featstream.cli import main
+from featstream.datasets import make_stream
+from featstream.selectors import SELECTORS
 
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("docs/*.md")), ROOT / "README.md"]
 RUN_ELSEWHERE = {
     "adding-a-measure.md": "tests/measures/test_adding_a_measure.py",
-    "adding-a-selector.md": "tests/test_adding.py",
+    "adding-a-selector.md": "below, as a module",
     "cluster.md": "a session of some minutes, on a cluster",
     "paper.md": "needs the data sets of the paper",
 }
@@ -76,6 +84,60 @@ def write_files_of_every_format():
         science_files.write_plink(path, X, kinds, [f"{k}{v}" for v in "xyz"], people)
 
 
+def examples_of(text):
+    """Language, code and line of every example of a page, in order.
+
+    Fenced blocks have a language: ``python`` and ``pycon`` are run in one namespace,
+    ``console`` holds commands after ``$``. All else is not run: ``text`` marks a
+    transcript. An indented line that begins with ``featstream`` is a command.
+    """
+    fenced, indented = r"^(```+)(\S*)\n(.*?)^\1$", r"^    (featstream [^\n]*)$"
+    for found in re.finditer(f"{fenced}|{indented}", text, re.M | re.S):
+        _, language, code, command = found.groups()
+        line = text.count("\n", 0, found.start()) + 1
+        yield (language, code, line) if code else ("console", f"$ {command}", line)
+
+
+def run_page(path, capsys):
+    """Run every example of a page in the current folder; the first failure raises."""
+    names = {"__name__": path.stem}
+    for language, code, line in examples_of(path.read_text("utf-8")):
+        where = f"{path.name}:{line}"
+        if language in ("python", "pycon") and ">>> " in code:
+            run_session(code, names, where)
+        elif language in ("python", "pycon"):
+            exec(compile(code, where, "exec"), names)
+        elif language == "console":
+            run_commands(code, where, capsys)
+
+
+def run_session(code, names, where):
+    test = doctest.DocTestParser().get_doctest(code, names, where, where, 0)
+    failures = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    runner.run(test, out=failures.append, clear_globs=False)
+    assert not failures, "".join(failures)
+    names.update(test.globs)
+
+
+def run_commands(code, where, capsys):
+    """Run ``$ featstream ...`` lines; lines below a command are what it prints."""
+    assert code.startswith("$ "), where
+    for part in re.split(r"^\$ ", code, flags=re.M)[1:]:
+        command, _, expected = part.partition("\n")
+        program, *words = shlex.split(command, comments=True)
+        assert program == "featstream", (where, command)
+        capsys.readouterr()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert main(words) == 0, (where, command, capsys.readouterr().err)
+        printed = capsys.readouterr().out
+        assert printed, (where, command)
+        if expected.strip():
+            is_equal = doctest.OutputChecker().check_output(expected, printed, FLAGS)
+            assert is_equal, f"{where}: {command}\n{printed}"
+
+
 @pytest.mark.parametrize("path", RUN_HERE, ids=lambda path: path.name)
 def test_what_a_page_shows_runs(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -86,6 +148,50 @@ def test_what_a_page_shows_runs(path, tmp_path, monkeypatch, capsys):
 
 def test_what_is_not_run_here_exists():
     assert set(RUN_ELSEWHERE) <= {path.name for path in DOCUMENTS}
+
+
+PAGE = ROOT / "docs" / "adding-a-selector.md"
+
+
+@pytest.fixture
+def top_k(tmp_path, monkeypatch):
+    """The module of the page, importable from the current folder, and its data."""
+    (code,) = re.findall(r"^```python\n(.+?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+    (tmp_path / "top_k.py").write_text(code)
+    stream = make_stream(n_features=60, kind="continuous", seed=0)
+    np.savez(tmp_path / "data.npz", X=stream.X, y=stream.y)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    known = dict(SELECTORS._known)
+    yield importlib.import_module("top_k")
+    SELECTORS._known = known
+    sys.modules.pop("top_k")
+
+
+def test_the_page_on_adding_a_selector_runs(top_k, capsys):
+    """`test_modules_in_the_environment_register_their_selectors` has new processes."""
+    own = [name for name, value in vars(top_k.TopK).items() if callable(value)]
+    assert len([name for name in own if name[:2] != "__"]) == 4
+    found = doctest.testfile(str(PAGE), module_relative=False, optionflags=FLAGS)
+    assert found.attempted >= 10
+    assert found.failed == 0
+    commands = re.findall(r"^\$ featstream .+$", PAGE.read_text("utf-8"), re.M)
+    assert len(commands) == 3
+    for command in commands:
+        run_commands(command, PAGE.name, capsys)
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("check", checks.STREAM_CHECKS, ids=lambda c: c.__name__[6:])
+def test_the_selector_of_that_page_keeps_the_contracts(top_k, check):
+    selector = top_k.TopK(max_features=3, measure="su")
+
+    @settings(strategies.examples(4), suppress_health_check=list(HealthCheck))
+    @given(strategies.discrete_data())
+    def held(drawn):
+        check(selector, *drawn)
+
+    held()
 
 
 @pytest.mark.parametrize("path", RUN_HERE, ids=lambda path: path.name)
@@ -138,7 +244,6 @@ def test_the_site_is_built_without_warnings_and_loads_nothing(tmp_path):
     far = r"(?:https?:)?//"
     loading = r"<(?:script|img|link|iframe|source)\b[^>]*(?:src|href)=\"" + far
     assert [page for page in pages if re.search(loading, page.read_text("utf-8"))] == []
+    imported = r"(?:url\(|@import )[\"']?" + far
     for sheet in tmp_path.rglob("*.css"):
-        assert not re.search(
-            r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet.read_text()
-        )
+        assert not re.search(imported, sheet.read_text())

@@ -1,7 +1,5 @@
 """The checkers of parameters say what is wrong, what was given and what to do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -52,8 +50,8 @@ from featstream.errors import (
         ),
         (
             lambda: check_alpha(5, "FisherZ"),
-            "`alpha` of FisherZ must be a float in (0, 1). Got 5. For a 5% level write "
-            "alpha=0.05.",
+            "`alpha` of FisherZ must be a number in (0, 1). Got 5. For a 5% level "
+            "write alpha=0.05.",
         ),
         (
             lambda: as_bytes("much"),

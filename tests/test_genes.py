@@ -1,21 +1,13 @@
 """Selection in an AnnData object, as scanpy's functions work."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 
 import featstream
-from featstream import SAOLA, GroupSAOLA, SelectFromStream, select_genes
+from featstream import SAOLA, GroupSAOLA, SelectFromStream, errors, select_genes
 from featstream.datasets import make_stream
-from featstream.errors import (
-    DataError,
-    DataTypeError,
-    MissingExtraError,
-    ParameterError,
-)
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
 
@@ -50,9 +42,9 @@ def test_it_writes_the_selection_and_leaves_the_rest_alone(fitted, kind):
     assert set(kept["selected_fate"]) == {"kept"}
     dropped = int(STREAM.redundant[0])
     assert adata.var["selected_reason"].iloc[dropped] == fitted.explain(dropped)
-    assert adata.var["selected_fate"].value_counts().to_dict() == {
-        fate: n for fate, n in fitted.result_.trace.counts().items() if n
-    }
+    counts = fitted.result_.trace.counts()
+    found = adata.var["selected_fate"].value_counts().to_dict()
+    assert found == {fate: n for fate, n in counts.items() if n}
     assert type(adata.X) is type(before.X)
     assert (adata.X != before.X).sum() == 0
     pd.testing.assert_frame_equal(adata.obs, before.obs)
@@ -69,12 +61,10 @@ def test_what_it_adds_is_saved_with_the_object(tmp_path):
     adata.write_h5ad(tmp_path / "cells.h5ad")
     back = anndata.read_h5ad(tmp_path / "cells.h5ad")
     pd.testing.assert_frame_equal(back.var, adata.var, check_dtype=False)
-    assert {name: back.uns["selected"][name] for name in ("selector", "layer")} == {
-        "selector": "SAOLA",
-        "layer": "log",
-    }
-    assert back.uns["selected"]["featstream"] == featstream.__version__
-    assert back.uns["selected"]["parameters"]["bound"] == "min"
+    said = back.uns["selected"]
+    assert (said["selector"], said["layer"]) == ("SAOLA", "log")
+    assert said["featstream"] == featstream.__version__
+    assert said["parameters"]["bound"] == "min"
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -110,18 +100,20 @@ def test_other_variables_of_raw_are_refused():
     adata = cells()
     adata.raw = adata
     adata = adata[:, :100].copy()
-    with pytest.raises(DataError, match=r"adata\.raw\.to_adata\(\)"):
+    with pytest.raises(errors.DataError, match=r"adata\.raw\.to_adata\(\)"):
         select_genes(adata, "cell_type", layer="raw")
     assert "selected" not in adata.var
 
 
 def test_wrong_arguments_are_refused(monkeypatch):
-    with pytest.raises(DataTypeError, match=r"Got ndarray\. Open a file with anndata"):
+    with pytest.raises(
+        errors.DataTypeError, match=r"Got ndarray\. Open a file with anndata"
+    ):
         select_genes(STREAM.X, "cell_type")
-    with pytest.raises(DataError, match="no column 'cell type'"):
+    with pytest.raises(errors.DataError, match="no column 'cell type'"):
         select_genes(cells(), "cell type")
-    with pytest.raises(ParameterError, match="one by one"):
+    with pytest.raises(errors.ParameterError, match="one by one"):
         select_genes(cells(), "cell_type", selector=GroupSAOLA())
     monkeypatch.setattr("featstream.sources.open.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match="extra 'science'"):
+    with pytest.raises(errors.MissingExtraError, match="extra 'science'"):
         select_genes(None, "cell_type")

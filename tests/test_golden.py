@@ -13,8 +13,6 @@ LOFS departs from the print in ways that are all options here or said here:
   constant, hence irrelevant.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -24,7 +22,6 @@ from scipy import sparse
 import golden
 from featstream import SAOLA, FisherZ, SymmetricalUncertainty
 from scores import overlaps, relevances
-from shared import shared
 
 # Runs in which LOFS tells apart what is equal: the scores of a column and of its
 # complement come out different in their last bit.
@@ -37,97 +34,33 @@ ROUNDED = {
 N_RUNS = {"saola_mi": 38, "saola_z": 41}
 N_MEASURES = {"su": 128, "fisher_z": 42}
 HEAVY = {"real_hiva", "real_dexter", "real_dorothea", "bin_sparse_1000x2000"}
-CASES = [
-    "bin_sparse_1000x2000",
-    "bin_sparse_500x300",
-    "bin_ties_80x60",
-    "cont_blocks_300x200",
-    "cont_fourclass_250x120",
-    "cont_quirks_200x80",
-    "cont_small_60x20",
-    "cont_wide_120x1500",
-    "disc_mixed_200x100",
-    "disc_multiclass_300x150",
-    "disc_small_60x20",
-    "lofs_spect",
-    "lofs_wdbc",
-    "micro_class_copy_40x6",
-    "micro_duplicates_60x6",
-    "micro_ghost_40x8",
-    "micro_orphan_40x6",
-    "micro_zero_sum_40x4",
-    "pm1_100x40",
-    "real_dexter",
-    "real_dorothea",
-    "real_hiva",
-]
-
-
-def open_case(name):
-    with np.load(shared("golden", f"{name}.npz"), allow_pickle=False) as arrays:
-        return arrays["X"], arrays["y"].astype(float)
-
-
-def runs_of(name):
-    return [run for case, run in golden.runs(*N_RUNS) if case == name]
-
-
-def scores_of(name):
-    found = [m for case, m in golden.measures(*N_MEASURES) if case == name]
-    return [measure for measure in found if not measure["S"]]
-
-
-def select_as_lofs(run, X, y):
-    X = np.where(X.sum(axis=0) == 0, X.dtype.type(0), X)
-    if run["algorithm"] == "saola_mi":
-        delta = run["params"]["delta"]
-        measure = SymmetricalUncertainty(threshold=delta, binning=None)
-        cut = np.floor(X) if X.dtype.kind == "f" else X
-        return SAOLA(measure=measure, overlap=">").fit(cut, y)
-    measure = FisherZ(alpha=run["params"]["alpha"], target="numeric")
-    return SAOLA(measure=measure, overlap=">", ties="drop").fit(X, y)
-
-
-def key(name, run):
-    return name, run["algorithm"], next(iter(run["params"].values()))
-
-
-def test_no_case_is_left_out():
-    """The tests below go by name, so that they exist where the files do not."""
-    assert sorted(golden.cases()) == CASES
-    found = Counter(run["algorithm"] for name in CASES for run in runs_of(name))
-    assert found == N_RUNS
-    measures = Counter(m["kind"] for name in CASES for m in scores_of(name))
-    assert measures == N_MEASURES
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.jit_only] if name in HEAVY else [])
-        for name in CASES
-    ],
+    "is_heavy", [False, pytest.param(True, marks=pytest.mark.jit_only)]
 )
-def test_selection_is_that_of_the_authors_library(name):
-    X, y = open_case(name)
-    runs = runs_of(name)
-    assert len(runs) >= 2
-    for run in runs:
-        found = select_as_lofs(run, X, y).selected_.tolist()
-        differing = ROUNDED.get(key(name, run), set())
-        assert set(found) ^ set(run["selected"]) == differing
+def test_selection_is_that_of_the_authors_library(is_heavy):
+    runs, left = golden.runs(*N_RUNS), dict(ROUNDED)
+    assert Counter(run["algorithm"] for _, run in runs) == N_RUNS
+    for name, run in runs:
+        if (name in HEAVY) != is_heavy:
+            continue
+        X, y, measure = golden.as_lofs_sees(name, run)
+        ties = "keep" if run["algorithm"] == "saola_mi" else "drop"
+        found = SAOLA(measure=measure, overlap=">", ties=ties).fit(X, y).selected_
+        key = (name, run["algorithm"], next(iter(run["params"].values())))
+        differing = left.pop(key, set())
+        assert set(found) ^ set(run["selected"]) == differing, key
         if not differing:
-            assert found == run["selected"]
+            assert found.tolist() == run["selected"], key
         else:
             assert run["tie_sensitive"]
+    assert is_heavy or not left
 
 
 def test_where_it_differs_the_authors_library_separates_complements():
     """Equal in exact arithmetic, so here too; the earlier or both stay."""
-    X, y = open_case("bin_ties_80x60")
-    assert set(ROUNDED) <= {
-        key("bin_ties_80x60", run) for run in runs_of("bin_ties_80x60")
-    }
+    X, y = golden.data("bin_ties_80x60")
     for first, second, measure in (
         (0, 2, SymmetricalUncertainty()),
         (15, 17, FisherZ(target="numeric")),
@@ -139,33 +72,32 @@ def test_where_it_differs_the_authors_library_separates_complements():
 
 def test_the_printed_rules_differ_from_the_authors_where_they_should():
     """Without the options the same data tell the two apart: the options matter."""
-    X, y = open_case("micro_class_copy_40x6")
+
+    def selected(name, algorithm):
+        runs = [run for case, run in golden.runs(algorithm) if case == name]
+        return runs[-1]["selected"]
+
+    X, y = golden.data("micro_class_copy_40x6")
     printed = SAOLA(measure="su").fit(X, y)
     assert printed.selected_.tolist() == [0, 5]  # both copies of the class
-    runs = {run["algorithm"]: run for run in runs_of("micro_class_copy_40x6")}
-    assert runs["saola_mi"]["selected"] == [0, 1, 2, 3, 4, 5]
+    assert selected("micro_class_copy_40x6", "saola_mi") == [0, 1, 2, 3, 4, 5]
 
-    X, y = open_case("micro_duplicates_60x6")
-    runs = {run["algorithm"]: run for run in runs_of("micro_duplicates_60x6")}
+    X, y = golden.data("micro_duplicates_60x6")
     z = FisherZ(alpha=0.05, target="numeric")
-    kept = SAOLA(measure=z, overlap=">", ties="keep").fit(X, y)
-    assert len(kept.selected_) > len(runs["saola_z"]["selected"])
+    kept = SAOLA(measure=z, overlap=">", ties="keep").fit(X, y).selected_
+    assert len(kept) > len(selected("micro_duplicates_60x6", "saola_z"))
 
-    X, y = open_case("micro_zero_sum_40x4")
+    X, y = golden.data("micro_zero_sum_40x4")
     skipped = set(np.flatnonzero(X.sum(axis=0) == 0))
-    runs = {run["algorithm"]: run for run in runs_of("micro_zero_sum_40x4")}
-    assert not skipped & set(runs["saola_mi"]["selected"])
-    assert skipped & set(SAOLA(measure="su", overlap=">").fit(X, y).selected_.tolist())
+    assert not skipped & set(selected("micro_zero_sum_40x4", "saola_mi"))
+    assert skipped & set(SAOLA(measure="su", overlap=">").fit(X, y).selected_)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_scores_are_those_of_the_authors_library(name):
-    wanted = scores_of(name)
-    if not wanted:
-        assert name.startswith(("real", "micro"))
-        return
-    X, y = open_case(name)
-    for measure in wanted:
+def test_scores_are_those_of_the_authors_library():
+    found = [pair for pair in golden.measures(*N_MEASURES) if not pair[1]["S"]]
+    assert Counter(measure["kind"] for _, measure in found) == N_MEASURES
+    for name, measure in found:
+        X, y = golden.data(name)
         column = X[:, [measure["x"]]]
         is_class = measure["y"] == X.shape[1]
         other = y if is_class else X[:, measure["y"]]

@@ -1,7 +1,5 @@
 """Groups at random, from files and from names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -39,7 +37,7 @@ def test_a_file_holds_labels_or_pairs(tmp_path, text, expected):
     [
         ("", "has no groups"),
         ("a,b,c\n", "line 1: 3 columns"),
-        ("a,1\nb\n", "line 2: 1 columns where the first line has 2"),
+        ("a,1\nb\n", "line 2: 1 columns where 2 are expected"),
         ("a,1\nb, \n", "line 2: the group is empty"),
         ("a,1\nb,1\na,2\n", "line 3: feature 'a' is in group '2' and, further up"),
         ('a,1\n"b"c,2\n', "line 2: "),

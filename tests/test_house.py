@@ -1,17 +1,20 @@
-"""What the linters do not check of the package and of the tests."""
-
-from __future__ import annotations
+"""What the linters do not check: the package, the tests, and what a release says."""
 
 import ast
+import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import featstream
 
-ROOT = Path(featstream.__file__).parent
-FILES = sorted(ROOT.rglob("*.py"))
-TESTS = sorted(Path(__file__).parent.rglob("*.py"))
+ROOT = Path(__file__).parents[1]
+FILES = sorted((ROOT / "src" / "featstream").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MAX_LINES = 800
 
 
@@ -61,3 +64,34 @@ def test_no_assertion_is_its_own_message():
                 parts = ast.walk(node.msg)
                 is_compared = any(isinstance(part, ast.Compare) for part in parts)
                 assert not is_compared, f"{path}:{node.lineno}"
+
+
+def test_every_file_names_the_same_version():
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    cited = re.search(r"(?m)^version: (.*)$", citation)[1]
+    assert cited == PROJECT["version"] == featstream.__version__
+
+
+def test_the_workflow_tests_what_the_package_claims():
+    workflow = ROOT / ".github" / "workflows" / "test.yml"
+    if not workflow.exists():
+        pytest.skip("a source archive has no workflow")
+    text = workflow.read_text("utf-8")
+    tested = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", text)[1])
+    start = "Programming Language :: Python :: 3."
+    claimed = [c[-4:] for c in PROJECT["classifiers"] if c.startswith(start)]
+    assert tested == claimed
+    assert PROJECT["requires-python"] == f">={tested[0]}"
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    command = re.search(r"(?m)^PYTEST := \$\(BIN\)/(.*)$", makefile)[1]
+    assert f"- run: {command}\n" in text
+
+
+def test_the_changelog_has_every_fragment():
+    run = [sys.executable, ROOT / "changelog.d" / "collect.py", "1.2.3"]
+    done = subprocess.run(run, capture_output=True, check=True, encoding="utf-8")
+    assert done.stdout.startswith("# Changelog\n\n## 1.2.3\n\n### Added\n\n- ")
+    lines = done.stdout.splitlines()
+    for fragment in sorted((ROOT / "changelog.d").glob("*.md")):
+        first = fragment.read_text("utf-8").strip().splitlines()[0]
+        assert f"- {first}" in lines

@@ -1,10 +1,6 @@
 """What importing the package must not do."""
 
-from __future__ import annotations
-
-import os
-import subprocess
-import sys
+from crash_runs import run_python
 
 LIGHT = """
 import sys
@@ -20,21 +16,27 @@ assert "saola" in SELECTORS
 assert not has("numba sklearn numpy"), has("numba sklearn numpy")
 import featstream.sources
 assert not has(optional), has(optional)
+
+import featstream.datasets, featstream.evaluation
+assert not [name for name in sys.modules if name.startswith("featstream.paper")]
+for module in (featstream.datasets, featstream.evaluation):
+    for name in module.__all__:
+        getattr(module, name)
+    assert not hasattr(module, "nothing")
+assert featstream.evaluation.J48.__module__ == "featstream.paper.j48"
+assert featstream.datasets.load_dataset.__module__ == "featstream.paper.datasets"
 """
 
 
 def run(code):
-    """What a new process writes to its standard output; nothing to the other."""
-    # Compiled kernels are what is looked for.
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "0"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
-    )
+    """Run code with compiled kernels; it must write no warning."""
+    done = run_python(code, NUMBA_DISABLE_JIT="0")
     assert done.stderr == ""
     return done.stdout
 
 
 def test_nothing_is_imported_before_it_is_used():
+    """Nor is what `datasets` and `evaluation` take from the paper's package."""
     run(LIGHT)
 
 
@@ -56,18 +58,3 @@ print(*(d.py_func.__qualname__ for d in ready if d.overloads))
 
 def test_importing_all_modules_compiles_and_trains_nothing():
     assert run(IMPORT_ALL).split() == []
-
-
-def test_names_of_the_paper_are_loaded_when_they_are_asked_for():
-    run("""
-import sys
-import featstream.datasets, featstream.evaluation
-assert not [name for name in sys.modules if name.startswith("featstream.paper")]
-for module in (featstream.datasets, featstream.evaluation):
-    for name in module.__all__:
-        getattr(module, name)
-assert featstream.evaluation.J48.__module__ == "featstream.paper.j48"
-assert featstream.datasets.load_dataset.__module__ == "featstream.paper.datasets"
-assert not hasattr(featstream.datasets, "nothing")
-assert not hasattr(featstream.evaluation, "nothing")
-""")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import warnings
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ import numba
 import numpy as np
 import pytest
 
+from crash_runs import run_python
 from featstream import jit
 
 
@@ -149,16 +149,10 @@ for form in (X, sp.csc_array(X)):
     print(SAOLA(measure="su").fit(form, y).scores_.tolist())
 print(is_numba_known() and len(INNER))
 """
-    found = []
-    for program in (code, change + code):
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / str(len(found)))},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        found.append(done.stdout.splitlines())
+    found = [
+        run_python(program, NUMBA_CACHE_DIR=str(tmp_path / folder)).stdout.splitlines()
+        for folder, program in (("plain", code), ("changed", change + code))
+    ]
     assert found[0][:3] == found[1][:3]
     assert found[0][3] != found[1][3]
 
@@ -194,16 +188,17 @@ def test_a_cache_of_an_earlier_version_counts_as_empty(tmp_path):
         "print(first(Pair(np.ones(2))))\n"
     )
     pair = "from typing import Any, NamedTuple\nclass Pair(NamedTuple):\n    a: Any\n"
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    cache, path = tmp_path / "cache", os.pathsep.join([str(tmp_path), *sys.path])
 
     def run():
-        command = [sys.executable, str(script)]
-        return subprocess.check_output(command, env=environment, text=True)
+        how = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": path}
+        return run_python("import kernels", **how).stdout
 
     (tmp_path / "gone.py").write_text(pair)
     assert run() == "1.0\n"
-    assert list((tmp_path / "cache").rglob("*.nbi"))
+    assert list(cache.rglob("*.nbi"))
     (tmp_path / "gone.py").unlink()
-    (tmp_path / "here.py").write_text(pair)
-    script.write_text(script.read_text().replace("gone", "here"))
+    (tmp_path / "moved.py").write_text(pair)
+    # Of another length: Python knows old bytecode by the size and the second.
+    script.write_text(script.read_text().replace("gone", "moved"))
     assert run() == "1.0\n"

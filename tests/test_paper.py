@@ -1,7 +1,5 @@
 """The numbers of the paper, on the training parts that it used unchanged."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -141,31 +139,28 @@ def entropy(counts, n):
     return -sum(c / n * np.log2(np.maximum(c, 1) / n) for c in counts)
 
 
-@pytest.mark.parametrize("name", ["madelon", "dexter", "arcene", "hiva_train"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "madelon",
+        "dexter",
+        "arcene",
+        "hiva_train",
+        pytest.param("dorothea", marks=pytest.mark.slow),
+        pytest.param("thrombin_train", marks=pytest.mark.slow),
+    ],
+)
 def test_dense_and_sparse_storage_select_the_same(name):
-    check_both_storages(name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["dorothea", "thrombin_train"])
-def test_dense_and_sparse_storage_select_the_same_of_wide_data(name):
-    check_both_storages(name)
-
-
-def check_both_storages(name):
     X, y = training_part(name)
     expected = select(name)
-    if sparse.issparse(X):
-        other = X.toarray(order="F")
-    else:
-        other = sparse.csc_array(X)
+    other = X.toarray(order="F") if sparse.issparse(X) else sparse.csc_array(X)
     found = SAOLA(measure=MEASURES[name]).fit(other, y)
     assert found.selected_.tolist() == expected.selected_.tolist()
     np.testing.assert_allclose(found.scores_, expected.scores_, rtol=0, atol=1e-12)
     if MEASURES[name] is SU:
         assert found.scores_.tolist() == expected.scores_.tolist()
-        trace, other_trace = expected.result_.trace, found.result_.trace
-        assert (trace.records == other_trace.records).all()
+        traces = expected.result_.trace, found.result_.trace
+        assert (traces[0].records == traces[1].records).all()
 
 
 @pytest.mark.parametrize(("name", "accuracy"), [("dexter", 0.76), ("arcene", 0.69)])

@@ -1,18 +1,27 @@
-"""Preparing ahead in threads keeps the order and passes on errors."""
+"""Threads, BLAS limits, interrupts, and a clock that leaves out compilation."""
 
-from __future__ import annotations
-
+import logging
 import os
 import signal
 import threading
 import time
 
+import numba
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from featstream import SAOLA
 from featstream.engines import prepared_ahead
-from featstream.parallel import count_threads, single_blas, uninterrupted
+from featstream.parallel import (
+    CompileClock,
+    clock,
+    compile_clock,
+    count_threads,
+    single_blas,
+    uninterrupted,
+)
+from featstream.selectors.base import announce_compilation
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
@@ -26,16 +35,10 @@ def test_items_come_in_order(n_threads):
 
 
 def test_no_more_is_read_ahead_than_two_per_thread():
-    read = []
-
-    def items():
-        for i in range(100):
-            read.append(i)
-            yield i
-
-    prepared = prepared_ahead(items(), lambda i: i, 3)
+    items = iter(range(100))
+    prepared = prepared_ahead(items, lambda i: i, 3)
     next(prepared)
-    assert len(read) == 6
+    assert next(items) == 6
     prepared.close()
 
 
@@ -45,16 +48,10 @@ def test_one_thread_is_the_callers_own():
 
 
 def test_an_error_reaches_the_caller_in_its_turn():
-    def fail_at_three(i):
-        if i == 3:
-            raise ValueError("three")
-        return i
-
-    got = []
-    with pytest.raises(ValueError, match="three"):
-        got.extend(prepared_ahead(iter(range(9)), fail_at_three, 2))
-    prepared = prepared_ahead(iter(range(9)), fail_at_three, 2)
-    assert [next(prepared) for _ in range(3)] == [0, 1, 2]
+    prepared = prepared_ahead(iter([3, 2, 0, 1, 6]), lambda i: 6 // i, 2)
+    assert [next(prepared), next(prepared)] == [2, 3]
+    with pytest.raises(ZeroDivisionError):
+        next(prepared)
 
 
 @pytest.mark.parametrize("wrong", [0, 1.5, True, "two"])
@@ -112,3 +109,60 @@ def test_only_cores_that_the_process_may_use_count(monkeypatch):
     assert count_threads(-2) == 1
     assert count_threads(None) == 1
     assert count_threads(7) == 7
+
+
+# Compilation ------------------------------------------------------------------
+
+
+@pytest.mark.jit_only
+def test_the_clock_stands_still_while_a_kernel_is_compiled():
+    before, began, now = compile_clock.seconds, time.perf_counter(), clock()
+    numba.njit(lambda values: values.sum())(np.ones(3))
+    compiled = compile_clock.seconds - before
+    assert compiled > 0
+    assert clock() - now <= time.perf_counter() - began - compiled + 0.01
+
+
+def test_overlapping_compilations_count_once_and_are_announced_once():
+    watch, calls = CompileClock(), []
+    watch.on_first = lambda: calls.append("first")
+    watch.on_start(None)
+    watch.on_start(None)
+    time.sleep(0.02)
+    watch.on_end(None)
+    assert watch.seconds >= 0.02
+    watch.on_end(None)
+    total = watch.seconds
+    assert 0.02 <= total < 2 * 0.02 + 0.5
+    time.sleep(0.01)
+    assert watch.seconds == total
+    watch.on_start(None)
+    watch.on_end(None)
+    assert calls == ["first"]
+
+
+def test_the_first_compilation_is_logged(caplog, monkeypatch):
+    monkeypatch.setattr(compile_clock, "on_first", announce_compilation)
+    with caplog.at_level(logging.INFO, logger="featstream"):
+        compile_clock.on_start(None)
+        compile_clock.on_end(None)
+    assert "Compiling kernels" in caplog.text
+
+
+def test_time_spent_on_compiling_is_not_the_selections(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 5)), np.arange(40) % 2
+    selector = SAOLA(measure="fisher-z").start(y)
+    encode = selector._stream.measure.encode
+
+    def slow(block):
+        compile_clock.on_start(None)
+        time.sleep(0.2)
+        compile_clock.on_end(None)
+        return encode(block)
+
+    monkeypatch.setattr(selector._stream.measure, "encode", slow)
+    began = time.perf_counter()
+    selector.consume(X)
+    selector.update(X[:, 0], name="again")
+    assert selector.result_.seconds <= time.perf_counter() - began - 0.4

@@ -1,14 +1,17 @@
-"""Blocks are read-only, so that all sources share compiled kernels."""
+"""Blocks are read-only, so that all sources share compiled kernels; storages."""
 
-from __future__ import annotations
+import dataclasses
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from featstream import SAOLA
-from featstream.measures.storages.dense_values import sum_columns
+from featstream.measures.storages.dense_codes import DENSE_CODES
+from featstream.measures.storages.dense_values import DENSE_VALUES, sum_columns
 from featstream.measures.storages.moments import score_columns
+from featstream.measures.storages.sparse_codes import SPARSE_CODES
+from featstream.measures.storages.sparse_values import SPARSE_VALUES
 from featstream.protocols import Block, SparseColumns
 from featstream.selectors.saola.algorithm1 import scan
 
@@ -51,3 +54,23 @@ def test_memory_files_types_and_layouts_share_the_compiled_scan(tmp_path):
     assert len(scan.signatures) == n_scans
     selector.fit(sparse.csc_array(X), y)
     assert len(score_columns.signatures) == 1
+
+
+INDEXED = "list_candidates end_walk enter_index leave_index clear_index allocate_index"
+MARKED = f"{INDEXED} load_newcomer unload_newcomer is_independent as_rows"
+OPTIONAL = {
+    DENSE_CODES: "is_independent as_rows count_classes",
+    SPARSE_CODES: f"{MARKED} count_classes",
+    DENSE_VALUES: "is_independent as_rows spare_slots units",
+    SPARSE_VALUES: MARKED,
+}
+
+
+@pytest.mark.parametrize("storage", OPTIONAL, ids=lambda storage: storage.name)
+def test_no_optional_function_of_a_storage_is_lost(storage):
+    """They are found by their names: a wrong one would leave the default in place."""
+    fields = dataclasses.fields(storage)
+    given = {f.name for f in fields if getattr(storage, f.name) is not f.default}
+    callables = {name for name in given if callable(getattr(storage, name))}
+    required = {f.name for f in fields if f.default is dataclasses.MISSING}
+    assert callables - required == set(OPTIONAL[storage].split())

@@ -1,4 +1,4 @@
-"""Errors, and the checks of parameters: what is wrong, what was given, what to do.
+"""Errors, checks of parameters, and names as they are shown in messages.
 
 Every error derives from `FeatstreamError` *and* from the builtin that fits, so
 that ``except ValueError`` keeps working. Nothing heavy is imported here.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from numbers import Integral, Number, Real
@@ -17,6 +17,7 @@ from os import PathLike
 from typing import Any, Literal
 
 _UNITS = ("", "K", "M", "G", "T")
+_LONGEST = 300
 
 
 class FeatstreamError(Exception):
@@ -63,7 +64,7 @@ class RunError(FeatstreamError, ValueError):
     """A saved run cannot be read, or does not fit what is asked of it."""
 
 
-def printable(text: object, *, limit: int = 80) -> str:
+def printable(text: object, *, limit: int | None = None) -> str:
     """Show a name or a value in a message: text quoted, control characters escaped.
 
     >>> printable("gene_17")
@@ -75,10 +76,47 @@ def printable(text: object, *, limit: int = 80) -> str:
         quoted = repr(str(text))
     else:
         quoted = str(text) if isinstance(text, Number) else repr(text)
+    limit = limit or (400 if isinstance(text, PathLike) else 80)
     if len(quoted) <= limit:
         return quoted
     end = "...'" if quoted[0] == "'" else "..."
     return quoted[: limit - len(end)] + end
+
+
+def visible(text: object, limit: int = _LONGEST) -> str:
+    r"""Show a name as it is, except that nothing in it is invisible or endless.
+
+    Control characters, marks of direction and the like are written as escapes.
+
+    >>> visible("gene\u202e17")
+    'gene\\u202e17'
+    >>> visible("x" * 400, limit=10)
+    'xxxxxxxxx…'
+    """
+    found = str(text)[: limit + 1]
+    if not found.isprintable():
+        found = "".join(c if c.isprintable() else _escaped(c) for c in found)
+    return found if len(found) <= limit else found[: limit - 1] + "…"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """The first of some names, and how many more there are.
+
+    >>> some_of(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    n_more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {n_more:,} more" if n_more > 0 else "")
+
+
+def label_text(label: object) -> str:
+    """A class label as people write it: whole numbers without a decimal point."""
+    is_whole = isinstance(label, float) and label.is_integer()
+    return f"{label:.0f}" if is_whole else str(label)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> ParameterError:
@@ -105,13 +143,7 @@ def explain_full_disk(path: str | PathLike[str], advice: str) -> Iterator[None]:
 def check_choice(
     value: Any, name: str, choices: Collection[str | None], owner: str = ""
 ) -> Any:
-    """Return a parameter that is one of a few words.
-
-    >>> check_choice("mean", "bound", ("min", "max"), "SAOLA")
-    Traceback (most recent call last):
-    featstream.errors.ParameterError: `bound` of SAOLA must be 'min' or 'max'. Got
-    'mean'.
-    """
+    """Return a parameter that is one of a few words."""
     if isinstance(value, str | None) and value in choices:
         return value
     words = [repr(choice) for choice in choices]
@@ -129,15 +161,8 @@ def check_count(
     least: int = 1,
     most: int | None = None,
     none: str | None = None,
-    hint: str = "",
 ) -> Any:
-    """Return a whole number as an ``int``; or None, where `none` says what it means.
-
-    >>> check_count(0, "max_features", "SAOLA", none="for no limit")
-    Traceback (most recent call last):
-    featstream.errors.ParameterError: `max_features` of SAOLA must be an integer of at
-    least 1, or None for no limit. Got 0.
-    """
+    """Return a whole number as an ``int``; or None, where `none` says what it means."""
     if value is None and none is not None:
         return None
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
@@ -148,7 +173,7 @@ def check_count(
         what = f"an integer from {least} to {most}"
     if none is not None:
         what += f", or None {none}"
-    raise _refused(name, owner, what, value, hint)
+    raise _refused(name, owner, what, value)
 
 
 def check_number(
@@ -158,47 +183,31 @@ def check_number(
     *,
     low: float = 0.0,
     high: float = math.inf,
-    closed: Literal["left", "right", "both", "neither"] = "neither",
+    closed: Literal["left", "right", "neither"] = "neither",
     hint: str = "",
 ) -> float:
-    """Return a number in an interval as a ``float``.
-
-    >>> check_number(1.0, "noise", "make_stream", high=1, closed="left")
-    Traceback (most recent call last):
-    featstream.errors.ParameterError: `noise` of make_stream must be a number in [0, 1).
-    Got 1.0.
-    """
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if is_number and math.isfinite(value):
-        is_above = value > low or (value == low and closed in ("left", "both"))
-        is_below = value < high or (value == high and closed in ("right", "both"))
-        if is_above and is_below:
-            return float(value)
-    begin = "[" if closed in ("left", "both") else "("
-    end = "]" if closed in ("right", "both") else ")"
-    what = f"a number in {begin}{low:g}, {high:g}{end}"
-    if high == math.inf:
-        what = f"a number of at least {low:g}" if begin == "[" else "a positive number"
-        if begin == "(" and low != 0:
-            what = f"a number above {low:g}"
+    """Return a number in an interval as a ``float``."""
+    has_low, has_high = closed == "left", closed == "right"
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        is_end = (has_low and number == low) or (has_high and number == high)
+        if low < number < high or is_end:
+            return number
+    what = f"a number {'of at least' if has_low else 'above'} {low:g}"
+    if high < math.inf:
+        begin, end = "[" if has_low else "(", "]" if has_high else ")"
+        what = f"a number in {begin}{low:g}, {high:g}{end}"
+    elif low == 0 and not has_low:
+        what = "a positive number"
     raise _refused(name, owner, what, value, hint)
 
 
 def check_alpha(alpha: Any, owner: str = "", name: str = "alpha") -> float:
-    """Return a significance level as a ``float``.
-
-    >>> check_alpha(5, "FisherZ")
-    Traceback (most recent call last):
-    featstream.errors.ParameterError: `alpha` of FisherZ must be a float in (0, 1). Got
-    5. For a 5% level write alpha=0.05.
-    """
-    is_number = isinstance(alpha, Real) and not isinstance(alpha, bool)
-    if is_number and 0 < alpha < 1:
-        return float(alpha)
+    """Return a significance level as a ``float``."""
     hint = f"Use a small level such as {name}=0.01."
-    if is_number and 1 <= alpha < 100:
+    if isinstance(alpha, int | float) and 1 <= alpha < 100:
         hint = f"For a {alpha:g}% level write {name}={alpha / 100:g}."
-    raise _refused(name, owner, "a float in (0, 1)", alpha, hint)
+    return check_number(alpha, name, owner, high=1, hint=hint)
 
 
 def _refused(
@@ -211,11 +220,7 @@ def _refused(
 
 
 def as_bytes(size: str | int, name: str = "memory_limit") -> int:
-    """Number of bytes of a size such as ``"2GB"``, in powers of 1,024.
-
-    >>> as_bytes("2GB") == 2 << 30
-    True
-    """
+    """Number of bytes of a size such as ``"2GB"``, in powers of 1,024."""
     pattern = r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?"
     match = re.fullmatch(pattern, str(size), re.IGNORECASE)
     n_bytes = 0

@@ -1,17 +1,21 @@
-"""Scikit-learn's base classes, from the moment at which scikit-learn is used.
+"""Estimators: their constructors and docstrings, and scikit-learn's base classes.
 
-Importing it takes longer than most selections, which do without it. So `Estimator`
-and `Selector` get their base classes, `BaseEstimator` and `SelectorMixin`, when an
-object is made and scikit-learn has been imported, or when a method is called that
-comes from there.
+Importing scikit-learn takes longer than most selections, which do without it. So
+`Estimator` and `Selector` get their base classes, `BaseEstimator` and `SelectorMixin`,
+when an object is made and scikit-learn has been imported, or when a method is called
+that comes from there.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
-from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from inspect import Parameter, cleandoc, signature
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+
+T = TypeVar("T")
 
 _FROM_ESTIMATOR = ("__repr__", "__sklearn_tags__", "get_metadata_routing", "set_params")
 _FROM_SELECTOR = (
@@ -79,6 +83,48 @@ else:
         """A selector of scikit-learn."""
 
         __new__ = Estimator.__new__
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def estimator(cls: type[T]) -> type[T]:
+    """Write the constructor of a class from its fields, and complete its docstring.
+
+    Each annotated attribute is a parameter, as of a dataclass; a constructor that the
+    class has stays. What its docstring does not describe of its parameters and learned
+    attributes is described as in its base classes.
+    """
+    if "__init__" not in vars(cls):
+        cls = dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
+    if cls.__doc__ is None:  # python -OO
+        return cls
+    _own_docstrings[cls] = cls.__doc__
+    described: dict[str, dict[str, str]] = {"Parameters": {}, "Attributes": {}}
+    for base in reversed(cls.__mro__):
+        text = _own_docstrings.get(base, base.__doc__) or ""
+        start, *sections = _SECTION.split(cleandoc(text))
+        others = []
+        for section in sections:
+            title, _, *lines = section.split("\n")
+            if title not in described:
+                others.append(section)
+                continue
+            for entry in re.split(r"\n(?=\S)", "\n".join(lines)):
+                described[title][entry.split(" :")[0]] = entry
+    texts = described["Parameters"]
+    names = [name for name in signature(cls.__init__).parameters if name in texts]
+    described["Parameters"] = {name: texts[name] for name in names}
+    complete = [
+        "\n".join([title, "-" * len(title), *entries.values()])
+        for title, entries in described.items()
+        if entries
+    ]
+    cls.__doc__ = "\n\n".join([start.rstrip(), *complete, *others])
+    return cls
+
+
+_SECTION = re.compile(r"\n+(?=[A-Z][A-Za-z ]+\n-{3,}\n)")
+_own_docstrings: dict[type, str] = {}
+"""Docstrings before they were completed: what a base inherits does not count as its."""
 
 
 def _adopt() -> None:

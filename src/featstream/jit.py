@@ -41,8 +41,6 @@ AnyTuple = TypeVar("AnyTuple", bound=type)
 
 _COMMON: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _NO_ENTRY: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_NO_ARRAYS: dict[str, Any] = {"_nrt": False}
-_INLINED: dict[str, Any] = {"forceinline": True}
 _warned: list[str] = []
 
 
@@ -58,11 +56,7 @@ def _nothing() -> None:
 
 
 def _compiler_of_inner() -> dict[str, Any]:
-    """The option that leaves inner kernels to be optimised in the kernels they are in.
-
-    By default every kernel is optimised, and made machine code, before the kernel
-    that calls it.
-    """
+    """The option that leaves inner kernels to be optimised with their callers."""
     try:
         from numba.core import codegen, compiler, typed_passes
         from numba.core.compiler_machinery import PassManager, register_pass
@@ -118,9 +112,9 @@ def _compiler_of_inner() -> dict[str, Any]:
     return {"pipeline_class": InnerCompiler}
 
 
-_LEAN = _COMMON | accepted(_NO_ARRAYS)
+_LEAN = _COMMON | accepted({"_nrt": False})
 _INNER_JIT = _COMMON | accepted(_NO_ENTRY) | _compiler_of_inner()
-INNER: Any = _LEAN | _INNER_JIT | accepted(_INLINED)
+INNER: Any = _LEAN | _INNER_JIT | accepted({"forceinline": True})
 """Options of `inner`, for `numba.extending.overload`."""
 
 
@@ -132,26 +126,21 @@ def jit(function: Kernel) -> Kernel:
 def lean(function: Kernel) -> Kernel:
     """Compile a kernel that Python calls and that creates no arrays (views are fine).
 
-    Numba counts references to every array that is taken out of a tuple, with
-    atomic operations, and copies whole tuples from call to call. Where a pair of
-    columns is compared in 20 ns that costs fifty times the comparison.
+    Otherwise numba counts references to every array that is taken out of a tuple, which
+    takes fifty times as long as to compare a pair of columns.
     """
     return _cached(function, _LEAN)
 
 
-def inner_jit(function: Kernel) -> Kernel:
+def inner_jit(function: Any, options: dict[str, Any] = _INNER_JIT) -> Kernel:
     """Compile a kernel that only kernels call; it is cached as part of those."""
-    return _plain_njit(function, _INNER_JIT)
+    compiled: Kernel = numba.njit(**options)(function)
+    return compiled
 
 
 def inner(function: Kernel) -> Kernel:
     """Compile a kernel that creates no arrays into the kernels that call it."""
-    return _plain_njit(function, INNER)
-
-
-def _plain_njit(function: Kernel, options: dict[str, Any]) -> Kernel:
-    compiled: Kernel = numba.njit(**options)(function)
-    return compiled
+    return inner_jit(function, INNER)
 
 
 def _cached(function: Kernel, options: dict[str, Any]) -> Kernel:
@@ -175,11 +164,7 @@ def _cached(function: Kernel, options: dict[str, Any]) -> Kernel:
 
 
 def _forget_unreadable(compiled: Any) -> None:
-    """Let a cache that names a module that is gone count as empty.
-
-    It is left by an earlier version of the package. Numba reads what is cached
-    before it sees that the source has changed.
-    """
+    """Let a cache of an earlier version, which names a lost module, count as empty."""
     file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     load = getattr(file, "_load_index", None)
     if load is None:
@@ -233,10 +218,9 @@ _WORD = ir.IntType(64)
 
 
 def by_reference(tuple_class: AnyTuple) -> AnyTuple:
-    """Let kernels get these named tuples as one pointer, not field by field.
+    """Let kernels get these named tuples as one pointer.
 
-    Numba passes each array as seven numbers or more, through every kernel on the
-    way. Of a tuple of forty arrays that takes most of the time to compile.
+    Forty arrays, passed as seven numbers each, take most of the time to compile.
     """
 
     @typeof_impl.register(tuple_class)
@@ -352,10 +336,7 @@ _is_known: bool | None = None
 
 
 def is_numba_known() -> bool:
-    """Whether the parts of numba that it does not document are as expected.
-
-    That is found out once per process, by a kernel that is cached like the others.
-    """
+    """Whether the private parts of numba are as expected; tried once per process."""
     global _is_known
     if _is_known is None:
         _is_known = True  # for the kernels of the trial
@@ -407,9 +388,8 @@ _known_types: dict[Any, list[str]] = {}
 def call_known(kernel: Kernel, key: Any, *arguments: Any) -> Any:
     """Call a kernel with arguments of the same types for the same key.
 
-    Numba finds out the types of all arguments at every call. For tuples of arrays
-    that takes longer than to decide about one feature, so what was found for a key
-    is used again. Arguments of other types would be read as what they are not.
+    Numba finds out the types of tuples at every call, which takes longer than to decide
+    about a feature. Arguments of other types would be read as what they are not.
     """
     entry = _entry_points.get((kernel, key))
     if entry is None or checks_types:
@@ -428,12 +408,9 @@ def call_known(kernel: Kernel, key: Any, *arguments: Any) -> Any:
 
 
 def by_type(kernels: dict[Any, Kernel]) -> Kernel:
-    """One function for several kernels: the type of the first argument decides.
+    """One function for several kernels: the type of the first argument decides."""
 
-    Called from Python it runs as plain Python: inner kernels have no entry point.
-    """
-
-    def run(first: Any, *rest: Any) -> Any:
+    def run(first: Any, *rest: Any) -> Any:  # inner kernels have no entry point
         return plain(kernels[type(first)])(first, *rest)
 
     @overload(run, strict=False)

@@ -1,37 +1,17 @@
-"""HTML and SVG as text: whatever is not markup already is escaped."""
+"""HTML, SVG, Markdown and CSV as text: whatever is not markup is escaped."""
 
 from __future__ import annotations
 
+import csv
 import html
-from collections.abc import Iterable, Sequence
-
-_LONGEST = 300
+import io
+from collections.abc import Iterable, Mapping, Sequence
 
 
 class Html(str):
     """Text that is markup already."""
 
     __slots__ = ()
-
-
-def visible(text: object, limit: int = _LONGEST) -> str:
-    r"""Show a name as it is, except that nothing in it is invisible or endless.
-
-    Control characters, marks of direction and the like are written as escapes.
-
-    >>> visible("gene\u202e17")
-    'gene\\u202e17'
-    >>> visible("x" * 400, limit=10)
-    'xxxxxxxxx…'
-    """
-    found = str(text)[: limit + 1]
-    if not found.isprintable():
-        found = "".join(c if c.isprintable() else _escaped(c) for c in found)
-    return found if len(found) <= limit else found[: limit - 1] + "…"
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()
 
 
 def escaped(content: object) -> Html:
@@ -83,3 +63,40 @@ def small_table(
         tag("p", title),
         tag("table", tag("thead", head), tag("tbody", *body)),
     )
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    r"""A table in Markdown, of which all columns but the first are numbers.
+
+    >>> print(markdown_table(["name", "n"], [["a|b", "2"]]))
+    | name | n |
+    | --- | ---: |
+    | a\|b | 2 |
+    """
+    first, *others = (
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+        for row in (head, *rows)
+    )
+    return "\n".join([first, "| --- |" + " ---: |" * (len(head) - 1), *others])
+
+
+def csv_text(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows as CSV with a heading; without rows, nothing."""
+    text = io.StringIO(newline="")
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return text.getvalue()
+
+
+def short(value: float) -> str:
+    """A number in few characters.
+
+    >>> short(1_500_000), short(20_000), short(0.25), short(1200)
+    ('1.5M', '20k', '0.25', '1,200')
+    """
+    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(size, 1e4):
+            return f"{value / size:.3g}{suffix}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

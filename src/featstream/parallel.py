@@ -26,14 +26,7 @@ from featstream.errors import ParameterError
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """How many threads ``n_jobs`` means: None is one, -1 all cores.
-
-    Only cores that this process may use count: a container, a batch system or
-    ``taskset`` may grant a few of many.
-
-    >>> count_threads(None)
-    1
-    """
+    """How many threads ``n_jobs`` means: None is one, -1 all cores, -2 all but one."""
     is_number = isinstance(n_jobs, int) and not isinstance(n_jobs, bool)
     if n_jobs is not None and (not is_number or n_jobs == 0):
         raise ParameterError(
@@ -46,7 +39,7 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def count_cores() -> int:
-    """Number of processor cores that this process may use."""
+    """Number of processor cores that this process may use, of perhaps many more."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -147,12 +140,8 @@ _set_handler: Any = getattr(signal, "_signal", signal).signal
 class ScratchPool:
     """Keeps buffers that were borrowed and given back, for the next borrower.
 
-    Megabytes of fresh memory for every block would cost more than the work on a
-    small block. Several threads may borrow at once. A copy, and what is read back
-    from a pickle, begins with nothing.
+    Several threads may borrow at once. A copy begins with nothing.
 
-    Examples
-    --------
     >>> pool = ScratchPool()
     >>> with pool.borrow(list) as first:
     ...     pass
@@ -187,8 +176,6 @@ class ReusedMemory:
 
     The system clears fresh memory page by page, which takes longer than to fill it.
 
-    Examples
-    --------
     >>> memory = ReusedMemory()
     >>> first = memory.empty((500, 1000), np.float32)
     >>> address = first.ctypes.data
@@ -224,10 +211,7 @@ _SMALL = 1 << 16
 
 
 def _references_when_free() -> int:
-    """Those of memory to which only its list refers, counted as `ReusedMemory` does.
-
-    Versions of Python differ in whether the name in a loop is one of them.
-    """
+    """References to memory in a list alone; they differ between versions of Python."""
     known = [np.empty(1)]
     for memory in known:
         return sys.getrefcount(memory)
@@ -292,13 +276,7 @@ class Cost:
 
 @contextmanager
 def measured() -> Iterator[Cost]:
-    """Measure what is done inside.
-
-    >>> with measured() as cost:
-    ...     _ = bytes(1000)
-    >>> cost.seconds < 1
-    True
-    """
+    """Measure what is done inside."""
     cost = Cost()
     before, began = _reset_peak(), clock()
     yield cost

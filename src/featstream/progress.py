@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 _PLAIN_SECONDS = 10.0
-_MAX_CELLS = 8
 _live: list[Any] = []  # the live display, if there is one
 
 
@@ -91,14 +90,7 @@ def shown(describe: Describe) -> Iterator[Display]:
 
 @contextmanager
 def observed(progress: bool | Observer, label: str) -> Iterator[Observer | None]:
-    """Give the observer of a stream that ``progress`` asks for.
-
-    >>> seen = []
-    >>> with observed(seen.append, "SAOLA") as observe:
-    ...     observe(Progress(5, 10, 2))
-    >>> seen
-    [Progress(n_seen=5, n_features=10, n_kept=2, seconds=0.0)]
-    """
+    """Give the observer of a stream that ``progress`` asks for."""
     if callable(progress):
         yield progress
     elif not progress:
@@ -136,10 +128,6 @@ def format_line(label: str, at: Progress, first: Progress | None = None) -> str:
 
     What came before that, such as to start the workers of a cluster, says nothing about
     what is to come; nor does less than a hundredth of the features.
-
-    >>> first = Progress(64, 1_355_191, 17, seconds=5.0)
-    >>> format_line("SAOLA", Progress(812_064, 1_355_191, 41, seconds=18.0), first)
-    'SAOLA  812,064/1,355,191  62.5k feat/s  |S*| 41  eta 0:08'
     """
     of = "" if at.n_features is None else f"/{at.n_features:,}"
     line, rate = f"{label}  {at.n_seen:,}{of}", 0.0
@@ -184,11 +172,7 @@ class CellProgress:
 def cells_observed(
     progress: bool | Callable[[CellProgress], None],
 ) -> Iterator[Callable[[CellProgress], None]]:
-    """Give the observer that ``progress`` asks for, and close it at the end.
-
-    >>> with cells_observed(False) as observe:
-    ...     observe(CellProgress(n_cells=3))
-    """
+    """Give the observer of a comparison that ``progress`` asks for."""
     if callable(progress) or not progress:
         yield progress if callable(progress) else lambda at: None
         return
@@ -198,8 +182,7 @@ def cells_observed(
     def describe(at: CellProgress, seconds: float) -> list[str]:
         now = time.monotonic()
         running = [
-            f"  {name}  {now - since.get(name, now):.0f} s"
-            for name in at.running[:_MAX_CELLS]
+            f"  {name}  {now - since.get(name, now):.0f} s" for name in at.running[:8]
         ]
         return [format_cells(at, seconds), *running]
 
@@ -235,11 +218,7 @@ def format_cells(at: CellProgress, seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds.
-
-    >>> clock(68.9)
-    '1:08'
-    """
+    """Minutes and seconds."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02d}"
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.markup import small_table, tag, visible
+from featstream.errors import some_of, visible
+from featstream.markup import small_table, tag
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -61,12 +62,6 @@ class SparseColumns:
         rows, values = self.rows[first:last], self.values[first:last]
         return SparseColumns(self.indptr - first, rows, values, self.n_samples)
 
-    def trimmed(self) -> SparseColumns:
-        """The same, without the entries that lie before and after these columns."""
-        first, last = self.indptr[[0, -1]].tolist()
-        rows, values = self.rows[first:last], self.values[first:last]
-        return SparseColumns(self.indptr - first, rows, values, self.n_samples)
-
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -81,7 +76,7 @@ class Block:
     start : int
         Position in the source of the first column, from 0.
     names : sequence of str or None
-        One name a column, where names exist.
+        One name per column, where names exist.
     nominal : ndarray of bool of shape (n_columns,) or None
         Columns whose numbers are codes of categories (text, categoricals);
         None if there are none. A missing category has the code -1.
@@ -115,7 +110,7 @@ class Block:
         """The values as an array of shape (n_samples, n_columns)."""
         if not isinstance(self.columns, SparseColumns):
             return self.columns
-        stored = self.columns.trimmed()
+        stored = self.columns.alone()
         dense = np.zeros(stored.shape, stored.values.dtype, order="F")
         of_entry = np.repeat(np.arange(self.n_columns), np.diff(stored.indptr))
         dense[stored.rows, of_entry] = stored.values
@@ -196,11 +191,7 @@ def names_of(source: Source) -> Sequence[str] | None:
 
 
 def sample_names_of(source: Any) -> Sequence[str] | None:
-    """One name per sample, in the order of the rows; None if the source has none.
-
-    All features of a stream need the same samples in the same order: the names of two
-    sources are compared where both have them.
-    """
+    """One name per sample, in the order of the rows; None if the source has none."""
     names: Sequence[str] | None = getattr(source, "sample_names", None)
     return names
 
@@ -212,10 +203,9 @@ def fingerprint_of(source: Source) -> str | None:
 
 
 def reopener_of(source: Source) -> Callable[[], Source] | None:
-    """What opens a source again in another process; None where that cannot be.
+    """What opens a source again in a process that sees the same files; or None.
 
-    A source has a method ``reopener`` if its data are in files: it returns a function
-    that can be sent to a process which sees the same files at the same path.
+    A source whose data are in files has a method ``reopener``, which returns it.
     """
     reopener = getattr(source, "reopener", None)
     return None if reopener is None else reopener()
@@ -264,11 +254,7 @@ def _enter_nothing(columns, index, slot, score):  # type: ignore[no-untyped-def]
     pass
 
 
-def _leave_nothing(columns, index, slot):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _clear_nothing(columns, index, kept):  # type: ignore[no-untyped-def]
+def _leave_nothing(columns, index, left):  # type: ignore[no-untyped-def]
     pass
 
 
@@ -340,6 +326,9 @@ class Storage:
         and the p-value, which may be NaN if they are not. ``known`` is a number near
         their correlation, how far off it can be, the relevance of the loser, and
         whether the slot is listed.
+    count_classes : callable, optional
+        ``count_classes(columns, begin, target, scratch)``: tables of (category, class)
+        of discrete columns from ``begin`` on, while there is room; the column after.
     units : callable, optional
         ``units(columns, which)``: columns as unit vectors in single precision whose
         products are near the overlaps, and how wrong these can be.
@@ -370,10 +359,11 @@ class Storage:
     end_walk: Callable[..., Any] = _end_walk
     enter_index: Callable[..., Any] = _enter_nothing
     leave_index: Callable[..., Any] = _leave_nothing
-    clear_index: Callable[..., Any] = _clear_nothing
+    clear_index: Callable[..., Any] = _leave_nothing
     spare_slots: Callable[[Any], int] = _no_spare_slots
     allocate_index: Callable[..., Any] | None = None
     is_independent: Callable[..., Any] | None = None
+    count_classes: Callable[..., int] | None = None
     units: Callable[..., Any] | None = None
     as_rows: Callable[..., NDArray[Any]] | None = None
     old_names: tuple[str, ...] = ()
@@ -462,8 +452,8 @@ class Decision:
     relevance: float
     witness: str | None = None
     overlap: float | None = None
-    displaced: tuple[str, ...] = field(default=())
-    recalled: tuple[str, ...] = field(default=())
+    displaced: tuple[str, ...] = ()
+    recalled: tuple[str, ...] = ()
     p_value: float | None = None
 
     @property
@@ -474,10 +464,8 @@ class Decision:
     def _repr_html_(self) -> str:
         heads = ["arrival", "fate", "relevance", "witness", "overlap", "displaced"]
         overlap = "" if self.overlap is None else f"{self.overlap:.4g}"
-        witness = "" if self.witness is None else visible(self.witness, 80)
-        gone = ", ".join(visible(name, 40) for name in self.displaced[:5])
-        more = len(self.displaced) - 5
-        gone += f" and {more:,} more" if more > 0 else ""
+        witness = visible(self.witness or "", 80)
+        gone = some_of([visible(name, 40) for name in self.displaced], 5)
         relevance = f"{self.relevance:.4g}"
         row = [f"{self.arrival:,}", self.fate, relevance, witness, overlap, gone]
         return small_table(tag("b", visible(self.name)), heads, [row])
@@ -506,8 +494,8 @@ class GroupDecision:
     group: Hashable
     fate: Fate
     features: tuple[Decision, ...]
-    displaced: tuple[str, ...] = field(default=())
-    displaced_groups: tuple[Hashable, ...] = field(default=())
+    displaced: tuple[str, ...] = ()
+    displaced_groups: tuple[Hashable, ...] = ()
 
     @property
     def is_kept(self) -> bool:

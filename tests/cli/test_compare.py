@@ -1,7 +1,5 @@
 """``featstream compare``, as a user would call it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -34,14 +32,14 @@ def files(tmp_path):
 
 
 N_CELLS = 8  # two selectors, two files, two splits
-QUICK = ["--selectors", "saola,alpha-investing", "--classifiers", "knn", "-q"]
+KNN = ["--classifiers", "knn"]
+QUICK = ["--selectors", "saola,alpha-investing", *KNN, "-q"]
 
 
-def test_a_comparison_prints_and_writes_everything(tmp_path, files, capsys):
+def test_a_comparison_prints_and_writes_everything(tmp_path, files, run, run_json):
     out = tmp_path / "out"
-    command = ["compare", *files, *QUICK, "-o", str(out), "--runs", "3"]
-    assert main(command) == 0
-    text = capsys.readouterr().out
+    command = ["compare", *files, *QUICK, "-o", out, "--runs", "3"]
+    text = run(*command)
     for expected in (
         "Accuracy, knn (mean ± standard deviation of the splits)",
         "Accuracy, knn (best of the splits, not an estimate of what to expect)",
@@ -67,33 +65,25 @@ def test_a_comparison_prints_and_writes_everything(tmp_path, files, capsys):
         assert (out / name).read_bytes().startswith(b"\x89PNG")
 
     before = (out / "results.csv").read_bytes()
-    assert main(command) == 0
-    assert (out / "results.csv").read_bytes() == before  # seconds and all
-
-
-def test_json_holds_results_statistics_and_provenance(files, capsys):
-    assert main(["compare", *files, *QUICK, "--runs", "2", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert len(found["results"]) == 8
-    assert found["statistics"]["knn"]["average_ranks"].keys() == {
-        "saola",
-        "alpha-investing",
-    }
+    found = run_json(*command)
+    assert len(found["results"]) == len(rows)
+    ranks = found["statistics"]["knn"]["average_ranks"]
+    assert ranks.keys() == {"saola", "alpha-investing"}
     assert found["settings"]["seed"] == 0
     assert found["datasets"]["stream0"]["n_features"] == 40
     assert "versions" in found["provenance"]
+    assert (out / "results.csv").read_bytes() == before  # seconds and all
 
 
-def test_the_target_that_was_found_by_its_name_is_named(tmp_path, capsys):
+def test_the_target_that_was_found_by_its_name_is_named(tmp_path, run):
     rows = [f"{i % 2},{i * i % 7},{'ab'[i % 2]}" for i in range(30)]
     path = tmp_path / "patients.csv"
     path.write_text("\n".join(["x,z,class", *rows]) + "\n")
-    command = ["compare", str(path), "--selectors", "saola", "--classifiers", "knn"]
-    assert main([*command, "-q", "--runs", "1"]) == 0
-    assert "patients: target 'class', 2 classes" in capsys.readouterr().out
+    out = run("compare", path, "--selectors", "saola", *KNN, "-q", "--runs", "1")
+    assert "patients: target 'class', 2 classes" in out
 
 
-def test_a_given_test_part_is_used(tmp_path, capsys):
+def test_a_given_test_part_is_used(tmp_path, run_json):
     stream = STREAMS[0]
     parts = {"X_train": stream.X[:60], "y_train": stream.y[:60]}
     test = {"X_test": stream.X[60:], "y_test": stream.y[60:]}
@@ -103,28 +93,22 @@ def test_a_given_test_part_is_used(tmp_path, capsys):
     kept = SAOLA().fit(stream.X[:60], stream.y[:60]).selected_
     knn = as_classifier("knn").fit(stream.X[:60][:, kept], stream.y[:60])
     expected = np.mean(knn.predict(stream.X[60:][:, kept]) == stream.y[60:])
-    for given in (["both.npz"], ["train.npz", "--test", str(tmp_path / "test.npz")]):
-        command = ["compare", str(tmp_path / given[0]), *given[1:], "--json", *QUICK]
-        assert main(command) == 0
-        found = json.loads(capsys.readouterr().out)
+    for given in (["both.npz"], ["train.npz", "--test", tmp_path / "test.npz"]):
+        found = run_json("compare", tmp_path / given[0], *given[1:], *QUICK)
         assert found["results"][0]["accuracy"] == expected
         assert found["datasets"].popitem()[1]["protocol"] == "GivenSplit()"
 
 
-def test_svmlight_parts_may_end_at_different_features(tmp_path, capsys):
+def test_svmlight_parts_may_end_at_different_features(tmp_path, run_json):
     rng = np.random.default_rng(0)
     for name, width in (("train", 6), ("test", 8)):
         lines = []
         for i in range(30):
-            entries = [
-                f"1:{i % 2}",
-                *(f"{j}:{rng.integers(1, 3)}" for j in range(2, width)),
-            ]
-            lines.append(f"{i % 2} {' '.join(entries)}\n")
+            others = [f"{j}:{rng.integers(1, 3)}" for j in range(2, width)]
+            lines.append(f"{i % 2} 1:{i % 2} {' '.join(others)}\n")
         (tmp_path / f"{name}.svm").write_text("".join(lines))
-    command = ["compare", str(tmp_path / "train.svm"), *QUICK, "--json"]
-    assert main([*command, "--test", str(tmp_path / "test.svm")]) == 0
-    found = json.loads(capsys.readouterr().out)
+    test = ["--test", tmp_path / "test.svm"]
+    found = run_json("compare", tmp_path / "train.svm", *QUICK, *test)
     assert found["results"][0]["accuracy"] == 1.0
     assert found["datasets"]["train"]["n_features"] == 7
 
@@ -132,47 +116,39 @@ def test_svmlight_parts_may_end_at_different_features(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("flags", "protocol"),
     [
-        (
-            ["--protocol", "cv", "--folds", "3"],
-            "CrossValidation(n_folds=3, n_repeats=1)",
-        ),
-        (["--folds", "2", "--runs", "2"], "CrossValidation(n_folds=2, n_repeats=2)"),
-        (["--runs", "2", "--test-size", "30"], "RandomSplits(n_runs=2, test_size=30,"),
-        (["--protocol", "orders", "--runs", "2"], "FeatureOrders(n=2, rows=None)"),
-        (["--n-groups", "5", "--runs", "2"], "RandomGroups(n_groups=5, n_runs=2,"),
+        ("--protocol cv --folds 3", "CrossValidation(n_folds=3, n_repeats=1)"),
+        ("--folds 2 --runs 2", "CrossValidation(n_folds=2, n_repeats=2)"),
+        ("--runs 2 --test-size 30", "RandomSplits(n_runs=2, test_size=30,"),
+        ("--protocol orders --runs 2", "FeatureOrders(n=2, rows=None)"),
+        ("--n-groups 5 --runs 2", "RandomGroups(n_groups=5, n_runs=2,"),
     ],
 )
-def test_protocols_by_flags(files, flags, protocol, capsys):
-    assert main(["compare", files[0], *QUICK, *flags, "--json", "--scale"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_protocols_by_flags(files, flags, protocol, run_json):
+    found = run_json("compare", files[0], *QUICK, *flags.split(), "--scale")
     assert found["datasets"]["stream0"]["protocol"].startswith(protocol)
     assert "StandardScaler" in json.dumps(found["settings"]["classifiers"])
 
 
-def test_subsamples_show_how_stable_selections_are(tmp_path, files, capsys):
-    command = ["compare", *files, *QUICK, "--protocol", "subsamples", "--runs", "3"]
-    assert main([*command, "-o", str(tmp_path / "out")]) == 0
-    text = capsys.readouterr().out
+def test_subsamples_show_how_stable_selections_are(tmp_path, files, run):
+    command = ["compare", *files, *QUICK, "--protocol", "subsamples", "--runs"]
+    text = run(*command, "3", "-o", tmp_path / "out")
     assert "Stability of the selections (Nogueira et al. 2018)" in text
     assert re.search(r"stream1: saola \d\.\d\d \[.*\], alpha-investing \d\.", text)
     assert "## Stability" in (tmp_path / "out" / "tables.md").read_text()
-    assert main([*command, "--runs", "1"]) == 0
-    assert "Stability" not in capsys.readouterr().out  # one selection has none
+    assert "Stability" not in run(*command, "1")  # one selection has none
 
 
-def test_groups_by_flags(tmp_path, files, capsys):
+def test_groups_by_flags(tmp_path, files, run_json):
     X, y = STREAMS[0].X, STREAMS[0].y
     groups = tmp_path / "groups.csv"
     groups.write_text("".join(f"x{j},{'ab'[j % 2]}\n" for j in range(X.shape[1])))
-    command = ["compare", files[0], "--selectors", "group-saola,saola", "-q", "--json"]
-    command += ["--classifiers", "knn", "--runs", "2"]
-    for flags, most in (
-        (["--groups", str(groups)], 2),
-        (["--group-size", "10"], 4),
-        (["--group-by", "x[0-3]?"], 5),
+    command = ["compare", files[0], "--selectors", "group-saola,saola", *KNN]
+    for flag, value, most in (
+        ("--groups", groups, 2),
+        ("--group-size", 10, 4),
+        ("--group-by", "x[0-3]?", 5),
     ):
-        assert main([*command, *flags]) == 0
-        rows = json.loads(capsys.readouterr().out)["results"]
+        rows = run_json(*command, "--runs", "2", flag, value)["results"]
         assert all(1 <= row["n_groups"] <= most for row in rows)
     (split,) = (r for r in rows if r["selector"] == "group-saola" and r["split"] == 0)
     labels = np.array([re.match("x[0-3]?", f"x{j}")[0] for j in range(X.shape[1])])
@@ -184,91 +160,78 @@ def test_groups_by_flags(tmp_path, files, capsys):
 @pytest.mark.parametrize(
     ("flags", "text"),
     [
-        (
-            ["--selectors", "saola,fastosfs"],
-            "Unknown selector 'fastosfs'. Did you mean",
-        ),
-        (["--classifiers", "svn"], "Unknown classifier 'svn'. Did you mean 'svm'?"),
-        (
-            ["--protocol", "given"],
-            "Data set 'stream0': A given split needs a test part",
-        ),
-        (["--protocol", "cv", "--test-size", "9"], "--test-size has no meaning with"),
-        (["--memory-limit", "lots"], "--memory-limit must be a size such as"),
-        (["--time-limit", "-1"], "--time-limit must be a positive number"),
-        (["--layer", "raw"], "--layer has no meaning for .npz files"),
-        (["--runs", "0"], "--runs must be an integer of at least 1"),
-        (["b.npz", "--test", "a.npz"], "--test belongs to a single data file. Got 2"),
-        (["b.npz", "--groups", "g"], "--groups belongs to a single data file. Got 2"),
-        (["--protocol", "orders", "--folds", "3"], "--folds has no meaning with"),
-        (["--classifiers", "knn,svm,knn"], "--classifiers has 'knn' 2 times"),
-        (["--selectors", "ofs,ofs"], "--selectors has 'ofs' 2 times"),
-        (["a.npz", "a.npz"], "FILE has 'a.npz' 2 times"),
-        (["--n-groups", "3", "--group-size", "4"], "--protocol groups draws groups at"),
+        ("--selectors saola,fastosfs", "Unknown selector 'fastosfs'. Did you mean"),
+        ("--classifiers svn", "Unknown classifier 'svn'. Did you mean 'svm'?"),
+        ("--protocol given", "Data set 'stream0': A given split needs a test part"),
+        ("--protocol cv --test-size 9", "--test-size has no meaning with"),
+        ("--memory-limit lots", "--memory-limit must be a size such as"),
+        ("--time-limit -1", "--time-limit must be a positive number"),
+        ("--layer raw", "--layer has no meaning for .npz files"),
+        ("--runs 0", "--runs must be an integer of at least 1"),
+        ("b.npz --test a.npz", "--test belongs to a single data file. Got 2"),
+        ("b.npz --groups g", "--groups belongs to a single data file. Got 2"),
+        ("--protocol orders --folds 3", "--folds has no meaning with"),
+        ("--classifiers knn,svm,knn", "--classifiers has 'knn' 2 times"),
+        ("--selectors ofs,ofs", "--selectors has 'ofs' 2 times"),
+        ("a.npz a.npz", "FILE has 'a.npz' 2 times"),
+        ("--n-groups 3 --group-size 4", "--protocol groups draws groups at"),
     ],
 )
-def test_mistakes_are_said_in_a_line(files, flags, text, capsys):
-    assert main(["compare", files[0], *flags]) == 1
-    err = capsys.readouterr().err
+def test_mistakes_are_said_in_a_line(files, flags, text, fail):
+    err = fail("compare", files[0], *flags.split())
     assert err.startswith("featstream: error: ")
     assert text in err
     assert len(err.splitlines()) == 1
 
 
-def test_a_missing_file_is_named_before_anything_is_done(tmp_path, files, capsys):
-    out = tmp_path / "out"
-    missing = str(tmp_path / "absent.npz")
-    assert main(["compare", files[0], missing, *QUICK, "-o", str(out)]) == 1
-    assert "There is no file" in capsys.readouterr().err
+def test_a_missing_file_is_named_before_anything_is_done(tmp_path, files, fail):
+    out, missing = tmp_path / "out", tmp_path / "absent.npz"
+    said = fail("compare", files[0], missing, *QUICK, "-o", out)
+    assert "There is no file" in said
     assert list((out / "cells").iterdir()) == []
 
 
-def test_files_of_one_name_are_named_by_their_paths(tmp_path, files, capsys):
+def test_files_of_one_name_are_named_by_their_paths(tmp_path, files, run_json):
     (tmp_path / "b").mkdir()
     other = str(tmp_path / "b" / "stream0.npz")
     Path(files[1]).rename(other)
-    assert main(["compare", files[0], other, *QUICK, "--runs", "1", "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)["datasets"]) == {files[0], other}
+    found = run_json("compare", files[0], other, *QUICK, "--runs", "1")
+    assert set(found["datasets"]) == {files[0], other}
 
 
-def test_a_folder_in_use_is_refused(tmp_path, files, capsys):
-    out = tmp_path / "out"
-    out.mkdir()
+def test_a_folder_in_use_is_refused(tmp_path, files, fail):
+    (out := tmp_path / "out").mkdir()
     with hold_lock(out / "lock"):
-        assert main(["compare", files[0], *QUICK, "-o", str(out)]) == 1
-    assert "is being written by another process" in capsys.readouterr().err
+        said = fail("compare", files[0], *QUICK, "-o", out)
+    assert "is being written by another process" in said
 
 
-def test_other_settings_in_one_folder_are_said(tmp_path, files, capsys):
-    out = str(tmp_path / "out")
-    command = ["compare", files[0], "--selectors", "saola", "--classifiers", "knn"]
-    assert main([*command, "-o", out, "--runs", "2"]) == 0
-    capsys.readouterr()
-    assert main([*command, "-o", out, "--runs", "3", "--seed", "0"]) == 0
+def test_other_settings_in_one_folder_are_said(tmp_path, files, run, capsys):
+    out = tmp_path / "out"
+    command = ["compare", files[0], "--selectors", "saola", "-o", str(out), "--runs"]
+    run(*command, "2", *KNN)
+    assert main([*command, "3", *KNN, "--seed", "0"]) == 0
     err = capsys.readouterr().err
     assert "holds a comparison with other settings (protocols)" in err
     assert "3/3 cells  2 kept from before" in err
-    assert main([*command[:-1], "j48", "-o", out, "--runs", "2", "-q"]) == 0
-    figures = sorted(path.name for path in Path(out).glob("*.png"))
-    assert figures == ["accuracy-j48.png"]
+    run(*command, "2", "--classifiers", "j48", "-q")
+    assert [path.name for path in out.glob("*.png")] == ["accuracy-j48.png"]
 
 
-def test_failed_cells_are_shown_with_their_reasons(tmp_path, capsys):
+def test_failed_cells_are_shown_with_their_reasons(tmp_path, run, fail):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 5)), np.arange(60) % 2
     X[3, 2] = np.nan  # in the training rows of the first split only
     np.savez(tmp_path / "holes.npz", X=X, y=y)
-    flags = ["--selectors", "saola,ofs", "--classifiers", "knn", "--runs", "2", "-q"]
-    assert main(["compare", str(tmp_path / "holes.npz"), *flags]) == 0
-    out = capsys.readouterr().out
+    command = ["compare", tmp_path / "holes.npz", "--selectors", "saola,ofs", *KNN]
+    out = run(*command, "--runs", "2", "-q")
     few = "1 of 2 splits failed: "
     assert f"- saola on holes: {few}DataError: Feature 'x2' has 1 missing" in out
     assert "- ofs on holes: ValueError: Input X contains NaN." in out
     assert "There are fewer than two selectors to compare" in out
     X[:, 2] = np.nan
     np.savez(tmp_path / "holes.npz", X=X, y=y)
-    assert main(["compare", str(tmp_path / "holes.npz"), *flags]) == 1
-    assert "nothing could be selected" in capsys.readouterr().err
+    assert "nothing could be selected" in fail(*command, "--runs", "2", "-q")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")

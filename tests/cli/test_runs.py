@@ -1,7 +1,5 @@
 """The commands that work on runs, and the store."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
@@ -45,105 +43,80 @@ def more(tmp_path, stream):
     return str(path)
 
 
-def test_select_update_explain_and_info(tmp_path, data, more, stream, capsys):
-    run = str(tmp_path / "run")
-    assert main(["select", *SAOLA_, data, "--measure", "su", "-o", run, "-q"]) == 0
-    assert "of 150 features selected" in capsys.readouterr().out
-    assert main(["update", run, more, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_select_update_explain_and_info(
+    tmp_path, data, more, stream, run, run_json, fail
+):
+    folder = tmp_path / "run"
+    out = run("select", *SAOLA_, data, "--measure", "su", "-o", folder, "-q")
+    assert "of 150 features selected" in out
+    before = SAOLA(measure="su").fit(stream.X[:, :150], stream.y)
+    assert run("explain", folder, "7") == f"{before.explain(7)}\n"  # by its arrival
+    assert "150" in fail("explain", folder, "150")
+    found = run_json("update", folder, more)
     expected = SAOLA(measure="su").fit(stream.X, stream.y)
-    indices = [feature["index"] for feature in found["selected"]]
-    assert indices == expected.selected_.tolist()
-    assert main(["explain", run, "x160", "x3"]) == 0
-    out = capsys.readouterr().out.splitlines()
-    assert out == [expected.explain("x160"), expected.explain("x3")]
-    assert main(["explain", run, "x3", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"x3": expected.explain("x3")}
-    assert main(["info", run]) == 0
-    out = capsys.readouterr().out
+    assert indices(found) == expected.selected_.tolist()
+    reasons = {name: expected.explain(name) for name in ("x160", "x3")}
+    assert run("explain", folder, *reasons).splitlines() == list(reasons.values())
+    assert json.loads(run("explain", folder, *reasons, "--json")) == reasons
+    out = run("info", folder)
     assert "a run of SAOLA (done)" in out
     assert f"featstream select --selector saola {data}" in out
-    assert main(["info", run, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["n_seen"] == 200
-    assert main(["resume", run, "-q"]) == 0
-    assert "of 200 features selected" in capsys.readouterr().out
-    table = (tmp_path / "run" / "selected.csv").read_text().splitlines()
-    assert len(table) == 1 + len(indices)
-
-
-def test_a_feature_is_explained_by_its_arrival(tmp_path, data, stream, capsys):
-    run = str(tmp_path / "run")
-    assert main(["select", *SAOLA_, data, "--measure", "su", "-o", run, "-q"]) == 0
-    capsys.readouterr()
-    assert main(["explain", run, "7"]) == 0
-    expected = SAOLA(measure="su").fit(stream.X[:, :150], stream.y).explain(7)
-    assert capsys.readouterr().out == f"{expected}\n"
-    assert main(["explain", run, "150"]) == 1
-    assert "150" in capsys.readouterr().err
+    assert json.loads(run("info", folder, "--json"))["n_seen"] == 200
+    assert "of 200 features selected" in run("resume", folder, "-q")
+    table = (folder / "selected.csv").read_text().splitlines()
+    assert len(table) == 1 + expected.selected_.size
 
 
 @pytest.mark.parametrize("store", ["small.svm", "out", "out.csv"])
-def test_convert_writes_nothing_but_a_store(tmp_path, store, capsys):
+def test_convert_writes_nothing_but_a_store(tmp_path, store, fail):
     (tmp_path / "small.svm").write_text("1 1:1 3:1\n-1 2:1\n")
-    output = str(tmp_path / store)
-    assert main(["convert", str(tmp_path / "small.svm"), output]) == 1
-    assert "whose name ends in .cols" in capsys.readouterr().err
+    said = fail("convert", tmp_path / "small.svm", tmp_path / store)
+    assert "whose name ends in .cols" in said
     assert [p.name for p in tmp_path.iterdir()] == ["small.svm"]
 
 
-def test_update_refuses_another_target(tmp_path, data, stream, capsys):
-    run = str(tmp_path / "run")
-    assert main(["select", data, "-o", run, "-q"]) == 0
+def test_other_targets_and_parameters_are_refused(tmp_path, data, stream, run, fail):
+    folder = tmp_path / "run"
+    command = ["select", data, "-o", folder, "-q", "--measure"]
+    run(*command, "su")
     np.savez(tmp_path / "other.npz", X=stream.X, y=1 - stream.y)
-    assert main(["update", run, str(tmp_path / "other.npz")]) == 1
-    assert "y differs from the y that the run" in capsys.readouterr().err
+    said = fail("update", folder, tmp_path / "other.npz")
+    assert "y differs from the y that the run" in said
+    assert "--measure su" in fail(*command, "mi")
 
 
-def test_update_takes_a_table_without_target(tmp_path, stream, capsys):
+def test_update_takes_a_table_without_target(tmp_path, stream, run):
     pytest.importorskip("pyarrow")
-    run = str(tmp_path / "run")
+    folder = tmp_path / "run"
     for name, columns in (("a", range(5)), ("b", range(5, 9)), ("c", range(9, 12))):
         header = [f"g{j}" for j in columns]
         values = stream.X[:, list(columns)]
         if name != "b":
             header, values = [*header, "class"], np.c_[values, stream.y]
-        np.savetxt(
-            tmp_path / f"{name}.csv",
-            values,
-            fmt="%d",
-            delimiter=",",
-            header=",".join(header),
-            comments="",
-        )
-    table = [str(tmp_path / f"{name}.csv") for name in "abc"]
-    assert main(["select", table[0], "--measure", "su", "-o", run, "-q"]) == 0
-    assert main(["update", run, table[1]]) == 0
-    assert main(["update", run, table[2]]) == 0
-    assert featstream.resume(run).n_seen_ == 12
-    capsys.readouterr()
+        lines = [header, *values.astype(int).tolist()]
+        text = "\n".join(",".join(map(str, line)) for line in lines)
+        (tmp_path / f"{name}.csv").write_text(text)
+    run("select", tmp_path / "a.csv", "--measure", "su", "-o", folder, "-q")
+    run("update", folder, tmp_path / "b.csv")
+    run("update", folder, tmp_path / "c.csv")
+    assert featstream.resume(folder).n_seen_ == 12
 
 
-def test_other_parameters_are_refused(tmp_path, data, capsys):
-    run = str(tmp_path / "run")
-    assert main(["select", data, "--measure", "su", "-o", run, "-q"]) == 0
-    assert main(["select", data, "--measure", "mi", "-o", run, "-q"]) == 1
-    assert "--measure su" in capsys.readouterr().err
-
-
-def test_convert_makes_a_store(tmp_path, data, stream, capsys):
-    (tmp_path / "small.svm").write_text("1 1:1 3:1\n-1 2:1\n")
-    store = str(tmp_path / "small.cols")
-    options = ["--memory", "100MB", "--json", "-q"]
-    assert main(["convert", str(tmp_path / "small.svm"), store, *options]) == 0
-    assert json.loads(capsys.readouterr().out)["n_features"] == 3
-    assert main(["convert", data, str(tmp_path / "data.cols")]) == 0
-    assert "150 features" in capsys.readouterr().out
-    assert main(["select", *SAOLA_, str(tmp_path / "data.cols"), "--json", "-q"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_convert_makes_a_store(tmp_path, data, stream, run, run_json, fail):
+    small, store = tmp_path / "small.svm", tmp_path / "data.cols"
+    small.write_text("1 1:1 3:1\n-1 2:1\n")
+    command = ["convert", small, tmp_path / "small.cols", "--memory"]
+    said = fail(*command, "lots")
+    assert "--memory must be a size such as 500MB" in said
+    assert run_json(*command, "100MB")["n_features"] == 3
+    assert "150 features" in run("convert", data, store)
+    found = run_json("select", *SAOLA_, store)
     expected = SAOLA().fit(stream.X[:, :150], stream.y)
-    assert [f["index"] for f in found["selected"]] == expected.selected_.tolist()
-    with pytest.raises(SystemExit):
-        main(["convert", "a.svm", "b.cols", "--memory", "lots"])
+    assert indices(found) == expected.selected_.tolist()
+
+
+def indices(found):
+    return [feature["index"] for feature in found["selected"]]
 
 
 # Groups -----------------------------------------------------------------------
@@ -155,57 +128,48 @@ def write_labels(path, labels):
 
 
 def test_groups_are_selected_updated_and_explained(
-    tmp_path, data, more, stream, capsys
+    tmp_path, data, more, stream, run, run_json, fail
 ):
-    run = str(tmp_path / "run")
+    folder = tmp_path / "run"
     labels = np.array([f"plate-{j % 20}" for j in range(150)])
     later = np.array([f"plate-{20 + j % 7}" for j in range(50)])
     one = write_labels(tmp_path / "one.txt", labels)
     two = write_labels(tmp_path / "two.txt", later)
-    flags = ["--measure", "su", "-o", run, "-q"]
-    assert main(["select", data, "--groups", one, *flags]) == 0
-    out = capsys.readouterr().out
+    flags = ["--measure", "su", "-o", folder, "-q"]
+    out = run("select", data, "--groups", one, *flags)
     assert "of 150 features selected (GroupSAOLA" in out
     assert "of 20 selected" in out
-    assert main(["update", run, more, "--groups", two, "--json", "-q"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = run_json("update", folder, more, "--groups", two)
     whole = GroupSAOLA(measure="su").start(stream.y)
     whole.consume(stream.X[:, :150], groups=labels)
     whole.consume(stream.X[:, 150:], groups=later)
     assert found["selected"] == whole.result_.to_dict()["selected"]
     assert found["n_groups"] == 27
-    assert main(["explain", run, "x160", "plate-3", "plate-22"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert run("explain", folder, "x160", "plate-3", "plate-22").splitlines() == [
         whole.explain("x160"),
         whole.explain(group="plate-3"),
         whole.explain(group="plate-22"),
     ]
-    assert main(["explain", run, "plate-99"]) == 1
-    assert "No feature 'plate-99'" in capsys.readouterr().err
-    assert main(["info", run]) == 0
-    out = capsys.readouterr().out
+    assert "No feature 'plate-99'" in fail("explain", folder, "plate-99")
+    out = run("info", folder)
     assert "a run of GroupSAOLA (done)" in out
     assert f"{whole.selected_groups_.size} kept of 27 groups seen" in out
     assert "groups: labels" in out
-    table = (tmp_path / "run" / "selected.csv").read_text().splitlines()
+    table = (folder / "selected.csv").read_text().splitlines()
     assert table[0] == "feature,index,relevance,group"
     assert len(table) == 1 + whole.selected_.size
 
 
-def test_groups_by_size_are_numbered_on(tmp_path, data, more, stream, capsys):
-    run = str(tmp_path / "run")
-    size = ["--group-size", "10", "-q"]
-    assert main(["select", data, "--measure", "su", "-o", run, *size]) == 0
-    assert main(["update", run, more, *size]) == 0
-    whole = GroupSAOLA(measure="su").fit(
-        stream.X, stream.y, groups=np.arange(200) // 10
-    )
-    resumed = featstream.resume(run)
+def test_groups_by_size_are_numbered_on(tmp_path, data, more, stream, run):
+    folder, size = tmp_path / "run", ["--group-size", "10", "-q"]
+    run("select", data, "--measure", "su", "-o", folder, *size)
+    run("update", folder, more, *size)
+    groups = np.arange(200) // 10
+    whole = GroupSAOLA(measure="su").fit(stream.X, stream.y, groups=groups)
+    resumed = featstream.resume(folder)
     assert resumed.selected_.tolist() == whole.selected_.tolist()
     assert resumed.result_.groups.labels == list(range(20))
-    capsys.readouterr()
-    assert main(["explain", run, "17"]) == 0
-    assert capsys.readouterr().out.strip() == whole.explain(group=17)
+    assert run("explain", folder, "17").strip() == whole.explain(group=17)
 
 
 @pytest.mark.parametrize(
@@ -217,12 +181,12 @@ def test_groups_by_size_are_numbered_on(tmp_path, data, more, stream, capsys):
     ],
 )
 def test_an_interrupted_run_of_groups_is_resumed(
-    flags, has_moved, tmp_path, data, stream, capsys, monkeypatch
+    flags, has_moved, tmp_path, data, stream, run, fail, monkeypatch
 ):
     """With the flags that it was begun with, or with those for where things are now."""
     monkeypatch.chdir(tmp_path)
     labels = write_labels(tmp_path / "labels.txt", [f"g{j % 9}" for j in range(150)])
-    run, flag = tmp_path / "run", list(flags)
+    folder, flag = tmp_path / "run", list(flags)
     monkeypatch.setattr(base, "observed", interrupting(at=60))
     from featstream.cli.main import run_checkpoint
 
@@ -232,29 +196,27 @@ def test_an_interrupted_run_of_groups_is_resumed(
     narrow = SparseSource(sparse.csc_array(stream.X[:, :150]), block_columns=10)
     opened = Dataset(narrow, stream.y)
     monkeypatch.setattr("featstream.sources.open_dataset", lambda *a: opened)
-    command = ["select", data, "--measure", "su", "-o", str(run), *flag]
-    assert main(command) == 130
-    assert f"to continue: featstream resume {run}" in capsys.readouterr().err
+    said = run("select", data, "--measure", "su", "-o", folder, *flag, code=130)
+    assert f"to continue: featstream resume {folder}" in said
     monkeypatch.undo()
-    stopped = featstream.resume(run)
+    stopped = featstream.resume(folder)
     assert 0 < stopped.n_seen_ < 150
-    again = ["resume", str(run), "-q"]
+    again = ["resume", folder, "-q"]
     if has_moved:
         os.rename(data, tmp_path / "moved.npz")
         os.rename(labels, tmp_path / "moved.txt")
-        again += ["--data", str(tmp_path / "moved.npz")]
+        again += ["--data", tmp_path / "moved.npz"]
         if flag[0] == "--groups":
-            assert main(again) == 1
-            assert "labels.txt" in capsys.readouterr().err
-            again += ["--groups", str(tmp_path / "moved.txt")]
-    assert main(again) == 0
+            assert "labels.txt" in fail(*again)
+            again += ["--groups", tmp_path / "moved.txt"]
+    run(*again)
     whole = {
         "--groups": [f"g{j % 9}" for j in range(150)],
         "--group-size": np.arange(150) // 7,
         "--group-by": [f"x{j}"[:2] for j in range(150)],
     }[flag[0]]
     expected = GroupSAOLA(measure="su").fit(stream.X[:, :150], stream.y, groups=whole)
-    found = featstream.resume(run)
+    found = featstream.resume(folder)
     assert found.selected_.tolist() == expected.selected_.tolist()
     assert found.selected_groups_.tolist() == expected.selected_groups_.tolist()
 
@@ -278,17 +240,15 @@ def often(run_checkpoint):
     return lambda *given: dataclasses.replace(run_checkpoint(*given), every=0.0)
 
 
-def test_groups_in_the_wrong_place_are_an_error(tmp_path, data, more, stream, capsys):
-    groups, single = str(tmp_path / "groups"), str(tmp_path / "single")
-    assert main(["select", data, "--group-size", "5", "-o", groups, "-q"]) == 0
-    assert main(["select", *SAOLA_, data, "-o", single, "-q"]) == 0
-    capsys.readouterr()
-    assert main(["update", groups, more]) == 1
-    assert "Say how these features fall into groups" in capsys.readouterr().err
-    assert main(["update", single, more, "--group-size", "5"]) == 1
-    assert "The run is one of SAOLA. Leave the groups out." in capsys.readouterr().err
-    assert main(["select", *SAOLA_, data, "-o", groups, "-q"]) == 1
-    assert "is one of 'GroupSAOLA', not of SAOLA" in capsys.readouterr().err
+def test_groups_in_the_wrong_place_fail(tmp_path, data, more, stream, run, fail):
+    groups, single = tmp_path / "groups", tmp_path / "single"
+    run("select", data, "--group-size", "5", "-o", groups, "-q")
+    run("select", *SAOLA_, data, "-o", single, "-q")
+    assert "Say how these features fall into groups" in fail("update", groups, more)
+    said = fail("update", single, more, "--group-size", "5")
+    assert "The run is one of SAOLA. Leave the groups out." in said
+    said = fail("select", *SAOLA_, data, "-o", groups, "-q")
+    assert "is one of 'GroupSAOLA', not of SAOLA" in said
     halfway = GroupSAOLA(measure="su").start(stream.y)
     labels = np.arange(150) % 7
     saving = Checkpoint(tmp_path / "half", data={"path": data, "target": None})
@@ -299,19 +259,17 @@ def test_groups_in_the_wrong_place_are_an_error(tmp_path, data, more, stream, ca
             checkpoint=saving,
             progress=lambda at: 1 / 0,
         )
-    assert main(["resume", str(tmp_path / "half"), "-q"]) == 1
-    assert "does not say how to find its groups" in capsys.readouterr().err
+    said = fail("resume", tmp_path / "half", "-q")
+    assert "does not say how to find its groups" in said
 
 
-def test_a_run_of_rows_is_for_python(tmp_path, capsys, stream):
-    OFS(5).fit(stream.X, stream.y).save(tmp_path / "rows")
-    run = str(tmp_path / "rows")
-    assert main(["info", run]) == 0
-    out = capsys.readouterr().out
+def test_a_run_of_rows_is_for_python(tmp_path, stream, run, fail):
+    folder = tmp_path / "rows"
+    OFS(5).fit(stream.X, stream.y).save(folder)
+    out = run("info", folder)
     assert "a run of OFS (done)" in out
     assert "5 kept of 200 features, 80 samples seen" in out
-    assert main(["update", run, run]) == 1
-    assert "OFS, which learns from rows" in capsys.readouterr().err
+    assert "OFS, which learns from rows" in fail("update", folder, folder)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")

@@ -1,7 +1,5 @@
 """Random problems, solved here and on an engine."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

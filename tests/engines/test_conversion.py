@@ -1,7 +1,5 @@
 """A conversion on workers makes the same store, to the byte."""
 
-from __future__ import annotations
-
 import filecmp
 import gzip
 

@@ -1,7 +1,5 @@
 """On a real cluster the scan ends the same, whoever is killed."""
 
-from __future__ import annotations
-
 import filecmp
 import json
 import os
@@ -34,7 +32,7 @@ from featstream.selectors.saola.spread import Spread
 from featstream.sources import (
     ArraySource,
     as_source,
-    dask_array,
+    chunked,
     open_store,
     write_store,
 )
@@ -46,12 +44,6 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
 
-@pytest.fixture(scope="module")
-def client():
-    with local_cluster(2, "1GiB") as connected:
-        yield connected
-
-
 def test_an_engine_that_is_none_is_refused():
     with pytest.raises(ParameterError, match="must be 'dask', a Dask client"):
         as_engine("spark")
@@ -61,7 +53,7 @@ def test_an_engine_that_is_none_is_refused():
         as_engine("dask")
 
 
-def test_data_that_workers_cannot_open_are_sent(client):
+def test_values_in_memory_are_sent(client):
     X, y = make_binary(np.random.default_rng(0))
     local = solve(SAOLA(measure="su"), y, X)
     assert outcome(solve(SAOLA(measure="su", engine="dask"), y, X)) == outcome(local)
@@ -120,16 +112,16 @@ def test_an_array_in_chunks_of_rows_is_put_together_on_the_workers(
     local = solve(SAOLA(measure="su"), y, X)
     lazy = da.from_array(X, chunks=(50, -1))
     assert len(list(as_source(lazy).blocks())) == 1
-    monkeypatch.setattr(dask_array, "_BLOCK_BYTES", 90 * 120)
+    monkeypatch.setattr(chunked, "_BLOCK_BYTES", 90 * 120)
     blocks = list(as_source(lazy).blocks())
     assert [block.n_columns for block in blocks] == [90, 90, 90, 90, 40]
-    held = []
-    hold = DaskEngine.hold
-    monkeypatch.setattr(
-        DaskEngine,
-        "hold",
-        lambda self, a: held.append(a) or (hold(self, a) if has_room else None),
-    )
+    held, hold = [], DaskEngine.hold
+
+    def noted(engine, array):
+        held.append(array)
+        return hold(engine, array) if has_room else None
+
+    monkeypatch.setattr(DaskEngine, "hold", noted)
     remote = solve(SAOLA(measure="su", engine="dask"), da.from_array(y), lazy)
     assert outcome(remote) == outcome(local)
     assert [a.numblocks for a in held] == [(1, 5)]
@@ -139,13 +131,9 @@ def test_groups_may_be_scattered(client):
     rng = np.random.default_rng(1)
     X, y = make_binary(rng)
     groups = rng.integers(0, 60, X.shape[1])
+    local = solve(GroupSAOLA(measure="su"), y, X, groups=groups)
     for data in (X, da.from_array(X, chunks=(120, 90))):
-        local, remote = (
-            GroupSAOLA(measure="su")
-            .start(y)
-            .consume(data, groups=groups, engine=engine)
-            for engine in (None, client)
-        )
+        remote = solve(GroupSAOLA(measure="su"), y, data, groups=groups, engine=client)
         assert outcome(remote) == outcome(local)
 
 

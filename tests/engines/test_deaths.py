@@ -1,7 +1,5 @@
 """Whoever is killed: the same answer, the same answer later, or an error."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -17,7 +15,7 @@ from sklearn.base import clone
 import featstream
 from engines.problems import make_binary, make_options, outcome, solve
 from featstream import SAOLA, FisherZ, GroupSAOLA, SelectFromStream
-from featstream.engines import DaskEngine, local_cluster
+from featstream.engines import DaskEngine
 from featstream.errors import EngineError
 from featstream.sources import ArraySource, open_store, write_store
 
@@ -41,12 +39,6 @@ selector = SelectFromStream(measure="su").start(source.y)
 client = Client(scheduler_file=scheduler)
 selector.consume(source, engine=client, progress=kill, checkpoint=run, every=0.0)
 """
-
-
-@pytest.fixture(scope="module")
-def client():
-    with local_cluster(2, "1GiB") as connected:
-        yield connected
 
 
 def open_deadly(path, folder):
@@ -125,19 +117,12 @@ def cluster(tmp_path):
     dask = [sys.executable, "-m", "dask"]
     at = ["--scheduler-file", str(file)]
     own = os.environ | {"DASK_TEMPORARY_DIRECTORY": str(tmp_path)}
-    scheduler = subprocess.Popen(
-        [*dask, "scheduler", *LOOPBACK, "--port", "0", *at],
-        stderr=subprocess.DEVNULL,
-        env=own,
-    )
+    start = partial(subprocess.Popen, stderr=subprocess.DEVNULL, env=own)
+    scheduler = start([*dask, "scheduler", *LOOPBACK, "--port", "0", *at])
     while not file.exists():
         time.sleep(0.1)
     one = ["--nthreads", "1", "--no-nanny", "--death-timeout", "20"]
-    worker = subprocess.Popen(
-        [*dask, "worker", *LOOPBACK, *one, *at],
-        stderr=subprocess.DEVNULL,
-        env=own,
-    )
+    worker = start([*dask, "worker", *LOOPBACK, *one, *at])
     yield file, scheduler
     for process in (worker, scheduler):
         process.kill()

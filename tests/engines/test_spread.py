@@ -1,7 +1,5 @@
 """A scan on workers decides as the scan in this process does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +16,7 @@ from engines.problems import (
     solve,
 )
 from engines.simulated import SimulatedEngine
-from featstream import SAOLA, GroupSAOLA, SelectFromStream
+from featstream import SAOLA, Grafting, GroupSAOLA, SelectFromStream
 from featstream.errors import ParameterError
 from featstream.selectors.saola import spread
 from featstream.selectors.saola.spread import find_certain
@@ -37,20 +35,16 @@ def compare(seed, kind, monkeypatch):
     return outcome(local) == outcome(remote), local, engine
 
 
-@pytest.mark.parametrize("kind", [SAOLA, GroupSAOLA])
-def test_random_problems_end_as_in_this_process(kind, monkeypatch):
-    for seed in range(40):
-        is_same, _, _ = compare(seed, kind, monkeypatch)
-        assert is_same, seed
+EACH_THOUSAND = [
+    pytest.param(range(1000 * k, 1000 * k + 1000), marks=pytest.mark.slow)
+    for k in range(1, 6)
+]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [SAOLA, GroupSAOLA])
-@pytest.mark.parametrize("thousand", range(1, 6))
-def test_ten_thousand_random_problems_end_as_in_this_process(
-    kind, thousand, monkeypatch
-):
-    for seed in range(1000 * thousand, 1000 * thousand + 1000):
+@pytest.mark.parametrize("seeds", [range(40), *EACH_THOUSAND], ids=str)
+def test_random_problems_end_as_in_this_process(kind, seeds, monkeypatch):
+    for seed in seeds:
         is_same, _, _ = compare(seed, kind, monkeypatch)
         assert is_same, seed
 
@@ -127,3 +121,11 @@ def test_the_recommended_settings_run_on_an_engine():
     assert local.selected_.size
     with pytest.raises(ParameterError, match="`interactions` of SelectFromStream"):
         solve(SelectFromStream(interactions=True), y, X, engine=engine)
+
+
+def test_groups_and_engines_are_refused_by_selectors_without_them():
+    X, y = np.eye(4), [0, 1, 0, 1]
+    with pytest.raises(ParameterError, match=r"SAOLA takes no groups.*GroupSAOLA"):
+        SAOLA(measure="su").start(y).consume(X, groups=[0, 0, 1, 1])
+    with pytest.raises(ParameterError, match="Grafting works in this process alone"):
+        Grafting().start(y).consume(X, engine=SimulatedEngine(np.random))

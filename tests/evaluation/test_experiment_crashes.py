@@ -1,7 +1,5 @@
 """Comparisons that are killed, interrupted or started again, for real."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -19,6 +17,8 @@ from featstream.evaluation import Experiment, RandomSplits
 
 N_CELLS = 9
 TESTS = Path(spies.__file__).parent
+ONCE = RandomSplits(n_runs=1)
+DATA = {"d": (np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 2)}
 
 # No guard: a script must not need one to compare what it imports.
 SCRIPT = """
@@ -39,20 +39,13 @@ def script(tmp_path):
     return [sys.executable, str(path), str(tmp_path / "out"), str(tmp_path / "seen")]
 
 
-def begin(command, *, temporary=None, **options):
+def begin(command, *, variables=None, **options):
     source = str(Path(sys.modules["featstream"].__file__).parents[1])
-    before = os.environ.get("PYTHONPATH")
-    path = os.pathsep.join(p for p in (source, str(TESTS), before) if p)
-    env = {**os.environ, "PYTHONPATH": path}
-    if temporary is not None:
-        env["TMPDIR"] = temporary
+    paths = source, str(TESTS), os.environ.get("PYTHONPATH", "")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen(
-        command,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
+        command, env=env | (variables or {}), text=True, **pipes, **options
     )
 
 
@@ -85,7 +78,7 @@ def is_alive(pid):
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
 def test_a_killed_comparison_continues_where_it_was(tmp_path, script, capsys):
     with tempfile.TemporaryDirectory() as folder:  # a killed process cannot tidy up
-        process = begin(script, temporary=folder)
+        process = begin(script, variables={"TMPDIR": folder})
         wait_until(lambda: len(finished_cells(tmp_path)) >= 3, process)
         wait_until(lambda: any(map(is_alive, workers(tmp_path))), process)
         os.kill(process.pid, signal.SIGKILL)
@@ -140,21 +133,18 @@ def main():
 """
 
 
-def test_a_guarded_script_may_define_its_own_selector(tmp_path):
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_a_script_may_define_its_own_selector_if_it_is_guarded(tmp_path, is_guarded):
     path = tmp_path / "own.py"
-    path.write_text(OWN_SELECTOR + "if __name__ == '__main__':\n    main()\n")
+    guard = "if __name__ == '__main__':\n    " if is_guarded else ""
+    path.write_text(f"{OWN_SELECTOR}{guard}main()\n")
     process = begin([sys.executable, str(path)])
     out, err = process.communicate(timeout=120)
-    assert (process.returncode, out.strip()) == (0, "[]"), err
-
-
-def test_an_unguarded_script_with_its_own_selector_gets_advice(tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text(OWN_SELECTOR + "main()\n")
-    process = begin([sys.executable, str(path)])
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert err.strip().splitlines()[-1].endswith('if __name__ == "__main__":')
+    if is_guarded:
+        assert (process.returncode, out.strip()) == (0, "[]"), err
+    else:
+        assert process.returncode == 1
+        assert err.strip().splitlines()[-1].endswith('if __name__ == "__main__":')
 
 
 def test_a_selector_of_a_notebook_gets_advice(monkeypatch):
@@ -162,9 +152,7 @@ def test_a_selector_of_a_notebook_gets_advice(monkeypatch):
     monkeypatch.setitem(sys.modules, "notebook", types.ModuleType("notebook"))
     own = type("Own", (spies.FirstFeatures,), {"__module__": "notebook"})
     sys.modules["notebook"].Own = own
-    X, y = np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 2
-    once = RandomSplits(n_runs=1)
-    result = Experiment({"own": own()}, {"d": (X, y)}, ["knn"], once).run()
+    result = Experiment({"own": own()}, DATA, ["knn"], ONCE).run()
     ((*_, reason),) = result.failures()
     assert "notebook" in reason
     assert "in a module" in reason
@@ -172,16 +160,13 @@ def test_a_selector_of_a_notebook_gets_advice(monkeypatch):
 
 @pytest.mark.jit_only
 def test_time_and_memory_are_those_of_the_selection_alone():
-    X, y = np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 2
     selectors = {
         "idle": spies.FirstFeatures(),
         "slow": spies.FirstFeatures(seconds=0.5),
         "large": spies.Hungry(megabytes=300),
         "compiling": spies.Compiling(seconds=0.2),
     }
-    result = Experiment(
-        selectors, {"d": (X, y)}, {"slow": spies.Unhurried()}, RandomSplits(n_runs=1)
-    ).run()
+    result = Experiment(selectors, DATA, {"slow": spies.Unhurried()}, ONCE).run()
     assert result.failures() == []
     seconds, memory = result.table("seconds"), result.table("memory")
     assert seconds.value("d", "idle") < 0.5  # though the classifier took longer

@@ -19,26 +19,18 @@ def share_of_ordered_pairs(y, scores):
     return np.mean((pairs > 0) + 0.5 * (pairs == 0))
 
 
-def test_auc_is_the_share_of_ordered_pairs():
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_auc_is_the_mean_share_of_ordered_pairs(n_classes):
+    """Each class against the rest; those that the test rows lack are left out."""
     rng = np.random.default_rng(0)
-    y, scores = rng.random(40) < 0.3, rng.integers(0, 6, 40)
-    expected = share_of_ordered_pairs(y, scores)
-    assert auc(y, scores) == pytest.approx(expected)
-    both = np.column_stack([-scores, scores])
-    assert auc(y, both) == pytest.approx(expected)
-
-
-def test_auc_of_several_classes_is_the_mean_of_each_against_the_rest():
-    rng = np.random.default_rng(0)
-    y, scores = rng.integers(0, 3, 60), rng.random((60, 3))
-    expected = np.mean([share_of_ordered_pairs(y == c, scores[:, c]) for c in range(3)])
-    assert auc(y, scores) == pytest.approx(expected)
-
-
-def test_auc_leaves_out_classes_that_the_test_rows_lack():
-    y, scores = np.array([0, 1, 1]), np.array([[3, 1, 0], [1, 2, 0], [2, 0, 0]])
-    expected = np.mean([share_of_ordered_pairs(y == c, scores[:, c]) for c in (0, 1)])
-    assert auc(y, scores, classes=[0, 1, 2]) == pytest.approx(expected)
+    y, scores = rng.integers(0, min(n_classes, 3), 60), rng.integers(0, 6, (60, 4))
+    scores = scores[:, :n_classes]
+    if n_classes == 2:
+        scores[:, 0] = -scores[:, 1]
+        assert auc(y, scores) == auc(y, scores[:, 1])
+    expected = [share_of_ordered_pairs(y == c, scores[:, c]) for c in np.unique(y)]
+    found = auc(y, scores, classes=range(n_classes))
+    assert found == pytest.approx(np.mean(expected))
     assert np.isnan(auc([1, 1], [0.2, 0.3], classes=[0, 1]))
 
 

@@ -1,9 +1,8 @@
 """Tables and statistics of a comparison, from records made by hand."""
 
-from __future__ import annotations
-
 import json
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,63 +14,31 @@ from featstream.reporting import comparison_markdown, comparison_text, plot_scor
 
 
 def make_result(scores, *, sizes=None, reasons=None, rules=None):
-    """A result from accuracies by (data set, selector), one a split."""
-    datasets = list(dict.fromkeys(dataset for dataset, _ in scores))
-    selectors = list(dict.fromkeys(selector for _, selector in scores))
+    """A result from accuracies by (data set, selector), one per split."""
     records = []
     for (dataset, selector), values in scores.items():
         for i, value in enumerate(values):
-            reason = None if value is not None else (reasons or {})[dataset, selector]
             size = (sizes or {}).get((dataset, selector), [5] * len(values))[i]
-            selection = {
-                "value": None,
-                "selected": list(range(size)),
-                "n_features": size,
-                "n_groups": None,
-                "seconds": size / 10,
-                "memory": size << 20,
-                "measure": "su",
-            }
-            own = {"classifier": "knn", "accuracy": value, "balanced_accuracy": value}
-            own |= {"auc": value, "auc_hard": value}
-            records.append(
-                {
-                    "dataset": dataset,
-                    "selector": selector,
-                    "split": i,
-                    "selections": [] if reason else [selection],
-                    "scores": {} if reason else {"key": own},
-                    "reason": reason,
-                    "label": (rules or {}).get(selector),
-                }
-            )
-    facts = {
-        name: {
-            "n_samples": 10,
-            "n_features": 20,
-            "n_classes": 2,
-            "protocol": "RandomSplits()",
-        }
-        for name in datasets
-    }
+            costs = {"n_features": size, "n_groups": None, "measure": "su"}
+            costs |= {"seconds": size / 10, "memory": size << 20}
+            selection = {"value": None, "selected": list(range(size)), **costs}
+            record = {"selections": [selection], "scores": {}, "reason": None}
+            if value is None:
+                record |= {"selections": [], "reason": reasons[dataset, selector]}
+            else:
+                metrics = ("accuracy", "balanced_accuracy", "auc", "auc_hard")
+                record["scores"]["key"] = dict.fromkeys(metrics, value)
+            place = {"dataset": dataset, "selector": selector, "split": i}
+            records.append(record | place | {"label": (rules or {}).get(selector)})
+    facts = {"n_samples": 10, "n_features": 20, "n_classes": 2}
+    facts["protocol"] = "RandomSplits()"
+    origin = {"date": "today", "platform": "here", "n_cores": 2, "n_jobs": 1}
     about = {
         "settings": {"seed": 0, "time_limit": None, "memory_limit": None},
-        "datasets": facts,
-        "provenance": {
-            "date": "today",
-            "platform": "here",
-            "n_cores": 2,
-            "n_jobs": 1,
-            "versions": {"python": "3"},
-        },
+        "datasets": {dataset: facts for dataset, _ in scores},
+        "provenance": {**origin, "versions": {"python": "3"}},
     }
-    return ExperimentResult(
-        records,
-        selectors=selectors,
-        datasets=datasets,
-        classifiers={"knn": "key"},
-        about=about,
-    )
+    return ExperimentResult(records, {"knn": "key"}, about)
 
 
 SMALL = {
@@ -122,13 +89,12 @@ def test_statistics_of_the_papers_table():
     """Table 3, J48: four of fourteen data sets have no scores of two methods."""
     table = paper_table(3)
     methods = ["SAOLA", "Fast-OSFS", "Alpha-investing"]
-    values = table.scores(methods)
-    scores, reasons = {}, {}
-    for i, dataset in enumerate(table.datasets):
-        for j, method in enumerate(methods):
-            value = float(values[i, j])
-            scores[dataset, method] = [None if math.isnan(value) else value]
-            reasons[dataset, method] = "exceeded three days"
+    places = product(table.datasets, methods)
+    scores = {
+        place: [None if math.isnan(value) else value]
+        for place, value in zip(places, table.scores(methods).flat, strict=True)
+    }
+    reasons = dict.fromkeys(scores, "exceeded three days")
     found = make_result(scores, reasons=reasons).statistics()
     assert found.datasets == table.datasets[:10]
     assert set(found.left_out) == set(table.datasets[10:])
@@ -205,16 +171,14 @@ def test_tidy_rows_in_every_form(tmp_path):
 
 def test_wrong_names_are_refused():
     result = make_result(SMALL)
-    with pytest.raises(ParameterError, match=r"Unknown metric 'acuracy'.+Did you mean"):
-        result.table("acuracy")
-    with pytest.raises(ParameterError, match="Unknown classifier 'svm'"):
-        result.table(classifier="svm")
-    with pytest.raises(ParameterError, match="Unknown statistic 'max'"):
-        result.table(statistic="max")
-    with pytest.raises(
-        ParameterError, match=r"Unknown selector 'onee'.+Did you mean 'on"
+    for call, words in (
+        (lambda: result.table("acuracy"), r"Unknown metric 'acuracy'.+Did you mean"),
+        (lambda: result.table(classifier="svm"), "Unknown classifier 'svm'"),
+        (lambda: result.table(statistic="max"), "Unknown statistic 'max'"),
+        (lambda: result.selections("a", "onee"), r"Unknown selector 'onee'.+Did you"),
     ):
-        result.selections("a", "onee")
+        with pytest.raises(ParameterError, match=words):
+            call()
     with pytest.raises(DataError, match="are not at hand"):
         result.stability()
 
@@ -232,7 +196,7 @@ def test_text_and_markdown_say_the_same():
         assert "0.8000 ± 0.1000" in page
         assert "best of the splits, not an estimate of what to expect" in page
     assert "| b | 0.7000 ± 0.1732 | - |" in document
-    assert "today, here, 2 cores" in document
+    assert "- Machine: here, 2 cores" in document
 
 
 def test_scores_are_drawn_with_error_bars():

@@ -10,10 +10,22 @@ from featstream.evaluation import stability
 X = np.array([[0, 0, 0, 7], [0, 0, 1, 7], [1, 1, 0, 7], [1, 1, 1, 7]])
 
 
-def test_copies_of_features_are_as_good_as_the_features():
-    assert stability([[0], [1]], X).value == 1.0
-    assert stability([[0], [2]], X).value == 0.0
-    assert stability([[0, 2], [1, 2]], X).value == 1.0
+@pytest.mark.parametrize(
+    ("selections", "value"),
+    [
+        ([[0], [1]], 1.0),
+        ([[0], [2]], 0.0),
+        ([[0, 2], [1, 2]], 1.0),
+        ([[0], [1], [2]], 1 / 3),  # {0},{1} 1; {0},{2} 0; {1},{2} 0
+        ([[3], [3]], 1.0),  # a constant feature is like itself only
+        ([[3], [0]], 0.0),
+        ([[], []], 1.0),
+        ([[], [0]], 0.0),
+    ],
+)
+def test_copies_of_features_are_as_good_as_the_features(selections, value):
+    assert stability(selections, X).value == pytest.approx(value)
+    assert stability(selections, sp.csr_matrix(X)).value == pytest.approx(value)
 
 
 def test_matching_is_the_best_one_not_the_first():
@@ -23,19 +35,6 @@ def test_matching_is_the_best_one_not_the_first():
     )
     value = stability([[0, 1], [2, 3]], X, similarity=lambda columns: likeness).value
     assert value == pytest.approx((0.8 + 0.7) / 2)
-
-
-def test_all_pairs_of_selections_count_alike():
-    # Pairs: {0},{1} 1; {0},{2} 0; {1},{2} 0.
-    assert stability([[0], [1], [2]], X).value == pytest.approx(1 / 3)
-
-
-def test_symmetrical_uncertainty_by_hand():
-    # a = 0 0 1 1, b = 0 1 1 1: H(a) = 1, H(b) = h(1/4), H(a, b) = 1.5.
-    data = np.array([[0, 0], [0, 1], [1, 1], [1, 1]])
-    entropy = 0.25 * 2 + 0.75 * np.log2(4 / 3)
-    expected = 2 * (1 + entropy - 1.5) / (1 + entropy)
-    assert stability([[0], [1]], data).value == pytest.approx(expected)
 
 
 def test_symmetrical_uncertainty_is_that_of_plain_entropies():
@@ -58,28 +57,8 @@ def test_correlation_compares_continuous_features():
     expected = abs(stats.pearsonr(data[:, 0], data[:, 1]).statistic)
     value = stability([[0], [1]], data, similarity="correlation").value
     assert value == pytest.approx(expected)
-
-
-def test_continuous_columns_need_another_similarity_than_su():
-    data = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(DataError, match="discrete"):
         stability([[0], [1]], data)
-
-
-def test_constant_features_are_like_themselves_only():
-    assert stability([[3], [3]], X).value == 1.0
-    assert stability([[3], [0]], X).value == 0.0
-
-
-def test_sparse_and_dense_data_agree():
-    selections = [[0, 2], [1, 3]]
-    dense = stability(selections, X).value
-    assert stability(selections, sp.csr_matrix(X)).value == dense
-
-
-def test_empty_selections_agree_with_each_other_only():
-    assert stability([[], []], X).value == 1.0
-    assert stability([[], [0]], X).value == 0.0
 
 
 def nogueira_by_the_book(sets, d):
@@ -109,21 +88,19 @@ def test_nogueira_is_its_formula_on_the_selection_matrix():
     assert (result.lower, result.upper) == pytest.approx((value - reach, value + reach))
 
 
-def test_nogueira_of_two_disjoint_halves_is_as_bad_as_can_be():
-    # p = 1/2 everywhere, s^2 = 2 * 1/4 = 1/2, chance 1/4: 1 - 2 = -1.
-    result = stability([[0, 1], [2, 3]], X, method="nogueira")
-    assert result.value == pytest.approx(-1.0)
-    assert float(result) == result.value
-
-
-def test_nogueira_of_equal_selections_is_one():
-    assert stability([[1, 2]] * 3, X, method="nogueira").value == 1.0
-    assert stability([[]] * 3, X, method="nogueira").value == 1.0
-
-
-def test_nogueira_costs_nothing_in_features_never_selected():
-    result = stability([[5, 10**9]] * 2, method="nogueira", n_features=10**12)
-    assert result.value == pytest.approx(1.0)
+@pytest.mark.parametrize(
+    ("selections", "n_features", "value"),
+    [
+        # p = 1/2 everywhere, s^2 = 2 * 1/4 = 1/2, chance 1/4: 1 - 2 = -1.
+        ([[0, 1], [2, 3]], 4, -1.0),
+        ([[1, 2]] * 3, 4, 1.0),
+        ([[]] * 3, 4, 1.0),
+        ([[5, 10**9]] * 2, 10**12, 1.0),  # features never selected cost nothing
+    ],
+)
+def test_nogueira_by_hand(selections, n_features, value):
+    result = stability(selections, method="nogueira", n_features=n_features)
+    assert float(result) == result.value == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
@@ -143,18 +120,14 @@ def test_nogueira_costs_nothing_in_features_never_selected():
         (
             lambda: stability([[0], [1]], X, method="yo"),
             ParameterError,
-            "'yu' or 'nogueira'",
+            "or 'nogueira'",
         ),
         (
             lambda: stability([[0], [9]], X, method="nogueira"),
             ParameterError,
             "number of features",
         ),
-        (
-            lambda: stability([[0], [1]], X, similarity="us"),
-            ParameterError,
-            "similarity",
-        ),
+        (lambda: stability([[0], [1]], X, similarity="us"), ParameterError, "or 'su'"),
     ],
 )
 def test_wrong_input_is_answered_with_what_to_do(call, error, words):

@@ -1,7 +1,5 @@
 """Data sets that are compared on: what is taken, and what is refused."""
 
-from __future__ import annotations
-
 import mmap
 
 import numpy as np
@@ -30,14 +28,12 @@ X, Y = RNG.integers(0, 3, (12, 4)), np.arange(12) % 2
     ids=["int", "uint8", "float32", "csr", "coo"],
 )
 def test_rows_are_mapped_as_they_were(tmp_path, data):
-    rows = Task(
-        data[:8] if not sparse.issparse(data) else data.tocsr()[:8], Y[:8]
-    ).rows()
+    rows = Task(data, Y).rows()
     rows.write(tmp_path)
     again = map_rows(tmp_path)
     values = again.X.toarray() if sparse.issparse(again.X) else again.X
-    np.testing.assert_array_equal(values, X[:8])
-    np.testing.assert_array_equal(again.y, Y[:8])
+    np.testing.assert_array_equal(values, X)
+    np.testing.assert_array_equal(again.y, Y)
     assert again.X.dtype == rows.X.dtype == data.dtype
     assert sparse.issparse(again.X) == sparse.issparse(data)
     holder = again.X.data if sparse.issparse(again.X) else again.X

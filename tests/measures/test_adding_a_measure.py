@@ -1,7 +1,5 @@
 """The page on adding a measure, run as it is, in a file outside the package."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """Symmetrical uncertainty and mutual information: what their parameters mean."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -60,11 +58,7 @@ def test_a_score_must_exceed_the_threshold(kind):
     below = float(np.nextafter(score, 0))
     assert SAOLA(measure=kind(threshold=score)).fit(X, Y).selected_.tolist() == []
     assert SAOLA(measure=kind(threshold=below)).fit(X, Y).selected_.tolist() == [0]
-
-
-@pytest.mark.parametrize("kind", MEASURES)
-def test_at_threshold_zero_independence_alone_is_irrelevant(kind):
-    independent = np.array([0, 1, 0, 1, 0, 1, 0, 1])
+    independent = np.arange(8) % 2  # at 0, independence alone is irrelevant
     X = np.column_stack([independent, HALF])
     assert SAOLA(measure=kind()).fit(X, Y).selected_.tolist() == [1]
 
@@ -160,30 +154,7 @@ def test_each_binning_cuts_where_it_says(storage, binning, expected):
 
 def test_binding_leaves_the_measure_as_it_was():
     measure = SymmetricalUncertainty(threshold=0.25, n_bins=3)
+    before = measure.get_params()
     first, second = measure.bind([0, 1, 1]), measure.bind(list("abcd"))
     assert (first.n_samples, second.n_samples) == (3, 4)
-    assert measure.get_params() == {
-        "threshold": 0.25,
-        "alpha": None,
-        "n_bins": 3,
-        "binning": "quantile",
-        "missing": "error",
-        "max_categories": None,
-        "identifiers": "drop",
-    }
-
-
-@pytest.mark.parametrize("kind", MEASURES)
-def test_labels_of_any_type_score_alike(kind):
-    rng = np.random.default_rng(1)
-    X, codes = rng.integers(0, 3, (50, 4)), rng.integers(0, 3, 50)
-    expected = relevances(kind(), X, codes).tolist()
-    for labels in (
-        np.array(["b", "c", "a"])[codes],
-        np.array(["b", "c", "a"], object)[codes],
-        np.array([b"x", b"y", b"z"])[codes],
-        np.array([-7, 0, 10**12])[codes],
-        np.array([1.0, 2.0, 5.0])[codes],
-        [("low", "high", "middle")[c] for c in codes],
-    ):
-        assert relevances(kind(), X, labels).tolist() == expected
+    assert measure.get_params() == before

@@ -1,7 +1,5 @@
 """P-values of tables: G² where counts are large, exact or by permutation else."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

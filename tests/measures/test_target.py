@@ -1,7 +1,5 @@
 """Targets of every kind, as classes and as numbers."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

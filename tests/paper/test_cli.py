@@ -1,6 +1,4 @@
-"""``featstream paper``: what is listed, what is run, and what wrong input is told."""
-
-from __future__ import annotations
+"""``featstream paper``: what is listed, what is run, and how mistakes are answered."""
 
 import csv
 import json
@@ -31,14 +29,21 @@ def data(tmp_path):
     return folder
 
 
-def run(capsys, *arguments):
-    code = main([str(a) for a in arguments])
-    return code, *capsys.readouterr()
+@pytest.fixture
+def run(capsys, data, tmp_path):
+    """Run ``featstream paper run`` on the data, into a folder of its own."""
+
+    def run(*arguments, data=data, out=tmp_path / "out"):
+        command = ["paper", "run", *arguments, "--data", data, "-o", out, "-q"]
+        code = main([str(word) for word in command])
+        return code, *capsys.readouterr()
+
+    return run
 
 
 def test_list_names_every_table_and_what_it_lacks(capsys, data):
-    code, out, _ = run(capsys, "paper", "list", "--data", data)
-    assert code == 0
+    assert main(["paper", "list", "--data", str(data)]) == 0
+    out = capsys.readouterr().out
     lines = out.splitlines()
     (line,) = (line for line in lines if line.startswith("table10 "))
     assert "tb9" in line
@@ -50,20 +55,17 @@ def test_list_names_every_table_and_what_it_lacks(capsys, data):
 
 def test_list_works_without_data_and_as_json(capsys, monkeypatch):
     monkeypatch.delenv("FEATSTREAM_DATA", raising=False)
-    code, out, _ = run(capsys, "paper", "list", "--json")
-    assert code == 0
-    facts = json.loads(out)
+    assert main(["paper", "list", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
     assert len(facts["exhibits"]) == 39
     assert facts["data"] == []
     assert facts["exhibits"][0]["datasets_not_here"] == facts["exhibits"][0]["datasets"]
 
 
-def test_run_writes_pages_numbers_and_figures(capsys, data, tmp_path):
+def test_run_writes_pages_numbers_and_figures(run, tmp_path):
     out_folder = tmp_path / "out"
     wanted = ["table18", "tb14", "Figure 12", "figure5", "figure6", "table9"]
-    options = ["--data", data, "-o", out_folder, "--quick", "-q"]
-    command = ["paper", "run", *wanted, *options]
-    code, out, err = run(capsys, *command)
+    code, out, err = run(*wanted, "--quick")
     assert (code, err) == (0, "")
     assert "| madelon |" in out
     assert "figure5: nothing to show, no data of connect-4" in out
@@ -99,8 +101,7 @@ def test_run_writes_pages_numbers_and_figures(capsys, data, tmp_path):
         assert {r["dataset"] for r in csv.DictReader(file)} == {"madelon", "leukemia"}
 
     # Once more: nothing is run, the same is written.
-    code, *_ = run(capsys, *command)
-    assert code == 0
+    assert run(*wanted, "--quick")[0] == 0
     assert (out_folder / "table18.md").read_text() == page
 
 
@@ -109,43 +110,37 @@ def test_run_writes_pages_numbers_and_figures(capsys, data, tmp_path):
     [
         (["table99"], "Unknown table or figure 'table99'"),
         (["3"], "'3' may be a table or a figure. Write table3"),
-        (["table3", "--data", "/nowhere/at/all"], "There is no folder"),
         (["table3", "--time-limit", "0"], "--time-limit must be"),
         (["table3", "--memory-limit", "much"], "--memory-limit must be a size"),
         (["table3", "--seed", "-1"], "--seed"),
         (["table3", "--jobs", "0"], "--jobs"),
     ],
 )
-def test_wrong_input_is_answered_with_what_to_do(
-    capsys, data, tmp_path, arguments, words
-):
-    if "--data" not in arguments:
-        arguments = [*arguments, "--data", data]
-    code, out, err = run(
-        capsys, "paper", "run", *arguments, "-o", tmp_path / "out", "-q"
-    )
-    assert code == 1
-    assert out == ""
+def test_wrong_input_is_answered_with_what_to_do(run, arguments, words):
+    code, out, err = run(*arguments)
+    assert (code, out) == (1, "")
     assert err.startswith("featstream: error: ")
     assert words in err
 
 
-def test_a_folder_with_other_files_is_refused(capsys, data, tmp_path):
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "README.md").write_text("mine")
-    code, _, err = run(capsys, "paper", "run", "table3", "--data", data, "-o", out)
+def test_a_folder_with_other_files_is_refused(run, tmp_path):
+    for file in ("mine/README.md", "theirs/work/thesis.txt"):
+        path = tmp_path / file
+        path.parent.mkdir(parents=True)
+        path.write_text("mine")
+        code, _, err = run("table3", out=tmp_path / file.partition("/")[0])
+        assert code == 1
+        assert "holds " in err
+        assert repr(path.name) in err
+        assert path.read_text() == "mine"
+
+
+def test_no_data_at_all_is_a_failure_that_says_where_to_look(run, tmp_path):
+    code, _, err = run("table3", data="/nowhere/at/all")
     assert code == 1
-    assert "holds other files, such as 'README.md'" in err
-    assert (out / "README.md").read_text() == "mine"
-
-
-def test_no_data_at_all_is_a_failure_that_says_where_to_look(capsys, tmp_path):
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    code, _, err = run(
-        capsys, "paper", "run", "table3", "--data", empty, "-o", tmp_path / "out"
-    )
+    assert "There is no folder" in err
+    (tmp_path / "empty").mkdir()
+    code, _, err = run("table3", data=tmp_path / "empty")
     assert code == 1
     assert "none of the data sets is there" in err
     page = (tmp_path / "out" / "table3.md").read_text()
@@ -153,29 +148,16 @@ def test_no_data_at_all_is_a_failure_that_says_where_to_look(capsys, tmp_path):
     assert "No data: dexter. Put there" in page
 
 
-def test_a_file_that_cannot_be_read_does_not_stop_the_others(capsys, data, tmp_path):
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(run, data, tmp_path):
     (data / "dexter.npz").write_text("404 not found")
-    genes = np.zeros((9, 7_129))
-    np.savez(data / "leukemia.npz", X=genes, y=np.zeros(9))
-    out = tmp_path / "out"
-    options = ["--data", data, "-o", out, "--quick", "-q"]
-    code, _, err = run(capsys, "paper", "run", "table18", *options)
+    np.savez(data / "leukemia.npz", X=np.zeros((9, 7_129)), y=np.zeros(9))
+    code, _, err = run("table18", "--quick")
     assert code == 1
     first, second = err.splitlines()
     assert first.startswith("featstream: error: dexter is left out. ")
     assert "dexter.npz cannot be read as .npz" in first
     assert second.startswith("featstream: error: leukemia is left out. ")
     assert "a single class" in second
-    with open(out / "results.csv") as file:
+    with open(tmp_path / "out" / "results.csv") as file:
         assert {row["dataset"] for row in csv.DictReader(file)} == {"madelon"}
-    assert "No data: dexter. Put there" in (out / "table18.md").read_text()
-
-
-def test_a_foreign_folder_is_not_written_to(capsys, data, tmp_path):
-    (tmp_path / "out" / "work").mkdir(parents=True)
-    (tmp_path / "out" / "work" / "thesis.txt").write_text("mine")
-    code, _, err = run(
-        capsys, "paper", "run", "table18", "--data", data, "-o", tmp_path / "out"
-    )
-    assert code == 1
-    assert "thesis.txt" in err
+    assert "No data: dexter. Put there" in (tmp_path / "out/table18.md").read_text()

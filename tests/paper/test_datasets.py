@@ -1,10 +1,9 @@
 """Tiny files in each format as published, and the shared data sets."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
+import re
 
 import numpy as np
 import pytest
@@ -103,13 +102,7 @@ def svmlight_text(X, y):
     return "\n".join(lines) + "\n"
 
 
-PACK = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-}
-
+PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 LIBSVM = [
     ("madelon", "madelon", True),
@@ -161,25 +154,29 @@ def test_rows_of_a_missing_second_file_are_missed(tmp_path):
     assert load_dataset("ijcnn1", tmp_path).differs == "without the rows of ijcnn1.t"
 
 
-def test_news20_is_cut_after_9996_rows(tmp_path):
-    text = "".join(f"{1 - 2 * (i % 2):+d} {i + 1}:1\n" for i in range(19_996))
-    (tmp_path / "news20.binary.bz2").write_bytes(bz2.compress(text.encode()))
-    found = load_dataset("news20", tmp_path)
-    assert found.X.shape == (9_996, 1_355_191)
-    assert found.X_test.shape == (10_000, 1_355_191)
-    assert found.X_test[0, 9_996] == 1  # row i has its one in column i
-    assert found.y_test.tolist() == [1 - 2 * (i % 2) for i in range(9_996, 19_996)]
-
-
-def test_the_first_two_full_days_of_url_are_cut_from_all_days(tmp_path):
-    """Day 0 has 16,000 rows, days 1 and 2 have 20,000 each."""
-    text = "".join(f"{1 - 2 * (i % 2):+d} {i + 1}:1\n" for i in range(60_000))
-    (tmp_path / "url_combined").write_text(text)
-    found = load_dataset("url1", tmp_path)
-    assert found.X.shape == found.X_test.shape == (20_000, 3_231_961)
-    assert found.X[0, 16_000] == 1
-    assert found.X_test[0, 36_000] == 1
-    assert found.X_test[-1, 55_999] == 1
+@pytest.mark.parametrize(
+    ("name", "file", "n_features", "first", "n_train", "n_test"),
+    [
+        ("news20", "news20.binary.bz2", 1_355_191, 0, 9_996, 10_000),
+        # Day 0 has 16,000 rows, days 1 and 2 have 20,000 each.
+        ("url1", "url_combined", 3_231_961, 16_000, 20_000, 20_000),
+    ],
+)
+def test_parts_are_cut_from_one_file(
+    tmp_path, name, file, n_features, first, n_train, n_test
+):
+    """Row i has its one in column i; news20 has no more rows, url1 some more."""
+    n_rows = first + n_train + n_test + (4_000 if first else 0)
+    text = "".join(f"{1 - 2 * (i % 2):+d} {i + 1}:1\n" for i in range(n_rows)).encode()
+    (tmp_path / file).write_bytes(PACK[".bz2" * file.endswith(".bz2")](text))
+    found = load_dataset(name, tmp_path)
+    for X, y, begin, n in (
+        (found.X, found.y, first, n_train),
+        (found.X_test, found.y_test, first + n_train, n_test),
+    ):
+        assert X.shape == (n, n_features)
+        assert X[0, begin] == X[-1, begin + n - 1] == 1
+        assert y.tolist() == [1 - 2 * (i % 2) for i in range(begin, begin + n)]
 
 
 def test_url_by_day(tmp_path):
@@ -208,25 +205,19 @@ def test_a_sample_of_a_large_file_is_of_the_right_size_and_without_order(
 
 
 def test_uci_tables(tmp_path):
-    (tmp_path / "covtype.data").write_text(
-        words([[*range(54), 7], [0] * 54 + [2]], ",")
-    )
+    boards = [["b"] * 42, ["x"] * 41 + ["o"]]
+    for file, rows in {
+        "covtype.data": [[*range(54), 7], [0] * 54 + [2]],
+        "poker-hand-training-true.data": [[1] * 10 + [9]],
+        "poker-hand-testing.data": [[2] * 10 + [0]],
+        "connect-4.data": [[*boards[0], "win"], [*boards[1], "draw"]],
+    }.items():
+        (tmp_path / file).write_text(words(rows, ","))
     found = load_dataset("covtype", tmp_path)
     assert found.X.tolist() == [list(range(54)), [0] * 54]
     assert found.y.tolist() == [7, 2]
-    (tmp_path / "poker-hand-training-true.data").write_text(
-        words([[1] * 10 + [9]], ",")
-    )
-    (tmp_path / "poker-hand-testing.data").write_text(words([[2] * 10 + [0]], ","))
     assert load_dataset("poker", tmp_path).X[:, 0].tolist() == [1, 2]
-
-
-def test_the_squares_of_connect_4_become_126_indicators(tmp_path):
-    boards = [["b"] * 42, ["x"] * 41 + ["o"]]
-    (tmp_path / "connect-4.data").write_text(
-        words([[*boards[0], "win"], [*boards[1], "draw"]], ",")
-    )
-    found = load_dataset("connect-4", tmp_path)
+    found = load_dataset("connect-4", tmp_path)  # 126 indicators
     expected = [[v == s for v in board for s in "box"] for board in boards]
     np.testing.assert_array_equal(found.X, expected)
     assert found.y.tolist() == ["win", "draw"]
@@ -280,57 +271,46 @@ def test_npz_with_parts_and_without(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "files", "words"),
+    ("file", "text", "labels", "words"),
     [
+        ("madelon_train.data", "1 2 3\n", "1\n", "line 1: it has 3 values and not 500"),
+        ("madelon_train.data", "1 " * 499 + "x\n", "1\n", "line 1: could not convert"),
         (
-            "madelon",
-            {"madelon_train.data": "1 2 3\n", "madelon_train.labels": "1\n"},
-            "madelon_train.data, line 1: it has 3 values and not 500",
-        ),
-        (
-            "madelon",
-            {"madelon_train.data": "1 " * 499 + "x\n", "madelon_train.labels": "1\n"},
-            "line 1: could not convert",
-        ),
-        (
-            "dexter",
-            {"dexter_train.data": "1:2\n3\n", "dexter_train.labels": "1\n1\n"},
+            "dexter_train.data",
+            "1:2\n3\n",
+            "1\n1\n",
             "line 2: a word is not of the form",
         ),
         (
-            "dexter",
-            {"dexter_train.data": "1:2\n20001:1\n", "dexter_train.labels": "1\n1\n"},
-            "line 2: index 20001 is not between 1 and 20000",
+            "dexter_train.data",
+            "1:2\n20001:1\n",
+            "1\n1\n",
+            "dexter_train.data, line 2: index 20001 is not between 1 and 20000",
         ),
+        ("dorothea_train.data", "5 5\n", "1\n", "an index occurs twice"),
+        ("dorothea_train.data", "5\n7\n", "1\n", "2 rows but .* 1 labels"),
+        ("dorothea_train.data", "5\n", "0.5\n", "label 0.5 is not a whole number"),
+        ("thrombin.data", "A,0,2\n", None, "neither 0 nor 1"),
+        ("thrombin.data", "A,0,1\n", None, "2 values and not 139,351"),
+        ("connect-4.data", "b,xo,win\n", None, "single letter"),
         (
-            "dorothea",
-            {"dorothea_train.data": "5 5\n", "dorothea_train.labels": "1\n"},
-            "an index occurs twice",
+            "connect-4.data",
+            "b,x,win\nb,win\n",
+            None,
+            "line 2: it has 1 values and not 2",
         ),
-        (
-            "dorothea",
-            {"dorothea_train.data": "5\n7\n", "dorothea_train.labels": "1\n"},
-            "2 rows but .* 1 labels",
-        ),
-        (
-            "dorothea",
-            {"dorothea_train.data": "5\n", "dorothea_train.labels": "0.5\n"},
-            "label 0.5 is not a whole number",
-        ),
-        ("thrombin", {"thrombin.data": "A,0,2\n"}, "neither 0 nor 1"),
-        ("thrombin", {"thrombin.data": "A,0,1\n"}, "2 values and not 139,351"),
-        ("connect-4", {"connect-4.data": "b,xo,win\n"}, "single letter"),
-        ("news20", {"news20.binary": "1 1355192:1\n"}, "1,355,192.* 1,355,191 feat"),
-        ("news20", {"news20.binary": ""}, "is empty"),
-        ("poker", {"poker": "1 11:1\n"}, "11 columns"),
-        ("ijcnn1", {"ijcnn1.npz": "hello"}, "cannot be read"),
+        ("news20.binary", "1 1355192:1\n", None, "1,355,192.* 1,355,191 feat"),
+        ("news20.binary", "", None, "is empty"),
+        ("poker", "1 11:1\n", None, "11 columns"),
+        ("ijcnn1.npz", "hello", None, "cannot be read"),
     ],
 )
-def test_damaged_files_are_named_with_the_line(tmp_path, name, files, words):
-    for file, text in files.items():
-        (tmp_path / file).write_text(text)
+def test_damaged_files_are_named_with_the_line(tmp_path, file, text, labels, words):
+    (tmp_path / file).write_text(text)
+    if labels is not None:
+        (tmp_path / file).with_suffix(".labels").write_text(labels)
     with pytest.raises(DataError, match=words):
-        load_dataset(name, tmp_path)
+        load_dataset(re.split(r"[._]", file)[0], tmp_path)
 
 
 def test_a_missing_data_set_says_what_to_put_where(tmp_path, monkeypatch):

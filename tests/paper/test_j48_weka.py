@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -105,39 +106,33 @@ def simulated(kind):
     return X, y
 
 
-def sets():
-    for name, loader in [
-        ("iris", load_iris),
-        ("wine", load_wine),
-        ("breast_cancer", load_breast_cancer),
-        ("digits", load_digits),
-    ]:
-        yield name, lambda loader=loader: sample(*loader(return_X_y=True), 1000), False
-    yield "interaction", lambda: simulated("interaction"), False
-    yield "noise", lambda: simulated("noise"), False
-    yield "mixed", lambda: simulated("mixed"), np.arange(8) >= 4
-    for name, file, n, nominal in [
-        ("connect4", "connect4", 3000, True),
-        ("poker as numbers", "poker_train", 3000, False),
-        ("poker as categories", "poker_train", 3000, True),
-    ]:
-
-        def part(file=file, n=n):
-            data = load(shared("data", f"{file}.npz"))
-            return sample(data["X"], data["y"], n)
-
-        yield name, part, nominal
-
-    def madelon():
-        data = load(shared("data", "madelon.npz"))
-        X, y = sample(data["X_train"], data["y_train"], 1500)
-        return X[:, :100], y
-
-    yield "madelon", madelon, False
+def bundled(loader):
+    return sample(*loader(return_X_y=True), 1000)
 
 
-SETS = {name: (make, nominal) for name, make, nominal in sets()}
+def archive(name, n, prefix=""):
+    data = load(shared("data", f"{name}.npz"))
+    return sample(data[f"X{prefix}"], data[f"y{prefix}"], n)
 
+
+def madelon():
+    X, y = archive("madelon", 1500, "_train")
+    return X[:, :100], y
+
+
+SETS = {  # and which features are nominal
+    "iris": (partial(bundled, load_iris), False),
+    "wine": (partial(bundled, load_wine), False),
+    "breast_cancer": (partial(bundled, load_breast_cancer), False),
+    "digits": (partial(bundled, load_digits), False),
+    "interaction": (partial(simulated, "interaction"), False),
+    "noise": (partial(simulated, "noise"), False),
+    "mixed": (partial(simulated, "mixed"), np.arange(8) >= 4),
+    "connect4": (partial(archive, "connect4", 3000), True),
+    "poker as numbers": (partial(archive, "poker_train", 3000), False),
+    "poker as categories": (partial(archive, "poker_train", 3000), True),
+    "madelon": (madelon, False),
+}
 
 VARIANTS = {
     "default": (0.0, {}, []),

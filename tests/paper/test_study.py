@@ -1,10 +1,9 @@
 """The paper's tables and figures, run on made data and on the shared data sets."""
 
-from __future__ import annotations
-
 import math
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,42 +23,41 @@ from featstream.evaluation import (
 from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.splits import TaskShape
 from featstream.paper import methods
-from featstream.paper.exhibits import exhibits, find
-from featstream.paper.findings import About, Findings, TableComparison
-from featstream.paper.methods import (
-    TrainingPartOnly,
-    protocol_for,
-    selector_for,
+from featstream.paper.methods import TrainingPartOnly, protocol_for, selector_for
+from featstream.paper.pages import FigureData
+from featstream.paper.study import (
+    About,
+    Findings,
+    PaperStudy,
+    TableComparison,
+    Value,
 )
-from featstream.paper.study import PaperStudy
+from featstream.paper.tables import exhibits
+from featstream.paper.tables import find_exhibit as find
 from shared import shared
 
 pytestmark = pytest.mark.jit_only
 
 
 def test_every_table_and_every_figure_is_there_once():
-    names = [e.name for e in exhibits()]
-    assert names == [
+    assert [e.name for e in exhibits()] == [
         *(f"table{n}" for n in range(3, 24)),
         *(f"figure{n}" for n in range(1, 19)),
     ]
+    known = {dataset for table in paper_tables() for dataset in table.datasets}
     for exhibit in exhibits():
         assert find(exhibit.label) is find(exhibit.name) is exhibit
         assert exhibit.methods
-        assert exhibit.datasets
-        assert set(exhibit.datasets) <= {
-            d for table in paper_tables() for d in table.datasets
-        }
+        assert set() < set(exhibit.datasets) <= known
 
 
 def test_tables_and_figures_are_found_as_people_write_them():
     assert find("Table 10") is find("tb9") is find("table-10")
     assert find("Figure 14").label == "fig16"
     assert find("tb_third_rev").number == 20
-    with pytest.raises(ParameterError, match="Write table7 or figure7"):
-        find("7")
-    with pytest.raises(ParameterError, match="Did you mean 'table3'"):
-        find("tabel3")
+    for wrong, words in (("7", "Write table7 or figure7"), ("tabel3", "mean 'table3'")):
+        with pytest.raises(ParameterError, match=words):
+            find(wrong)
 
 
 def benchmark(name="madelon", kind="continuous", n=30, p=500, **facts):
@@ -71,41 +69,40 @@ def benchmark(name="madelon", kind="continuous", n=30, p=500, **facts):
 
 def test_methods_have_the_parameters_of_the_paper():
     continuous, discrete = benchmark(), benchmark("dorothea", "discrete")
-    assert selector_for("SAOLA", continuous, "split").measure.alpha == 0.01
-    assert isinstance(selector_for("SAOLA", continuous, "split").measure, FisherZ)
-    measure = selector_for("SAOLA", discrete, "split").measure
+
+    def selector(method, data=continuous, design="split"):
+        return selector_for(method, data, design)
+
+    assert isinstance(selector("SAOLA").measure, FisherZ)
+    assert selector("SAOLA").measure.alpha == 0.01
+    assert selector("SAOLA alpha=0.05").measure.alpha == 0.05
+    measure = selector("SAOLA", discrete).measure
     assert isinstance(measure, SymmetricalUncertainty)
     assert measure.threshold == 0.0
-    assert selector_for("SAOLA delta=0.03", discrete, "sweep").measure.threshold == 0.03
-    assert selector_for("SAOLA-max", discrete, "split").bound == "max"
-    assert selector_for("Fast-OSFS", discrete, "split").test == "g2"
-    best = selector_for("OFS", continuous, "split")
-    assert best.values == tuple(range(5, 101, 5))
-    assert best.judged_on == "test"
-    assert selector_for("OFS", benchmark(p=22), "split").values == (5, 10, 15, 20)
-    assert selector_for("OFS", continuous, "subsamples").n_features == 65  # Table 6
-    path = selector_for("SPSF-LAR", continuous, "split")
+    assert selector("SAOLA delta=0.03", discrete, "sweep").measure.threshold == 0.03
+    assert selector("SAOLA-max", discrete).bound == "max"
+    assert selector("Fast-OSFS", discrete).test == "g2"
+    assert selector("MMMB").test == "fisher-z"
+    best = selector("OFS")
+    assert (best.values, best.judged_on) == (tuple(range(5, 101, 5)), "test")
+    assert selector("OFS", benchmark(p=22)).values == (5, 10, 15, 20)
+    assert selector("OFS", design="subsamples").n_features == 65  # Table 6
+    path = selector("SPSF-LAR")
     assert (path.values, path.judged_on) == (tuple(range(5, 66, 5)), "test")
-    planes = selector_for("GDM", benchmark(p=120), "split")
-    assert planes.values == tuple(range(10, 121, 10))
-    assert planes.is_nested
-    many = selector_for("SPSF-LAR", benchmark("news20", n=5_001, p=70), "split")
+    planes = selector("GDM", benchmark(p=120))
+    assert (planes.values, planes.is_nested) == (tuple(range(10, 121, 10)), True)
+    many = selector("SPSF-LAR", benchmark("news20", n=5_001, p=70))
     assert many.values == (5, 25, 45, 65)
-    blanket = selector_for("IAMB", continuous, "split").test
-    assert (blanket.n_bins, blanket.samples_per_df, blanket.arity) == (
-        2,
-        20,
-        "occurring",
-    )
-    assert selector_for("MMMB", continuous, "split").test == "fisher-z"
-    filtered = selector_for("FCBF", continuous, "split").measure
+    test = selector("IAMB").test
+    assert (test.n_bins, test.samples_per_df, test.arity) == (2, 20, "occurring")
+    filtered = selector("FCBF").measure
     cut = filtered.binning, filtered.n_bins, filtered.max_categories
     assert (filtered.threshold, cut) == (0.0, ("quantile", 2, 2))
-    lasso = selector_for("SGLasso", benchmark("leukemia", p=400), "groups")
+    lasso = selector("SGLasso", benchmark("leukemia", p=400), "groups")
     assert (lasso.parameter, lasso.values) == ("penalty", (0.01, 0.02, 0.05, 0.1))
     assert lasso.selector.group_penalty == 0.01 / 2  # of a group of four: times 2
     with pytest.raises(ParameterError, match="method of the paper"):
-        selector_for("SAOLO", continuous, "split")
+        selector("SAOLO")
 
 
 def test_every_method_of_the_paper_is_here():
@@ -153,23 +150,17 @@ def test_a_training_part_alone_is_selected_from_and_not_tested_on():
 
 
 def record(dataset, method, split, accuracies, n_features):
-    """A cell as experiments keep it; one classifier a number."""
-    value = {"value": None, "selected": list(range(n_features)), "seconds": 1.0 + split}
-    selection = value | {"n_features": n_features, "n_groups": None, "memory": 1}
+    """A cell as experiments keep it, with one accuracy per classifier."""
+    costs = {"seconds": 1.0 + split, "memory": 1}
+    costs |= {"n_features": n_features, "n_groups": None}
+    selection = {"value": None, "selected": list(range(n_features)), **costs}
     scores = {
         name: {"accuracy": a, "auc_hard": a - 0.1}
         for name, a in zip(("j48", "knn", "svm"), accuracies, strict=True)
         if a is not None
     }
-    return {
-        "dataset": dataset,
-        "selector": method,
-        "split": split,
-        "label": None,
-        "reason": None,
-        "selections": [selection],
-        "scores": scores,
-    }
+    place = {"dataset": dataset, "selector": method, "split": split, "label": None}
+    return {**place, "reason": None, "selections": [selection], "scores": scores}
 
 
 def findings_of(records, design="split", differs=""):
@@ -177,13 +168,8 @@ def findings_of(records, design="split", differs=""):
     found = Findings({r["dataset"] for r in records})
     for dataset in found.available:
         own = [r for r in records if r["dataset"] == dataset]
-        found.results[design, dataset] = ExperimentResult(
-            own,
-            selectors=list(dict.fromkeys(r["selector"] for r in own)),
-            datasets=[dataset],
-            classifiers={name: name for name in ("j48", "knn", "svm")},
-            about={},
-        )
+        keys = {name: name for name in ("j48", "knn", "svm")}
+        found.results[design, dataset] = ExperimentResult(own, keys, about={})
         found.about[dataset] = About.of(benchmark(dataset, differs=differs))
     return found
 
@@ -233,16 +219,10 @@ def test_a_table_filled_with_the_papers_own_numbers_has_no_difference():
     """And its ranks and wins follow from them, as test_paper_tables has it."""
     printed = paper_table(3)
     records = [
-        record(dataset, method, 0, (number,) * 3, 1)
+        record(dataset, method, 0, (None if np.isnan(number) else number,) * 3, 1)
         for dataset, row in zip(printed.datasets, printed.values, strict=True)
         for method, number in zip(printed.methods, row, strict=True)
-        if not np.isnan(number)
     ]
-    for dataset in printed.datasets[10:]:  # where two methods have no number
-        records += [
-            record(dataset, method, 0, (None,) * 3, 1)
-            for method in printed.methods[1:3]
-        ]
     comparison = TableComparison(find("table3"), findings_of(records))
     differences = [p.difference for p in comparison.pairs.values()]
     assert np.nanmax(np.abs(differences)) == 0.0
@@ -255,24 +235,23 @@ def test_a_table_filled_with_the_papers_own_numbers_has_no_difference():
     assert first.critical_difference == pytest.approx(1.048, abs=1e-3)
     assert first.test.is_rejected()
     assert len(second.datasets) == 14
-    assert [w.ours for w in comparison.wins()] == ["1/8/1", "5/5/0", "5/7/2"]
-    assert [w.printed for w in comparison.wins()] == ["1/8/1", "5/5/0", "5/7/2"]
+    for _, _, ours, there, printed in comparison.wins():
+        assert ours == there == printed
+    assert [printed for *_, printed in comparison.wins()] == ["1/8/1", "5/5/0", "5/7/2"]
 
 
 def test_ranks_are_of_the_data_sets_where_all_have_numbers():
+    methods = ("SAOLA", "Fast-OSFS", "Alpha-investing", "OFS")
+    accuracies = {
+        "dexter": (0.9, 0.8, 0.7, None),
+        "madelon": (0.5, 0.6, 0.4, None),
+        "hiva": (0.5, None, 0.4, None),
+    }
     records = [
-        record("dexter", "SAOLA", 0, (0.9,) * 3, 1),
-        record("dexter", "Fast-OSFS", 0, (0.8,) * 3, 1),
-        record("dexter", "Alpha-investing", 0, (0.7,) * 3, 1),
-        record("madelon", "SAOLA", 0, (0.5,) * 3, 1),
-        record("madelon", "Fast-OSFS", 0, (0.6,) * 3, 1),
-        record("madelon", "Alpha-investing", 0, (0.4,) * 3, 1),
-        record("hiva", "SAOLA", 0, (0.5,) * 3, 1),
-        record("hiva", "Fast-OSFS", 0, (None,) * 3, 1),
-        record("hiva", "Alpha-investing", 0, (0.4,) * 3, 1),
+        record(dataset, method, 0, (value,) * 3, 1)
+        for dataset, values in accuracies.items()
+        for method, value in zip(methods, values, strict=True)
     ]
-    for dataset in ("dexter", "madelon", "hiva"):
-        records.append(record(dataset, "OFS", 0, (None,) * 3, 1))
     (checked,) = TableComparison(find("table3"), findings_of(records)).claims()
     assert checked.datasets == ("dexter", "madelon")
     expected = average_ranks([[0.9, 0.8, 0.7], [0.5, 0.6, 0.4]], convention="paper")
@@ -316,7 +295,7 @@ def test_a_study_runs_each_thing_once_and_finds_it_again(tmp_path):
         ("madelon", "subsamples", ("SAOLA", "SAOLA-max"), ()),
     ]
     seen = []
-    found = study.run(tmp_path / "work", progress=lambda at: seen.append(at))
+    found = study.run(tmp_path / "work", progress=seen.append)
     assert seen[-1].n_cells == seen[-1].n_done == 3 * 2 + 1 * 2 + 3 * 2 * 2
     value = found.value("split", "lung-cancer", "SAOLA", "accuracy", "KNN")
     assert value.runs.size == 3
@@ -324,7 +303,7 @@ def test_a_study_runs_each_thing_once_and_finds_it_again(tmp_path):
     assert found.value("split", "madelon", "SAOLA", "accuracy", "J48").runs.size == 1
     assert 0 < found.value("subsamples", "madelon", "SAOLA", "stability").value <= 1
     seen.clear()
-    again = study.run(tmp_path / "work", progress=lambda at: seen.append(at))
+    again = study.run(tmp_path / "work", progress=seen.append)
     assert seen[-1].n_kept == seen[-1].n_cells == 20
     assert again.value("split", "lung-cancer", "SAOLA", "seconds").value == (
         found.value("split", "lung-cancer", "SAOLA", "seconds").value
@@ -343,7 +322,7 @@ def test_a_method_that_exceeds_the_limit_is_not_tried_ten_times(tmp_path, monkey
     monkeypatch.setitem(methods._METHODS, "SAOLA-max", lambda *_: SlowSAOLA())
     study = PaperStudy([find("table19")], tmp_path, time_limit=4)
     seen = []
-    found = study.run(tmp_path / "work", n_jobs=2, progress=lambda at: seen.append(at))
+    found = study.run(tmp_path / "work", n_jobs=2, progress=seen.append)
     value = found.value("split", "lung-cancer", "SAOLA-max", "n_features")
     assert math.isnan(value.value)
     assert value.reason == "exceeded 4 s in the first of 10 runs"
@@ -399,3 +378,22 @@ def test_no_accuracy_without_test_rows(published):
     found = published.value("split", "hiva", "SAOLA", "accuracy", "KNN")
     assert math.isnan(found.value)
     assert found.reason == "there are no test rows"
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_missing_values_of_a_figure_have_their_reasons(is_whole):
+    slow, exhibit = "exceeded 60 s", find("figure5")
+    reasons = {("covtype", method): slow for method in exhibit.methods}
+    reasons |= {("connect-4", "Fast-OSFS"): slow, ("connect-4", "OFS"): "no memory"}
+    reasons = {} if is_whole else reasons
+
+    def value(design, dataset, method, metric, judge):
+        return Value(0.5, reason=reasons.get((dataset, method)))
+
+    about = dict.fromkeys(["covtype", "connect-4", "poker"])
+    figure = FigureData(exhibit, SimpleNamespace(about=about, value=value))
+    assert figure.gaps() == (
+        ""
+        if is_whole
+        else (f"{slow} (connect-4: Fast-OSFS, covtype); no memory (connect-4: OFS)")
+    )

@@ -18,26 +18,18 @@ from featstream.reporting.history import (
     accuracy_curve,
     displaced_by,
     distribution,
-    information,
     p_values,
     redundancy,
     removals,
     size_curve,
     timeline,
 )
-from scores import overlaps, relevances
-
-
-def discrete(n_samples=60, n_features=300, seed=0):
-    rng = np.random.default_rng(seed)
-    X, y = rng.integers(0, 3, (n_samples, n_features)), rng.integers(0, 2, n_samples)
-    X[:, ::7] = (X[:, ::7] + y[:, None]) % 3
-    return X, y
+from scores import overlaps
 
 
 @pytest.fixture(scope="module")
-def history():
-    return History(SAOLA(measure="su").fit(*discrete()).result_)
+def history(fitted):
+    return History(fitted().result_)
 
 
 def test_bins_hold_every_feature_once(history):
@@ -91,7 +83,7 @@ def test_everything_removed_belongs_to_the_kept_feature_at_the_end_of_its_chain(
     assert [list(pair) for pair in counts] == list(expected.values())
     for family in found.families:
         for member in family.members:
-            assert root(history.trace, member.arrival) == family.arrival
+            assert root(history.trace, member) == family.arrival
 
 
 def test_displaced_by_lists_direct_victims_only(history):
@@ -110,31 +102,28 @@ def test_the_distribution_counts_every_feature(history):
 
 @pytest.mark.parametrize(
     ("measure", "threshold"),
-    [(SymmetricalUncertainty(threshold=0.02), 0.02), (MutualInformation(), 0.0)],
+    [
+        (SymmetricalUncertainty(threshold=0.02), 0.02),
+        (MutualInformation(), 0.0),
+        (FisherZ(alpha=0.05), np.tanh(stats.norm.isf(0.025) / np.sqrt(57))),
+    ],
+    ids=["su", "mi", "fisher-z"],
 )
-def test_the_threshold_is_found_by_asking_the_measure(measure, threshold):
-    result = SAOLA(measure=measure).fit(*discrete()).result_
+def test_the_threshold_is_found_by_asking_the_measure(measure, threshold, fitted):
+    result = fitted(measure=measure).result_
     assert History(result).threshold == pytest.approx(threshold, abs=1e-12)
 
 
-def test_the_threshold_of_fisher_z_is_its_critical_value():
-    stream = make_stream(n_samples=80, n_features=60, kind="continuous", seed=0)
-    selector = SAOLA(measure=FisherZ(alpha=0.05)).fit(stream.X, stream.y)
-    critical = np.tanh(stats.norm.isf(0.025) / np.sqrt(77))
-    assert History(selector.result_).threshold == pytest.approx(critical)
-
-
 @pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
-@pytest.mark.parametrize("measure", ["su", "mi", "fisher-z"])
-def test_overlaps_are_those_that_the_measure_computes(measure, form):
-    X, y = discrete(seed=3)
-    result = SAOLA(measure=measure).fit(form(X), y).result_
+@pytest.mark.parametrize("kind", [SymmetricalUncertainty, MutualInformation, FisherZ])
+def test_overlaps_are_those_that_the_measure_computes(kind, form, data):
+    X, y = data
+    result = SAOLA(measure=kind()).fit(form(X), y).result_
     found = redundancy(History(result))
-    kinds = {"su": SymmetricalUncertainty, "mi": MutualInformation}
     chosen = X[:, result.indices[found.order]]
-    expected = overlaps(kinds.get(measure, FisherZ)(), chosen, y)
     pairs = np.tril_indices(found.order.size, -1)
-    np.testing.assert_allclose(found.overlap[pairs], expected[pairs], atol=1e-9)
+    expected = overlaps(kind(), chosen, y)[pairs]
+    np.testing.assert_allclose(found.overlap[pairs], expected, atol=1e-9)
 
 
 def test_columns_with_many_categories_are_told_apart():
@@ -148,19 +137,10 @@ def test_columns_with_many_categories_are_told_apart():
         assert np.array_equal(np.equal.outer(row, row), same)
 
 
-def test_information_agrees_with_the_measure():
-    X, y = discrete(seed=5)
-    expected = relevances(SymmetricalUncertainty(), X, y)
-    np.testing.assert_allclose(
-        information(X.T, y[None, :], is_su=True)[:, 0], expected, atol=1e-12
-    )
-
-
-def test_p_values_of_categories_are_those_of_the_g_test():
-    X, y = discrete(seed=7)
-    result = SAOLA(measure="su").fit(X, y).result_
-    found = p_values(History(result))
-    for p_value, position in zip(found, result.indices, strict=True):
+def test_p_values_of_categories_are_those_of_the_g_test(history, data):
+    X, y = data
+    indices = history.result.indices
+    for p_value, position in zip(p_values(history), indices, strict=True):
         table = np.zeros((3, 2))
         np.add.at(table, (X[:, position], y), 1)
         expected = stats.chi2_contingency(
@@ -187,8 +167,8 @@ def test_accuracy_rises_with_a_perfect_feature():
     assert found.baseline == 0.5
 
 
-def test_a_stream_that_went_on_asks_for_a_new_result():
-    X, y = discrete()
+def test_a_stream_that_went_on_asks_for_a_new_result(data):
+    X, y = data
     selector = SAOLA(measure="su").start(y).consume(X[:, :50])
     result = selector.result_
     selector.consume(X[:, 50:])
@@ -196,21 +176,19 @@ def test_a_stream_that_went_on_asks_for_a_new_result():
         History(result)
 
 
-def test_groups_and_other_selectors_have_a_history():
-    X, y = discrete()
+def test_groups_and_other_selectors_have_a_history(data):
+    X, y = data
     selector = GroupSAOLA(measure="su").fit(X, y, groups=np.arange(300) // 10)
     history = History(selector.result_)
     assert redundancy(history).order.size > 1
     assert removals(history).n_redundant.sum() > 0
 
 
-def test_a_kept_trace_has_a_timeline_too():
-    X, y = discrete()
-    history = History(SAOLA(measure="su", trace="kept").fit(X, y).result_)
-    full = History(SAOLA(measure="su").fit(X, y).result_)
-    assert timeline(history).counts[1].tolist() == timeline(full).counts[1].tolist()
-    assert removals(history).n_displaced.sum() <= removals(full).n_displaced.sum()
-    assert timeline(history).counts[Fate.IRRELEVANT].sum() == 0
+def test_a_kept_trace_has_a_timeline_too(fitted, history):
+    kept = History(fitted(trace="kept").result_)
+    assert timeline(kept).counts[1].tolist() == timeline(history).counts[1].tolist()
+    assert removals(kept).n_displaced.sum() <= removals(history).n_displaced.sum()
+    assert timeline(kept).counts[Fate.IRRELEVANT].sum() == 0
 
 
 def test_a_corrected_threshold_is_shown_by_the_lowest_score_that_passed():

@@ -56,11 +56,8 @@ def test_ranks_and_methods_must_match():
 
 
 @pytest.fixture(scope="module")
-def result():
-    rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 3, (60, 300)), rng.integers(0, 2, 60)
-    X[:, ::7] = (X[:, ::7] + y[:, None]) % 3
-    return SAOLA(measure="su").fit(X, y).result_
+def result(fitted):
+    return fitted().result_
 
 
 PLOTS = [

@@ -20,21 +20,7 @@ from featstream.reporting.history import History
 from featstream.reporting.live import live
 from featstream.reporting.page import policy
 from featstream.reporting.report import selection_page
-from featstream.sources import ArraySource
 from scores import relevances
-
-
-def data(n_samples=60, n_features=300, seed=0):
-    rng = np.random.default_rng(seed)
-    X, y = rng.integers(0, 3, (n_samples, n_features)), rng.integers(0, 2, n_samples)
-    X[:, ::7] = (X[:, ::7] + y[:, None]) % 3
-    return X, y
-
-
-def fitted(names=None, **options):
-    X, y = data()
-    options = {"measure": "su"} | options
-    return SAOLA(**options).start(y).consume(ArraySource(X, names=names))
 
 
 def unpack(text):
@@ -63,7 +49,7 @@ def read_back(packed):
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.9], ids=["some", "nothing relevant"])
-def test_fates_come_back_as_they_were(threshold):
+def test_fates_come_back_as_they_were(threshold, fitted):
     selector = fitted(measure=SymmetricalUncertainty(threshold=threshold))
     records = selector.result_.trace.records
     packed = pack_fates(History(selector.result_))
@@ -75,7 +61,7 @@ def test_fates_come_back_as_they_were(threshold):
 
 
 @pytest.mark.parametrize("room", [2_000, 1_500, 1_300, 600, 200])
-def test_less_room_means_fewer_digits_then_fewer_features(monkeypatch, room):
+def test_less_room_means_fewer_digits_then_fewer_features(monkeypatch, room, fitted):
     monkeypatch.setattr(fates, "ROOM", room)
     compress = fates._compress
     monkeypatch.setattr(
@@ -101,7 +87,7 @@ def test_less_room_means_fewer_digits_then_fewer_features(monkeypatch, room):
         np.testing.assert_allclose(scores, chosen, rtol=tolerance)
 
 
-def test_names_are_found_where_they_fit(monkeypatch):
+def test_names_are_found_where_they_fit(monkeypatch, fitted):
     names = [f"gene_{i * 7919 % 1000}_{i}" for i in range(300)]
     history = History(fitted(names).result_)
     packed = pack_fates(history)
@@ -113,7 +99,7 @@ def test_names_are_found_where_they_fit(monkeypatch):
     assert found == [names[i] for i in numbers(fewer["namedAt"])]
 
 
-def test_reasons_are_those_of_explain():
+def test_reasons_are_those_of_explain(fitted):
     selector = fitted()
     packed = pack_fates(History(selector.result_))
     trace = selector.result_.trace
@@ -130,76 +116,60 @@ def test_reasons_are_those_of_explain():
         assert said == selector.explain(arrival)
 
 
-def test_a_reason_that_names_other_features_is_not_repeated_for_all():
-    X, y = data()
-    result = FastOSFS(test="g2").fit(X, y).result_
+def test_a_reason_that_names_other_features_is_not_repeated_for_all(data):
+    result = FastOSFS(test="g2").fit(*data).result_
     reasons = pack_fates(History(result))["reasons"]
-    assert reasons["2"] == "{name} is redundant beside {other}; its relevance " + (
-        "{relevance}."
-    )
+    text = "{name} is redundant beside {other}; its relevance {relevance}."
+    assert reasons["2"] == text
 
 
-def codes(selector):
+def codes(X, y, threshold=0.0):
+    selector = SAOLA(measure=SymmetricalUncertainty(threshold=threshold)).fit(X, y)
     return {alert.code for alert in find_alerts(History(selector.result_))}
 
 
-def test_alerts_name_what_is_wrong():
-    X, y = data()
-    rare = np.zeros(60, int)
-    rare[:4] = 1
-    assert "class-imbalance" in codes(SAOLA(measure="su").fit(X, rare))
-    assert "class-imbalance" not in codes(SAOLA(measure="su").fit(X, y))
+def test_alerts_name_what_is_wrong(data):
+    X, y = data
+    found = codes(X, y)
+    assert "nearly-all-relevant" in found
+    assert not found & {"class-imbalance", "constant-columns", "nothing-kept"}
+    assert "class-imbalance" in codes(X, np.arange(60) < 4)
     with_constants = X.copy()
     with_constants[:, 100:150] = 1
-    assert "constant-columns" in codes(SAOLA(measure="su").fit(with_constants, y))
-    assert "constant-columns" not in codes(SAOLA(measure="su").fit(X, y))
-    assert "nearly-all-relevant" in codes(SAOLA(measure="su").fit(X, y))
-    strict = SymmetricalUncertainty(threshold=0.2)
-    assert "nearly-all-relevant" not in codes(SAOLA(measure=strict).fit(X, y))
-    nothing = SymmetricalUncertainty(threshold=0.99)
-    assert "nothing-kept" in codes(SAOLA(measure=nothing).fit(X, y))
+    assert "constant-columns" in codes(with_constants, y)
+    assert "nearly-all-relevant" not in codes(X, y, 0.2)
+    assert "nothing-kept" in codes(X, y, 0.99)
 
 
 def test_unrelated_features_are_called_chance_and_a_real_one_is_not():
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 80)
-    noise = rng.integers(0, 2, (80, 200))
-    (alert,) = (
-        a
-        for a in find_alerts(History(SAOLA(measure="su").fit(noise, y).result_))
-        if a.code == "chance-level"
-    )
+    y, noise = rng.integers(0, 2, 80), rng.integers(0, 2, (80, 200))
+    alerts = find_alerts(History(SAOLA(measure="su").fit(noise, y).result_))
+    (alert,) = (a for a in alerts if a.code == "chance-level")
     assert alert.is_serious
-    assert "chance-level" not in codes(
-        SAOLA(measure=SymmetricalUncertainty(threshold=0.5)).fit(
-            np.column_stack([noise, y]), y
-        )
-    )
+    assert "chance-level" not in codes(np.column_stack([noise, y]), y, 0.5)
 
 
 def test_a_set_that_grows_to_the_end_is_said_to_grow():
-    rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 64)
     X = np.zeros((128, 400), int)
-    X[:, :20] = rng.integers(0, 2, (128, 20))
+    X[:, :20] = np.random.default_rng(0).integers(0, 2, (128, 20))
     for j in range(300, 400):  # rare features apart from each other: all stay
         X[64 + (j - 300) % 64, j] = 1
-    assert "still-growing" in codes(SAOLA(measure="su").fit(X, y))
-    assert "still-growing" not in codes(SAOLA(measure="su").fit(X[:, :300], y))
+    assert "still-growing" in codes(X, y)
+    assert "still-growing" not in codes(X[:, :300], y)
 
 
-def test_features_at_the_threshold_are_counted():
-    X, y = data()
+def test_features_at_the_threshold_are_counted(data):
+    X, y = data
     scores = relevances(SymmetricalUncertainty(), X, y)
     chosen = int(np.argsort(scores)[-40])
-    X = np.column_stack([X, X[:, chosen]])
-    at = SymmetricalUncertainty(threshold=float(scores[chosen]))
-    assert "ties-at-threshold" in codes(SAOLA(measure=at).fit(X, y))
-    beside = SymmetricalUncertainty(threshold=float(scores[chosen]) * 1.00001)
-    assert "ties-at-threshold" not in codes(SAOLA(measure=beside).fit(X, y))
+    X, at = np.column_stack([X, X[:, chosen]]), float(scores[chosen])
+    assert "ties-at-threshold" in codes(X, y, at)
+    assert "ties-at-threshold" not in codes(X, y, at * 1.00001)
 
 
-def test_the_page_has_one_script_and_allows_no_other():
+def test_the_page_has_one_script_and_allows_no_other(fitted):
     text = selection_page(fitted(["</script>"] + [f"f{i}" for i in range(299)]).result_)
     assert text.count("</script>") == 2  # the data and the script
     assert "style=" not in text
@@ -210,7 +180,7 @@ def test_the_page_has_one_script_and_allows_no_other():
     assert said.startswith("default-src 'none'")
 
 
-def test_a_report_replaces_reports_only(tmp_path):
+def test_a_report_replaces_reports_only(tmp_path, fitted):
     result = fitted().result_
     path = result.report(tmp_path / "report.html")
     assert result.report(path) == path
@@ -225,7 +195,7 @@ def test_a_report_replaces_reports_only(tmp_path):
     assert other.read_text() == "<html>mine</html>"
 
 
-def test_a_trace_of_less_makes_a_report_of_less():
+def test_a_trace_of_less_makes_a_report_of_less(fitted):
     full = selection_page(fitted().result_)
     kept = selection_page(fitted(trace="kept").result_)
     none = selection_page(fitted(trace=None).result_)
@@ -237,8 +207,8 @@ def test_a_trace_of_less_makes_a_report_of_less():
     assert "without a trace" in none
 
 
-def test_a_batch_selector_has_a_report_without_a_course():
-    X, y = data()
+def test_a_batch_selector_has_a_report_without_a_course(data):
+    X, y = data
     result = FCBF(measure="su").fit(X, y).result_
     text = selection_page(result)
     assert "figure-timeline" not in text
@@ -248,8 +218,8 @@ def test_a_batch_selector_has_a_report_without_a_course():
     assert order == sorted(order)
 
 
-def test_the_command_writes_the_report_of_a_run(tmp_path, capsys):
-    X, y = data()
+def test_the_command_writes_the_report_of_a_run(tmp_path, capsys, data):
+    X, y = data
     run = tmp_path / "run"
     SAOLA(measure="su").start(y).consume(X, checkpoint=run)
     assert main(["report", str(run)]) == 0
@@ -265,8 +235,8 @@ def test_the_command_writes_the_report_of_a_run(tmp_path, capsys):
     assert featstream.resume(run).result_.peak_memory > 1e6
 
 
-def test_the_live_page_answers_who_knows_the_token_and_nobody_else():
-    X, y = data()
+def test_the_live_page_answers_who_knows_the_token_and_nobody_else(data):
+    X, y = data
     selector = SAOLA(measure="su").start(y)
     with live(selector) as page:
         selector.consume(X, progress=page)
@@ -285,8 +255,8 @@ def test_the_live_page_answers_who_knows_the_token_and_nobody_else():
         urllib.request.urlopen(page.url, timeout=10)
 
 
-def test_select_serves_a_live_page(tmp_path, capsys):
-    X, y = data()
+def test_select_serves_a_live_page(tmp_path, capsys, data):
+    X, y = data
     path = tmp_path / "data.npz"
     np.savez(path, X=X, y=y)
     assert main(["select", str(path), "--live", "-q"]) == 0

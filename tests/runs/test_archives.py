@@ -1,7 +1,5 @@
 """What was written once is read for ever."""
 
-from __future__ import annotations
-
 import zipfile
 
 import numpy as np

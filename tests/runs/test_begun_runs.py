@@ -1,7 +1,5 @@
 """A run folder exists before its data are read: a kill there loses nothing."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -57,31 +55,21 @@ def expected(data):
     return checks.outcome(SAOLA(measure="su").fit(whole.source, whole.y))
 
 
-def test_the_command_resume_begins_again(killed, data, capsys):
-    run, _ = killed
-    assert main(["resume", str(run), "-q", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["n_features"] == 30
-    assert checks.outcome(featstream.resume(run)) == expected(data)
-
-
-def test_the_same_command_begins_again(killed, data):
+@pytest.mark.parametrize("how", ["resume", "the same command"])
+def test_a_killed_run_begins_again(how, killed, data):
     run, command = killed
-    assert main(command) == 0
+    assert main(["resume", str(run), "-q"] if how == "resume" else command) == 0
     assert checks.outcome(featstream.resume(run)) == expected(data)
 
 
-def test_info_says_what_happened(killed, capsys):
-    run, _ = killed
+def test_it_is_said_what_happened_and_how_to_begin_again(killed, capsys):
+    run, command = killed
     assert main(["info", str(run)]) == 0
     out = capsys.readouterr().out
     assert "stopped while its data were being read" in out
     assert f"featstream resume {run}" in out
     assert main(["info", str(run), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["generation"] == 0
-
-
-def test_resume_in_python_says_how_to_begin_again(killed):
-    run, command = killed
     with pytest.raises(RunError, match="stopped while its data were being read") as no:
         featstream.resume(run)
     assert shlex.join(["featstream", *command]) in str(no.value)

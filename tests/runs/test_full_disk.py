@@ -1,7 +1,5 @@
 """A disk that is really full: a small file system of its own, filled to the brim."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Ctrl-C in the middle of a source, without a run folder: no feature counts twice."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -51,18 +49,17 @@ def outcome(stream):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_the_same_source_continues_where_it_stopped(stream, error):
+@pytest.mark.parametrize("is_same", [True, False])
+def test_the_same_data_continue_where_they_stopped(stream, error, is_same):
+    """In the same object or in another."""
     source = Interrupted(stream.X, error=error)
     selector = SAOLA(measure="su").start(stream.y)
-    interrupt(selector, source, error).consume(source)
+    interrupt(selector, source, error)
+    selector.consume(source if is_same else stream.X.copy())
     assert selector.n_seen_ == 60
     assert checks.outcome(selector) == outcome(stream)
     selector.consume(stream.X)  # the stream continues after that
     assert selector.n_seen_ == 120
-
-
-def test_the_same_data_in_another_object_continue_as_well(stopped, stream):
-    assert checks.outcome(stopped.consume(stream.X.copy())) == outcome(stream)
 
 
 def test_a_list_of_features_continues(stream):
@@ -114,7 +111,7 @@ def test_after_an_error_the_stream_may_continue_with_other_data(stream):
 def test_a_run_begun_after_an_interrupt_continues(stopped, stream, tmp_path):
     stopped.save(tmp_path / "saved")
     resumed = featstream.resume(tmp_path / "saved")
-    with pytest.raises(RunError, match="another data set"):
+    with pytest.raises(RunError, match="a different data set"):
         resumed.consume(stream.X[:, 5:])
     assert checks.outcome(resumed.consume(stream.X)) == outcome(stream)
     stopped.consume(stream.X, checkpoint=tmp_path / "other")

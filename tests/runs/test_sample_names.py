@@ -1,7 +1,5 @@
 """Names of samples: in the same order wherever both sides have them, or an error."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -49,10 +47,17 @@ def begun(stream, names):
     return selector.consume(frame(stream.X, names))
 
 
-def test_another_order_is_refused_by_consume(begun, stream, swapped):
+def test_another_order_is_refused(begun, stream, names, swapped):
     with pytest.raises(DataError, match=SWAPPED):
         begun.consume(frame(stream.X, swapped, "b"))
     assert begun.n_seen_ == stream.X.shape[1]
+    begun.update(pd.Series(stream.X[:, 0], index=names), name="first")
+    with pytest.raises(DataError, match=SWAPPED):
+        begun.update(pd.Series(stream.X[:, 1], index=swapped), name="second")
+    selector = GroupSAOLA(measure="su").start(stream.y)
+    selector.update_group(frame(stream.X[:, :3], names), "one")
+    with pytest.raises(DataError, match=SWAPPED):
+        selector.update_group(frame(stream.X[:, 3:], swapped, "b"), "two")
 
 
 def test_other_samples_are_refused(begun, stream, names):
@@ -66,19 +71,6 @@ def test_names_on_one_side_only_are_not_compared(begun, stream, names):
     begun.consume(ArraySource(stream.X))
     begun.consume(frame(stream.X, names, "c"))
     assert begun.n_seen_ == 4 * stream.X.shape[1]
-
-
-def test_another_order_is_refused_by_update(begun, stream, names, swapped):
-    begun.update(pd.Series(stream.X[:, 0], index=names), name="first")
-    with pytest.raises(DataError, match=SWAPPED):
-        begun.update(pd.Series(stream.X[:, 1], index=swapped), name="second")
-
-
-def test_another_order_is_refused_by_update_group(stream, names, swapped):
-    selector = GroupSAOLA(measure="su").start(stream.y)
-    selector.update_group(frame(stream.X[:, :3], names), "one")
-    with pytest.raises(DataError, match=SWAPPED):
-        selector.update_group(frame(stream.X[:, 3:], swapped, "b"), "two")
 
 
 def test_a_target_in_another_order_is_refused(stream, names, swapped):
@@ -132,26 +124,18 @@ def test_h5ad_and_plink_give_the_names_of_samples(tmp_path, stream, names):
     assert source.sample_names == [f"{name} {name}" for name in names]
 
 
-def test_a_folder_of_files_needs_one_order(tmp_path, stream, names):
-    """The labels agree row by row, so that nothing else would tell."""
+def test_files_need_one_order(tmp_path, stream, names, swapped, capsys):
+    """In a folder, and for a run: the labels agree, so that nothing else would tell."""
     y = np.array([0, 0, *stream.y[2:]])
-    swapped = [names[1], names[0], *names[2:]]
-    write_h5ad(tmp_path / "a.h5ad", stream.X, y, names, "a")
-    write_h5ad(tmp_path / "b.h5ad", stream.X, y, swapped, "b")
+    a, b, c = (str(tmp_path / f"{prefix}.h5ad") for prefix in "abc")
+    write_h5ad(a, stream.X, y, names, "a")
+    write_h5ad(b, stream.X, y, swapped, "b")
     with pytest.raises(DataError, match=r"b\.h5ad has the same samples as .*a\.h5ad"):
         open_dataset(tmp_path)
-
-
-def test_the_command_update_refuses_another_order(tmp_path, stream, names, capsys):
-    y = np.array([0, 0, *stream.y[2:]])
-    swapped = [names[1], names[0], *names[2:]]
-    write_h5ad(tmp_path / "a.h5ad", stream.X, y, names, "a")
-    write_h5ad(tmp_path / "b.h5ad", stream.X, y, swapped, "b")
-    write_h5ad(tmp_path / "c.h5ad", stream.X, y, names, "c")
+    write_h5ad(c, stream.X, y, names, "c")
     run = str(tmp_path / "run")
-    measure = ["--measure", "su", "-q", "--json"]
-    assert main(["select", str(tmp_path / "a.h5ad"), "-o", run, *measure]) == 0
-    assert main(["update", run, str(tmp_path / "b.h5ad"), "-q"]) == 1
+    assert main(["select", a, "-o", run, "--measure", "su", "-q", "--json"]) == 0
+    assert main(["update", run, b, "-q"]) == 1
     assert SWAPPED in capsys.readouterr().err
-    assert main(["update", run, str(tmp_path / "c.h5ad"), "-q", "--json"]) == 0
+    assert main(["update", run, c, "-q", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_features"] == 2 * stream.X.shape[1]

@@ -1,7 +1,5 @@
 """Every registered selector keeps every contract that applies to it."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +14,7 @@ from strategies import examples
 pytestmark = pytest.mark.filterwarnings("ignore:y has .* rows each on average")
 
 CASES = [
-    pytest.param(entry, check, id=f"{entry.label}: {check.__name__[6:]}")
+    pytest.param(entry, check, id=f"{entry.title}: {check.__name__[6:]}")
     for entry in registry.SELECTORS
     for check in entry.checks
     if check.__name__ not in entry.without
@@ -30,7 +28,8 @@ def test_contracts_hold(entry, check):
     @given(data=st.data())
     def held(data):
         selector = data.draw(entry.selectors)
-        check(selector, *entry.arguments(data.draw(entry.data), check))
+        given, how = entry.arguments(data.draw(entry.data), check)
+        check(selector, *given, **how)
 
     held()
 

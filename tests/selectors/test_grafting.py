@@ -1,7 +1,5 @@
 """Grafting against a solver of its objective, by hand, and on a known answer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import optimize
@@ -109,10 +107,3 @@ def test_separable_classes_and_constants_are_no_trouble():
     selector = Grafting(l1=1e-4).fit(X, y)
     assert selector.selected_.tolist() == [1]
     assert np.isfinite(selector.scores_).all()
-
-
-def test_a_bad_price_is_named():
-    with pytest.raises(ValueError, match="`l1` of Grafting must be a positive number"):
-        Grafting(l1=0).start([0, 1])
-    with pytest.raises(ValueError, match="`l0` of Grafting must be a number of"):
-        Grafting(l0=-1).start([0, 1])

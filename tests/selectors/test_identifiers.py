@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 
+from block_sources import as_columns
 from featstream import (
     OSFS,
     SAOLA,
@@ -19,7 +19,7 @@ from featstream import (
 from featstream.errors import FeatstreamWarning
 from featstream.measures import ChiSquareTest, GTest
 from featstream.measures.inputs import LeftOut, are_identifiers
-from featstream.protocols import Block, SparseColumns
+from featstream.protocols import Block
 from featstream.sources.memory import in_storage
 
 N = 150
@@ -34,19 +34,21 @@ def numbers():
     return pd.DataFrame(X, columns=[f"g{i}" for i in range(40)]), y
 
 
-def with_identifier(frame):
-    return pd.concat(
-        [pd.DataFrame({"patient_id": [f"P{i}" for i in range(N)]}), frame], axis=1
-    )
+@pytest.fixture
+def patients(numbers):
+    """The same with a name for each row."""
+    frame, y = numbers
+    frame.insert(0, "patient_id", [f"P{i}" for i in range(N)])
+    return frame, y
 
 
 @pytest.mark.parametrize("make", [SAOLA, FastOSFS, OSFS, GroupSAOLA])
-def test_an_identifier_changes_nothing_but_is_named(make, numbers, tmp_path):
-    frame, y = numbers
-    expected = make().fit(frame, y).result_.names
+def test_an_identifier_changes_nothing_but_is_named(make, patients, tmp_path):
+    frame, y = patients
+    expected = make().fit(frame.drop(columns="patient_id"), y).result_.names
     assert "g17" in expected
     with pytest.warns(FeatstreamWarning, match="'patient_id' has about one category"):
-        selector = make().fit(with_identifier(frame), y)
+        selector = make().fit(frame, y)
     assert selector.result_.names == expected
     assert selector.measure_ == "fisher-z"
     assert "left out" in selector.explain("patient_id")
@@ -56,37 +58,25 @@ def test_an_identifier_changes_nothing_but_is_named(make, numbers, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "selector",
+    ("selector", "option"),
     [
-        SAOLA(measure="su"),
-        SAOLA(measure="mi"),
-        GroupSAOLA(measure="su"),
-        OSFS(test="g2"),
-        FastOSFS(test="chi2"),
+        (SAOLA(measure=SymmetricalUncertainty()), "measure__identifiers"),
+        (SAOLA(measure=MutualInformation()), "measure__identifiers"),
+        (GroupSAOLA(measure=SymmetricalUncertainty()), "measure__identifiers"),
+        (OSFS(test=GTest()), "test__identifiers"),
+        (FastOSFS(test=ChiSquareTest(samples_per_df=1)), "test__identifiers"),
     ],
 )
-def test_every_discrete_measure_leaves_identifiers_out(selector, numbers):
-    frame, y = numbers
+def test_discrete_measures_leave_identifiers_out_or_keep_them(
+    selector, option, patients
+):
     with pytest.warns(FeatstreamWarning, match="patient_id") as caught:
-        selector.fit(with_identifier(frame), y)
+        selector.fit(*patients)
     assert len([w for w in caught if "patient_id" in str(w.message)]) == 1
     assert selector.result_.trace.relevance(0) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("make", "option"),
-    [
-        (SAOLA, {"measure": SymmetricalUncertainty(identifiers="keep")}),
-        (SAOLA, {"measure": MutualInformation(identifiers="keep")}),
-        (FastOSFS, {"test": GTest(identifiers="keep")}),
-        (FastOSFS, {"test": ChiSquareTest(identifiers="keep", samples_per_df=1)}),
-    ],
-)
-def test_identifiers_can_be_kept(make, option, numbers):
-    frame, y = numbers
     with warnings.catch_warnings():
         warnings.simplefilter("error", FeatstreamWarning)
-        selector = make(**option).fit(with_identifier(frame), y)
+        selector.set_params(**{option: "keep"}).fit(*patients)
     assert selector.result_.trace.relevance(0) > 0
 
 
@@ -107,10 +97,9 @@ def test_a_warning_names_five_identifiers_and_counts_the_rest(numbers):
         SAOLA().fit(pd.concat([frame, pd.DataFrame(ids)], axis=1), y)
 
 
-def test_text_and_numbers_are_each_taken_as_what_they_are(numbers, tmp_path):
-    frame, y = numbers
+def test_text_and_numbers_are_each_taken_as_what_they_are(patients, tmp_path):
+    frame, y = patients
     rng = np.random.default_rng(1)
-    frame = with_identifier(frame)
     frame.insert(1, "age", rng.integers(20, 90, N))
     frame.insert(2, "stage", np.where(y == 1, "late", "early"))
     frame.loc[:20, "stage"] = "unknown"
@@ -131,8 +120,7 @@ def test_text_and_numbers_are_each_taken_as_what_they_are(numbers, tmp_path):
 
 def test_a_named_measure_has_no_reason(numbers):
     frame, y = numbers
-    selector = SAOLA(measure="fisher-z").fit(frame, y)
-    assert selector.measure_reason_ is None
+    assert SAOLA(measure="fisher-z").fit(frame, y).measure_reason_ is None
 
 
 @pytest.mark.parametrize(
@@ -156,28 +144,20 @@ def test_rows_without_a_category_do_not_count():
 
 def test_identifiers_are_found_in_sparse_columns():
     dense = np.column_stack([np.arange(30.0), np.arange(30.0) % 3])
-    stored = sparse.csc_array(dense)
-    columns = SparseColumns(
-        stored.indptr.astype(np.int64), stored.indices, stored.data, 30
-    )
+    block = Block(as_columns(dense), 7, nominal=np.array([True, True]))
     left_out = LeftOut()
-    stripped = left_out.strip(Block(columns, 7, nominal=np.array([True, True])))
+    stripped = left_out.strip(block)
     assert left_out.names == {7: "x7"}
     assert stripped.nominal.tolist() == [False, True]
-    begin, end = columns.indptr[1:3]
-    assert not stripped.columns.values[:begin].any()
-    assert np.array_equal(stripped.columns.values[begin:end], stored.data[begin:end])
+    assert np.array_equal(stripped.to_dense(), dense * [0, 1])
 
 
 def test_parts_of_a_sparse_block_keep_their_own_categories(monkeypatch):
     monkeypatch.setattr("featstream.sources.memory._DENSE_BYTES", 8 * 4 * 2)
-    stored = sparse.csc_array(np.arange(16.0).reshape(4, 4))
-    columns = SparseColumns(
-        stored.indptr.astype(np.int64), stored.indices, stored.data, 4
-    )
+    X = np.arange(16.0).reshape(4, 4)
     nominal = np.array([True, False, False, True])
-    block = Block(columns, 0, ["a", "b", "c", "d"], nominal)
+    block = Block(as_columns(X), 0, ["a", "b", "c", "d"], nominal)
     parts = list(in_storage(block, is_sparse=False))
     assert [part.names for part in parts] == [["a", "b"], ["c", "d"]]
     assert [part.nominal.tolist() for part in parts] == [[True, False], [False, True]]
-    assert np.array_equal(np.hstack([p.columns for p in parts]), stored.toarray())
+    assert np.array_equal(np.hstack([p.columns for p in parts]), X)

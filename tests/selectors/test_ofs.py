@@ -1,7 +1,5 @@
 """OFS against Algorithm 2, by hand, and on known answers."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 
@@ -131,21 +129,6 @@ def test_sparse_rows_are_not_made_dense():
     selector = OFS(20).fit(X, y)
     assert 0 < selector.selected_.size <= 20
     assert selector.transform(X).shape == (300, selector.selected_.size)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_features": 0}, "`n_features` of OFS must be an integer of at least 1"),
-        ({"step_size": 0}, "`step_size` of OFS must be a positive number"),
-        ({"step_size": 5, "regularization": 1}, "must be below 1"),
-        ({"information": "some"}, "'full' or 'partial'"),
-        ({"information": "partial", "exploration": 2}, r"in \(0, 1\]"),
-    ],
-)
-def test_a_bad_parameter_is_named(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        OFS(**parameters).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_a_class_that_comes_late_is_an_error():

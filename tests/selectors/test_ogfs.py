@@ -1,7 +1,5 @@
 """OGFS by hand, on a known answer, and the contracts of a stream selector."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -95,10 +93,3 @@ def test_three_classes_share_their_features():
     X[:, 17] += 3 * (y == 2)
     selector = OGFS(penalty=0.3).fit(X, np.array(list("zxy"))[y])
     assert selector.selected_.tolist() == [13, 17]
-
-
-def test_a_bad_parameter_is_named():
-    with pytest.raises(ValueError, match="`group_size` of OGFS must be an integer"):
-        OGFS(group_size=0).start([0, 1])
-    with pytest.raises(ValueError, match="`penalty` of OGFS must be a positive number"):
-        OGFS(penalty=0).start([0, 1])

@@ -5,15 +5,12 @@ numbers for Fisher's Z, and skips columns that sum to zero. The first two are
 options; the third is done to the data here.
 """
 
-from __future__ import annotations
-
-from itertools import chain, combinations
-
 import numpy as np
 import pytest
 from scipy import stats
 
 import golden
+import reference_rivals as reference
 from featstream import OSFS, FastOSFS, as_source
 from featstream.measures import TARGET, ChiSquareTest, FisherZTest, GTest
 from shared import load, shared
@@ -78,17 +75,10 @@ def osfs_by_inverse(X, y, *, drops_on_singular, alpha=0.01):
         )
         return bool(abs(W) < stats.norm.isf(alpha / 2))
 
-    kept = []
-    for new in range(X.shape[1]):
-        if np.ptp(X[:, new]) == 0 or separates(new, ()):
-            continue
-        kept.append(new)
-        for a in list(kept):
-            others = [k for k in kept if k != a]
-            sets = chain.from_iterable(combinations(others, k) for k in (1, 2, 3))
-            if any(separates(a, given) for given in sets):
-                kept.remove(a)
-    return kept
+    def is_relevant(a):
+        return np.ptp(X[:, a]) > 0 and not separates(a, ())
+
+    return reference.osfs(X.shape[1], is_relevant, separates)
 
 
 def as_tested(name, measure):

@@ -1,10 +1,11 @@
 """The registry of selectors: names, classes, selectors from outside."""
 
-import subprocess
+import os
 import sys
 
 import pytest
 
+from crash_runs import run_python
 from featstream import SAOLA
 from featstream.errors import ParameterError
 from featstream.selectors.registry import MODULES, SELECTORS, Registry
@@ -40,17 +41,14 @@ def test_a_name_or_a_class_name_is_registered_once():
             registry.register(name, Mine)
 
 
-def test_modules_in_the_environment_register_their_selectors(tmp_path, monkeypatch):
+def test_modules_in_the_environment_register_their_selectors(tmp_path):
     (tmp_path / "outside.py").write_text(
         "from featstream import SAOLA\n"
         "from featstream.selectors import register\n"
         "class Outside(SAOLA):\n    pass\n"
         "register('outside', Outside)\n"
     )
-    monkeypatch.setenv(MODULES, "outside")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     code = "from featstream.selectors import SELECTORS; print(SELECTORS['outside'])"
-    run = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
-    assert "outside.Outside" in run.stdout
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    found = run_python(code, PYTHONPATH=path, **{MODULES: "outside"}).stdout
+    assert "outside.Outside" in found

@@ -1,6 +1,4 @@
-"""Every rival is a scikit-learn selector, and takes sparse data as they are."""
-
-from __future__ import annotations
+"""Rivals of SAOLA take sparse data as they are."""
 
 import tracemalloc
 
@@ -10,8 +8,6 @@ from scipy import sparse
 from sklearn.base import clone
 
 from featstream import OGFS, OSFS, AlphaInvesting, FastOSFS, Grafting
-from featstream.errors import DataError
-from featstream.sources import SparseSource
 
 pytestmark = pytest.mark.jit_only
 
@@ -43,12 +39,3 @@ def test_sparse_data_are_never_made_dense(selector):
     tracemalloc.stop()
     assert set(fitted.selected_) & {20_000, 20_001, 20_002}
     assert peak < 40e6
-
-
-@pytest.mark.parametrize("selector", [AlphaInvesting(), Grafting()], ids=repr)
-def test_a_missing_value_of_a_later_sparse_block_is_named(selector):
-    X = sparse.csc_array(np.eye(6))
-    X.data[5] = np.nan
-    source = SparseSource(X, block_columns=2)  # its blocks share their arrays
-    with pytest.raises(DataError, match=r"'x5' has 1 missing value .* row 5"):
-        selector.fit(source, [0, 1, 0, 1, 0, 1])

@@ -1,7 +1,5 @@
 """AnnData: as anndata writes it, as it is described, and damaged."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 from functools import partial
@@ -15,10 +13,7 @@ from scipy import sparse
 
 from block_sources import as_array
 from featstream import SAOLA
-from featstream.errors import (
-    DataError,
-    DataTypeError,
-)
+from featstream.errors import DataError, DataTypeError
 from featstream.sources import (
     RowsSource,
     as_source,
@@ -121,11 +116,6 @@ def test_an_anndata_object_can_be_fitted(tmp_path, backed):
     assert "gene11" in found.result_.names
     part = adata[:30, 5:].to_memory() if backed else adata[:30, 5:]
     np.testing.assert_array_equal(as_array(as_source(part)), X[:30, 5:])
-
-
-def test_variables_of_one_name_may_be_numbered(path):
-    replace("var/_index", ["a", "b", "c", "a"])(path)
-    assert open_dataset(path, duplicates="number").names == ["a", "b", "c", "a#2"]
 
 
 def test_the_target_is_found_by_its_name(tmp_path):
@@ -234,10 +224,7 @@ BAD_FILES = {
     ),
     "no index": (no_longer("var/_index"), "anndata cannot read its table 'var': "),
     "names twice": (replace("var/_index", [*"abca"]), "Feature name 'a' already seen"),
-    "too few names": (
-        replace("var/_index", [*"abc"]),
-        "it has 3 variables, but",
-    ),
+    "too few names": (replace("var/_index", [*"abc"]), "it has 3 variables, but"),
     "too few names, dense": (
         lambda path: (replace("X", X)(path), replace("var/_index", ["a"])(path)),
         "Got 1 names for 4 features",
@@ -259,10 +246,7 @@ BAD_FILES = {
         replace("X/indptr", np.array([0, 1, 2, 4])),
         "its indptr ends at 4 of 5 entries",
     ),
-    "too few indices": (
-        replace("X/indices", np.arange(4)),
-        "4 indices for 5 values",
-    ),
+    "too few indices": (replace("X/indices", np.arange(4)), "4 indices for 5 values"),
     "codes of nothing": (
         replace("obs/kind/codes", np.array([0, 1, 2], np.int8)),
         "anndata cannot read its table 'obs': ",

@@ -1,10 +1,9 @@
 """Wide text by blocks gives the columns that pyarrow gives of the whole."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
+import re
 from functools import partial
 
 import numpy as np
@@ -17,8 +16,9 @@ from hypothesis import strategies as st
 from featstream.errors import DataError
 from featstream.sources import csv as csv_reader
 from featstream.sources.csv import CsvTable
-from featstream.sources.missing import MISSING
+from featstream.sources.kernels import split_csv
 from featstream.sources.tables import TableSource, open_table
+from featstream.sources.values import MISSING
 from gather import gather
 from strategies import examples
 
@@ -112,16 +112,6 @@ def write_wide(path, n_rows=30, n_columns=50):
     return X, names
 
 
-@pytest.mark.parametrize("start", [0, 1, 24, 49, 50])
-def test_blocks_begin_anywhere(tmp_path, start):
-    X, names = write_wide(tmp_path / "d.csv")
-    table = in_blocks(tmp_path / "d.csv", block_bytes=400)
-    assert 1 < table._width < 50
-    source = TableSource(table, block_bytes=7 * 8 * 30)
-    assert source.names == names
-    np.testing.assert_array_equal(gather(source, start)[0], X[:, start:])
-
-
 def test_few_columns_are_parsed_at_a_time(tmp_path, monkeypatch):
     """However short they are: each takes the parser ten kilobytes."""
     X, _ = write_wide(tmp_path / "d.csv")
@@ -205,7 +195,7 @@ def test_the_fingerprint_is_of_the_text(tmp_path):
     [
         ("a,b,c\n1,2,3\n4,5\n", "row 2 has 2 values but the header 3."),
         ("a,b,c\n1,2,3,4\n", "row 1 has more than 3 values but the header 3."),
-        ("a,b\n1\n", "row 1 has 1 value but the header 2."),
+        ("a,b\n1\n", "row 1 has 1 values but the header 2."),
         ('a,b\n1,"2\n3,4\n', "row 1 has a quote that is never closed."),
         ("a,b,a\n1,2,3\n", "Feature name 'a' already seen at position 0 (now 2)."),
         ("a" * 300, "its first 300 bytes hold no end of a line."),
@@ -222,3 +212,87 @@ def test_bad_text_is_explained(tmp_path, monkeypatch, text, reason):
     with pytest.raises(DataError) as caught:
         open_table(path, optional=())
     assert str(caught.value).startswith(f"{path}: {reason}")
+
+
+FIELD = re.compile(rb'(?:"(?:[^"]|"")*"(?!")[^,\r\n]*|(?!")[^,\r\n]*)([,\r\n])')
+
+
+def rows_of(text):
+    """Rows of fields as they are written; None if a quote is never closed."""
+    rows, row, place = [], [], 0
+    while place < len(text):
+        if not row and text[place : place + 1] in (b"\n", b"\r"):
+            place += 1  # an empty line, or the rest of an end of line
+            continue
+        match = FIELD.match(text, place)
+        if match is None:
+            return None
+        row.append(text[place : match.end() - 1])
+        place = match.end()
+        if match[1] != b",":
+            rows.append(row)
+            row = []
+    return rows
+
+
+def cut(text, n_fields, width, cuts=()):
+    """Blocks by the kernels, the text given in chunks; and what they carried."""
+    carried = np.zeros(4, np.int64)
+    n_blocks = -(-n_fields // width)
+    found = [b""] * n_blocks
+    for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+        chunk = np.frombuffer(text[begin:end], np.uint8)
+        n_ends = int(np.isin(chunk, [10, 13]).sum())
+        room = min(chunk.size, (n_ends + 1) * n_blocks) + 2
+        segments = np.empty((room, 4), np.int64)
+        n = split_csv.find_segments(chunk, ord(","), n_fields, width, carried, segments)
+        if carried[split_csv.MISCOUNTED]:
+            break
+        segments = segments[:n]
+        sizes = np.zeros(n_blocks, np.int64)
+        np.add.at(sizes, segments[:, 2], segments[:, 1] - segments[:, 0])
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        out = np.empty(bounds[-1], np.uint8)
+        split_csv.copy_segments(chunk, segments, bounds[:-1].copy(), out)
+        for k in range(n_blocks):
+            found[k] += out[bounds[k] : bounds[k + 1]].tobytes()
+    return found, carried
+
+
+TEXTS = st.lists(st.sampled_from([b"a", b"1", b",", b'"', b"\n", b"\r", b"\r\n"]))
+
+
+@examples(150)
+@given(TEXTS, st.integers(1, 5), st.integers(1, 5), st.data())
+def test_any_text_is_cut_as_it_is_read(parts, n_fields, width, data):
+    text = b"".join(parts) + b"\n"
+    width = min(width, n_fields)
+    place = st.integers(0, len(text))
+    cuts = sorted(data.draw(st.lists(place, max_size=3)))
+    found, carried = cut(text, n_fields, width, cuts)
+    rows = rows_of(text)
+    if rows is None:
+        is_open = carried[split_csv.STATE] in (split_csv.QUOTED, split_csv.QUOTE)
+        assert is_open or carried[split_csv.MISCOUNTED]
+        return
+    odd = [k for k, row in enumerate(rows) if len(row) != n_fields]
+    if odd:
+        n_found = min(len(rows[odd[0]]), n_fields + 1)
+        assert carried[split_csv.MISCOUNTED] == n_found
+        assert carried[split_csv.ROWS] == odd[0]
+        return
+    assert carried.tolist()[1:] == [0, len(rows), 0]
+    for k in range(len(found)):
+        own = slice(k * width, (k + 1) * width)
+        lines = [b",".join(row[own]) + b"\n" for row in rows]
+        assert found[k] == b"".join(lines)
+
+
+def test_text_may_be_cut_anywhere():
+    """The kernel carries all that it needs from one chunk to the next."""
+    text = b'a,"b\n,""",c\r\n1,2,\r\n\n\r\n"x,",y"z",3\r4,5,6\n'
+    expected = [b'a,"b\n,"""\n1,2\n"x,",y"z"\n4,5\n', b"c\n\n3\n6\n"]
+    for place in range(len(text) + 1):
+        found, carried = cut(text, 3, 2, [place])
+        assert found == expected
+        assert carried[split_csv.ROWS] == 4

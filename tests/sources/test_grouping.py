@@ -1,7 +1,5 @@
 """Groups laid over a source: every column once, in whole groups."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -122,7 +120,7 @@ def test_sparse_columns_at_positions_are_those_columns(dtype):
             assert np.array_equal(dense(block), X[:, here].toarray())
 
 
-def test_groups_of_so_many_features_are_numbered_on():
+def test_groups_of_equal_size_continue_their_numbers():
     layout = Sized(3).placed(10, 4)
     columns = np.arange(14).reshape(7, 2).T
     source = ArraySource(columns, block_bytes=32)

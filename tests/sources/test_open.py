@@ -1,11 +1,4 @@
-from __future__ import annotations
-
-import gzip
-
 import numpy as np
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
@@ -45,13 +38,6 @@ def check(dataset, *, y=Y, names=None):
         np.testing.assert_array_equal(dataset.y, y)
 
 
-def test_npy_is_mapped(tmp_path):
-    np.save(tmp_path / "x.npy", X)
-    np.save(tmp_path / "labels.npy", Y)
-    check(open_dataset(tmp_path / "x.npy"), y=None)
-    check(open_dataset(tmp_path / "x.npy", tmp_path / "labels.npy"))
-
-
 @pytest.mark.parametrize(
     "arrays",
     [
@@ -81,43 +67,13 @@ def test_npz_with_names_and_another_target(tmp_path):
     check(open_dataset(tmp_path / "d.npz"), y=None, names=["a", "b", "c"])
 
 
-def test_tables_with_the_target_found_or_named(tmp_path):
-    frame = pl.DataFrame(X, schema=["a", "b", "c"], orient="row")
-    last = frame.with_columns(label=pl.Series(Y))
-    first = frame.select(pl.Series("Class", Y), *"abc")
-    named = frame.select("a", pl.Series("t", Y), "b", "c")
-    cases = [(last, None), (first, None), (named, "t")]
-    for i, (table, target) in enumerate(cases):
-        table.write_csv(tmp_path / f"{i}.csv")
-        table.write_parquet(tmp_path / f"{i}.parquet")
-        (tmp_path / f"{i}.csv.gz").write_bytes(
-            gzip.compress((tmp_path / f"{i}.csv").read_bytes())
-        )
-        for suffix in ("csv", "parquet", "csv.gz"):
-            dataset = open_dataset(tmp_path / f"{i}.{suffix}", target)
-            check(dataset, names=["a", "b", "c"])
-
-
-@pytest.mark.parametrize("suffix", ["svm", "svmlight", "libsvm", "txt"])
-def test_svmlight(tmp_path, suffix):
-    text = b"1 2:1 3:2\n-1 1:3 3:5\n"
-    (tmp_path / f"d.{suffix}").write_bytes(text)
-    (tmp_path / f"d.{suffix}.gz").write_bytes(gzip.compress(text))
-    check(open_dataset(tmp_path / f"d.{suffix}"))
-    check(open_dataset(tmp_path / f"d.{suffix}.gz"))
-
-
 def save_object_array(path):
     np.save(path, np.array([[{}]], object), allow_pickle=True)
 
 
-def save_truncated(path):
-    np.savez(path, X=np.zeros((100, 100)), y=np.zeros(100))
-    path.write_bytes(path.read_bytes()[:5000])
-
-
-def save_truncated_array(path):
-    np.save(path, np.zeros((100, 100)))
+def save_cut(path):
+    save = np.save if path.suffix == ".npy" else np.savez
+    save(path, np.zeros((100, 100)))
     path.write_bytes(path.read_bytes()[:5000])
 
 
@@ -128,57 +84,45 @@ def save_bad_rows(path):
 BAD_FILES = {
     "named.npz": (
         lambda path: np.savez(path, X=X, names=["a", "b", "a"]),
-        None,
         ": Feature name 'a' already seen at position 0 (now 2). Names must be unique.",
     ),
-    "flat.npy": (lambda path: np.save(path, Y), None, ": Expected 2D array, got 1D"),
+    "flat.npy": (lambda path: np.save(path, Y), ": Expected 2D array, got 1D"),
     "twice.csv": (
         lambda path: path.write_text("a,a,y\n1,2,3\n"),
-        None,
         ": Feature name 'a' already seen at position 0 (now 1). Names must be unique.",
     ),
-    "pickle.npy": (save_object_array, None, "Python objects in dtype"),
-    "cut.npz": (save_truncated, None, "it is not an archive"),
-    "cut.npy": (save_truncated_array, None, "mmap length is greater than file"),
+    "pickle.npy": (save_object_array, "Python objects in dtype"),
+    "cut.npz": (save_cut, "it is not an archive"),
+    "cut.npy": (save_cut, "mmap length is greater than file"),
     "rows.npz": (
         save_bad_rows,
-        None,
         "its matrix is not a valid sparse matrix: row index 9 is outside [0, 2)",
     ),
-    "junk.npz": (
-        lambda path: path.write_bytes(b"junk"),
-        None,
-        "it is not an archive",
-    ),
-    "empty.npz": (lambda path: path.write_bytes(b""), None, "it is not an archive"),
-    "junk.parquet": (lambda path: path.write_bytes(b"junk"), None, "Parquet"),
-    "empty.csv": (lambda path: path.write_bytes(b""), None, "it is empty"),
-    "bad.svm": (lambda path: path.write_text("1 1:x\n"), None, "is not a number"),
-    "cut.svm.gz": (lambda path: path.write_bytes(b"\x1f\x8bjunk"), None, "gz"),
+    "junk.npz": (lambda path: path.write_bytes(b"junk"), "it is not an archive"),
+    "empty.npz": (lambda path: path.write_bytes(b""), "it is not an archive"),
+    "junk.parquet": (lambda path: path.write_bytes(b"junk"), "Parquet"),
+    "empty.csv": (lambda path: path.write_bytes(b""), "it is empty"),
+    "bad.svm": (lambda path: path.write_text("1 1:x\n"), "is not a number"),
+    "cut.svm.gz": (lambda path: path.write_bytes(b"\x1f\x8bjunk"), "gz"),
     "format.npz": (
         lambda path: np.savez(path, **{**sparse_parts("X_"), "X_format": "zzz"}),
-        None,
         "its sparse format is 'zzz', not one of csc",
     ),
     "part.npz": (
         lambda path: np.savez(path, X_format="csc"),
-        None,
         "X_shape is not a file in the archive",
     ),
     "other.npz": (
         lambda path: np.savez(path, a=X, b=Y),
-        None,
         "neither an array X or X_train, nor a sparse matrix (X_data, X_indices, "
         "X_indptr, X_shape, X_format). It holds: a, b.",
     ),
     "target.npz": (
         lambda path: np.savez(path, X=X, y=Y),
-        "z",
         "it has no array 'z' for a target, and there is no such",
     ),
     "target.csv": (
         lambda path: path.write_text("a,b\n1,2\n"),
-        "z",
         "it has no column 'z' for a target. Its columns are: 'a', 'b'.",
     ),
 }
@@ -186,8 +130,9 @@ BAD_FILES = {
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_unreadable_files_are_named_with_the_reason(tmp_path, name):
-    write, target, reason = BAD_FILES[name]
+    write, reason = BAD_FILES[name]
     write(tmp_path / name)
+    target = "z" if name.startswith("target") else None
     with pytest.raises(DataError) as caught:
         open_dataset(tmp_path / name, target)
     assert reason in str(caught.value)
@@ -201,7 +146,7 @@ def test_a_missing_file_is_named(tmp_path):
         open_dataset(tmp_path / "nowhere.csv")
     assert isinstance(e.value, FeatstreamError)
     assert str(e.value).endswith("Check the path.")
-    with pytest.raises(FileNotFoundError, match="It is a folder"):
+    with pytest.raises(FileNotFoundError, match="empty folder"):
         open_dataset(tmp_path)
 
 
@@ -277,47 +222,3 @@ def test_a_matrix_of_scipy_with_a_target_file(tmp_path):
         assert dataset.y.tolist() == y.tolist()
         assert dataset.target_name == str(tmp_path / target)
         np.testing.assert_array_equal(gather(dataset.source)[0], X.toarray())
-
-
-def write_twice(path):
-    """Three columns, of which two have one name, in a file of any kind with names."""
-    y = [0, 1, 0]
-    if path.suffix == ".npz":
-        np.savez(path, X=np.eye(3), y=y, names=["a", "b", "a"])
-        return
-    if path.suffix in (".csv", ".tsv"):
-        rows = ["a b a y", "1 0 0 0", "0 1 0 1", "0 0 1 0"]
-        mark = "," if path.suffix == ".csv" else "\t"
-        path.write_text("\n".join(row.replace(" ", mark) for row in rows))
-        return
-    table = pa.table([*np.eye(3), pa.array(y)], names=["a", "b", "a", "y"])
-    if path.suffix == ".feather":
-        with pa.ipc.new_file(path, table.schema) as file:
-            file.write_table(table)
-    else:
-        pq.write_table(table, path)
-
-
-@pytest.mark.parametrize("suffix", [".npz", ".csv", ".tsv", ".parquet", ".feather"])
-def test_names_that_occur_twice_may_be_numbered(tmp_path, suffix):
-    path = tmp_path / f"d{suffix}"
-    write_twice(path)
-    with pytest.raises(DataError, match=r"'a' already seen .*duplicates='number'"):
-        list(open_dataset(path).source.blocks())
-    dataset = open_dataset(path, duplicates="number")
-    columns, names, _ = gather(dataset.source)
-    assert list(names) == list(dataset.names) == ["a", "b", "a#2"]
-    np.testing.assert_array_equal(columns, np.eye(3))
-
-
-def test_rows_of_one_name_may_be_numbered(tmp_path):
-    table = pa.table({"gene": ["g", "h", "g"], "s1": [1, 2, 3], "s2": [4, 5, 6]})
-    pq.write_table(table, tmp_path / "d.parquet")
-    options = {"orient": "features", "duplicates": "number"}
-    dataset = open_dataset(tmp_path / "d.parquet", **options)
-    assert list(dataset.names) == ["g", "h", "g#2"]
-    columns, names, _ = gather(dataset.source)
-    assert (list(names), columns.tolist()) == (
-        ["g", "h", "g#2"],
-        [[1, 2, 3], [4, 5, 6]],
-    )

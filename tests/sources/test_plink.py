@@ -1,10 +1,10 @@
 """Genotypes of PLINK: what the bits mean, and what is done about missing ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bed_reader import open_bed, to_bed
+from hypothesis import given
+from hypothesis import strategies as st
 
 from block_sources import as_array
 from featstream import SAOLA, GroupSAOLA, SymmetricalUncertainty
@@ -15,9 +15,10 @@ from featstream.errors import (
     MissingFileError,
     ParameterError,
 )
-from featstream.sources import PlinkSource, open_dataset, open_plink
+from featstream.sources import open_dataset, open_plink
+from featstream.sources.kernels.genotypes import decode_genotypes, fill_with_mode
 from gather import gather
-from science_files import write_plink
+from science_files import BITS, write_plink
 
 G = np.array([[0, 1, 2, -1], [1, 1, 0, 0], [2, 0, 0, 2], [0, 2, 1, 2], [1, 2, 2, -1]])
 WHOLE = np.abs(G)
@@ -91,18 +92,6 @@ def test_scattered_groups_of_variants(tmp_path):
     np.testing.assert_array_equal(
         np.hstack([block.columns for block in blocks]), G[:, order[1:]]
     )
-
-
-def test_variants_of_one_name_may_be_numbered(tmp_path):
-    names = ["rs1", "rs2", "rs1", "rs1"]
-    path = write_plink(tmp_path / "d.bed", WHOLE, Y, names)
-    with pytest.raises(DataError, match=r"duplicates='number'.* second one 'rs1#2'"):
-        open_plink(path)
-    dataset = open_plink(path, duplicates="number")
-    assert dataset.names == ["rs1", "rs2", "rs1#2", "rs1#3"]
-    assert open_dataset(path, duplicates="number").names == dataset.names
-    with pytest.raises(ParameterError, match="`duplicates` must be 'error' or 'number"):
-        open_plink(path, duplicates="drop")
 
 
 def test_missing_genotypes_may_be_a_category(tmp_path):
@@ -183,6 +172,8 @@ BAD_PHENOTYPES = {
     "'3', '4'.",
     "FID IID a b\nfam s0 1 2\n": "the target column is ambiguous. Write FILE:COLUMN, "
     "with one of: 'a', 'b'.",
+    "FID IID bmi\nfam s0 1\n": "it has no column 'age' for a target. Its columns are: "
+    "'bmi'.",
     "fam s0 1\nfam s1\n": "line 2 has 2 fields, and the first 3",
     "s0\n": "it has 1 columns. It needs family, person and phenotype",
     "": "it has 0 columns. It needs family, person and phenotype",
@@ -193,16 +184,10 @@ BAD_PHENOTYPES = {
 def test_bad_phenotypes_are_refused(tmp_path, text):
     path = write_plink(tmp_path / "d.bed", WHOLE, ["-9"] * 5)
     (tmp_path / "p.txt").write_text(text)
+    column = ":age" if "bmi" in text else ""
     with pytest.raises(DataError) as caught:
-        open_plink(path, str(tmp_path / "p.txt"))
+        open_plink(path, f"{tmp_path}/p.txt{column}")
     assert str(caught.value).startswith(f"{tmp_path}/p.txt: {BAD_PHENOTYPES[text]}")
-
-
-def test_an_unknown_column_of_phenotypes_is_refused(tmp_path):
-    path = write_plink(tmp_path / "d.bed", WHOLE, ["-9"] * 5)
-    (tmp_path / "p.txt").write_text("FID IID bmi\nfam s0 1\n")
-    with pytest.raises(DataError, match=r"no column 'age' .* columns are: 'bmi'\."):
-        open_plink(path, f"{tmp_path}/p.txt:age")
 
 
 BAD_FILES = [
@@ -245,8 +230,35 @@ def test_a_wrong_option_is_refused(tmp_path):
         open_plink(path, missing="mean")
 
 
-def test_blocks_may_be_small(tmp_path):
-    write_plink(tmp_path / "d.bed", WHOLE, Y)
-    source = PlinkSource(tmp_path / "d.bed", "abcde", "wxyz", block_bytes=10)
-    assert [block.n_columns for block in source.blocks()] == [2, 2]
-    np.testing.assert_array_equal(as_array(source, 1), WHOLE[:, 1:])
+@given(st.lists(st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=1, max_size=13)))
+def test_genotypes_are_unpacked(rows):
+    """Against the table of the format, for every number of samples modulo four."""
+    for row in rows:
+        n_bytes = -(-len(row) // 4)
+        packed = np.full((1, n_bytes), 0xFF, np.uint8)  # what is beyond is not read
+        for i, copies in enumerate(row):
+            shift = 2 * (i % 4)
+            packed[0, i // 4] &= ~(3 << shift) & 0xFF
+            packed[0, i // 4] |= BITS[copies] << shift
+        found = np.empty((1, len(row)), np.int8)
+        counts = np.empty((1, 4), np.int64)
+        decode_genotypes(packed, len(row), found, counts)
+        assert found[0].tolist() == [3 if copies < 0 else copies for copies in row]
+        assert counts[0].tolist() == [row.count(copies) for copies in (0, 1, 2, -1)]
+
+
+@pytest.mark.parametrize(
+    ("row", "filled"),
+    [
+        ([0, 1, 1, 3], [0, 1, 1, 1]),
+        ([2, 3, 2, 0], [2, 2, 2, 0]),
+        ([1, 2, 3, 3], [1, 2, 1, 1]),  # equally common: the fewer copies
+        ([3, 3, 3, 3], [0, 0, 0, 0]),
+        ([0, 1, 2, 2], [0, 1, 2, 2]),
+    ],
+)
+def test_the_mode_is_the_commonest_genotype(row, filled):
+    genotypes = np.array([row], np.int8)
+    counts = np.array([[row.count(copies) for copies in range(4)]])
+    fill_with_mode(genotypes, counts)
+    assert genotypes[0].tolist() == filled

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from block_sources import Blocks, as_array
+from block_sources import as_array
 from featstream.errors import DataError, ParameterError
 from featstream.sources import rows_to_columns, svmlight
 from featstream.sources.rows_to_columns import convert
@@ -52,11 +52,11 @@ def check_conversion(path, out, **options):
     seed=st.integers(0, 99),
     max_entries=st.sampled_from([1, 7, 50, 10**6]),
     max_columns=st.sampled_from([1, 3, 10**6]),
-    piece=st.sampled_from([16, 300, 10**6]),
+    chunk=st.sampled_from([16, 300, 10**6]),
     base=st.integers(0, 1),
 )
 def test_any_cut_gives_the_same_store(
-    tmp_path_factory, n_rows, n_features, seed, max_entries, max_columns, piece, base
+    tmp_path_factory, n_rows, n_features, seed, max_entries, max_columns, chunk, base
 ):
     folder = tmp_path_factory.mktemp("cut")
     path = folder / "x.svm"
@@ -65,7 +65,7 @@ def test_any_cut_gives_the_same_store(
     )
     memory = rows_to_columns._LEAST_MEMORY
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(svmlight, "CHUNK_BYTES", piece)
+        patch.setattr(svmlight, "CHUNK_BYTES", chunk)
         patch.setattr(rows_to_columns, "BYTES_PER_ENTRY", memory // max_entries)
         patch.setattr(rows_to_columns, "_BYTES_PER_COLUMN", memory // max_columns)
         check_conversion(path, folder / "x.cols", memory=memory)
@@ -97,11 +97,6 @@ def test_columns_that_appear_late_are_split_off(tmp_path, monkeypatch):
     rows = ["1 1:1"] * 50 + [f"1 {j}:{j} {j + 500}:2" for j in range(2, 500)]
     path.write_bytes(gzip.compress("\n".join(rows).encode()))
     check_conversion(path, tmp_path / "x.cols", memory=64 << 20)
-
-
-def test_a_source_is_converted_too(tmp_path):
-    read = convert(Blocks(np.eye(3)), tmp_path / "x.cols", y=[1, 2, 3])
-    assert read.y.tolist() == [1, 2, 3]
 
 
 def test_progress_is_reported(tmp_path):

@@ -16,7 +16,7 @@ from scipy.sparse import csc_array, random_array
 from block_sources import Blocks, as_array, as_columns
 from featstream import SymmetricalUncertainty
 from featstream.errors import DataError, DataTypeError, ParameterError
-from featstream.protocols import Block, Source, SparseColumns
+from featstream.protocols import Block, SparseColumns
 from featstream.sources.store import StoreSource, open_store
 from featstream.sources.store_writer import write_store
 from scores import relevances
@@ -25,10 +25,6 @@ from scores import relevances
 def stored(tmp_path, *columns, y=None, **options):
     write_store(tmp_path / "x.cols", Blocks(*columns, **options), y)
     return open_store(tmp_path / "x.cols")
-
-
-def test_a_store_is_a_source(tmp_path):
-    assert isinstance(stored(tmp_path, np.eye(3)), Source)
 
 
 @pytest.mark.parametrize(

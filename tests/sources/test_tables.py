@@ -1,6 +1,6 @@
 """Wide tables: read by column, never whole."""
 
-from __future__ import annotations
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -10,11 +10,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from block_sources import as_array
-from featstream.errors import DataError, DataTypeError
-from featstream.sources import FrameSource, open_dataset, open_table
+from featstream.errors import DataError, DataTypeError, MissingFileError, ParameterError
+from featstream.sources import (
+    FeatureTableSource,
+    FrameSource,
+    open_dataset,
+    open_feature_table,
+    open_npy,
+    open_table,
+    read_target,
+)
 from featstream.sources.parquet import ParquetTable
 from featstream.sources.tables import TableSource
 from gather import gather
+from science_files import write_feature_rows
 
 
 def write(path, columns, **options):
@@ -106,23 +115,14 @@ def test_the_index_of_pandas_is_no_feature(tmp_path):
         assert dataset.y.tolist() == [3, 4]
 
 
-def test_the_fingerprint_is_that_of_the_footer(tmp_path):
-    path = write(tmp_path / "a.parquet", {"a": [1, 2], "y": [0, 1]})
-    first = open_table(path).source.fingerprint
-    (tmp_path / "copy.parquet").write_bytes(path.read_bytes())
-    assert open_table(tmp_path / "copy.parquet").source.fingerprint == first
-    write(path, {"a": [1, 9], "y": [0, 1]})
-    assert open_table(path).source.fingerprint != first
-
-
 def test_lists_are_refused_with_a_hint(tmp_path):
     path = write(tmp_path / "d.parquet", {"gene": ["a", "b"], "values": [[1], [2]]})
     with pytest.raises(DataTypeError) as caught:
         open_table(path)
     assert str(caught.value).startswith(f"{path}: Feature 'values' has dtype list<")
     assert str(caught.value).endswith(
-        "which is neither numbers nor text. If each row is a feature, and not a "
-        "sample: orient='features'."
+        "which is neither numbers nor text. If each row is a feature, not a sample: "
+        "orient='features'."
     )
     path = write(tmp_path / "d.parquet", {"a": [1], "b": [{"c": 1}]})
     with pytest.raises(DataTypeError, match="Give each of its fields as a feature"):
@@ -147,3 +147,218 @@ def test_damage_is_reported_wherever_it_is(wide):
     path.write_bytes(content[:5000] + bytes(3000) + content[8000:])
     with pytest.raises(DataError, match=r"d\.parquet cannot be read as \.parquet"):
         as_array(open_table(path).source)
+
+
+def test_a_target_is_read_from_every_format(tmp_path):
+    np.save(tmp_path / "y.npy", [1, 2, 1])
+    (tmp_path / "y.txt").write_text("1\n 2 \n1\n")
+    (tmp_path / "words.txt").write_text("ill\nwell\nill")
+    (tmp_path / "y.csv").write_text("status\n1\n2\n1\n")
+    (tmp_path / "many.csv").write_text("a,Label,b\n7,1,x\n8,2,y\n9,1,z\n")
+    pq.write_table(pa.table({"a": [7, 8, 9], "t": [1, 2, 1]}), tmp_path / "y.parquet")
+    for name in ("y.npy", "y.txt", "y.csv", "many.csv", "y.parquet:t"):
+        assert read_target(f"{tmp_path}/{name}").tolist() == [1, 2, 1]
+    assert read_target(tmp_path / "words.txt").tolist() == ["ill", "well", "ill"]
+    assert read_target(f"{tmp_path}/many.csv:a").tolist() == [7, 8, 9]
+    assert read_target(f"{tmp_path}/many.csv:b").tolist() == ["x", "y", "z"]
+
+
+def test_names_of_samples_decide_the_order(tmp_path):
+    (tmp_path / "y.csv").write_text("id,status\n3,c\n1,a\n2,b\n4,d\n")
+    found = read_target(tmp_path / "y.csv", ["1", "2", "3"])
+    assert found.tolist() == ["a", "b", "c"]
+    (tmp_path / "y.csv").write_text("status\nx\ny\nz\n")
+    assert read_target(tmp_path / "y.csv", ["1", "2", "3"]).tolist() == ["x", "y", "z"]
+
+
+def test_a_colon_may_be_part_of_a_file_name(tmp_path):
+    (tmp_path / "y:1.txt").write_text("5\n6\n")
+    assert read_target(tmp_path / "y:1.txt").tolist() == [5, 6]
+
+
+def test_an_array_takes_any_of_them(tmp_path):
+    np.save(tmp_path / "X.npy", np.eye(2))
+    (tmp_path / "y.csv").write_text("status\nx\ny\n")
+    assert open_npy(tmp_path / "X.npy", tmp_path / "y.csv").y.tolist() == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error", "reason"),
+    [
+        ("y.csv", "a,b\n1,2\n", DataError, "the target column is ambiguous. Write "
+         "FILE:COLUMN, with one of: 'a', 'b'."),
+        ("y.csv:c", "a,b\n1,2\n", DataError, "it has no column 'c' for a target. Its "
+         "columns are: 'a', 'b'."),
+        ("y.npy", "junk", DataError, "cannot be read as .npy"),
+        ("y.txt:c", "1\n", ParameterError, "has no columns. Got the column 'c'."),
+        ("y.xls", "1\n", ParameterError, "A target is read from .npy, .txt, .csv, "
+         ".tsv, .parquet, .feather, .arrow. Got"),
+    ],
+)  # fmt: skip
+def test_bad_targets_are_explained(tmp_path, name, text, error, reason):
+    (tmp_path / name.split(":")[0]).write_text(text)
+    with pytest.raises(error) as caught:
+        read_target(f"{tmp_path}/{name}")
+    assert reason in str(caught.value)
+
+
+def test_samples_that_are_not_there_are_named(tmp_path):
+    (tmp_path / "y.csv").write_text("id,y\ns1,1\ns2,2\n")
+    with pytest.raises(DataError) as caught:
+        read_target(tmp_path / "y.csv", ["s1", "s3", "s4"])
+    assert str(caught.value) == (
+        f"{tmp_path}/y.csv: its first column 'id' should name the samples, and 2 are "
+        "not there: 's3', 's4'. A file of one column is taken in the order of the "
+        "samples."
+    )
+    (tmp_path / "y.csv").write_text("id,y\ns1,1\ns1,2\n")
+    with pytest.raises(DataError, match="has the sample 's1' twice"):
+        read_target(tmp_path / "y.csv", ["s1"])
+    with pytest.raises(MissingFileError, match=r"no file '.*z\.csv:y'"):
+        read_target(f"{tmp_path}/z.csv:y")
+
+
+X = np.random.default_rng(0).normal(size=(9, 50)).astype(np.float32)
+NAMES = [f"gene{j}" for j in range(50)]
+
+
+@pytest.mark.parametrize("has_lists", [False, True])
+@pytest.mark.parametrize("group", [1, 7, 50])
+@pytest.mark.parametrize("block_bytes", [1, 8 * 9 * 4, 1 << 20])
+def test_rows_are_columns(tmp_path, has_lists, group, block_bytes):
+    path = tmp_path / "d.parquet"
+    write_feature_rows(path, X, NAMES, has_lists=has_lists, group=group)
+    source = FeatureTableSource(path, block_bytes=block_bytes)
+    for start in (0, 6, 7, 30, 49):
+        found, names, _ = gather(source, start)
+        np.testing.assert_array_equal(found, X[:, start:])
+        assert found.dtype == np.float32
+        assert names == NAMES[start:]
+    assert not list(source.blocks(50))
+
+
+@pytest.mark.parametrize("make", [pa.list_, pa.large_list, lambda t: pa.list_(t, 3)])
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        (pa.int8(), [[1, 2, 3], [4, 5, 6]]),
+        (pa.bool_(), [[True, False, True], [False, False, True]]),
+        (pa.float64(), [[1.5, None, 2], [3, 4, 5]]),
+        (pa.int32(), [[1, None, 2], [3, 4, 5]]),
+        (pa.int64(), [[1, None, 2], [3, 4, 5]]),
+        (pa.bool_(), [[True, None, False], [True, True, False]]),
+        (pa.decimal128(5, 2), [[Decimal("1.5"), Decimal(2), None], [None] * 3]),
+    ],
+)
+def test_numbers_of_every_kind(tmp_path, make, kind, rows):
+    lists = pa.array(rows, make(kind))
+    path = write(tmp_path / "d.parquet", {"name": ["a", "b"], "v": lists})
+    found, _, nominal = gather(open_feature_table(path).source)
+    expected = [[np.nan if v is None else float(v) for v in row] for row in rows]
+    np.testing.assert_array_equal(found.T.astype(float), expected)
+    assert not nominal.any()
+
+
+@pytest.mark.parametrize("has_lists", [False, True])
+def test_text_becomes_codes_of_each_feature(tmp_path, has_lists):
+    rows = [["x", "y", None], ["b", "b", "a"]]
+    columns = {"name": ["f", "g"]}
+    if has_lists:
+        columns["v"] = rows
+    else:
+        columns |= {f"s{i}": [row[i] for row in rows] for i in range(3)}
+    path = write(tmp_path / "d.parquet", columns)
+    found, _, nominal = gather(open_feature_table(path).source)
+    assert found.T.tolist() == [[0, 1, -1], [1, 1, 0]]
+    assert nominal.all()
+
+
+def test_large_integers_stay_apart(tmp_path):
+    """Beside a float they would become equal."""
+    columns = {"name": ["a", "b"], "s1": [2**60, 1], "s2": [2**60 + 1, 2]}
+    path = write(tmp_path / "d.parquet", {**columns, "s3": [0.5, 0.5]})
+    found, _, nominal = gather(open_feature_table(path).source)
+    assert found[:, 0].tolist() == [1, 2, 0]
+    assert nominal.tolist() == [True, False]
+    path = write(tmp_path / "d.parquet", columns)
+    assert gather(open_feature_table(path).source)[0][0, 0] == 2**60
+
+
+def test_a_row_group_is_not_held(tmp_path):
+    """Forty megabytes in one, of which a block takes half of one."""
+    X = np.random.default_rng(0).normal(size=(1000, 10_000)).astype(np.float32)
+    names = [f"g{j}" for j in range(10_000)]
+    path = tmp_path / "d.parquet"
+    write_feature_rows(path, X, names, has_lists=True, group=10_000)
+    before = pa.total_allocated_bytes()
+    for start in (0, 9_000):
+        blocks = FeatureTableSource(path, block_bytes=1 << 19).blocks(start)
+        np.testing.assert_array_equal(next(blocks).columns[:, 0], X[:, start])
+        assert pa.total_allocated_bytes() - before < 20 << 20
+        blocks.close()
+
+
+def test_the_names_may_be_in_any_column(tmp_path):
+    columns = {"s1": [1, 2], "s2": [3, 4], "gene": ["a", "b"], "s3": [5, 6]}
+    source = open_feature_table(write(tmp_path / "d.parquet", columns)).source
+    assert source.sample_names == ["s1", "s2", "s3"]
+    assert as_array(source).tolist() == [[1, 2], [3, 4], [5, 6]]
+    lists = {"v": [[1, 2], [3, 4]], "length": [7, 9], "gene": ["a", "b"]}
+    source = open_feature_table(write(tmp_path / "d.parquet", lists)).source
+    assert as_array(source).tolist() == [[1, 3], [2, 4]]
+    assert list(source.names) == ["a", "b"]
+
+
+def test_a_frame_of_pandas_with_genes_for_index(tmp_path):
+    frame = pd.DataFrame({"s1": [1.0, 2.0], "s2": [3.0, 4.0]}, index=["TP53", "MYC"])
+    frame.to_parquet(tmp_path / "d.parquet")
+    dataset = open_dataset(tmp_path / "d.parquet", orient="features")
+    assert list(dataset.names) == ["TP53", "MYC"]
+    assert as_array(dataset.source).tolist() == [[1, 2], [3, 4]]
+
+
+def test_the_target_is_matched_by_the_names_of_the_samples(tmp_path):
+    path = write(tmp_path / "d.parquet", {"g": ["a"], "s1": [1], "s2": [2], "s3": [3]})
+    target = tmp_path / "samples.csv"
+    target.write_text("id,age,status\ns3,30,ill\ns9,90,odd\ns1,10,well\ns2,20,ill\n")
+    for column, expected in (("age", [10, 20, 30]), ("status", ["well", "ill", "ill"])):
+        dataset = open_feature_table(path, f"{target}:{column}")
+        assert dataset.y.tolist() == expected
+
+
+EMPTY_LISTS = pa.array([[]], pa.list_(pa.int8()))
+NOTHING = {"gene": pa.array([], pa.string()), "v": EMPTY_LISTS[:0]}
+DATES = np.array(["2024-01-01"], "M8[ms]")
+LISTS = "one column of lists, .* it has {} columns of lists"
+BAD_FILES = [
+    ({"a": [1], "b": [2]}, DataError, "none of its columns is text"),
+    ({"gene": ["a"]}, DataError, LISTS.format(0)),
+    ({"gene": ["a"], "v": [[1]], "w": [[2]]}, DataError, LISTS.format(2)),
+    ({"gene": ["a"], "b": ["c"], "s1": [1]}, DataTypeError, "column 'b' is text"),
+    ({"gene": ["a"], "s1": DATES}, DataTypeError, r"'s1' has dtype timestamp\[ms\]"),
+    ({"gene": ["a"], "v": [{"x": 1}]}, DataTypeError, "'v' has dtype struct"),
+    ({"gene": [*"aba"], "s1": [1, 2, 3]}, DataError, "'a' already seen"),
+    ({"gene": ["a", None], "s1": [1, 2]}, DataTypeError, "Got None .* position 1"),
+    (NOTHING, DataError, "no rows"),
+    ({"gene": ["a", "b"], "v": [None, [1]]}, DataError, "first row has no list"),
+    ({"gene": [*"ab"], "v": [[1, 2], [5]]}, DataError, "'b' has 1 values .* has 2"),
+    ({"gene": [*"ab"], "v": [[1, 2], None]}, DataError, "'b' has no values"),
+    ({"gene": ["a"], "v": EMPTY_LISTS}, DataError, r"0 sample\(s\)"),
+]
+
+
+@pytest.mark.parametrize(("columns", "error", "reason"), BAD_FILES)
+def test_bad_files_are_refused(tmp_path, columns, error, reason):
+    path = write(tmp_path / "d.parquet", columns)
+    with pytest.raises(error, match=reason) as caught:
+        as_array(open_feature_table(path).source)
+    assert str(path) in str(caught.value)
+
+
+def test_a_wrong_option_is_refused(tmp_path):
+    path = write(tmp_path / "d.parquet", {"a": [1]})
+    with pytest.raises(ParameterError, match=r"must be 'samples' or 'features'\. Got"):
+        open_dataset(path, orient="columns")
+    (tmp_path / "d.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ParameterError, match=r"`orient` has no meaning for \.csv"):
+        open_dataset(tmp_path / "d.csv", orient="features")

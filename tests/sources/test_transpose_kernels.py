@@ -1,4 +1,4 @@
-"""Row-major values turned over to columns."""
+"""Row-major values transposed to columns."""
 
 import numpy as np
 import pytest

@@ -1,15 +1,12 @@
-"""The command that compares selectors: ``featstream compare``.
-
-Nothing heavy is imported before it is needed.
-"""
+"""The command that compares selectors: ``featstream compare``."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import sys
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +18,7 @@ from featstream.cli.main import (
     READING,
     SCHEDULER,
     add_flags,
+    answer,
     chosen_options,
     engine_of,
     groups_from_flags,
@@ -43,12 +41,6 @@ _PROTOCOLS: dict[str, tuple[str, dict[str, str]]] = {
     "groups": ("RandomGroups", {"--runs": "n_runs", "--n-groups": "n_groups"}),
 }
 """Class and parameters of each protocol, by the flags that set them."""
-_MEANT = {"--folds": "cv", "--n-groups": "groups"} | dict.fromkeys(
-    ("--test-size", "--runs"), "splits"
-)
-"""The protocol that a flag means where none is named."""
-
-
 _FLAGS = f"""
 data FILE...  files as for select; an .npz may hold a test part, X_test and y_test
 --selectors NAMES  separated by commas (default: {_SELECTORS})
@@ -83,9 +75,8 @@ def add_compare(compare: argparse.ArgumentParser) -> None:
         f"{', '.join(SELECTORS)}. Classifiers: knn, j48, svm, decision-tree."
     )
     cluster = SCHEDULER.format("compute cells on a Dask cluster")
-    add_flags(
-        compare, _FLAGS, cluster, JSON, QUIET, READING, GROUPS, **{"test-size": _share}
-    )
+    types = {"test-size": _share, "output": Path}
+    add_flags(compare, _FLAGS, cluster, JSON, QUIET, READING, GROUPS, **types)
     compare.set_defaults(
         run=_compare,
         selectors=_SELECTORS,
@@ -103,19 +94,17 @@ def _share(text: str) -> float | int:
     (0.25, 60)
     """
     try:
-        if "/" in text:
-            above, _, below = text.partition("/")
-            return float(above) / float(below)
-        return int(text) if text.isdecimal() else float(text)
+        share = Fraction(text)
     except (ValueError, ZeroDivisionError):
         message = f"{text!r} is neither a share such as 0.25 nor a number of rows"
         raise argparse.ArgumentTypeError(message) from None
+    return int(share) if text.isdecimal() else float(share)
 
 
 def _compare(arguments: argparse.Namespace) -> int:
     from featstream.reporting import comparison_text, write_comparison
 
-    output = None if arguments.output is None else Path(arguments.output)
+    output = arguments.output
     if output is not None:
         refuse_input(output, [*arguments.data, arguments.test, arguments.groups])
     experiment = _experiment(arguments)
@@ -134,69 +123,50 @@ def _compare(arguments: argparse.Namespace) -> int:
         print(f"featstream: interrupted; {text}", file=sys.stderr)
         return 130
     written = [] if output is None else write_comparison(result, output)
-    if arguments.json:
-        print(json.dumps(_as_json(result), indent=2))
-    else:
-        width = os.get_terminal_size().columns if sys.stdout.isatty() else None
-        print(comparison_text(result, width))
-        if written:
-            print("\nwritten: " + ", ".join(str(path) for path in written))
+    width = os.get_terminal_size().columns if sys.stdout.isatty() else None
+    lines = [comparison_text(result, width)]
+    if written:
+        lines.append("\nwritten: " + ", ".join(map(str, written)))
+    code = answer(arguments, _as_json(result), *lines)
     if len(result.failures()) == result.n_cells:
         print("featstream: error: nothing could be selected", file=sys.stderr)
         return 1
-    return 0
+    return code
 
 
 def _experiment(arguments: argparse.Namespace) -> Experiment:
-    from featstream.evaluation import (
-        Experiment,
-        RandomGroups,
-        as_classifier,
-        open_task,
-    )
+    from featstream.evaluation import Experiment, RandomGroups, as_classifier, open_task
 
+    n_files = len(arguments.data)
     for flag, value, hint in (
-        (
-            "--test",
-            arguments.test,
-            "Put test parts into .npz files, as X_test.",
-        ),
+        ("--test", arguments.test, "Put test parts into .npz files, as X_test."),
         ("--groups", arguments.groups, "Use --group-size or --group-by."),
     ):
-        n_files = len(arguments.data)
         if value is not None and n_files > 1:
             raise ParameterError(
                 f"{flag} belongs to a single data file. Got {n_files}. {hint}"
             )
-    protocol = _protocol(arguments)
-    if groups_from_flags(arguments) is not None and isinstance(protocol, RandomGroups):
+    protocol, groups = _protocol(arguments), groups_from_flags(arguments)
+    if groups is not None and isinstance(protocol, RandomGroups):
         raise ParameterError(
             "--protocol groups draws groups at random, and --groups, --group-size and "
             "--group-by give others. Leave one out."
         )
+    options = chosen_options(arguments)
     datasets = {
         name: partial(
-            open_task,
-            path,
-            arguments.target,
-            arguments.test,
-            groups_from_flags(arguments),
-            **chosen_options(arguments),
+            open_task, path, arguments.target, arguments.test, groups, **options
         )
         for name, path in _names(_once(arguments.data, "FILE")).items()
     }
-    classifiers = {
-        name: as_classifier(name)
-        for name in _once(_listed(arguments.classifiers), "--classifiers")
-    }
+    names = _once(_listed(arguments.classifiers), "--classifiers")
+    classifiers = {name: as_classifier(name) for name in names}
     if arguments.scale:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
 
-        classifiers = {
-            name: make_pipeline(StandardScaler(), classifier)
-            for name, classifier in classifiers.items()
-        }
+        for name, classifier in classifiers.items():
+            classifiers[name] = make_pipeline(StandardScaler(), classifier)
     return Experiment(
         _once(_listed(arguments.selectors), "--selectors"),
         datasets,
@@ -219,7 +189,10 @@ def _protocol(arguments: argparse.Namespace) -> Any:
         "--runs": arguments.runs,
     }
     given = {flag: value for flag, value in given.items() if value is not None}
-    name = arguments.protocol or next((_MEANT[flag] for flag in given), None)
+    meant = {"--folds": "cv", "--n-groups": "groups"}
+    name = arguments.protocol
+    if name is None:
+        name = next((meant.get(flag, "splits") for flag in given), None)
     if name is None:
         return None
     protocol, parameters = _PROTOCOLS[name]
@@ -237,11 +210,9 @@ def _listed(text: str) -> list[str]:
 def _once(given: list[str], where: str) -> list[str]:
     """Refuse what is named twice, which would be compared once."""
     for name in given:
-        n = given.count(name)
-        if n > 1:
-            raise ParameterError(
-                f"{where} has {printable(name)} {n} times. Name it once."
-            )
+        if (n := given.count(name)) > 1:
+            shown = printable(name)
+            raise ParameterError(f"{where} has {shown} {n} times. Name it once.")
     return given
 
 
@@ -258,7 +229,7 @@ def _tell_of_other_settings(experiment: Experiment, folder: Path) -> None:
     """Say so if the folder was last used for another comparison."""
     from featstream.evaluation.cell_cache import CellStore
 
-    about = CellStore(folder).about()
+    about = CellStore(folder).load()
     if about is None:
         return
     now, before = experiment.settings(), about["settings"]

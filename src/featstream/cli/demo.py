@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from typing import Any
 
-from featstream.cli.main import JSON, add_flags
+from featstream.cli.main import JSON, add_flags, answer
 
 _SHOWN = 15
 _DROPPED = ("mr darcy", "miss woodhouse", "colonel brandon", "of the")
@@ -58,20 +57,15 @@ def _demo(arguments: argparse.Namespace) -> int:
     selector = SelectFromStream().fit(SparseSource(X, words.tolist()), y)
     result = selector.result_
     tested = [novels.texts[i] for i in np.flatnonzero(is_held_out)]
-    shares = _accuracies(
-        selector, X, y, vectorizer.transform(tested), novels.target[is_held_out]
-    )
+    test = vectorizer.transform(tested), novels.target[is_held_out]
+    shares = _accuracies(selector.selected_, (X, y), test)
     report = None
     if arguments.report is not None:
         report = result.report(arguments.report).resolve()
     if arguments.json:
-        facts = result.to_dict() | {
-            "accuracy_of_selected": shares[0],
-            "accuracy_of_all": shares[1],
-            "report": None if report is None else str(report),
-        }
-        print(json.dumps(facts, indent=2))
-        return 0
+        facts = {"accuracy_of_selected": shares[0], "accuracy_of_all": shares[1]}
+        path = {"report": None if report is None else str(report)}
+        return answer(arguments, result.to_dict() | facts | path)
     counts = result.trace.counts()
     _say(
         f"\n{len(result):,} are kept; {counts['irrelevant']:,} are irrelevant, "
@@ -94,17 +88,13 @@ def _demo(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _accuracies(
-    selector: Any, X: Any, y: Any, X_other: Any, y_other: Any
-) -> tuple[float, float]:
+def _accuracies(kept: Any, train: Any, test: Any) -> tuple[float, float]:
     """Accuracy on other passages: with the selected features, and with all."""
     from sklearn.naive_bayes import BernoulliNB
 
-    def accuracy(train: Any, test: Any) -> float:
-        return float(BernoulliNB().fit(train, y).score(test, y_other))
-
-    kept = selector.selected_
-    return accuracy(X[:, kept], X_other[:, kept]), accuracy(X, X_other)
+    (X, y), (X_test, y_test) = train, test
+    few = BernoulliNB().fit(X[:, kept], y).score(X_test[:, kept], y_test)
+    return float(few), float(BernoulliNB().fit(X, y).score(X_test, y_test))
 
 
 def _print_table(result: Any, X: Any, y: Any, names: tuple[str, ...]) -> None:

@@ -8,16 +8,18 @@ that imports nothing heavy before it is needed.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shlex
 import sys
 import warnings
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -49,11 +51,11 @@ COMMANDS = {
     "resume": ("featstream.cli.runs", "continue an interrupted run"),
     "update": ("featstream.cli.runs", "add features that arrive later to a run"),
     "explain": ("featstream.cli.runs", "say why a feature or a group was kept or not"),
-    "report": ("featstream.cli.report", "write a report of a run or a comparison"),
+    "report": ("featstream.cli.runs", "write a report of a run or a comparison"),
     "compare": ("featstream.cli.compare", "compare selectors on data files"),
-    "paper": ("featstream.paper.cli", "run the SAOLA paper again: tables and figures"),
-    "convert": ("featstream.cli.convert", "turn a data file into a column store"),
-    "info": ("featstream.cli.info", "describe a data file or a run"),
+    "paper": ("featstream.cli.paper", "run the SAOLA paper again: tables and figures"),
+    "convert": ("featstream.cli.data", "turn a data file into a column store"),
+    "info": ("featstream.cli.data", "describe a data file or a run"),
     "demo": ("featstream.cli.demo", "find the words that tell three novels apart"),
 }
 """Module and help of each command; ``add_NAME`` of the module adds its flags."""
@@ -270,6 +272,12 @@ def add_flags(command: argparse.ArgumentParser, *texts: str, **types: Any) -> No
             group.add_argument(*flags, **options)
 
 
+def answer(arguments: argparse.Namespace, facts: Any, *lines: str) -> int:
+    """Print facts for programs, with ``--json``, or lines for people."""
+    print(json.dumps(facts, indent=2) if arguments.json else "\n".join(lines))
+    return 0
+
+
 @contextmanager
 def engine_of(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The parameter ``engine`` of what runs on a cluster, if the flags name one."""
@@ -336,7 +344,8 @@ def add_selector_flags(command: argparse.ArgumentParser) -> None:
         return
     cls = SELECTORS[name]
     group = command.add_argument_group(f"options of {name}")
-    hints = get_type_hints(cls.__init__)
+    homes = (vars(sys.modules[base.__module__]) for base in cls.__mro__)
+    hints = get_type_hints(cls.__init__, localns=ChainMap(*homes))
     if "interactions" not in hints and "--interactions" in others:
         command.error(
             f"--interactions is not for {name}, which does not look for pairs. Leave "
@@ -376,8 +385,8 @@ def _flag_type(hint: Any) -> dict[str, Any]:
 
 def _described(cls: Any, name: str) -> str:
     """The first sentence about a parameter in the docstring of a class."""
-    pattern = rf"(?m)^    {name} : (.*)\n((?:        .*\n)+)"
-    found = re.search(pattern, cls.__doc__ or "")
+    pattern = rf"(?m)^{name} : (.*)\n((?:    .*\n)+)"
+    found = re.search(pattern, getdoc(cls) or "")
     if found is None:
         return ""
     sentence = re.split(r"(?<=[.:]) ", " ".join(found[2].split()))[0].rstrip(".:")
@@ -432,14 +441,10 @@ def open_groups(spec: Any, dataset: Dataset) -> Any:
     from featstream.sources.grouping import read_groups
 
     types = {"path": str, "pattern": str, "size": int, "first": int}
-    if (
-        not spec
-        or type(spec) is not dict
-        or any(
-            type(spec.get(name)) not in (type_, type(None))
-            for name, type_ in types.items()
-        )
-    ):
+    is_read = type(spec) is dict and all(
+        type(spec.get(name)) in (type_, type(None)) for name, type_ in types.items()
+    )
+    if not spec or not is_read:
         raise RunError(
             "The run does not say how to find its groups. Name them with --groups, "
             "--group-size or --group-by."
@@ -456,16 +461,15 @@ def open_groups(spec: Any, dataset: Dataset) -> Any:
 
 def refuse_input(output: Path, inputs: Iterable[str | None]) -> None:
     """Refuse an output that is an input, or lies inside one."""
-    for name in inputs:
-        for path in () if name is None else (name, name.rpartition(":")[0]):
-            if not path or not os.path.exists(path):
-                continue
-            is_same = output.exists() and os.path.samefile(output, path)
-            inside = os.path.realpath(output).startswith(
-                os.path.realpath(path) + os.sep
+    whole = [name for name in inputs if name]
+    for path in (*whole, *(name.rpartition(":")[0] for name in whole)):
+        if not path or not os.path.exists(path):
+            continue
+        is_same = output.exists() and os.path.samefile(output, path)
+        begin = os.path.realpath(path) + os.sep
+        is_inside = os.path.isdir(path) and os.path.realpath(output).startswith(begin)
+        if is_same or is_inside:
+            raise ParameterError(
+                f"The output {printable(output)} would overwrite the input "
+                f"{printable(Path(path))}. Choose another name."
             )
-            if is_same or (inside and os.path.isdir(path)):
-                raise ParameterError(
-                    f"The output {printable(output, limit=400)} would overwrite the "
-                    f"input {printable(path, limit=400)}. Choose another name."
-                )

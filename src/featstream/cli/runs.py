@@ -1,14 +1,11 @@
-"""The commands that work on run folders: ``resume | update | explain``.
-
-Nothing heavy is imported before it is needed.
-"""
+"""The commands that work on run folders: ``resume | update | explain | report``."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from featstream.cli.main import (
     GROUPS,
@@ -17,17 +14,20 @@ from featstream.cli.main import (
     QUIET,
     READING,
     add_flags,
+    answer,
     chosen_options,
     groups_from_flags,
     open_groups,
     run_checkpoint,
 )
-from featstream.cli.select import about_target, print_result
-from featstream.errors import DataError, ParameterError, RunError, printable
-
-if TYPE_CHECKING:
-    pass
-
+from featstream.cli.select import about_target, print_result, result_of
+from featstream.errors import (
+    DataError,
+    MissingFileError,
+    ParameterError,
+    RunError,
+    printable,
+)
 
 _RUN = "output RUN  folder of the run"
 
@@ -59,6 +59,18 @@ def add_explain(explain: argparse.ArgumentParser) -> None:
     explain.set_defaults(run=_explain)
 
 
+def add_report(report: argparse.ArgumentParser) -> None:
+    """Add the flags of the command."""
+    report.description = (
+        "Write a report of a run or of a comparison: one HTML file that opens in any "
+        "browser, without a network."
+    )
+    folder = "folder FOLDER  what select -o or compare -o has written"
+    output = "-o, --output FILE  the report (default: report.html in the folder)"
+    add_flags(report, folder, output, JSON, output=Path)
+    report.set_defaults(run=_report)
+
+
 def _resume(arguments: argparse.Namespace) -> int:
     import featstream
     from featstream.runs.session import begin_again
@@ -73,14 +85,13 @@ def _resume(arguments: argparse.Namespace) -> int:
         saved = saved if isinstance(saved, dict) else {}
         path, target = arguments.data or saved.get("path"), saved.get("target")
         options = {name: saved[name] for name in OPTIONS if name in saved}
-        if not isinstance(path, str) or not all(
-            isinstance(value, str | bool | list | None)
-            for value in (target, *options.values())
-        ):
+        found = (target, *options.values())
+        is_plain = all(isinstance(value, str | bool | list | None) for value in found)
+        if not isinstance(path, str) or not is_plain:
             raise RunError(
                 "The run does not say where its data are. Name them with --data."
             )
-        groups = _groups_of(arguments, selector, rest) or saved.get("groups")
+        groups = _groups_of(arguments, selector, rest["begin"]) or saved.get("groups")
         if groups is None and "fingerprint" in (rest.get("groups") or {}):
             groups = {}  # an error: the run has groups, and no flag names them
         _consume(arguments, selector, (path, target, options), groups)
@@ -102,18 +113,18 @@ def _update(arguments: argparse.Namespace) -> int:
             "The run is not done with its own data yet. Resume it first: "
             f"featstream resume {shlex.quote(str(arguments.output))}"
         )
-    groups = getattr(selector.result_, "groups", None)
-    spec = _groups_of(arguments, selector, {"begin": selector.n_seen_})
-    if (spec is None) != (groups is None):
+    spec = _groups_of(arguments, selector, selector.n_seen_)
+    has_groups = hasattr(selector.result_, "groups")
+    if has_groups != (spec is not None):
         hint = "Leave the groups out."
-        if groups is not None:
+        if has_groups:
             hint = (
                 "Say how these features fall into groups: --groups, --group-size or "
                 "--group-by."
             )
         raise ParameterError(f"The run is one of {type(selector).__name__}. {hint}")
-    known = [s.get("data") for s in selector._run.sources]
-    names = [d.get("target") for d in known if isinstance(d, dict)]
+    known = [source.get("data") for source in selector._run.sources]
+    names = [data.get("target") for data in known if isinstance(data, dict)]
     location = arguments.data, arguments.target, chosen_options(arguments)
     _consume(arguments, selector, location, spec, [name for name in names if name])
     _print(selector, arguments)
@@ -121,11 +132,11 @@ def _update(arguments: argparse.Namespace) -> int:
 
 
 def _groups_of(
-    arguments: argparse.Namespace, selector: Any, source: dict[str, Any]
+    arguments: argparse.Namespace, selector: Any, begin: int
 ) -> dict[str, Any] | None:
-    """The groups that the flags describe, for a source of a run."""
+    """The groups that the flags describe, for features from an arrival on."""
     groups = getattr(getattr(selector, "result_", None), "groups", None)
-    n_before = 0 if groups is None else sum(groups.ends <= source["begin"])
+    n_before = 0 if groups is None else sum(groups.ends <= begin)
     return groups_from_flags(arguments, int(n_before))
 
 
@@ -141,7 +152,7 @@ def _consume(
     With ``target_names``, a table need not have one: only a column of such a name
     is taken for it.
     """
-    from featstream.runs.compatibility import fingerprint_of_target, refuse_other_target
+    from featstream.runs.state import fingerprint_of_target, refuse_other_target
     from featstream.sources import open_dataset, open_features
 
     path, target, options = location
@@ -152,18 +163,15 @@ def _consume(
     if not hasattr(selector, "_stream"):  # the run stopped before its first feature
         selector.start(dataset.y)
     if dataset.y is not None:
-        found = {
-            "n_samples": len(dataset.y),
-            "y_fingerprint": fingerprint_of_target(dataset.y),
-        }
+        fingerprint = fingerprint_of_target(dataset.y)
+        found = {"n_samples": len(dataset.y), "y_fingerprint": fingerprint}
         refuse_other_target(selector._facts(), found, "The run")
     groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
     saving = run_checkpoint(
         arguments.output, arguments.command_line, location, dataset, spec
     )
-    selector.consume(
-        dataset.source, checkpoint=saving, progress=not arguments.quiet, **groups
-    )
+    options = {"checkpoint": saving, "progress": not arguments.quiet}
+    selector.consume(dataset.source, **options, **groups)
 
 
 def _print(selector: Any, arguments: argparse.Namespace) -> None:
@@ -184,11 +192,7 @@ def _explain(arguments: argparse.Namespace) -> int:
 
     selector = featstream.resume(arguments.output)
     reasons = {name: _reason(selector, name) for name in arguments.names}
-    if arguments.json:
-        print(json.dumps(reasons, indent=2))
-    else:
-        print("\n".join(reasons.values()))
-    return 0
+    return answer(arguments, reasons, *reasons.values())
 
 
 def _reason(selector: Any, name: str) -> str:
@@ -225,48 +229,62 @@ def _weight(selector: Any, name: str) -> str:
 
 def describe_run(arguments: argparse.Namespace) -> int:
     """Print what a run folder says of itself."""
-    from featstream.runs.compatibility import shown
     from featstream.runs.folder import RunFolder
-    from featstream.runs.state import load_run
+    from featstream.runs.state import load_run, shown
 
     facts = load_run(RunFolder(arguments.data)).description
-    if arguments.json:
-        print(json.dumps(facts, indent=2))
-        return 0
     is_done = all(source["is_done"] for source in facts["sources"])
     parameters = facts["parameters"].items()
     words = (f"{k}={v if isinstance(v, str) else shown(v)}" for k, v in parameters)
-    print(
+    lines = [
         f"{arguments.data}: a run of {facts['selector']} "
         f"({'done' if is_done else 'interrupted'}), generation {facts['generation']}, "
         f"saved {facts.get('saved_at')} by featstream {facts.get('featstream')}"
-    )
+    ]
     if facts.get("arrives") == "rows":
-        print(
+        lines.append(
             f"{facts.get('n_kept')} kept of {facts['n_features']:,} features, "
             f"{facts['n_seen']:,} samples seen"
         )
     elif facts["generation"] == 0:
-        print("stopped while its data were being read: no feature has been seen")
+        lines.append("stopped while its data were being read: no feature has been seen")
     else:
-        print(
+        lines.append(
             f"{facts.get('n_kept')} kept of {facts['n_seen']:,} features seen, "
             f"{facts['n_samples']:,} samples, measure {facts['measure']}, "
             f"{facts['seconds']:.2f} s"
         )
     if "n_groups" in facts:
-        print(f"{facts.get('n_groups_kept')} kept of {facts['n_groups']} groups seen")
-    print(f"parameters: {', '.join(words)}")
+        n_kept, n_groups = facts.get("n_groups_kept"), facts["n_groups"]
+        lines.append(f"{n_kept} kept of {n_groups} groups seen")
+    lines.append(f"parameters: {', '.join(words)}")
     for source in facts["sources"]:
         data, groups = source.get("data") or {}, source.get("groups") or {}
         path = data.get("path", source.get("kind"))
         line = f"source: {path}, from feature {source['begin']:,} on"
         line += "" if source["is_done"] else ", not done"
-        print(line + (f", groups: {groups.get('kind')}" if groups else ""))
+        lines.append(line + (f", groups: {groups.get('kind')}" if groups else ""))
     if facts["command"]:
-        print(f"command: {shlex.join(facts['command'])}")
+        lines.append(f"command: {shlex.join(facts['command'])}")
     if not is_done:
-        print(
-            f"to continue: {shlex.join(['featstream', 'resume', str(arguments.data)])}"
+        again = shlex.join(["featstream", "resume", str(arguments.data)])
+        lines.append(f"to continue: {again}")
+    return answer(arguments, facts, *lines)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from featstream.evaluation import open_comparison
+    from featstream.runs.folder import is_run
+    from featstream.runs.session import resume
+
+    folder = arguments.folder
+    if not folder.is_dir():
+        raise MissingFileError(
+            f"There is no folder {printable(folder)}. Give what select -o or compare "
+            "-o has written."
         )
-    return 0
+    result = result_of(resume(folder)) if is_run(folder) else open_comparison(folder)
+    path = result.report(arguments.output or folder / "report.html")
+    size = path.stat().st_size
+    facts = {"report": str(path), "bytes": size}
+    return answer(arguments, facts, f"written: {path} ({size / 1e6:.1f} MB)")

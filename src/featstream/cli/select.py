@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,14 @@ from featstream.cli.main import (
     run_checkpoint,
     selector_parameters,
 )
-from featstream.errors import DataError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    ParameterError,
+    label_text,
+    printable,
+    some_of,
+    visible,
+)
 from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
@@ -43,7 +50,6 @@ if TYPE_CHECKING:
 
 _FILES = (".csv", ".tsv", ".json")
 _SHOWN = 20
-_SHOWN_CLASSES = 10
 _FLAGS = f"""
 --measure NAME  su, mi (discrete), fisher-z (continuous), or auto (default)
 --alpha X  level: false discovery rate (default: 0.05), or with --selector saola
@@ -81,24 +87,27 @@ def _select(arguments: argparse.Namespace) -> int:
     if _is_missing_for_measure(arguments):
         arguments.missing = None
     spec = groups_from_flags(arguments)
+    has_folder = arguments.output is not None and file is None
 
     def saving(dataset: Dataset | None = None) -> Checkpoint | None:
-        if arguments.output is None or file is not None:
+        if not has_folder:
             return None
         location = arguments.data, arguments.target, chosen_options(arguments)
-        return run_checkpoint(
-            arguments.output, arguments.command_line, location, dataset, spec
-        )
+        given = arguments.output, arguments.command_line, location, dataset, spec
+        return run_checkpoint(*given)
 
     if not hasattr(selector, "consume"):
         if arguments.live:
             raise ParameterError(f"--live has no meaning for {arguments.selector}.")
         dataset = _open(arguments)
         _learn_rows(selector, dataset)
-        if arguments.output is not None and file is None:
+        if has_folder:
             selector.save(arguments.output)
     else:
-        with _begun(selector, saving()):
+        from featstream.runs import session
+
+        run = saving()
+        with nullcontext() if run is None else session.saving(selector, run):
             dataset = _open(arguments)
             groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
             selector.start(dataset.y)
@@ -106,31 +115,14 @@ def _select(arguments: argparse.Namespace) -> int:
                 _observed(arguments, selector) as progress,
                 engine_of(arguments) as engine,
             ):
-                selector.consume(
-                    dataset.source,
-                    progress=progress,
-                    checkpoint=saving(dataset),
-                    **groups,
-                    **engine,
-                )
-    about = about_target(
-        dataset.y,
-        dataset.target_name,
-        is_numeric=arguments.target_type == "numeric",
-    )
+                options = {"progress": progress, "checkpoint": saving(dataset)}
+                selector.consume(dataset.source, **options, **groups, **engine)
+    is_numeric = arguments.target_type == "numeric"
+    about = about_target(dataset.y, dataset.target_name, is_numeric=is_numeric)
     if file is not None:
         _write(file, result_of(selector), about, arguments.overwrite)
     print_result(selector, about, as_json=arguments.json)
     return 0
-
-
-def _begun(selector: Any, checkpoint: Checkpoint | None) -> AbstractContextManager[Any]:
-    """Begin a run, if there is to be one, before its data are read."""
-    if checkpoint is None:
-        return nullcontext()
-    from featstream.runs.session import begun
-
-    return begun(selector, checkpoint)
 
 
 @contextmanager
@@ -152,42 +144,38 @@ def _observed(arguments: argparse.Namespace, selector: Any) -> Iterator[Any]:
 
 def _make_selector(arguments: argparse.Namespace) -> Any:
     """The selector that the flags describe."""
-    name, cls = arguments.selector, SELECTORS[arguments.selector]
+    cls = SELECTORS[arguments.selector]
     parameters, known = selector_parameters(arguments), signature(cls).parameters
-    foreign = {}
+    has_measure, has_alpha = "measure" in known, "alpha" in known
+    is_numeric = arguments.target_type == "numeric"
+    for flag, value, is_known in (
+        ("--measure", arguments.measure != "auto", has_measure),
+        ("--delta", arguments.delta, has_measure and not has_alpha),
+        ("--identifiers", arguments.identifiers, has_measure),
+        ("--alpha", arguments.alpha, has_measure or has_alpha),
+        ("--target-type numeric", is_numeric, has_measure or "target" in known),
+        ("--scheduler", arguments.scheduler, "engine" in known),
+        ("--groups", arguments.groups, hasattr(cls, "group_of_")),
+        ("--group-size", arguments.group_size, hasattr(cls, "group_of_")),
+        ("--group-by", arguments.group_by, hasattr(cls, "group_of_")),
+    ):
+        if value in (None, False) or is_known:
+            continue
+        fitting = "group-saola" if flag.startswith("--group") else "saola"
+        hint = f"another --selector, such as {fitting}"
+        if flag == "--measure" and "test" in known:
+            hint = "--test"
+        raise ParameterError(
+            f"{flag} has no meaning for the selector {arguments.selector}. Use {hint}."
+        )
     if "n_jobs" in known:
         parameters["n_jobs"] = arguments.jobs
-    if "measure" in known:
-        if "alpha" in known:  # of the selector, which judges by p-values alone
-            foreign["--delta"], alpha = arguments.delta, arguments.alpha
-            if alpha is not None:
-                parameters["alpha"], arguments.alpha = alpha, None
+    if has_alpha and arguments.alpha is not None:  # not a parameter of the measure
+        parameters["alpha"], arguments.alpha = arguments.alpha, None
+    if has_measure:
         parameters["measure"] = _measure(arguments)
-    else:
-        foreign = {"--measure": arguments.measure != "auto"}
-        foreign |= {"--delta": arguments.delta, "--identifiers": arguments.identifiers}
-        if "alpha" not in known:
-            foreign["--alpha"] = arguments.alpha
-        elif arguments.alpha is not None:
-            parameters["alpha"] = arguments.alpha
-        if arguments.target_type == "numeric":
-            parameters["target"] = "numeric"
-            foreign["--target-type numeric"] = "target" not in known
-    if "engine" not in known:
-        foreign["--scheduler"] = arguments.scheduler
-    if not hasattr(cls, "group_of_"):
-        foreign["--groups"] = arguments.groups
-        foreign["--group-size"] = arguments.group_size
-        foreign["--group-by"] = arguments.group_by
-    for flag, value in foreign.items():
-        if value not in (None, False):
-            fitting = "group-saola" if flag.startswith("--group") else "saola"
-            hint = f"another --selector, such as {fitting}"
-            if flag == "--measure" and "test" in known:
-                hint = "--test"
-            raise ParameterError(
-                f"{flag} has no meaning for the selector {name}. Use {hint}."
-            )
+    elif is_numeric:
+        parameters["target"] = "numeric"
     return cls(**parameters)
 
 
@@ -289,46 +277,43 @@ def _result_file(arguments: argparse.Namespace) -> Path | None:
     refuse_input(path, [arguments.data, arguments.target, arguments.groups])
     suffix = path.suffix.lower()
     is_folder = path.is_dir() or arguments.output.endswith(("/", os.sep))
-    if is_folder or suffix not in _FILES:
-        if not is_folder and re.fullmatch(r"\.[a-z]\w{0,7}", suffix):
+    if suffix in _FILES and not is_folder:
+        if not path.parent.is_dir():
             raise ParameterError(
-                f"The selection is not written as {suffix}. Got -o {arguments.output}. "
-                f"Use {', '.join(_FILES[:-1])} or {_FILES[-1]}; or, for a folder that "
-                f"records the run, -o {arguments.output}/"
+                f"There is no folder {printable(path.parent)} for the output."
             )
-        if path.exists() and not is_folder:
-            raise ParameterError(
-                f"{printable(arguments.output)} is a file, and a run is recorded in a "
-                "folder. Choose another name."
-            )
-        if arguments.overwrite:
-            raise ParameterError(
-                "--overwrite is for a file of results. A run folder is continued, not "
-                "replaced: choose a new one."
-            )
-        return None
-    if not path.parent.is_dir():
+        _refuse_existing(path, arguments.overwrite)
+        return path
+    if not is_folder and re.fullmatch(r"\.[a-z]\w{0,7}", suffix):
         raise ParameterError(
-            f"There is no folder {printable(path.parent, limit=400)} for the output."
+            f"The selection is not written as {suffix}. Got -o {arguments.output}. "
+            f"Use {', '.join(_FILES[:-1])} or {_FILES[-1]}; or, for a folder that "
+            f"records the run, -o {arguments.output}/"
         )
-    _refuse_existing(path, arguments.overwrite)
-    return path
+    if path.exists() and not is_folder:
+        raise ParameterError(
+            f"{printable(arguments.output)} is a file, and a run is recorded in a "
+            "folder. Choose another name."
+        )
+    if arguments.overwrite:
+        raise ParameterError(
+            "--overwrite is for a file of results. A run folder is continued, not "
+            "replaced: choose a new one."
+        )
+    return None
 
 
 def _refuse_existing(path: Path, may_overwrite: bool) -> None:
     """Refuse to replace a file, except an earlier result if that is asked for."""
-    if not path.exists():
-        return
-    if not may_overwrite:
+    if path.exists() and not may_overwrite:
         raise ParameterError(
-            f"{printable(path, limit=400)} exists. Choose another name, or replace an "
-            "earlier result with --overwrite."
+            f"{printable(path)} exists. Choose another name, or replace an earlier "
+            "result with --overwrite."
         )
-    if not _is_result(path):
+    if path.exists() and not _is_result(path):
         raise ParameterError(
-            f"{printable(path, limit=400)} exists and is not a selection that "
-            "featstream has written, so --overwrite does not replace it. Choose "
-            "another name."
+            f"{printable(path)} exists and is not a selection that featstream has "
+            "written, so --overwrite does not replace it. Choose another name."
         )
 
 
@@ -336,15 +321,15 @@ def _is_result(path: Path) -> bool:
     """Whether a file is empty or looks like what `_write` writes."""
     if not path.is_file():
         return False
+    is_json = path.suffix.lower() == ".json"
     with open(path, encoding="utf-8", errors="replace") as file:
-        begin = file.read(400)
-        if path.suffix.lower() != ".json":
-            return not begin or begin.replace("\t", ",").startswith("feature,index,")
-        try:
-            content = json.loads(begin + file.read()) if begin else {}
-        except ValueError:
-            return False
-    return not begin or {"selector", "selected"} <= set(content)
+        text = file.read(None if is_json else 400)
+    if not text or not is_json:
+        return not text or text.replace("\t", ",").startswith("feature,index,")
+    try:
+        return {"selector", "selected"} <= set(json.loads(text))
+    except (ValueError, TypeError):
+        return False
 
 
 def _write(
@@ -377,18 +362,9 @@ def about_target(
     if is_numeric:
         low, high = float(values[0]), float(values[-1])
         return {"name": name, "type": "numeric", "low": low, "high": high}
-    classes = {
-        _label_text(value): int(count)
-        for value, count in zip(values, counts, strict=True)
-    }
+    labels = map(label_text, values.tolist())
+    classes = dict(zip(labels, counts.tolist(), strict=True))
     return {"name": name, "type": "class", "classes": classes}
-
-
-def _label_text(label: Any) -> str:
-    """A class label as people write it: whole numbers without a decimal point."""
-    if hasattr(label, "is_integer") and label.is_integer():
-        return str(int(label))
-    return str(label)
 
 
 def target_line(about: dict[str, Any]) -> str:
@@ -396,24 +372,15 @@ def target_line(about: dict[str, Any]) -> str:
     name = "" if about["name"] is None else f"{printable(about['name'])}, "
     if about["type"] == "numeric":
         return f"target: {name}numeric, from {about['low']:g} to {about['high']:g}"
-    sizes = [f"{plain(label)} ({n:,})" for label, n in about["classes"].items()]
-    shown = ", ".join(sizes[:_SHOWN_CLASSES])
-    if len(sizes) > _SHOWN_CLASSES:
-        shown += f" and {len(sizes) - _SHOWN_CLASSES:,} more"
-    return f"target: {name}{len(sizes):,} classes: {shown}"
-
-
-def plain(text: str) -> str:
-    """Text in which control characters, which a terminal would obey, are escaped."""
-    return text if text.isprintable() else repr(text)[1:-1]
+    sizes = [f"{visible(label)} ({n:,})" for label, n in about["classes"].items()]
+    return f"target: {name}{len(sizes):,} classes: {some_of(sizes, 10)}"
 
 
 def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) -> None:
     """A few lines about a result for people, or all of it for programs."""
     result = result_of(selector)
-    reason = getattr(selector, "measure_reason_", None)
     if as_json:
-        facts = result.to_dict() | {"target": about, "measure_reason": reason}
+        facts = result.to_dict() | {"target": about}
         if hasattr(selector, "is_complete_"):  # a search may stop at its budget
             facts["is_complete"] = selector.is_complete_
         print(json.dumps(facts, indent=2))
@@ -421,41 +388,28 @@ def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) 
     lines = [
         f"{len(result):,} of {result.n_features:,} features selected "
         f"({result.selector}, {result.measure}, {result.n_samples:,} samples, "
-        f"{result.seconds:.2f} s)",
-        *([] if about is None else [target_line(about)]),
-        *([f"measure: {result.measure}, because {reason}"] if reason else []),
+        f"{result.seconds:.2f} s)"
     ]
+    if about is not None:
+        lines.append(target_line(about))
+    if result.measure_reason:
+        lines.append(f"measure: {result.measure}, because {result.measure_reason}")
+    said = "{irrelevant:,} irrelevant, {redundant:,} redundant, {displaced:,} displaced"
     if result.trace.level == "full":
-        counts = result.trace.counts()
-        lines.append(
-            f"dropped: {counts['irrelevant']:,} irrelevant, {counts['redundant']:,} "
-            f"redundant, {counts['displaced']:,} displaced by better ones"
-        )
+        lines.append(f"dropped: {said.format(**result.trace.counts())} by better ones")
     groups = getattr(result, "groups", None)
     if groups is not None:
         fates = groups.counts()
-        lines.append(
-            f"groups: {fates['kept']:,} of {len(groups):,} selected; "
-            f"{fates['irrelevant']:,} irrelevant, {fates['redundant']:,} redundant, "
-            f"{fates['displaced']:,} displaced"
-        )
-    ranked = [(plain(name), i, score) for name, i, score in result.ranked()]
-    rest = ""
+        n_kept = f"{fates['kept']:,} of {len(groups):,}"
+        lines.append(f"groups: {n_kept} selected; {said.format(**fates)}")
+    ranked, rest = result.ranked(), ""
     if len(ranked) > _SHOWN:
         rest = f"... and {len(ranked) - _SHOWN:,} more (all with --json or -o)"
-    if sys.stdout.isatty():
-        from rich.console import Console
+    from rich.console import Console
 
-        show_on_terminal(Console(highlight=False), lines, ranked[:_SHOWN], rest)
-        return
-    if ranked:
-        width = max(len("feature"), *(len(name) for name, _, _ in ranked[:_SHOWN]))
-        lines += ["", f"{'feature':<{width}}  {'index':>9}  relevance"]
-        lines += [
-            f"{name:<{width}}  {index:>9}  {score:.6f}"
-            for name, index, score in ranked[:_SHOWN]
-        ]
-    print("\n".join([*lines, *([rest] if rest else [])]))
+    width = None if sys.stdout.isatty() else 1000
+    console = Console(highlight=False, width=width)
+    show_on_terminal(console, lines, ranked[:_SHOWN], rest)
 
 
 def show_on_terminal(
@@ -476,7 +430,7 @@ def show_on_terminal(
         table.add_column("index", justify="right", no_wrap=True, min_width=7)
         table.add_column("relevance", justify="right", no_wrap=True, min_width=9)
         for name, index, score in ranked:
-            table.add_row(Text(name), str(index), f"{score:.6f}")
+            table.add_row(Text(visible(name)), str(index), f"{score:.6f}")
         console.print()
         console.print(table)
     if rest:

@@ -10,8 +10,7 @@ from featstream.engines.dask import (
     is_cancelled,
     local_cluster,
 )
-from featstream.engines.loop import Engine, in_order
-from featstream.engines.threads import ThreadEngine, prepared_ahead
+from featstream.engines.loop import Engine, ThreadEngine, in_order, prepared_ahead
 
 __all__ = [
     "DaskEngine",

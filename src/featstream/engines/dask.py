@@ -241,19 +241,16 @@ def as_engine(given: Any) -> Engine | None:
     """
     if given is None:
         return None
-    if isinstance(given, str):
-        if given != "dask":
-            raise ParameterError(
-                f"`engine` must be 'dask', a Dask client, or None. Got {given!r}."
-            )
-        return DaskEngine(_current_client())
     if all(hasattr(given, name) for name in ("submit", "result", "n_workers")):
         return given  # type: ignore[no-any-return]
-    require_dask()
-    from distributed import Client
+    if given == "dask":
+        return DaskEngine(_current_client())
+    if not isinstance(given, str):
+        require_dask()
+        from distributed import Client
 
-    if isinstance(given, Client):
-        return DaskEngine(given)
+        if isinstance(given, Client):
+            return DaskEngine(given)
     raise ParameterError(
         "`engine` must be 'dask', a Dask client, or None. Got "
         f"{printable(given)} of type {type(given).__name__}."

@@ -113,12 +113,10 @@ __all__ = [
     "win_tie_lose",
 ]
 
-_NAMES = "PaperClaim PaperColumn PaperTable paper_claims paper_table paper_tables"
-_OF_THE_PAPER = {"J48": "j48", **dict.fromkeys(_NAMES.split(), "tables")}
-"""Names whose home is `featstream.paper`, loaded when they are first used."""
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _OF_THE_PAPER:
+    """Load a name whose home is `featstream.paper` when it is first used."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"featstream.paper.{_OF_THE_PAPER[name]}"), name)
+    home = "j48" if name == "J48" else "tables"
+    return getattr(import_module(f"featstream.paper.{home}"), name)

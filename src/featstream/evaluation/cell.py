@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +24,15 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from featstream.errors import DataError, ParameterError
-from featstream.evaluation.entrants import BestOf, takes_groups
+from featstream.evaluation.entrants import BestOf, library_of, takes_groups
 from featstream.evaluation.metrics import evaluate
 from featstream.evaluation.splits import Split
 from featstream.evaluation.tasks import Rows, map_rows
 from featstream.parallel import measured
 from featstream.protocols import FloatArray, IntArray
 
-Say = Callable[[dict[str, Any]], None]
-
-MAJORITY = "no feature was selected; scored as the majority class"
+Say = Callable[..., None]
+"""Sends a message: its kind, and what it is about."""
 
 FEATURE = re.compile(r"\bFeature 'x(\d+)'")
 """A feature without a name in the errors of our own selectors."""
@@ -53,7 +52,7 @@ class Job:
     split: Split
     classifiers: dict[str, Any]
     seed: int = 0  # for selectors and classifiers without a seed of their own
-    known: list[dict[str, Any]] | None = None  # selections made before
+    known: Sequence[dict[str, Any]] = ()  # selections made before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,16 +81,21 @@ class TrainingPart:
             X = X[:, order]
         return cls(X, rows.y[split.train], order, labels, split.train)
 
-    def rows(self, which: IntArray) -> TrainingPart:
-        """Some of the rows."""
-        X, y, origin = self.X[which], self.y[which], self.origin[which]
-        return TrainingPart(X, y, self.order, self.groups, origin)
-
     def options(self, selector: Any, n_features: int | None = None) -> dict[str, Any]:
         """What ``fit`` takes besides the values of the first features."""
         if self.groups is None or not takes_groups(selector):
             return {}
         return {"groups": self.groups[:n_features]}
+
+    def describe(self, arrivals: IntArray) -> dict[str, Any]:
+        """A selection with features numbered as in the data set, and its size."""
+        features = arrivals if self.order is None else self.order[arrivals]
+        groups = None if self.groups is None else set(self.groups[arrivals].tolist())
+        return {
+            "selected": features.tolist(),
+            "n_features": features.size,
+            "n_groups": None if groups is None else len(groups),
+        }
 
     def in_terms_of_data(self, text: str) -> str:
         """An error message with features and rows numbered as in the data set."""
@@ -106,36 +110,33 @@ def work(job: Job, say: Say) -> None:
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rows = map_rows(job.folder)
-        part = TrainingPart.of(rows, job.split)
-        for name, selections in select_for_each(job, part, say).items():
-            say({"kind": "step", "step": name})
+        for name, selections in select_for_each(job, rows, say).items():
+            say("step", name)
             scored = [
                 score_selection(selection, job.classifiers[name], rows, job)
                 for selection in distinct(selections)
             ]
-            known = [s.get("accuracy") for s in scored]
-            place = np.argmax([-1.0 if value is None else value for value in known])
-            say({"kind": "scored", "classifier": name, "scores": scored[place]})
+            best = max(scored, key=lambda scores: scores.get("accuracy", -1.0))
+            say("scored", name, best)
     noted = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught)
-    say({"kind": "done", "warnings": [text[:_MAX_REASON] for text in noted][:20]})
+    say("done", [text[:_MAX_REASON] for text in noted][:20])
 
 
-def select_for_each(
-    job: Job, part: TrainingPart, say: Say
-) -> dict[str, list[dict[str, Any]]]:
+def select_for_each(job: Job, rows: Rows, say: Say) -> dict[str, list[dict[str, Any]]]:
     """The selections of which each classifier takes its best: one unless `BestOf`."""
-    found = {s["value"]: s for s in job.known or ()}
+    part = TrainingPart.of(rows, job.split)
+    found = {s["value"]: s for s in job.known}
     is_tried = isinstance(job.selector, BestOf) and job.selector.judged_on == "training"
     wanted = set(variants_of(job.selector))
     best: dict[str, Any] = {}
     if is_tried or wanted - found.keys():
         warm_up(job.selector, part)
     if is_tried:
-        best = choose_within_training(job, part, say)
+        best = choose_within_training(job, rows, say)
         wanted = set(best.values())
     for selection in select_each(job, wanted - found.keys(), part, say):
         found[selection["value"]] = selection
-        say({"kind": "selected", "selection": selection})
+        say("selected", selection)
     everything = list(found.values())
     return {n: [found[best[n]]] if best else everything for n in job.classifiers}
 
@@ -148,13 +149,15 @@ def distinct(selections: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, Any]:
+def choose_within_training(job: Job, rows: Rows, say: Say) -> dict[str, Any]:
     """Each classifier's best value, by cross-validation within the training rows.
 
     Where a classifier fails, all values are equal and the first is taken; the reason
     is recorded in the final evaluation.
     """
-    largest = np.unique(part.y, return_counts=True)[1].max()
+    all_train = job.split.train
+    y = rows.y[all_train]
+    largest = np.unique(y, return_counts=True)[1].max()
     if largest < _INNER_FOLDS:
         raise DataError(
             f"BestOf chooses by {_INNER_FOLDS} folds of the training rows, and no "
@@ -164,81 +167,59 @@ def choose_within_training(job: Job, part: TrainingPart, say: Say) -> dict[str, 
     folds = StratifiedKFold(_INNER_FOLDS, shuffle=True, random_state=job.seed)
     labels = list(variants_of(job.selector))
     accuracy = {name: np.zeros(len(labels)) for name in job.classifiers}
-    for train, test in folds.split(np.zeros(len(part.y)), part.y):
-        inner = part.rows(train)
-        each = select_each(job, set(labels), inner, say, in_arrival=True)
-        for i, selection in enumerate(each):
-            own = selection["selected"]
-            X_train, X_test = take(part.X, train, own), take(part.X, test, own)
+    for train, test in folds.split(np.zeros(len(y)), y):
+        split = replace(job.split, train=all_train[train], test=all_train[test])
+        inner = replace(job, split=split)
+        part = TrainingPart.of(rows, split)
+        for i, selection in enumerate(select_each(inner, set(labels), part, say)):
             for name, classifier in job.classifiers.items():
-                say({"kind": "step", "step": name})
-                scores = fit_and_score(
-                    classifier, X_train, inner.y, X_test, part.y[test], job.seed
-                )
+                say("step", name)
+                scores = score_selection(selection, classifier, rows, inner)
                 accuracy[name][i] += scores.get("accuracy", 0.0)
     return {name: labels[int(np.argmax(sums))] for name, sums in accuracy.items()}
 
 
 def variants_of(selector: Any) -> dict[str | None, Any]:
     """A selector by the label None, or those of `BestOf` by their values."""
-    if not isinstance(selector, BestOf):
-        return {None: selector}
-    return {f"{selector.parameter}={v}": variant for v, variant in selector.variants()}
+    is_several = isinstance(selector, BestOf)
+    return dict(selector.variants()) if is_several else {None: selector}
 
 
 def select_each(
-    job: Job,
-    wanted: Set[str | None],
-    part: TrainingPart,
-    say: Say,
-    *,
-    in_arrival: bool = False,
+    job: Job, wanted: Set[str | None], part: TrainingPart, say: Say
 ) -> Iterator[dict[str, Any]]:
     """The selections of the wanted variants, in order; nested ones by a single fit."""
-    entry, whole = job.selector, None
+    entry, largest = job.selector, None
     is_nested = isinstance(entry, BestOf) and entry.is_nested
     for label, selector in variants_of(entry).items():
         if label not in wanted:
             continue
-        if whole is None or not is_nested:
-            say({"kind": "step", "step": "selection"})
+        if largest is None or not is_nested:
+            say("step", "selection")
             size = {entry.parameter: max(entry.values)} if is_nested else {}
-            whole = select(clone(selector).set_params(**size), part, job.seed)
-        found = dict(whole)
+            largest = select(clone(selector).set_params(**size), part, job.seed)
+        arrivals, costs = largest
         if is_nested:
-            begin = found["selected"][: selector.get_params()[entry.parameter]]
-            found |= describe(np.array(begin, int), part)
-        if part.order is not None and not in_arrival:
-            found["selected"] = part.order[found["selected"]].tolist()
-        yield found | {"value": label}
+            arrivals = arrivals[: selector.get_params()[entry.parameter]]
+        yield part.describe(arrivals) | costs | {"value": label}
 
 
-def select(selector: Any, part: TrainingPart, seed: int) -> dict[str, Any]:
-    """Fit a selector on the training rows; its selection, time and memory."""
+def select(
+    selector: Any, part: TrainingPart, seed: int
+) -> tuple[IntArray, dict[str, Any]]:
+    """Fit a selector on the training rows; its selection, and time and memory."""
     selector = seeded(selector, seed)
     try:
         with measured() as cost:
             selector.fit(part.X, part.y, **part.options(selector))
     except DataError as error:
-        if not is_ours(selector):
+        if library_of(selector) != "featstream":
             raise
         raise DataError(part.in_terms_of_data(str(error))) from error
-    return describe(selected_by(selector), part) | {
+    return selected_by(selector), {
         "seconds": cost.seconds,
         "memory": cost.memory,
         "measure": getattr(selector, "measure_", None),
-    }
-
-
-def describe(arrivals: IntArray, part: TrainingPart) -> dict[str, Any]:
-    """A selection by arrivals, and its size."""
-    n_groups = None
-    if part.groups is not None:
-        n_groups = int(np.unique(part.groups[arrivals]).size)
-    return {
-        "selected": arrivals.tolist(),
-        "n_features": int(arrivals.size),
-        "n_groups": n_groups,
     }
 
 
@@ -256,12 +237,6 @@ def selected_by(selector: Any) -> IntArray:
     )
 
 
-def is_ours(selector: Any) -> bool:
-    """Whether a selector is one of this library, alone or in `BestOf`."""
-    inner = selector.selector if isinstance(selector, BestOf) else selector
-    return type(inner).__module__.partition(".")[0] == "featstream"
-
-
 def warm_up(selector: Any, part: TrainingPart) -> None:
     """Let our own selectors load their kernels, on a corner of the training rows.
 
@@ -269,49 +244,37 @@ def warm_up(selector: Any, part: TrainingPart) -> None:
     """
     if isinstance(selector, BestOf):
         selector = selector.selector
-    if not is_ours(selector):
+    if library_of(selector) != "featstream":
         return
-    codes = np.unique(part.y, return_inverse=True)[1]
-    share = -(-_WARM_ROWS // (codes.max() + 1))
-    rows = np.concatenate(
-        [np.flatnonzero(codes == c)[:share] for c in range(codes.max() + 1)]
-    )
+    classes = np.unique(part.y)
+    share = -(-_WARM_ROWS // classes.size)
+    first = [np.flatnonzero(part.y == label)[:share] for label in classes]
+    rows = np.sort(np.concatenate(first))
     # If it fails here it fails again later, where the error is recorded.
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        corner = part.X[:, :_WARM_COLUMNS][np.sort(rows)]
         options = part.options(selector, _WARM_COLUMNS)
-        clone(selector).fit(corner, part.y[np.sort(rows)], **options)
+        clone(selector).fit(part.X[:, :_WARM_COLUMNS][rows], part.y[rows], **options)
 
 
 def score_selection(
     selection: dict[str, Any], classifier: Any, rows: Rows, job: Job
 ) -> dict[str, Any]:
-    """Scores of a classifier that sees only the selected features."""
+    """Scores of a classifier that sees only the selected features, or why none."""
     train, test, columns = job.split.train, job.split.test, selection["selected"]
+    about = {"value": selection["value"]}
     if not test.size:
-        return {"reason": "there are no test rows", "value": selection["value"]}
-    X_train, X_test = take(rows.X, train, columns), take(rows.X, test, columns)
-    y_train, y_test = rows.y[train], rows.y[test]
-    scores = fit_and_score(classifier, X_train, y_train, X_test, y_test, job.seed)
-    return scores | {"value": selection["value"]}
-
-
-def fit_and_score(
-    classifier: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any, seed: int
-) -> dict[str, Any]:
-    """Train and test a classifier; the scores, or why there are none."""
-    note = {}
-    if X_train.shape[1] == 0:
+        return {"reason": "there are no test rows"} | about
+    if not columns:
         classifier = DummyClassifier(strategy="most_frequent")
-        note = {"note": MAJORITY}
+        about["note"] = "no feature was selected; scored as the majority class"
     try:
-        fitted = seeded(classifier, seed).fit(X_train, y_train)
-        scores = evaluate(fitted, X_test, y_test)
+        fitted = seeded(classifier, job.seed)
+        fitted.fit(take(rows.X, train, columns), rows.y[train])
+        scores = evaluate(fitted, take(rows.X, test, columns), rows.y[test])
     except Exception as error:
-        return {"reason": reason_of(error)}
-    plain = {k: v if math.isfinite(v) else None for k, v in scores.items()}
-    return plain | note
+        return {"reason": reason_of(error), "value": selection["value"]}
+    return {k: v if math.isfinite(v) else None for k, v in scores.items()} | about
 
 
 def take(X: Any, rows: IntArray, columns: Any) -> FloatArray:
@@ -334,7 +297,7 @@ def seeded(estimator: Any, seed: int) -> Any:
         for name, value in fresh.get_params().items()
         if name.rpartition("__")[2] == "random_state" and value is None
     }
-    return fresh.set_params(**open_ones) if open_ones else fresh
+    return fresh.set_params(**open_ones)
 
 
 def reason_of(error: BaseException) -> str:

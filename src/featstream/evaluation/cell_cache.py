@@ -25,11 +25,16 @@ from typing import Any
 import numpy as np
 
 from featstream.errors import ParameterError, RunError, printable
-from featstream.runs.folder import hold_lock, read_sealed, write_sealed
+from featstream.runs.folder import (
+    hold_lock,
+    read_sealed,
+    refuse_other_files,
+    write_sealed,
+)
 
 _HEAD: dict[str, Any] = {"format": "featstream comparison", "version": 2}
 
-_ABOUT, _CELLS, _DATA, _LOCK = "experiment.json", "cells", "data", "lock"
+_ABOUT, _LOCK = "experiment", "lock"
 
 _NOT_DECIDING = ("cli", "reporting")
 """Folders of the package that only show what was found."""
@@ -40,6 +45,7 @@ class CellStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self.cells, self.data = self.path / "cells", self.path / "data"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -51,78 +57,37 @@ class CellStore:
                 f"{printable(self.path)} cannot be the folder of a comparison: it, or "
                 "something above it, is a file. Choose a folder that is new or empty."
             ) from None
-        self._refuse_strangers()
+        if not ((self.path / f"{_ABOUT}.json").exists() or self.cells.is_dir()):
+            refuse_other_files(self.path, (_LOCK, "."), "comparison")
         with hold_lock(self.path / _LOCK):
-            shutil.rmtree(self.path / _DATA, ignore_errors=True)
-            (self.path / _CELLS).mkdir(exist_ok=True)
+            shutil.rmtree(self.data, ignore_errors=True)
+            self.cells.mkdir(exist_ok=True)
             try:
                 yield
             finally:
-                shutil.rmtree(self.path / _DATA, ignore_errors=True)
+                shutil.rmtree(self.data, ignore_errors=True)
 
-    def data_folder(self, fingerprint: str) -> Path:
-        """Where a data set is written for the processes."""
-        return self.path / _DATA / fingerprint[:40]
+    def load(self, name: str = _ABOUT) -> dict[str, Any] | None:
+        """A record, by default of the settings; None if it is absent or damaged."""
+        path = self.path / f"{name}.json"
+        try:
+            return read_sealed(path, _HEAD["format"], _HEAD["version"])[0]
+        except RunError:
+            return None
 
-    def drop_data(self, fingerprint: str) -> None:
-        """Remove a data set that no process needs any more."""
-        shutil.rmtree(self.data_folder(fingerprint), ignore_errors=True)
-
-    def load(self, key: str) -> dict[str, Any] | None:
-        """The record of a cell; None if there is none, or it is damaged."""
-        return _read(self._cell(key))
-
-    def save(self, key: str, cell: Mapping[str, Any]) -> None:
-        """Write the record of a cell in one step."""
-        write_sealed(self._cell(key), {**_HEAD, **cell})
-
-    def about(self) -> dict[str, Any] | None:
-        """Settings and data sets of the last comparison here."""
-        return _read(self.path / _ABOUT)
-
-    def save_about(self, about: Mapping[str, Any]) -> None:
-        """Record settings and data sets."""
-        write_sealed(self.path / _ABOUT, {**_HEAD, **about})
-
-    def _cell(self, key: str) -> Path:
-        return self.path / _CELLS / f"{key}.json"
-
-    def _refuse_strangers(self) -> None:
-        """Refuse a folder that holds other things."""
-        if (self.path / _ABOUT).exists() or (self.path / _CELLS).is_dir():
-            return
-        ours = (_LOCK, ".")
-        others = [p.name for p in self.path.iterdir() if not p.name.startswith(ours)]
-        if others:
-            raise RunError(
-                f"{self.path} is not the folder of a comparison, and holds "
-                f"{printable(others[0])}. Choose a folder that is new or empty."
-            )
+    def save(self, content: Mapping[str, Any], name: str = _ABOUT) -> None:
+        """Write a record in one step."""
+        write_sealed(self.path / f"{name}.json", {**_HEAD, **content})
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        return read_sealed(path, _HEAD["format"], _HEAD["version"])[0]
-    except RunError:
-        return None
-
-
-def key_of(description: Mapping[str, Any]) -> str:
-    """Checksum of a description.
-
-    >>> key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1})
-    True
-    """
-    plain = json.dumps(description, sort_keys=True)
+def key_of(value: Any) -> str:
+    """Checksum of a value, by its description; the order of mappings is no matter."""
+    plain = json.dumps(describe(value), sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:40]
 
 
 def describe(value: Any) -> Any:
-    """A value as plain JSON, equal for equal values.
-
-    >>> describe({"sizes": range(3)})
-    {'sizes': [0, 1, 2]}
-    """
+    """A value as plain JSON, equal for equal values."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -177,33 +142,23 @@ def code_of(thing: Any) -> str:
 def checksum_of_module(name: str) -> str:
     """Checksum of the source of a module, so that changes of a script are noticed."""
     path = getattr(sys.modules.get(name), "__file__", None)
-    if path is None or not Path(path).exists():
-        return ""
-    return checksum_of_files([Path(path)])
+    return checksum_of_files([Path(path)]) if path and Path(path).exists() else ""
 
 
 @cache
 def checksum_of_library() -> str:
-    """Checksum of the source that determines selections and scores.
-
-    The version alone does not notice changes during development.
-    """
+    """Checksum of the source: the version alone does not notice all changes."""
     return checksum_of_files(deciding_files())
 
 
 def deciding_files() -> list[Path]:
-    """Every file of the package, except what only shows results."""
+    """Every file that determines selections and scores, or might."""
     root = Path(__file__).parents[1]
-    return [
-        path
-        for path in sorted(root.rglob("*.py"))
-        if path.relative_to(root).parts[0] not in _NOT_DECIDING
-    ]
+    paths = sorted(root.rglob("*.py"))
+    return [p for p in paths if p.relative_to(root).parts[0] not in _NOT_DECIDING]
 
 
 def checksum_of_files(paths: Iterable[Path]) -> str:
     """Checksum of the contents, one after the other."""
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    content = b"".join(path.read_bytes() for path in paths)
+    return hashlib.sha256(content).hexdigest()[:16]

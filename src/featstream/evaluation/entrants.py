@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from sklearn.base import clone
@@ -68,7 +69,7 @@ class BestOf:
         check_choice(self.judged_on, "judged_on", ("training", "test"), "BestOf")
         object.__setattr__(self, "selector", selector)
         object.__setattr__(self, "values", values)
-        self.variants()
+        self.variants()  # raises if there is no such parameter
 
     @property
     def label(self) -> str:
@@ -79,12 +80,9 @@ class BestOf:
         where = " on the test rows" if self.judged_on == "test" else ""
         return f"best of {self.parameter}={', '.join(shown)}{where}"
 
-    def variants(self) -> list[tuple[Any, Any]]:
-        """Each value with a selector that has it."""
-        return [
-            (value, with_parameter(self.selector, self.parameter, value))
-            for value in self.values
-        ]
+    def variants(self) -> dict[str, Any]:
+        """A selector for each value, by parameter and value."""
+        return _swept(self.selector, self.parameter, self.values, self.parameter)
 
 
 def as_selector(selector: Any) -> Any:
@@ -117,34 +115,26 @@ def _made(
     return clone(given)
 
 
-def name_selectors(selectors: Any) -> dict[str, Any]:
-    """Selectors by the names under which they are shown.
-
-    >>> list(name_selectors(["saola", SAOLA(bound="max")]))
-    ['saola', 'SAOLA']
-    """
-    return by_name("selectors", selectors, _name_of, as_selector)
-
-
-def _name_of(given: Any) -> str:
-    inner = given.selector if isinstance(given, BestOf) else given
-    return inner if isinstance(inner, str) else type(inner).__name__
-
-
 def by_name(
-    what: str,
-    given: Any,
-    name_of: Callable[[Any], str],
-    made_of: Callable[[Any], Any] = lambda value: value,
+    what: str, given: Any, made_of: Callable[[Any], Any] = lambda value: value
 ) -> dict[str, Any]:
-    """A mapping, or things by names that are all different."""
+    """A mapping; or words, files and objects by word, file name and class."""
     if isinstance(given, Mapping):
         return {str(name): made_of(value) for name, value in given.items()}
     if isinstance(given, str | PathLike) or not isinstance(given, Iterable):
         given = [given]
     named: dict[str, Any] = {}
     for value in given:
-        made, name = made_of(value), name_of(value)
+        made = made_of(value)
+        inner = value.selector if isinstance(value, BestOf) else value
+        name = type(inner).__name__
+        if isinstance(inner, str | PathLike):
+            name = Path(inner).name.split(".")[0] or str(inner)
+        elif what == "data sets":
+            raise ParameterError(
+                "Data sets that are not files need names: datasets={'mine': (X, y)}. "
+                f"Got {name}."
+            )
         if name in named:
             raise ParameterError(
                 f"Two {what} are called {printable(name)}. Name them: "
@@ -185,17 +175,25 @@ def sweep(
     base = as_selector(selector)
     begin = type(base).__name__ if name is None else name
     shown = parameter.rpartition("__")[2]
+    return _swept(base, parameter, values, f"{begin} {shown}")
+
+
+def _swept(
+    selector: Any, parameter: str, values: Iterable[Any], begin: str
+) -> dict[str, Any]:
+    """Clones with other values of a parameter, by the beginning and the value."""
+    if parameter not in (known := selector.get_params()):
+        raise unknown_name(f"parameter of {type(selector).__name__}", parameter, known)
     return {
-        f"{begin} {shown}={value}": with_parameter(base, parameter, value)
+        f"{begin}={value}": clone(selector).set_params(**{parameter: value})
         for value in values
     }
 
 
-def with_parameter(selector: Any, parameter: str, value: Any) -> Any:
-    """A clone of a selector with another value of a parameter, perhaps of a part."""
-    if parameter not in (known := selector.get_params()):
-        raise unknown_name(f"parameter of {type(selector).__name__}", parameter, known)
-    return clone(selector).set_params(**{parameter: value})
+def library_of(selector: Any) -> str:
+    """The package that defines a selector; of `BestOf`, the selector inside."""
+    inner = selector.selector if isinstance(selector, BestOf) else selector
+    return type(inner).__module__.partition(".")[0]
 
 
 def takes_groups(selector: Any) -> bool:
@@ -203,7 +201,7 @@ def takes_groups(selector: Any) -> bool:
 
     In scikit-learn that word means groups of samples.
     """
-    is_foreign = type(selector).__module__.partition(".")[0] == "sklearn"
+    is_foreign = library_of(selector) == "sklearn"
     return not is_foreign and "groups" in inspect.signature(selector.fit).parameters
 
 
@@ -224,8 +222,3 @@ def as_classifier(classifier: Any) -> Any:
     KNeighborsClassifier(n_neighbors=1)
     """
     return _made("classifier", classifier, CLASSIFIERS, ("predict",))
-
-
-def name_classifiers(classifiers: Any) -> dict[str, Any]:
-    """Classifiers by name."""
-    return by_name("classifiers", classifiers, _name_of, as_classifier)

@@ -6,13 +6,14 @@ import importlib
 import math
 import os
 import platform
-import re
+import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from featstream.errors import (
     printable,
     unknown_name,
 )
-from featstream.evaluation.cell import FEATURE, Job, is_ours
+from featstream.evaluation.cell import FEATURE, Job
 from featstream.evaluation.cell_cache import (
     CellStore,
     checksum_of_library,
@@ -41,9 +42,10 @@ from featstream.evaluation.cell_cache import (
 )
 from featstream.evaluation.entrants import (
     BestOf,
+    as_classifier,
+    as_selector,
     by_name,
-    name_classifiers,
-    name_selectors,
+    library_of,
 )
 from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.splits import (
@@ -59,6 +61,8 @@ from featstream.parallel import count_threads
 from featstream.progress import CellProgress, cells_observed
 
 _PACKAGES = ("featstream", "numpy", "scipy", "sklearn", "numba")
+_PLACE = ("key", "dataset", "selector", "split", "label")
+"""Where a record is, and belongs."""
 
 
 class Experiment:
@@ -114,9 +118,9 @@ class Experiment:
         time_limit: float | None = None,
         memory_limit: str | int | None = None,
     ) -> None:
-        self.selectors = name_selectors(selectors)
-        self.datasets = name_datasets(datasets)
-        self.classifiers = name_classifiers(classifiers)
+        self.selectors = by_name("selectors", selectors, as_selector)
+        self.datasets = by_name("data sets", datasets)
+        self.classifiers = by_name("classifiers", classifiers, as_classifier)
         self.protocols = name_protocols(protocol, self.datasets)
         self.seed = check_count(seed, "seed", "Experiment", least=0)
         self.time_limit = time_limit
@@ -181,9 +185,9 @@ class Experiment:
     def settings(self) -> dict[str, Any]:
         """All parameters as plain JSON."""
         return {
-            "selectors": {n: describe(s) for n, s in self.selectors.items()},
-            "classifiers": {n: describe(c) for n, c in self.classifiers.items()},
-            "protocols": {n: describe(p) for n, p in self.protocols.items()},
+            "selectors": describe(self.selectors),
+            "classifiers": describe(self.classifiers),
+            "protocols": describe(self.protocols),
             "datasets": list(self.datasets),
             "seed": self.seed,
             "time_limit": self.time_limit,
@@ -197,12 +201,12 @@ def open_comparison(path: str | os.PathLike[str]) -> ExperimentResult:
     The values of the data are not there, which stability by "yu" needs.
     """
     store = CellStore(path)
-    about = store.about()
+    about = store.load()
     if about is None:
         raise RunError(f"{printable(path, limit=400)} is not a folder of a comparison.")
-    index = about.pop("index", None)
-    cells = (index or {}).get("cells", ())
-    loaded = [(store.load(cell["key"]), cell) for cell in cells]
+    index = about.pop("index", None) or {}
+    cells = index.get("cells", ())
+    loaded = [(store.load(f"cells/{cell['key']}"), cell) for cell in cells]
     records = [record | cell for record, cell in loaded if record is not None]
     if len(records) < len(cells) or not records:
         raise RunError(
@@ -210,28 +214,8 @@ def open_comparison(path: str | os.PathLike[str]) -> ExperimentResult:
             "made by an older version. Run the same command again: it reads what is "
             "done, and computes the rest."
         )
-    settings = about["settings"]
-    return ExperimentResult(
-        records,
-        selectors=list(settings["selectors"]),
-        datasets=settings["datasets"],
-        classifiers=index["classifiers"],
-        about={name: about[name] for name in ("settings", "datasets", "provenance")},
-    )
-
-
-def name_datasets(datasets: Any) -> dict[str, Any]:
-    """Data sets by name; files are named by their file name."""
-
-    def name_of(data: Any) -> str:
-        if not isinstance(data, str | os.PathLike):
-            raise ParameterError(
-                "Data sets that are not files need names: datasets={'mine': (X, y)}. "
-                f"Got {type(data).__name__}."
-            )
-        return Path(data).name.split(".")[0] or str(data)
-
-    return by_name("data sets", datasets, name_of)
+    about = {name: about[name] for name in ("settings", "datasets", "provenance")}
+    return ExperimentResult(records, index["classifiers"], about)
 
 
 def name_protocols(
@@ -253,11 +237,10 @@ def name_protocols(
     return dict(protocol)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PendingCell:
     """A cell that is still to be computed."""
 
-    key: str
     record: dict[str, Any]
     shape: TaskShape
     protocol: SplitProtocol
@@ -269,10 +252,8 @@ class PendingCell:
     @property
     def name(self) -> str:
         """How it is shown."""
-        record = self.record
-        return f"{record['selector']} on {record['dataset']}, split {record['split']}"
+        return "{selector} on {dataset}, split {split}".format_map(self.record)
 
-    @property
     def job(self) -> Job:
         """What the process gets."""
         index = self.record["split"]
@@ -282,77 +263,63 @@ class PendingCell:
             self.protocol.split(index, self.shape, self.seed),
             self.classifiers,
             random_int(self.seed, index),
-            self.record["selections"] or None,
+            self.record["selections"],
         )
 
 
+@dataclass(slots=True, eq=False)
 class Run:
     """One run of an experiment in a folder."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        store: CellStore,
-        n_jobs: int,
-        observe: Callable[[CellProgress], None],
-        engine: Engine | None = None,
-    ) -> None:
-        self.experiment, self.store = experiment, store
-        self.n_jobs, self.observe, self.engine = n_jobs, observe, engine
-        self.keys = {
-            name: key_of({"classifier": describe(classifier)})
-            for name, classifier in experiment.classifiers.items()
-        }
-        self.records: list[dict[str, Any]] = []
-        self.cells: list[dict[str, Any]] = []  # where each record is, and belongs
-        self.facts: dict[str, dict[str, Any]] = {}
-        self.names: dict[str, list[str] | None] = {}
-        self.left: dict[Path, int] = {}
-        self.at = CellProgress()
+    experiment: Experiment
+    store: CellStore
+    n_jobs: int
+    observe: Callable[[CellProgress], None]
+    engine: Engine | None
+    keys: dict[str, str] = field(init=False)  # of the classifiers
+    records: list[dict[str, Any]] = field(default_factory=list)
+    pending: list[PendingCell] = field(default_factory=list)
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    names: dict[str, list[str] | None] = field(default_factory=dict)
+    at: CellProgress = field(default_factory=CellProgress)
+
+    def __post_init__(self) -> None:
+        classifiers = self.experiment.classifiers.items()
+        self.keys = {name: key_of({"classifier": c}) for name, c in classifiers}
 
     def finish(self) -> ExperimentResult:
         """Compute the missing cells, and collect all results."""
         experiment = self.experiment
-        pending = [
-            cell
-            for name, task in experiment.datasets.items()
-            for cell in self._cells_of(name, task)
-        ]
+        for name, task in experiment.datasets.items():
+            self._add_cells(name, task)
         about = {
             "settings": experiment.settings(),
             "datasets": self.facts,
             "provenance": provenance(self.n_jobs),
         }
-        index = {"cells": self.cells, "classifiers": self.keys}
-        self.store.save_about(about | {"index": index})
+        cells = [{name: record[name] for name in _PLACE} for record in self.records]
+        index = {"cells": cells, "classifiers": self.keys}
+        self.store.save(about | {"index": index})
         self.observe(self.at)
         limits = experiment.time_limit, experiment.memory_limit
-        cells = self._started(pending)
         if self.engine is None:
-            outcomes = run_jobs(cells, self.n_jobs, *limits)
+            outcomes = run_jobs(self._started(), self.n_jobs, *limits)
         else:
-            outcomes = run_on(self.engine, cells, *limits)
+            outcomes = run_on(self.engine, self._started(), *limits)
         with closing(outcomes):
-            for outcome in outcomes:
-                self._save(outcome)
-        return ExperimentResult(
-            self.records,
-            selectors=list(experiment.selectors),
-            datasets=list(experiment.datasets),
-            classifiers=self.keys,
-            about=about,
-            tasks=experiment.datasets,
-        )
+            for cell, outcome in outcomes:
+                self._save(cell, outcome)
+        return ExperimentResult(self.records, self.keys, about, experiment.datasets)
 
-    def _cells_of(self, dataset: str, task: Any) -> Iterator[PendingCell]:
-        """The pending cells of a data set, for which its data are written to disk."""
+    def _add_cells(self, dataset: str, task: Any) -> None:
+        """Add the cells of a data set, whose data are written for the pending ones."""
         experiment = self.experiment
         try:
             rows = as_task(task).rows()
             shape, fingerprint = rows.shape, rows.fingerprint()
             protocol = experiment.protocols.get(dataset) or default_protocol(shape)
             splits = [
-                key_of(describe(protocol.split(i, shape, experiment.seed)))
+                key_of(protocol.split(i, shape, experiment.seed))
                 for i in range(protocol.n_splits)
             ]
         except (DataError, DataTypeError, ParameterError) as error:
@@ -368,98 +335,90 @@ class Run:
             "n_splits": protocol.n_splits,
         }
         self.names[dataset] = rows.names
-        folder = self.store.data_folder(fingerprint)
-        pending = []
-        for index, split in enumerate(splits):
-            for name, selector in experiment.selectors.items():
-                key = self._key(selector, fingerprint, index, split)
-                record, todo = self._known(key)
-                place = {"dataset": dataset, "selector": name, "split": index}
-                place["label"] = (
-                    selector.label if isinstance(selector, BestOf) else None
-                )
-                record |= place
-                self.records.append(record)
-                self.cells.append({"key": key, **place})
-                if todo:
-                    how = protocol, selector, todo, folder, experiment.seed
-                    pending.append(PendingCell(key, record, shape, *how))
-        self.at.n_cells += len(splits) * len(experiment.selectors)
-        self.at.n_kept += len(splits) * len(experiment.selectors) - len(pending)
-        if pending:
-            rows.write(folder)
-            self.left[folder] = self.left.get(folder, 0) + len(pending)
-        yield from pending
-
-    def _key(self, selector: Any, fingerprint: str, index: int, split: str) -> str:
-        """Checksum of everything that determines what a cell selects."""
-        return key_of(
-            {
+        folder, n_before = self.store.data / fingerprint, len(self.pending)
+        for (index, split), (name, selector) in product(
+            enumerate(splits), experiment.selectors.items()
+        ):
+            determined_by = {
                 "featstream": [code_of(Run), checksum_of_library()],
-                "selector": describe(selector),
+                "selector": selector,
                 "data": fingerprint,
                 "split": [index, split],
-                "seed": self.experiment.seed,
+                "seed": experiment.seed,
             }
-        )
+            label = selector.label if isinstance(selector, BestOf) else None
+            place = (key_of(determined_by), dataset, name, index, label)
+            record, todo = self._known(place[0])
+            record |= zip(_PLACE, place, strict=True)
+            self.records.append(record)
+            if todo:
+                how = protocol, selector, todo, folder, experiment.seed
+                self.pending.append(PendingCell(record, shape, *how))
+        if len(self.pending) > n_before:
+            rows.write(folder)
+        self.at.n_cells = len(self.records)
+        self.at.n_kept = len(self.records) - len(self.pending)
 
     def _known(self, key: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """The saved record of a cell, and the classifiers still to be evaluated."""
-        found = self.store.load(key)
-        classifiers = self.experiment.classifiers
-        if found is None or (found["reason"] and not self._is_final(found)):
-            return {"selections": [], "scores": {}, "reason": None}, dict(classifiers)
-        if found["reason"]:
+        found = self.store.load(f"cells/{key}")
+        if found is None or not self._is_final(found):
+            found = {"selections": [], "scores": {}, "reason": None}
+        elif found["reason"]:
             return found, {}
-        for own, scores in list(found["scores"].items()):
-            if scores.get("reason") and not self._is_final(scores):
-                del found["scores"][own]
-        todo = {
-            n: c for n, c in classifiers.items() if self.keys[n] not in found["scores"]
+        scores = found["scores"].items()
+        found["scores"] = {own: s for own, s in scores if self._is_final(s)}
+        return found, {
+            name: classifier
+            for name, classifier in self.experiment.classifiers.items()
+            if self.keys[name] not in found["scores"]
         }
-        return found, todo
 
-    def _is_final(self, failed: Mapping[str, Any]) -> bool:
-        """Whether it exceeded a limit that has not been raised since."""
+    def _is_final(self, found: Mapping[str, Any]) -> bool:
+        """Whether it is done, or exceeded a limit that has not been raised since."""
         now = {
             "seconds": self.experiment.time_limit,
             "memory": self.experiment.memory_limit,
         }
-        exceeded = (failed.get("limit") or {}).items()
-        return any((now[kind] or math.inf) <= value for kind, value in exceeded)
+        exceeded = (found.get("limit") or {}).items()
+        return not found.get("reason") or any(
+            (now[kind] or math.inf) <= value for kind, value in exceeded
+        )
 
-    def _started(self, pending: Iterable[PendingCell]) -> Iterator[PendingCell]:
-        for cell in pending:
+    def _started(self) -> Iterator[tuple[PendingCell, Job]]:
+        for cell in tuple(self.pending):
             self.at.running.append(cell.name)
             self.observe(self.at)
-            yield cell
+            yield cell, cell.job()
 
-    def _save(self, outcome: CellOutcome) -> None:
+    def _save(self, cell: PendingCell, outcome: CellOutcome) -> None:
         """Save a finished cell."""
-        cell: PendingCell = outcome.cell
         record, names = cell.record, self.names[cell.record["dataset"]]
         if outcome.selections:
             record["selections"] = outcome.selections
-            for selection in outcome.selections:
-                if names is not None:
-                    selection["names"] = [names[i] for i in selection["selected"]]
         record["reason"], record["limit"] = outcome.reason, outcome.limit
-        if outcome.reason and names is not None and is_ours(cell.selector):
-            record["reason"] = with_names(outcome.reason, names)
+        if names is not None:
+            for selection in record["selections"]:
+                selection["names"] = [names[i] for i in selection["selected"]]
+            if outcome.reason and library_of(cell.selector) == "featstream":
+                record["reason"] = FEATURE.sub(
+                    lambda found: f"Feature {printable(names[int(found[1])])}",
+                    outcome.reason,
+                )
         record["warnings"] = outcome.warnings
         for name, scores in outcome.scores.items():
             record["scores"][self.keys[name]] = {"classifier": name, **scores}
         record["provenance"] = provenance(self.n_jobs)
-        self.store.save(cell.key, record)
+        self.store.save(record, f"cells/{record['key']}")
         self.at.running.remove(cell.name)
         self.at.n_done += 1
         if outcome.reason is not None:
             self.at.n_failed += 1
             self.at.last_failure = f"{cell.name}: {record['reason']}"
         self.observe(self.at)
-        self.left[cell.folder] -= 1
-        if not self.left[cell.folder]:
-            self.store.drop_data(cell.folder.name)
+        self.pending.remove(cell)
+        if all(other.folder != cell.folder for other in self.pending):
+            shutil.rmtree(cell.folder, ignore_errors=True)
 
 
 def warn_about_small_classes(
@@ -475,15 +434,6 @@ def warn_about_small_classes(
             FeatstreamWarning,
             stacklevel=2,
         )
-
-
-def with_names(reason: str, names: list[str]) -> str:
-    """A reason with the names of features, which selectors do not get."""
-
-    def name(found: re.Match[str]) -> str:
-        return f"Feature {printable(names[int(found[1])])}"
-
-    return FEATURE.sub(name, reason)
 
 
 def provenance(n_jobs: int) -> dict[str, Any]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
 
-from featstream.errors import DataError, MissingExtraError, unknown_name
+from featstream.errors import DataError, MissingExtraError, unknown_name, visible
 from featstream.evaluation.stability import Stability, stability
 from featstream.evaluation.statistics import Best, Comparison, compare_scores
 from featstream.evaluation.tasks import as_task
-from featstream.markup import small_table, tag, visible
+from featstream.markup import csv_text, markdown_table, small_table, tag
 from featstream.protocols import FloatArray, IntArray
 from featstream.selectors.result import Written, frame_of
 
@@ -38,13 +35,27 @@ TITLES = {
 }
 
 Statistic = Literal["mean", "sd", "median", "best", "worst"]
-STATISTICS = {
-    "mean": "mean ± standard deviation of the splits",
-    "sd": "standard deviation over the splits",
-    "median": "median of the splits",
-    "best": "best of the splits",
-    "worst": "worst of the splits",
+
+
+def deviation(values: FloatArray) -> float:
+    """Standard deviation of a sample; 0 for a single value."""
+    return float(np.std(values, ddof=1)) if values.size > 1 else 0.0
+
+
+STATISTICS: dict[str, tuple[str, Callable[[FloatArray, FloatArray], float]]] = {
+    "mean": (
+        "mean ± standard deviation of the splits",
+        lambda values, by: values.mean(),
+    ),
+    "sd": (
+        "standard deviation over the splits",
+        lambda values, by: deviation(values),
+    ),
+    "median": ("median of the splits", lambda values, by: np.median(values)),
+    "best": ("best of the splits", lambda values, by: values[by.argmax()]),
+    "worst": ("worst of the splits", lambda values, by: values[by.argmin()]),
 }
+"""What is shown of the splits; the best and worst are chosen by a second metric."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +101,7 @@ class ScoreTable:
     @property
     def title(self) -> str:
         """What the table shows, in words."""
-        how = STATISTICS[self.statistic]
+        how = STATISTICS[self.statistic][0]
         if self.statistic in ("best", "worst"):
             is_cost = self.metric in COSTS
             how += ", by accuracy" if is_cost else ", not an estimate of what to expect"
@@ -144,12 +155,8 @@ class ScoreTable:
 
     def to_markdown(self) -> str:
         """The table for a document."""
-        head, *body = (
-            "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
-            for row in self.cells()
-        )
-        rule = "| --- |" + " ---: |" * len(self.selectors)
-        lines = [f"**{self.title}**", "", head, rule, *body]
+        head, *body = self.cells()
+        lines = [f"**{self.title}**", "", markdown_table(head, body)]
         notes = [f"{note}  " for note in self.notes()]
         return "\n".join([*lines, "", *notes] if notes else lines)
 
@@ -191,22 +198,18 @@ class ExperimentResult(Written):
     def __init__(
         self,
         records: Sequence[Mapping[str, Any]],
-        *,
-        selectors: Sequence[str],
-        datasets: Sequence[str],
         classifiers: Mapping[str, str],
         about: Mapping[str, Any],
         tasks: Mapping[str, Any] | None = None,
     ) -> None:
-        self.selectors, self.datasets = list(selectors), list(datasets)
-        self.classifiers = list(classifiers)
-        self.about = dict(about)
-        self._keys = dict(classifiers)
-        self._tasks = dict(tasks or {})
         self._cells: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         for record in records:
             place = record["dataset"], record["selector"]
             self._cells.setdefault(place, []).append(record)
+        self.datasets = list(dict.fromkeys(dataset for dataset, _ in self._cells))
+        self.selectors = list(dict.fromkeys(selector for _, selector in self._cells))
+        self.classifiers, self._keys = list(classifiers), dict(classifiers)
+        self.about, self._tasks = dict(about), dict(tasks or {})
 
     def __repr__(self) -> str:
         return (
@@ -251,22 +254,16 @@ class ExperimentResult(Written):
             "note": scores.get("note"),
         }
 
-    def _columns(self) -> dict[str, list[Any]]:
-        rows = self.rows()
-        return {name: [row[name] for row in rows] for name in rows[0]}
-
     def frame(self, backend: str = "pandas") -> Any:
         """The tidy rows as a data frame of "pandas", "polars" or "pyarrow"."""
-        return frame_of(self._columns(), backend)
+        rows = self.rows()
+        return frame_of(
+            {name: [row[name] for row in rows] for name in rows[0]}, backend
+        )
 
     def as_csv(self) -> str:
         """The tidy rows as text."""
-        text = io.StringIO(newline="")
-        rows = self.rows()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
+        return csv_text(self.rows())
 
     def _page(self) -> str:
         from featstream.reporting.comparison import comparison_page
@@ -276,7 +273,6 @@ class ExperimentResult(Written):
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the tidy rows, with settings and provenance in the file's metadata."""
         try:
-            import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
             raise MissingExtraError(
@@ -284,8 +280,7 @@ class ExperimentResult(Written):
                 "use to_csv."
             ) from None
         about = {"featstream": json.dumps(self.about)}
-        table = pa.table(self._columns()).replace_schema_metadata(about)
-        pq.write_table(table, path)
+        pq.write_table(self.frame("pyarrow").replace_schema_metadata(about), path)
 
     def failures(self) -> list[tuple[str, str, int, str]]:
         """Data set, selector, split and reason of the cells without a selection."""
@@ -322,12 +317,8 @@ class ExperimentResult(Written):
         """
         chosen = self._classifier(classifier)
         rows = [self._row(r, chosen) for r in self._cells[dataset, selector]]
-        found = np.array(
-            [math.nan if row[metric] is None else row[metric] for row in rows], float
-        )
-        lost = [
-            rows[i]["reason"] or "not measured" for i in np.where(found != found)[0]
-        ]
+        found = np.array([row[metric] for row in rows], float)  # None is NaN
+        lost = [row["reason"] or "not measured" for row in rows if row[metric] is None]
         if not lost:
             return found, None
         reason = "; ".join(dict.fromkeys(lost))
@@ -365,10 +356,10 @@ class ExperimentResult(Written):
         check_known(statistic, "statistic", STATISTICS)
         chosen = self._classifier(classifier)
         shape = len(self.datasets), len(self.selectors)
-        values, spreads = np.full(shape, np.nan), np.full(shape, np.nan)
+        values, spreads = np.full((2, *shape), np.nan)
         reasons: dict[tuple[str, str], str] = {}
-        for place in np.ndindex(shape):
-            names = self.datasets[place[0]], self.selectors[place[1]]
+        for i, j in np.ndindex(shape):
+            names = self.datasets[i], self.selectors[j]
             found, reason = self.values(metric, chosen, *names)
             by = found
             if metric in COSTS and statistic in ("best", "worst"):
@@ -377,13 +368,11 @@ class ExperimentResult(Written):
             if reason is not None:
                 reasons[names] = reason
                 continue
-            values[place] = summarise(found, statistic, by)
+            values[i, j] = STATISTICS[statistic][1](found, by)
             if statistic == "mean":
-                spreads[place] = deviation(found)
-        first = self.selectors[0]
-        labels = {
-            s: self._cells[self.datasets[0], s][0]["label"] for s in self.selectors
-        }
+                spreads[i, j] = deviation(found)
+        first = [self._cells[self.datasets[0], s][0] for s in self.selectors]
+        n_splits = [len(self._cells[d, self.selectors[0]]) for d in self.datasets]
         return ScoreTable(
             metric=metric,
             classifier=chosen if metric in SCORES else None,
@@ -392,9 +381,9 @@ class ExperimentResult(Written):
             selectors=tuple(self.selectors),
             values=values,
             spreads=spreads,
-            n_splits=tuple(len(self._cells[d, first]) for d in self.datasets),
+            n_splits=tuple(n_splits),
             reasons=reasons,
-            rules={s: label for s, label in labels.items() if label is not None},
+            rules={r["selector"]: r["label"] for r in first if r["label"] is not None},
         )
 
     def statistics(
@@ -444,17 +433,15 @@ class ExperimentResult(Written):
         found: dict[tuple[str, str], Stability | None] = {}
         for dataset in self.datasets:
             X = self._matrix(dataset) if method == "yu" else None
-            n_features = self.about["datasets"][dataset]["n_features"]
+            about = {"n_features": self.about["datasets"][dataset]["n_features"]}
             for selector in self.selectors:
-                sets = self.selections(dataset, selector, classifier)
+                sets = [
+                    s.tolist() for s in self.selections(dataset, selector, classifier)
+                ]
                 found[dataset, selector] = None
                 if len(sets) > 1:
                     found[dataset, selector] = stability(
-                        [s.tolist() for s in sets],
-                        X,
-                        method=method,
-                        n_features=n_features,
-                        **options,
+                        sets, X, method=method, **about, **options
                     )
         return found
 
@@ -488,17 +475,3 @@ def selection_behind(
         if selection["value"] == scores.get("value", selection["value"]):
             return dict(selection)
     return {}
-
-
-def deviation(values: FloatArray) -> float:
-    """Standard deviation of a sample; 0 for a single value."""
-    return float(np.std(values, ddof=1)) if values.size > 1 else 0.0
-
-
-def summarise(values: FloatArray, statistic: Statistic, by: FloatArray) -> float:
-    """One number for the splits; the best and worst split are chosen by ``by``."""
-    if statistic == "sd":
-        return deviation(values)
-    if statistic in ("best", "worst"):
-        return float(values[by.argmax() if statistic == "best" else by.argmin()])
-    return float(np.median(values) if statistic == "median" else np.mean(values))

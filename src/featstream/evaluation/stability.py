@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 from scipy.optimize import linear_sum_assignment
 
 from featstream.errors import (
@@ -18,7 +18,6 @@ from featstream.errors import (
     check_alpha,
     check_choice,
     printable,
-    unknown_name,
 )
 from featstream.measures import SymmetricalUncertainty
 from featstream.measures.storages.dense_codes import decode_column
@@ -150,9 +149,8 @@ def matched_stability(
 ) -> Stability:
     """Yu et al.: mean likeness under the best matching, over all pairs."""
     if isinstance(similarity, str):
-        if similarity not in SIMILARITIES:
-            raise unknown_name("similarity", similarity, SIMILARITIES)
-        similarity = SIMILARITIES[similarity]
+        name = check_choice(similarity, "similarity", SIMILARITIES, "stability")
+        similarity = SIMILARITIES[name]
     used = np.unique(np.concatenate(sets))
     likeness = np.ones((0, 0))
     if used.size:
@@ -207,17 +205,14 @@ def chance_corrected_stability(
 
 def take_columns(X: Any, which: IntArray) -> NDArray[Any]:
     """Some columns as a dense array."""
-    if not hasattr(X, "tocsc"):
-        X = np.asarray(X)
+    X = X.tocsc() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2 or X.shape[1] <= which[-1]:
         raise DataError(
             f"Feature {which[-1]} was selected, and X has shape {X.shape}. Give the "
             "samples by features that were selected from."
         )
-    if isinstance(X, np.ndarray):
-        return X[:, which]
-    columns: NDArray[Any] = X.tocsc()[:, which].toarray()
-    return columns
+    columns: Any = X[:, which]
+    return np.asarray(columns.toarray() if sparse.issparse(columns) else columns)
 
 
 def symmetrical_uncertainty(columns: NDArray[Any]) -> FloatArray:
@@ -247,9 +242,8 @@ def absolute_correlation(columns: NDArray[Any]) -> FloatArray:
     """|r| of every pair of columns; 0 with a constant."""
     centred = columns - columns.mean(axis=0)
     norm = np.linalg.norm(centred, axis=0)
-    centred = centred / np.where(norm > 0.0, norm, 1.0)
-    likeness: FloatArray = np.minimum(np.abs(centred.T @ centred), 1.0)
-    return likeness
+    centred /= np.where(norm > 0.0, norm, 1.0)
+    return np.asarray(np.minimum(np.abs(centred.T @ centred), 1.0))
 
 
 SIMILARITIES: dict[str, Similarity] = {

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from itertools import compress, permutations
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,11 +52,9 @@ def average_ranks(
     array([2.75, 2.25, 1.  ])
     """
     check_choice(convention, "convention", ("demsar", "paper"))
-    table = check_scores(scores)
-    high_is_first = is_high_best(best) == (convention == "demsar")
-    ranks = stats.rankdata(-table if high_is_first else table, axis=1)
-    averages: FloatArray = ranks.mean(axis=0)
-    return averages
+    sign = sign_of(best) if convention == "paper" else -sign_of(best)
+    ranks: FloatArray = stats.rankdata(sign * check_scores(scores), axis=1)
+    return np.asarray(ranks.mean(axis=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +107,17 @@ def friedman(scores: ArrayLike, *, correct_ties: bool = True) -> Friedman:
     if variance == 0.0:  # every data set is one tie
         return Friedman(0.0, 1.0, 0.0, 1.0, n, k)
     chi2 = n * spread / variance
+    chi2_p_value = float(stats.chi2.sf(chi2, k - 1))
     rest = n * (k - 1) - chi2
-    f, p_value = np.inf, chance_of_agreement(ranks)
     if rest > 1e-9 * chi2:
         f = (n - 1) * chi2 / rest
         p_value = float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
-    return Friedman(
-        chi2=chi2,
-        chi2_p_value=float(stats.chi2.sf(chi2, k - 1)),
-        f=float(f),
-        p_value=p_value,
-        n_datasets=n,
-        n_methods=k,
-    )
+        return Friedman(chi2, chi2_p_value, f, p_value, n, k)
+    # The probability that all others rank the methods as the first data set does.
+    ties = np.unique(ranks[0], return_counts=True)[1]
+    log_orders = gammaln(k + 1) - gammaln(ties + 1).sum()
+    p_value = float(np.exp(-(n - 1) * log_orders))
+    return Friedman(chi2, chi2_p_value, np.inf, p_value, n, k)
 
 
 def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:
@@ -246,7 +242,7 @@ def win_tie_lose(
             "in pairs, on the same data sets and splits."
         )
     check_alpha(alpha)
-    difference = first - second if is_high_best(best) else second - first
+    difference = sign_of(best) * (first - second)
     if difference.ndim == 1:
         known = difference[~np.isnan(difference)]
         # 0.85 - 0.84 is a little less than 0.01 in binary.
@@ -273,13 +269,6 @@ def compare_repeats(difference: FloatArray, alpha: float) -> int:
     return int(np.sign(difference.mean())) if p_value < alpha else 0
 
 
-def chance_of_agreement(ranks: FloatArray) -> float:
-    """Probability that all data sets rank the methods as the first does."""
-    ties = np.unique(ranks[0], return_counts=True)[1]
-    log_orders = gammaln(ranks.shape[1] + 1) - gammaln(ties + 1).sum()
-    return float(np.exp(-(len(ranks) - 1) * log_orders))
-
-
 def rank_error(n_methods: int, n_datasets: int) -> float:
     """Standard error that the Nemenyi test gives to an average rank."""
     return float(np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_datasets)))
@@ -304,10 +293,9 @@ def check_scores(scores: ArrayLike, *, min_datasets: int = 1) -> FloatArray:
     return table
 
 
-def is_high_best(best: str) -> bool:
-    """Whether high scores are good."""
-    check_choice(best, "best", ("high", "low"))
-    return best == "high"
+def sign_of(best: str) -> int:
+    """1 if high scores are good, -1 if low ones are."""
+    return 1 if check_choice(best, "best", ("high", "low")) == "high" else -1
 
 
 Repeats = Mapping[tuple[str, str], FloatArray]
@@ -345,7 +333,8 @@ def conclude(
         f"{methods[j]} {ranks[j]:.2f}" for j in np.argsort(ranks, kind="stable")
     )
     k, n = test.n_methods, test.n_datasets
-    figures = f"F({k - 1}, {(k - 1) * (n - 1)}) = {test.f:.2f}, {p_words(test.p_value)}"
+    p = "p < 0.001" if test.p_value < 0.001 else f"p = {test.p_value:.2g}"
+    figures = f"F({k - 1}, {(k - 1) * (n - 1)}) = {test.f:.2f}, {p}"
     opening = f"In {what} on {n} data sets the average ranks are {listed} (1 is best)."
     if not test.is_rejected(alpha):
         return (
@@ -362,24 +351,21 @@ def conclude(
 def posthoc_words(posthoc: Nemenyi, methods: Sequence[str], alpha: float) -> str:
     """Which pairs the Nemenyi test tells apart."""
     ranks = posthoc.average_ranks
-    pairs = [
-        (i, j) if ranks[i] < ranks[j] else (j, i)
-        for i, j in combinations(range(len(methods)), 2)
-        if posthoc.is_different[i, j]
-    ]
+    is_better = posthoc.is_different & (ranks[:, None] < ranks)
     by = (
         f"By the Nemenyi test at the {alpha:.0%} level (critical difference "
         f"{posthoc.critical_difference:.3f})"
     )
-    if not pairs:
+    if not is_better.any():
         return f"{by} no two methods differ significantly."
     found = enumerate_words(
         f"{methods[i]} is significantly better than "
-        + enumerate_words(methods[b] for a, b in pairs if a == i)
-        for i in sorted({a for a, _ in pairs}, key=lambda i: float(ranks[i]))
+        + enumerate_words(compress(methods, is_better[i]))
+        for i in np.argsort(ranks, kind="stable")
+        if is_better[i].any()
     )
     n_pairs = len(methods) * (len(methods) - 1) // 2
-    others = "" if len(pairs) == n_pairs else "; the other pairs do not differ"
+    others = "" if is_better.sum() == n_pairs else "; the other pairs do not differ"
     return f"{by} {found}{others}."
 
 
@@ -387,11 +373,6 @@ def enumerate_words(words: Iterable[str]) -> str:
     """``a, b and c``."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def p_words(p_value: float) -> str:
-    """A p-value as it is written."""
-    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -439,43 +420,39 @@ class Comparison:
 def compare_scores(table: ScoreTable, repeats: Repeats, alpha: float) -> Comparison:
     """Rank and test the selectors of a table; ``repeats`` has every split."""
     is_known = ~np.isnan(table.values)
-    ranked = np.flatnonzero(is_known.any(axis=0))
-    complete = np.flatnonzero(is_known[:, ranked].all(axis=1))
-    selectors = tuple(table.selectors[j] for j in ranked)
-    datasets = tuple(table.datasets[i] for i in complete)
-    left_out = {
-        selector: "no score on any data set"
-        for selector in table.selectors
-        if selector not in selectors
-    }
-    for i, dataset in enumerate(table.datasets):
-        if dataset not in datasets and selectors:
-            lost = [table.selectors[j] for j in ranked if not is_known[i, j]]
+    ranked: BoolArray = np.any(is_known, axis=0)
+    complete: BoolArray = np.all(is_known[:, ranked], axis=1)
+    selectors = tuple(compress(table.selectors, ranked))
+    datasets = tuple(compress(table.datasets, complete))
+    left_out = dict.fromkeys(
+        compress(table.selectors, ~ranked), "no score on any data set"
+    )
+    for dataset, known in zip(table.datasets, is_known, strict=True):
+        lost = list(compress(table.selectors, ranked & ~known))
+        if lost:
             left_out[dataset] = f"no score of {enumerate_words(lost)}"
     # The same splits summed in another order differ in the last digit: that is a tie.
     scores = np.round(table.values[np.ix_(complete, ranked)], 12)
-    ranks: dict[str, float] = {}
-    test: Friedman | None = None
-    posthoc: Nemenyi | None = None
-    if len(selectors) > 1 and datasets:
-        found = average_ranks(scores, table.best).tolist()
-        ranks = dict(zip(selectors, found, strict=True))
-    if len(selectors) > 1 and len(datasets) > 1:
-        test, posthoc = friedman(scores), nemenyi(scores, table.best, alpha=alpha)
     wins = {
         pair: count_wins(*pair, table, repeats, alpha)
         for pair in permutations(table.selectors, 2)
     }
+    ranks: dict[str, float] = {}
+    test: Friedman | None = None
+    posthoc: Nemenyi | None = None
     if len(selectors) < 2:
         text = f"There are fewer than two selectors to compare in {table.what}."
     elif not datasets:
         text = f"No data set has scores of all selectors in {table.what}."
-    elif len(datasets) == 1:
-        text = one_dataset_words(table, datasets[0], selectors, scores[0], wins)
     else:
-        text = conclude(
-            scores, selectors, what=table.what, best=table.best, alpha=alpha
-        )
+        found = average_ranks(scores, table.best).tolist()
+        ranks = dict(zip(selectors, found, strict=True))
+        if len(datasets) == 1:
+            text = one_dataset_words(table, datasets[0], selectors, scores[0], wins)
+        else:
+            how: dict[str, Any] = {"best": table.best, "alpha": alpha}
+            test, posthoc = friedman(scores), nemenyi(scores, **how)
+            text = conclude(scores, selectors, what=table.what, **how)
     if left_out:
         omitted = "; ".join(f"{name} ({why})" for name, why in left_out.items())
         text += f" Left out: {omitted}."

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
-from featstream.evaluation.cell_cache import describe, key_of
+from featstream.evaluation.cell_cache import key_of
 from featstream.evaluation.splits import TaskShape
 from featstream.measures.inputs import as_labels, as_vector
 from featstream.protocols import Block, SparseColumns, feature_name, names_of
@@ -75,11 +75,7 @@ class Task:
             second = as_matrix(self.X_test, "X_test")
             check_same_features(first, second)
             y = np.concatenate([y, check_target(self.y_test, second.values, "test")])
-            parts = [X, second.values]
-            if any(map(sparse.issparse, parts)):
-                X = sparse.csc_array(sparse.vstack(parts, format="csc"))
-            else:
-                X = np.concatenate(parts)
+            X = stacked([X, second.values], axis=0)
         as_labels(y)
         if sparse.issparse(X):  # indices of 32 bits if that is enough
             short = sparse.get_index_dtype(maxval=max(X.nnz, *X.shape))
@@ -115,7 +111,7 @@ class Rows:
     def fingerprint(self) -> str:
         """Changes with any value, label, name or group."""
         known = {"n_train": self.n_train, "shape": self.X.shape, "names": self.names}
-        return key_of(describe(known | self._arrays()))
+        return key_of(known | self._arrays())
 
     def write(self, folder: Path) -> None:
         """Write files that `map_rows` maps."""
@@ -124,16 +120,13 @@ class Rows:
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        arrays = {"y": self.y}
+        X, arrays = self.X, {"y": self.y}
         if self.groups is not None:
             arrays["groups"] = self.groups
-        X = self.X
-        if hasattr(X, "indptr"):
-            arrays |= {"indptr": X.indptr, "indices": X.indices, "data": X.data}
-            arrays["shape"] = np.array(X.shape)
-        else:
-            arrays["X"] = X
-        return arrays
+        if not sparse.issparse(X):
+            return arrays | {"X": X}
+        parts = {"indptr": X.indptr, "indices": X.indices, "data": X.data}
+        return arrays | parts | {"shape": np.array(X.shape)}
 
 
 def map_rows(folder: Path) -> Rows:
@@ -152,11 +145,7 @@ def map_rows(folder: Path) -> Rows:
 
 
 def as_task(data: Any) -> Task:
-    """A task from a path, ``(X, y)``, a Task, a Bunch, or a function that returns one.
-
-    >>> as_task(([[1, 2], [3, 4]], [0, 1])).y_train
-    [0, 1]
-    """
+    """A task from a path, ``(X, y)``, a Task, a Bunch, or a function that makes one."""
     if isinstance(data, Task):
         return data
     if isinstance(data, str | os.PathLike):
@@ -214,32 +203,21 @@ def open_task(
     elif Path(path).suffix.lower() == ".npz":
         arrays = read_archive(path)
         X_test, y_test = arrays.get("X_test"), arrays.get("y_test")
-    X = found.source
+    X: Any = found.source
+    labels: Any = None
     if test is not None and is_svmlight(path) and is_svmlight(test):
-        X, X_test = equally_wide(X, X_test)
-    labels = None if groups is None else labels_of(found, groups)
+        # Such files end at their last entry: the parts may differ in width.
+        X, X_test = (as_matrix(part, "a part").values for part in (X, X_test))
+        n_features = max(X.shape[1], X_test.shape[1])
+        for part in (X, X_test):
+            part.resize((part.shape[0], n_features))
+    if groups is not None:
+        names, n_features = found.names, found.source.n_features
+        labels = read_groups(**groups, names=names, n_features=n_features)
+        if isinstance(labels, dict):
+            names = names or [feature_name(i) for i in range(n_features or 0)]
+            labels = [label_of(name, labels) for name in names]
     return Task(X, found.y, X_test, y_test, labels, found.names, found.target_name)
-
-
-def labels_of(found: Dataset, options: Mapping[str, Any]) -> Any:
-    """The group of every feature of a file."""
-    n_features = found.source.n_features
-    groups = read_groups(**options, names=found.names, n_features=n_features)
-    if not isinstance(groups, dict):
-        return groups
-    names = found.names
-    if names is None:
-        names = [feature_name(i) for i in range(n_features or 0)]
-    return [label_of(name, groups) for name in names]
-
-
-def equally_wide(first: Any, second: Any) -> tuple[Any, Any]:
-    """Sparse parts of equal width: svmlight files end at their last entry."""
-    parts = [as_matrix(X, "a part").values for X in (first, second)]
-    n_features = max(X.shape[1] for X in parts)
-    for X in parts:
-        X.resize((X.shape[0], n_features))
-    return parts[0], parts[1]
 
 
 def open_with_target(
@@ -269,13 +247,16 @@ def as_matrix(X: Any, what: str) -> Matrix:
     if not blocks:
         raise DataError(f"{what} has no features.")
     names, has_text = names_of(source), any(b.nominal is not None for b in blocks)
-    found = [values_of(block) for block in blocks]
-    if any(map(sparse.issparse, found)):
-        found = [sparse.csc_array(values) for values in found]
-        values = sparse.csc_array(sparse.hstack(found, format="csc"))
-    else:
-        values = np.concatenate(found, axis=1)
+    values = stacked([values_of(block) for block in blocks], axis=1)
     return Matrix(values, None if names is None else list(map(str, names)), has_text)
+
+
+def stacked(parts: list[Any], axis: int) -> Any:
+    """One matrix of several, sparse if one of them is."""
+    if not any(map(sparse.issparse, parts)):
+        return np.concatenate(parts, axis)
+    stack = sparse.hstack if axis else sparse.vstack
+    return sparse.csc_array(stack(list(map(sparse.csc_array, parts)), format="csc"))
 
 
 def values_of(block: Block) -> Any:

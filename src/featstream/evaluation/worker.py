@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,8 @@ from featstream.evaluation.entrants import as_classifier
 from featstream.parallel import handling_interrupts, resident_bytes, uninterrupted
 from featstream.selectors import SAOLA
 
+Cell = TypeVar("Cell")
+
 _POLL_SECONDS = 0.05
 _WARMING = "warming"  # kernels are compiled at their first use
 _WARMING_SECONDS = 600.0
@@ -52,40 +54,27 @@ _WARM = "FEATSTREAM_WARM_KERNELS"
 those that the first cell needs, which may have to be compiled."""
 
 
-class HasJob(Protocol):
-    """A cell as its caller knows it; its job is created when it is started."""
-
-    @property
-    def job(self) -> Job:
-        """What the process gets."""
-
-
 @dataclass(slots=True)
 class CellOutcome:
     """The selections and scores of a cell, or why there are none."""
 
-    cell: Any
     selections: list[dict[str, Any]] = field(default_factory=list)  # one per value
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)  # by classifier
     reason: str | None = None  # why nothing was selected
     limit: dict[str, float] | None = None  # "seconds" or "memory", if exceeded
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, selection: dict[str, Any]) -> None:
-        """Add a selection, in place of one for the same value."""
-        others = [s for s in self.selections if s["value"] != selection["value"]]
-        self.selections = [*others, selection]
 
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Running:
     """A process at work."""
 
-    outcome: CellOutcome
+    cell: Any
     job: Job
+    outcome: CellOutcome
     process: Any
     connection: Connection
-    since: float
+    since: float = field(default_factory=time.monotonic)
     step: str = _WARMING
     has_begun: bool = False
     spent: dict[str, float] = field(default_factory=dict)
@@ -101,27 +90,27 @@ class _Running:
 
 
 def run_jobs(
-    cells: Iterable[HasJob],
+    cells: Iterable[tuple[Cell, Job]],
     n_jobs: int,
     time_limit: float | None,
     memory_limit: int | None,
     is_over: Callable[[], bool] = lambda: False,
-) -> Generator[CellOutcome]:
+) -> Generator[tuple[Cell, CellOutcome]]:
     """Compute cells, ``n_jobs`` at a time, and yield the outcome of each as it ends.
 
-    The time limit holds for the selection, and again for each classifier; for
-    `BestOf`, for all its values together. However this ends, no process is left.
+    A cell is whatever its caller knows it by; its job is taken when it is started. The
+    time limit holds for the selection, and again for each classifier; for `BestOf`,
+    for all its values together. However this ends, no process is left.
     """
     waiting, context = iter(cells), None
     running: list[_Running] = []
     try:
         while not is_over():
-            for cell in islice(waiting, n_jobs - len(running)):
-                job = cell.job
+            for cell, job in islice(waiting, n_jobs - len(running)):
                 context = context or _context(job)
-                outcome = CellOutcome(cell, list(job.known or ()))
+                outcome = CellOutcome(list(job.known))
                 with uninterrupted():  # a half-made process would complain
-                    running.append(_start(context, outcome, job))
+                    running.append(_start(context, cell, job, outcome))
             if not running:
                 return
             wait([r.connection for r in running], _POLL_SECONDS)
@@ -132,10 +121,10 @@ def run_jobs(
                 running.remove(r)
                 rest = _rest_of(r)
                 if rest is None:
-                    yield r.outcome
+                    yield r.cell, r.outcome
                 else:
                     with uninterrupted():
-                        running.append(_start(context, r.outcome, rest))
+                        running.append(_start(context, r.cell, rest, r.outcome))
     finally:
         for r in running:
             _end(r)
@@ -143,33 +132,29 @@ def run_jobs(
 
 def run_on(
     engine: Engine,
-    cells: Iterable[HasJob],
+    cells: Iterable[tuple[Cell, Job]],
     time_limit: float | None,
     memory_limit: int | None,
-) -> Generator[CellOutcome]:
+) -> Generator[tuple[Cell, CellOutcome]]:
     """Compute cells on the workers of an engine; yield the outcome of each as it ends.
 
     Each worker starts a process per cell, with the same limits as here. A cell whose
     worker dies is computed again by another. However this ends, no process is left.
     """
-    waiting, running = iter(cells), dict[Any, HasJob]()
+    waiting, running = iter(cells), dict[Any, Cell]()
     try:
         while True:
-            for cell in islice(waiting, max(0, engine.n_workers - len(running))):
-                job = replace(cell.job, folder=cell.job.folder.absolute())
+            for cell, job in islice(waiting, max(0, engine.n_workers - len(running))):
+                job = replace(job, folder=job.folder.absolute())
                 future = engine.submit(compute_cell, job, time_limit, memory_limit)
                 running[future] = cell
             if not running:
                 return
             future = engine.first_done(list(running))
-            outcome: CellOutcome = engine.result(future)
-            yield replace(outcome, cell=running.pop(future))
+            outcome = engine.result(future)
+            yield running.pop(future), outcome
     finally:
         engine.cancel(list(running))
-
-
-class _Cell(NamedTuple):
-    job: Job
 
 
 def compute_cell(
@@ -185,9 +170,9 @@ def compute_cell(
     # Workers of Dask are daemons, which must not have processes of their own. This
     # one ends its process itself, and the process ends if this one is killed.
     multiprocessing.current_process().daemon = False
-    cells = [_Cell(job)]
-    for outcome in run_jobs(cells, 1, time_limit, memory_limit, is_cancelled):
-        return replace(outcome, cell=None)
+    cells = [(None, job)]
+    for _, outcome in run_jobs(cells, 1, time_limit, memory_limit, is_cancelled):
+        return outcome
     raise EngineError("The comparison has ended, and the cell with it.")
 
 
@@ -196,11 +181,10 @@ def _rest_of(r: _Running) -> Job | None:
     left = {n: c for n, c in r.job.classifiers.items() if n not in r.outcome.scores}
     if r.outcome.reason is not None or not left:
         return None
-    known = r.outcome.selections or None
-    return replace(r.job, classifiers=left, known=known)
+    return replace(r.job, classifiers=left, known=r.outcome.selections)
 
 
-def _start(context: Any, outcome: CellOutcome, job: Job) -> _Running:
+def _start(context: Any, cell: Any, job: Job, outcome: CellOutcome) -> _Running:
     message = as_message(job)
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,))
@@ -209,7 +193,7 @@ def _start(context: Any, outcome: CellOutcome, job: Job) -> _Running:
     theirs.close()
     with suppress(BrokenPipeError):  # it has died, which `_listen` will notice
         ours.send_bytes(message)
-    return _Running(outcome, job, process, ours, time.monotonic())
+    return _Running(cell, job, outcome, process, ours)
 
 
 def _context(job: Job) -> Any:
@@ -240,11 +224,8 @@ def _hidden_main(*, is_needed: bool) -> Iterator[None]:
     start itself over and over. Most define nothing that a cell needs.
     """
     main = sys.modules["__main__"]
-    if is_needed:
-        yield
-        return
-    nobody = types.ModuleType("__main__")
-    sys.modules["__main__"] = nobody
+    if not is_needed:
+        sys.modules["__main__"] = types.ModuleType("__main__")
     try:
         yield
     finally:
@@ -261,21 +242,23 @@ def _listen(r: _Running) -> bool:
         except (EOFError, OSError):
             _note_death(r)
             return True
-        kind = message["kind"]
-        if kind == "begun":
-            r.has_begun = True
-        elif kind == "step":
-            r.enter(message["step"])
-        elif kind == "selected":
-            r.outcome.add(message["selection"])
-        elif kind == "scored":
-            r.outcome.scores[message["classifier"]] = message["scores"]
-        elif kind == "failed":
-            _fail(r, message["reason"])
-            return True
-        elif kind == "done":
-            r.outcome.warnings += message["warnings"]
-            return True
+        match message:
+            case ("begun",):
+                r.has_begun = True
+            case "step", step:
+                r.enter(step)
+            case "selected", selection:
+                others = r.outcome.selections
+                others = [s for s in others if s["value"] != selection["value"]]
+                r.outcome.selections = [*others, selection]
+            case "scored", classifier, scores:
+                r.outcome.scores[classifier] = scores
+            case "failed", reason:
+                _fail(r, reason)
+                return True
+            case "done", warnings:
+                r.outcome.warnings += warnings
+                return True
 
 
 def _note_death(r: _Running) -> None:
@@ -306,15 +289,14 @@ def _fail(r: _Running, reason: str, limit: dict[str, float] | None = None) -> No
 
 def _is_stopped(r: _Running, seconds: float | None, memory: int | None) -> bool:
     """Whether a process has exceeded a limit, which is recorded."""
-    if seconds is not None:
-        allowed = seconds + (_WARMING_SECONDS if r.step == _WARMING else 0.0)
-        if r.seconds() > allowed:
-            _fail(r, f"exceeded {seconds:g} s", {"seconds": seconds})
-            return True
-    if memory is not None and (resident_bytes(r.process.pid) or 0) > memory:
+    spare = _WARMING_SECONDS if r.step == _WARMING else 0.0
+    if seconds is not None and r.seconds() > seconds + spare:
+        _fail(r, f"exceeded {seconds:g} s", {"seconds": seconds})
+    elif memory is not None and (resident_bytes(r.process.pid) or 0) > memory:
         _fail(r, f"exceeded {size_text(memory)}", {"memory": memory})
-        return True
-    return False
+    else:
+        return False
+    return True
 
 
 def _end(r: _Running) -> None:
@@ -330,14 +312,18 @@ def _serve(connection: Connection) -> None:
     """Run one job in a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles it
     threading.Thread(target=_die_with_parent, daemon=True).start()
+
+    def say(*message: Any) -> None:
+        connection.send(message)
+
     with suppress(OSError):  # the main process is gone
-        connection.send({"kind": "begun"})
+        say("begun")
         try:
-            work(_receive(connection), connection.send)
+            work(_receive(connection), say)
         except BrokenPipeError:
             raise
         except Exception as error:
-            connection.send({"kind": "failed", "reason": reason_of(error)})
+            say("failed", reason_of(error))
 
 
 def _receive(connection: Connection) -> Job:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from featstream.errors import check_alpha, check_choice
-from featstream.estimators import Estimator
+from featstream.estimators import Estimator, estimator
 from featstream.jit import call_known
 from featstream.measures.inputs import (
     LeftOut,
@@ -53,6 +53,7 @@ from featstream.protocols import (
 )
 from featstream.sources.kernels.transpose import (
     CHUNK_BYTES,
+    aligned,
     by_column,
     copy_columns,
     has_whole_rows,
@@ -61,6 +62,7 @@ from featstream.sources.kernels.transpose import (
 _PAPERS_LEVEL = 0.01
 
 
+@estimator
 class FisherZ(Estimator):
     """Fisher's Z test of correlation, for continuous features.
 
@@ -104,14 +106,8 @@ class FisherZ(Estimator):
     array([1])
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float | None = None,
-        target: Literal["nominal", "numeric"] = "nominal",
-    ) -> None:
-        self.alpha = alpha
-        self.target = target
+    alpha: float | None = None
+    target: Literal["nominal", "numeric"] = "nominal"
 
     def bind(self, y: Any) -> BoundFisherZ:
         """Prepare for the target ``y``."""
@@ -172,20 +168,17 @@ class BoundFisherZ:
             # A matrix product would add in an order of the machine's own.
             square = math.fsum(weights[0] * weights[0])
             norm = float(np.sqrt(n * square - totals[0] * totals[0]))
-        self._target = WeightedTarget(
-            np.ascontiguousarray(weights), totals, norm, is_nominal
-        )
+        self._target = WeightedTarget(aligned(weights), totals, norm, is_nominal)
         self._pool = ScratchPool()
         self._alone: EncodedMoments | None = None
         self.left_out = LeftOut()
         self.alpha = alpha
-        level = _PAPERS_LEVEL if alpha is None else alpha
-        self.critical = _critical_value(level, n, totals.size, is_nominal)
+        self.use_level(_PAPERS_LEVEL if alpha is None else alpha, is_nominal)
 
-    def use_level(self, alpha: float) -> None:
+    def use_level(self, alpha: float, by_f_test: bool = True) -> None:
         """Call features relevant whose `p_values` are at most this level."""
-        n, n_classes = self.n_samples, self.n_spanning + 1
-        self.critical = _critical_value(alpha, n, n_classes, is_nominal=True)
+        share = critical_share(alpha, self.n_samples, self.n_spanning, 0, by_f_test)
+        self.critical = float(np.sqrt(np.nan_to_num(share, nan=np.inf)))
 
     def p_values(self, encoded: EncodedMoments, scores: FloatArray) -> FloatArray:
         """The p-value of every column."""
@@ -195,14 +188,8 @@ class BoundFisherZ:
         self, columns: Any, which: IntArray, scores: FloatArray
     ) -> FloatArray:
         """P-values of kept columns by the F-test, from their scores."""
-        between = self.n_spanning
-        within = self.n_samples - between - 1
-        if within <= 0:
-            return np.ones(scores.size)
-        with np.errstate(divide="ignore"):
-            f = scores**2 / between * within / (1 - scores**2)
-        p_values: FloatArray = special.fdtrc(between, within, f)
-        return p_values
+        n, share = self.n_samples, scores**2
+        return p_of_share(share, n, self.n_spanning, 0, by_f_test=True)
 
     def encode(self, block: Block) -> EncodedMoments:
         """Check a block, sum its columns and score them."""
@@ -349,52 +336,53 @@ class BoundFisherZ:
     def conditional_rule(self, alpha: float, rule: Rule) -> ConditionalRule:
         """The rule by which partial correlation decides at a level."""
         self.is_split = True
-        critical = np.array([self._critical_share(alpha)])
+        test = self.n_samples, self.n_spanning, 1, self._target.is_nominal
+        critical = np.nan_to_num(critical_share(alpha, *test), nan=1.0)
         options = rule.tie_winner, rule.is_deferred, rule.limit
-        return ConditionalRule(*options, alpha, critical, ())
-
-    def _critical_share(self, alpha: float) -> float:
-        """What the class explains, given another feature, where it is significant."""
-        n, between = self.n_samples, self.n_spanning
-        if not self._target.is_nominal:
-            if n <= 4:
-                return 1.0
-            return float(np.tanh(-special.ndtri(alpha / 2) / np.sqrt(n - 4)) ** 2)
-        within = n - between - 2
-        if within <= 0:
-            return 1.0
-        f = special.fdtri(between, within, 1 - alpha)
-        return float(f * between / (f * between + within))
+        return ConditionalRule(*options, alpha, np.atleast_1d(critical), ())
 
     def p_given(self, values: FloatArray) -> FloatArray:
         """P-values of the conditional test, from what the scan recorded."""
-        n, between = self.n_samples, self.n_spanning
-        share = np.clip(values, 0.0, 1.0)
-        p: FloatArray
-        if not self._target.is_nominal:
-            z = np.arctanh(np.sqrt(share)) * np.sqrt(max(n - 4, 0))
-            p = 2 * special.ndtr(-z)
-        else:
-            within = n - between - 2
-            p = special.fdtrc(between, within, share / between * within / (1 - share))
-        return p
+        test = self.n_samples, self.n_spanning, 1, self._target.is_nominal
+        return p_of_share(np.clip(values, 0.0, 1.0), *test)
 
 
 def _choose(sums: MomentSums, which: IntArray) -> MomentSums:
     return MomentSums(*(array[which] for array in sums))
 
 
-def _critical_value(alpha: float, n: int, n_classes: int, is_nominal: bool) -> float:
-    """Smallest score whose p-value is at most ``alpha``; infinite without a test."""
-    if not is_nominal:
-        if n <= 3:
-            return np.inf
-        return float(np.tanh(-special.ndtri(alpha / 2) / np.sqrt(n - 3)))
-    between, within = n_classes - 1, n - n_classes
-    if within <= 0:
-        return np.inf
-    f = special.fdtri(between, within, 1 - alpha)
-    return float(np.sqrt(f * between / (f * between + within)))
+def critical_share(
+    alpha: float, n: int, n_spanning: int, n_given: Any, by_f_test: bool
+) -> Any:
+    """Least squared correlation, given some columns, that is significant at a level.
+
+    By Fisher's Z, or by the F-test of the variables that span the target; NaN if there
+    are too few samples.
+    """
+    left = n - np.asarray(n_given, np.float64) - n_spanning - (1 if by_f_test else 2)
+    left = np.where(left > 0, left, np.nan)
+    if not by_f_test:
+        return np.tanh(-special.ndtri(alpha / 2) / np.sqrt(left)) ** 2
+    f = special.fdtri(n_spanning, left, 1 - alpha) * n_spanning
+    return f / (f + left)
+
+
+def p_of_share(
+    share: FloatArray, n: int, n_spanning: int, n_given: int, by_f_test: bool
+) -> FloatArray:
+    """P-values of squared correlations by these tests; 1 with too few samples."""
+    left = n - n_given - n_spanning - (1 if by_f_test else 2)
+    if left <= 0:
+        return np.where(np.isnan(share), np.nan, 1.0)
+    p_values: FloatArray
+    with np.errstate(divide="ignore"):
+        if by_f_test:
+            f = share / n_spanning * left / (1 - share)
+            p_values = special.fdtrc(n_spanning, left, f)
+        else:
+            z = np.arctanh(np.sqrt(share)) * np.sqrt(left)
+            p_values = 2 * special.ndtr(-z)
+    return p_values
 
 
 register_measure("fisher-z", FisherZ)

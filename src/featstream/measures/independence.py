@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, chdtri, fdtrc, fdtri, ndtr, ndtri
+from numpy.typing import NDArray
+from scipy.special import chdtrc, chdtri
 
 from featstream.errors import (
     DataError,
@@ -19,14 +20,18 @@ from featstream.errors import (
     printable,
     unknown_name,
 )
-from featstream.estimators import Estimator
-from featstream.measures.fisher import BoundFisherZ, EncodedMoments, FisherZ
+from featstream.estimators import Estimator, estimator
+from featstream.measures.fisher import (
+    EncodedMoments,
+    FisherZ,
+    critical_share,
+    p_of_share,
+)
 from featstream.measures.independence_correlations import (
     Correlations,
     PartialRule,
     PartialWork,
     begin_partial,
-    keep_values,
     measure_partial,
     partial_work,
 )
@@ -38,24 +43,23 @@ from featstream.measures.independence_tables import (
     count_categories,
     measure_tables,
     n_words,
-    pack_plane,
     recode_column,
     score_chi_square,
     table_work,
 )
-from featstream.measures.information import MutualInformation
-from featstream.measures.inputs import Labels, as_labels
+from featstream.measures.information import Discretising
+from featstream.measures.inputs import as_labels
 from featstream.measures.storages.bitplanes import unpack
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.sparse_codes import SparseCodes
-from featstream.measures.storages.tables import CodedTarget, fixed_point_nlogn
-from featstream.protocols import (
-    Block,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    SparseColumns,
+from featstream.measures.storages.tables import (
+    class_planes,
+    code_scratch,
+    count_tables,
+    fixed_point_nlogn,
 )
+from featstream.parallel import ScratchPool
+from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseColumns
 
 _UNRELIABLE = ("independent", "skip")
 
@@ -110,45 +114,9 @@ class ConditionalTest(Estimator):
         """Prepare for the target ``y``."""
 
 
-class _TableTest(ConditionalTest):
-    """What the two tests share: all but the statistic."""
-
-    _name: ClassVar[str]
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.01,
-        samples_per_df: float = 5.0,
-        unreliable: Literal["independent", "skip"] = "independent",
-        arity: Literal["observed", "largest", "occurring"] = "observed",
-        binning: Literal["quantile", "uniform", "mdl"] | None = "quantile",
-        n_bins: int = 5,
-        missing: Literal["error", "category"] = "error",
-        max_categories: int | None = None,
-        identifiers: Literal["drop", "keep"] = "drop",
-    ) -> None:
-        self.alpha = alpha
-        self.samples_per_df = samples_per_df
-        self.unreliable = unreliable
-        self.arity = arity
-        self.binning = binning
-        self.n_bins = n_bins
-        self.missing = missing
-        self.max_categories = max_categories
-        self.identifiers = identifiers
-
-    def bind(self, y: Any) -> BoundTableTest:
-        """Prepare for the target ``y``."""
-        return BoundTableTest(self, y)
-
-
-class GTest(_TableTest):
-    """The G² test of (conditional) independence, for discrete features.
-
-    ``G² = 2 Σ n ln(n / t)`` over the tables of two variables within each
-    configuration of the given ones; ``t`` is the count expected if they were
-    independent there.
+@estimator
+class _TableTest(Discretising, ConditionalTest):
+    """What the two tests share: all but the statistic.
 
     Parameters
     ----------
@@ -161,14 +129,39 @@ class GTest(_TableTest):
         What a search makes of a test that is not run: independence, as in the
         authors' own library, or nothing. A feature that cannot be tested with the
         class at all is irrelevant either way.
+    arity : {"observed", "largest"}, default="observed"
+        What the degrees of freedom count: the categories that occur; or the largest
+        code, as in the authors' own library, which needs whole numbers from 1 on, for
+        the class as well.
+    """
+
+    _name: ClassVar[str]
+
+    alpha: float = 0.01
+    samples_per_df: float = 5.0
+    unreliable: Literal["independent", "skip"] = "independent"
+    arity: Literal["observed", "largest", "occurring"] = "observed"
+
+    def bind(self, y: Any) -> BoundTableTest:
+        """Prepare for the target ``y``."""
+        return BoundTableTest(self, y)
+
+
+@estimator
+class GTest(_TableTest):
+    """The G² test of (conditional) independence, for discrete features.
+
+    ``G² = 2 Σ n ln(n / t)`` over the tables of two variables within each
+    configuration of the given ones; ``t`` is the count expected if they were
+    independent there.
+
+    Parameters
+    ----------
     arity : {"observed", "largest", "occurring"}, default="observed"
         What the degrees of freedom count: the categories that occur; the largest
         code, as in the authors' own library, which needs whole numbers from 1 on, for
         the class as well; or, in IAMB and MMMB, the categories that occur, in the
         configurations of the given features that occur.
-    binning, n_bins, missing, max_categories, identifiers
-        As of `SymmetricalUncertainty`: how numbers are cut, whether a missing value
-        is an error, and what becomes of columns with about one category per row.
 
     Notes
     -----
@@ -198,24 +191,12 @@ class GTest(_TableTest):
     _name = "g2"
 
 
+@estimator
 class ChiSquareTest(_TableTest):
     """Pearson's chi-square test of (conditional) independence.
 
     As `GTest`, with ``Σ d² / t`` for the statistic, where ``d = |n - t| - 0.5`` if
     fewer than ten are expected, and ``n - t`` otherwise.
-
-    Parameters
-    ----------
-    alpha : float, default=0.01
-        Significance level: independent when the p-value is at least alpha.
-    samples_per_df : float, default=5
-        Samples that each degree of freedom needs.
-    unreliable : {"independent", "skip"}, default="independent"
-        What a search makes of a test that is not run.
-    arity : {"observed", "largest"}, default="observed"
-        What the degrees of freedom count.
-    binning, n_bins, missing, max_categories, identifiers
-        As of `SymmetricalUncertainty`.
 
     Notes
     -----
@@ -267,23 +248,18 @@ class BoundTableTest:
         self.n_samples = n = labels.codes.size
         self._uses_largest = test.arity == "largest"
         # Codes that count as they are must not be binned.
-        self._information = MutualInformation(
-            binning=test.binning,
-            n_bins=test.n_bins,
-            missing=test.missing,
-            max_categories=2**62 if self._uses_largest else test.max_categories,
-            identifiers=test.identifiers,
-        ).bind(y)
+        changes = {"max_categories": 2**62} if self._uses_largest else {}
+        self._information = test.bind_information(y, **changes)
         self.left_out = self._information.left_out
-        nlogn, n_classes = fixed_point_nlogn(n), labels.classes.size
-        no_planes = np.zeros((0, 0), np.uint64)
-        self._target = CodedTarget(labels.codes, labels.counts, no_planes, 0, 0)
-        most_df = max(1, int(n / test.samples_per_df))
+        self._pool = ScratchPool()
+        n_classes = arity = labels.classes.size
+        if self._uses_largest:
+            least_class, arity = labels.classes[0], labels.classes[-1]
+            if labels.classes.dtype.kind not in "iuf" or least_class < 1:
+                raise _not_from_one(f"a class is {printable(least_class)}")
+        nlogn, most_df = fixed_point_nlogn(n), max(1, int(n / test.samples_per_df))
         self._rule = TableRule(
-            target=labels.codes,
-            target_plane=_plane(labels.codes, n_classes),
-            target_codes=n_classes,
-            target_arity=_largest_label(labels) if self._uses_largest else n_classes,
+            **_as_target(labels.codes, n_classes, int(arity)),
             nlogn=nlogn,
             unit=2.0 * np.log(2.0) / (int(nlogn[2]) // 2),
             critical=chdtri(np.arange(most_df + 1.0), self._alpha),
@@ -310,15 +286,22 @@ class BoundTableTest:
             effect = self._information.relevance(encoded.tables)
             statistic = effect * (2.0 * n * np.log(2.0))
         else:
-            statistic = np.zeros(df.size)
-            score_chi_square(encoded.tables, is_reliable, self._target, statistic)
+            statistic = self._chi_square(encoded.tables, is_reliable)
             effect = statistic / n
         critical = rule.critical[np.where(is_reliable, df, 1).astype(np.int64)]
         return Screening(effect, is_reliable & (statistic > critical), is_reliable)
 
+    def _chi_square(self, tables: Any, is_wanted: BoolArray) -> FloatArray:
+        statistic, target = np.zeros(is_wanted.size), self._information.target
+        with self._pool.borrow(code_scratch, self.n_samples) as scratch:
+            for here in count_tables(tables, target, scratch):
+                counted = scratch.cells, tables.arity[here], target.counts.size
+                score_chi_square(*counted, is_wanted[here], statistic[here])
+        return statistic
+
     def gather(self, encoded: EncodedTables, which: IntArray) -> CodedColumns:
         """The chosen columns as codes that all occur."""
-        columns = self._empty(len(which))
+        columns, _ = self.allocate(len(which))
         for slot, i in enumerate(which):
             recode_column(encoded.tables, i, encoded.arity[i], columns, slot)
         return columns
@@ -330,29 +313,20 @@ class BoundTableTest:
         size = len(given)
         rule, work = self.rule(size), self.work(size)
         if b != TARGET:
-            n_codes = int(columns.n_codes[b])
             if not columns.has_codes[b]:
                 unpack(columns.planes[b : b + 1], columns.codes[b])
-            rule = rule._replace(
-                target=columns.codes[b],
-                target_plane=_plane(columns.codes[b], n_codes),
-                target_codes=n_codes,
-                target_arity=int(columns.arity[b]),
-            )
+            sizes = int(columns.n_codes[b]), int(columns.arity[b])
+            rule = rule._replace(**_as_target(columns.codes[b], *sizes))
         begin_tables(columns, a, rule, work)
         path = np.array([*given, 0], np.int64)
         statistic, df = measure_tables(columns, path, size, 0, rule, work)
         if np.isnan(statistic):
             return TestResult(np.nan, int(df), 1.0, False, True, np.nan)
         share = 1 / (2 * np.log(2.0)) if rule.uses_g2 else 1.0
-        p_value = float(chdtrc(df, statistic))
+        effect, p_value = statistic / self.n_samples * share, chdtrc(df, statistic)
+        is_independent = bool(p_value >= self._alpha)
         return TestResult(
-            statistic=statistic,
-            df=int(df),
-            p_value=p_value,
-            is_reliable=True,
-            is_independent=p_value >= self._alpha,
-            effect=statistic / self.n_samples * share,
+            statistic, int(df), float(p_value), True, is_independent, effect
         )
 
     def rule(self, max_size: int) -> TableRule:
@@ -376,54 +350,45 @@ class BoundTableTest:
 
     def allocate(self, capacity: int) -> tuple[CodedColumns, FloatArray]:
         """Slots for kept columns: what the tests read of them, and deviations."""
-        return self._empty(capacity), np.zeros((0, 0))
-
-    def _empty(self, capacity: int) -> CodedColumns:
-        return CodedColumns(
-            np.zeros((capacity, self.n_samples), np.int32),
-            np.zeros(capacity, np.bool_),
-            np.zeros((capacity, n_words(self.n_samples)), np.uint64),
-            np.zeros(capacity, np.int64),
-            np.zeros(capacity, np.int64),
+        pool = CodedColumns(
+            codes=np.zeros((capacity, self.n_samples), np.int32),
+            has_codes=np.zeros(capacity, np.bool_),
+            planes=np.zeros((capacity, n_words(self.n_samples)), np.uint64),
+            n_codes=np.zeros(capacity, np.int64),
+            arity=np.zeros(capacity, np.int64),
         )
+        return pool, np.zeros((0, 0))
 
 
-def _plane(codes: Any, n_codes: int) -> Any:
-    """Rows of the second of two categories; empty for more."""
-    plane = np.zeros(n_words(codes.size) if n_codes == 2 else 0, np.uint64)
+def _as_target(codes: NDArray[Any], n_codes: int, arity: int) -> dict[str, Any]:
+    """A discrete variable as the fields of the target in `TableRule`."""
+    plane = np.zeros(0, np.uint64)
     if n_codes == 2:
-        pack_plane(codes, plane)
-    return plane
+        plane = class_planes(codes, n_codes)[0]
+    own = {"target": codes, "target_plane": plane}
+    return own | {"target_codes": n_codes, "target_arity": arity}
 
 
-def _largest_label(labels: Labels) -> int:
-    classes = labels.classes
-    if classes.dtype.kind not in "iuf" or classes[0] < 1:
-        raise DataError(
-            f"arity='largest' needs classes that are whole numbers from 1 on. Got "
-            f"{printable(classes[0])}. Use arity='observed'."
-        )
-    return int(classes[-1])
+def _not_from_one(what: str) -> DataError:
+    return DataError(
+        f"arity='largest' needs whole numbers from 1 on, and {what}. Use "
+        "arity='observed'."
+    )
 
 
 def _largest_codes(block: Block) -> IntArray:
     """Largest value of every column; all must be whole numbers from 1 on."""
     values = block.columns
     if isinstance(values, SparseColumns):
-        raise DataError(
-            "arity='largest' needs whole numbers from 1 on, and sparse columns have "
-            "zeros. Use arity='observed'."
-        )
+        raise _not_from_one("sparse columns have zeros")
     is_bad = (values < 1).any(axis=0) | (values != np.floor(values)).any(axis=0)
     if is_bad.any():
-        raise DataError(
-            f"Feature {printable(block.name(int(is_bad.argmax())))} has values that "
-            "are not whole numbers from 1 on, which arity='largest' needs. Use "
-            "arity='observed'."
-        )
+        name = printable(block.name(int(is_bad.argmax())))
+        raise _not_from_one(f"feature {name} has other values")
     return np.asarray(values.max(axis=0), np.int64)
 
 
+@estimator
 class FisherZTest(ConditionalTest):
     """Fisher's Z test of (partial) correlation, for continuous features.
 
@@ -466,25 +431,13 @@ class FisherZTest(ConditionalTest):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.01,
-        target: Literal["nominal", "numeric"] = "nominal",
-        unreliable: Literal["independent", "skip"] = "independent",
-    ) -> None:
-        self.alpha = alpha
-        self.target = target
-        self.unreliable = unreliable
+    alpha: float = 0.01
+    target: Literal["nominal", "numeric"] = "nominal"
+    unreliable: Literal["independent", "skip"] = "independent"
 
     def bind(self, y: Any) -> BoundPartialTest:
         """Prepare for the target ``y``."""
-        owner = type(self).__name__
-        alpha = check_alpha(self.alpha, owner)
-        check_choice(self.unreliable, "unreliable", _UNRELIABLE, owner)
-        separates = self.unreliable == "independent"
-        measure = FisherZ(alpha=alpha, target=self.target).bind(y)
-        return BoundPartialTest(measure, alpha, separates)
+        return BoundPartialTest(self, y)
 
 
 class BoundPartialTest:
@@ -492,18 +445,15 @@ class BoundPartialTest:
 
     name = "fisher-z"
 
-    def __init__(
-        self,
-        measure: BoundFisherZ,
-        alpha: float,
-        unreliable_separates: bool,
-    ) -> None:
-        self._measure = measure
-        self._n_targets = measure.n_spanning
-        self._alpha = alpha
-        self._unreliable_separates = unreliable_separates
-        self.n_samples = measure.n_samples
-        self.left_out = measure.left_out
+    def __init__(self, test: FisherZTest, y: Any) -> None:
+        owner = type(test).__name__
+        self._alpha = check_alpha(test.alpha, owner)
+        check_choice(test.unreliable, "unreliable", _UNRELIABLE, owner)
+        self._unreliable_separates = test.unreliable == "independent"
+        self._measure = FisherZ(alpha=test.alpha, target=test.target).bind(y)
+        self._n_targets = self._measure.n_spanning
+        self.n_samples = self._measure.n_samples
+        self.left_out = self._measure.left_out
 
     def encode(self, block: Block) -> EncodedMoments:
         """Check a block and sum its columns."""
@@ -517,14 +467,10 @@ class BoundPartialTest:
 
     def gather(self, encoded: EncodedMoments, which: IntArray) -> Correlations:
         """The chosen columns by their correlations."""
-        columns, positions = self._measure.columns(encoded, which)
-        values = np.empty((positions.size, self.n_samples))
-        for row, i in zip(values, positions, strict=True):
-            keep_values(columns, i, row)
-        total, norm = columns.total[positions], columns.norm[positions]
-        scale = np.multiply.outer(norm, norm)
-        product = self.n_samples * (values @ values.T) - np.multiply.outer(total, total)
-        gram = np.divide(product, scale, out=np.zeros_like(scale), where=scale > 0)
+        values = Block(encoded.values).to_dense()[:, which].astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gram = np.nan_to_num(np.corrcoef(values, rowvar=False))
+        gram = gram.reshape(which.size, which.size)
         np.fill_diagonal(gram, 1.0)
         return Correlations(gram, self._measure.span(encoded.sums)[which])
 
@@ -544,13 +490,12 @@ class BoundPartialTest:
         df = n - size - (3 if n_targets == 1 else n_targets + 1)
         if df <= 0 or is_singular:
             return TestResult(np.nan, df, 1.0, False, not is_singular, effect)
+        share = min(effect**2, 1 - 1e-16)
+        statistic = share / (1 - share) * df / n_targets
         if n_targets == 1:
-            statistic = float(np.sqrt(df) * np.arctanh(min(effect, 1 - 1e-16)))
-            p_value = float(2 * ndtr(-statistic))
-        else:
-            share = min(effect**2, 1 - 1e-16)
-            statistic = share / (1 - share) * df / n_targets
-            p_value = float(fdtrc(n_targets, df, statistic))
+            statistic = float(np.sqrt(df) * np.arctanh(np.sqrt(share)))
+        test = n, n_targets, size, n_targets > 1
+        p_value = float(p_of_share(np.array(share), *test))
         is_independent = bool(effect < rule.critical[size])
         return TestResult(statistic, df, p_value, True, is_independent, effect)
 
@@ -577,26 +522,14 @@ class BoundPartialTest:
         return Correlations(np.zeros((capacity, capacity)), links), values
 
     def _rule(self, n_targets: int, max_size: int) -> PartialRule:
-        sizes = np.arange(max_size + 1.0)
-        if n_targets == 1:
-            left = self.n_samples - sizes - 3
-            scale = np.sqrt(np.where(left > 0, left, np.nan))
-            critical = np.tanh(-ndtri(self._alpha / 2) / scale)
-        else:
-            left = self.n_samples - sizes - n_targets - 1
-            left = np.where(left > 0, left, np.nan)
-            f = fdtri(n_targets, left, 1 - self._alpha) * n_targets
-            critical = np.sqrt(f / (f + left))
+        test = n_targets, np.arange(max_size + 1), n_targets > 1
+        critical = np.sqrt(critical_share(self._alpha, self.n_samples, *test))
         return PartialRule(critical, max_size, self._unreliable_separates)
 
 
 BoundTest = BoundTableTest | BoundPartialTest
 
-TESTS: dict[str, type[ChiSquareTest | FisherZTest | GTest]] = {
-    "chi2": ChiSquareTest,
-    "fisher-z": FisherZTest,
-    "g2": GTest,
-}
+TESTS: dict[str, Any] = {"chi2": ChiSquareTest, "fisher-z": FisherZTest, "g2": GTest}
 
 
 def resolve_test(
@@ -620,4 +553,5 @@ def resolve_test(
         return None
     if test not in TESTS:
         raise unknown_name("test", test, [*TESTS, "auto"])
-    return TESTS[test](alpha=alpha)
+    known: ConditionalTest = TESTS[test](alpha=alpha)
+    return known

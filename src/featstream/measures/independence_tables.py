@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from featstream.jit import by_type, inner, inner_jit, jit, lean
+from featstream.measures.storages import dense_codes, sparse_codes
 from featstream.measures.storages.bitplanes import count_common, unpack
-from featstream.measures.storages.dense_codes import DenseCodes, decode_column
+from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.row_index import sort_short
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.protocols import IntArray
@@ -42,35 +43,33 @@ def pack_plane(codes, plane):
 
 
 @inner
-def pair_planes(column, target, n_rows, level, sizes):
+def _pair_planes(column, target, n_rows, level, sizes):
     """The four cells of two planes, and how many rows each has."""
-    n_words = column.size
-    for w in range(n_words):
-        whole = ~np.uint64(0)
-        if w == n_words - 1 and n_rows & 63:
-            whole = (np.uint64(1) << np.uint64(n_rows & 63)) - np.uint64(1)
-        level[0, w] = whole & ~(column[w] | target[w])
-        level[1, w] = target[w] & ~column[w]
-        level[2, w] = column[w] & ~target[w]
-        level[3, w] = column[w] & target[w]
-    for c in range(4):
-        sizes[c] = count_common(level[c], level[c])
+    whole, sizes[0] = level[0], n_rows
+    whole[:] = ~np.uint64(0)
+    if n_rows & 63:
+        last_rows = np.uint64(1) << np.uint64(n_rows & 63)
+        whole[whole.size - 1] = last_rows - np.uint64(1)
+    _split_planes(level, sizes, 1, column, level, sizes)
+    _split_planes(level, sizes, 2, target, level, sizes)
 
 
 @inner
-def split_planes(level, sizes, n_cells, member, deeper, deeper_sizes):
-    """Split each cell by a member."""
-    for c in range(n_cells):
+def _split_planes(level, sizes, n_cells, member, deeper, deeper_sizes):
+    """Split each cell by a member; from the last on, as both levels may be one."""
+    for c in range(n_cells - 1, -1, -1):
         inside, outside = deeper[2 * c + 1], deeper[2 * c]
         for w in range(member.size):
-            inside[w] = level[c, w] & member[w]
-            outside[w] = level[c, w] & ~member[w]
-        deeper_sizes[2 * c + 1] = count_common(inside, inside)
-        deeper_sizes[2 * c] = sizes[c] - deeper_sizes[2 * c + 1]
+            cell = level[c, w]
+            inside[w] = cell & member[w]
+            outside[w] = cell & ~member[w]
+        n_inside = count_common(inside, inside)
+        deeper_sizes[2 * c] = sizes[c] - n_inside
+        deeper_sizes[2 * c + 1] = n_inside
 
 
 @inner
-def count_cells(level, sizes, n_cells, member, cells):
+def _count_cells(level, sizes, n_cells, member, cells):
     """Count the rows of each cell inside and outside of the last member."""
     for c in range(n_cells):
         inside = 0
@@ -84,7 +83,7 @@ DEPENDENT, INDEPENDENT, UNRELIABLE, SINGULAR = 0, 1, 2, 3
 
 
 class CodedColumns(NamedTuple):
-    """Discrete columns, one row a column.
+    """Discrete columns, one row per column.
 
     Column ``i`` has ``n_codes[i]`` categories that occur, of which the degrees of
     freedom count ``arity[i]``. A binary column is the plane of its rows with code
@@ -245,17 +244,17 @@ def _count_planes(columns, path, size, rule, work):
     if depth < 0:
         column = columns.planes[work.column[0]]
         n_rows = rule.target.size
-        pair_planes(column, rule.target_plane, n_rows, levels[0], sizes[0])
+        _pair_planes(column, rule.target_plane, n_rows, levels[0], sizes[0])
     for d in range(max(depth, 0), size - 1):
         member = columns.planes[path[d]]
-        split_planes(levels[d], sizes[d], 4 << d, member, levels[d + 1], sizes[d + 1])
+        _split_planes(levels[d], sizes[d], 4 << d, member, levels[d + 1], sizes[d + 1])
     work.depth[1] = max(depth, size - 1, 0)
     if size == 0:
         for c in range(4):
             work.cells[c] = sizes[0, c]
         return
     last, d = columns.planes[path[size - 1]], size - 1
-    count_cells(levels[d], sizes[d], 4 << d, last, work.cells)
+    _count_cells(levels[d], sizes[d], 4 << d, last, work.cells)
 
 
 @inner
@@ -338,14 +337,9 @@ def judge_tables(columns, path, size, built, rule, work):
     return DEPENDENT, size
 
 
-@inner_jit
-def _write_sparse(columns, i, codes):
-    codes[:] = 0
-    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
-        codes[columns.rows[e]] = columns.codes[e]
-
-
-write_codes = by_type({DenseCodes: decode_column, SparseCodes: _write_sparse})
+write_codes = by_type(
+    {DenseCodes: dense_codes.decode_column, SparseCodes: sparse_codes.decode_column}
+)
 """Write the codes of a column as they are stored."""
 
 
@@ -376,14 +370,12 @@ plane_of = by_type({DenseCodes: _plane_of_dense, SparseCodes: _plane_of_sparse})
 @jit
 def recode_column(columns, i, arity, pool, slot):
     """Write column ``i`` into a slot: as a plane, or with codes that all occur."""
-    codes = pool.codes[slot]
+    codes, pool.arity[slot] = pool.codes[slot], arity
     n_ones = plane_of(columns, i, pool.planes[slot])
-    if 0 < n_ones < codes.size:
-        pool.has_codes[slot] = False
+    pool.has_codes[slot] = not 0 < n_ones < codes.size
+    if not pool.has_codes[slot]:
         pool.n_codes[slot] = 2
-        pool.arity[slot] = arity if arity > 0 else 2
         return
-    pool.has_codes[slot] = True
     write_codes(columns, i, codes)
     new_code = np.zeros(columns.arity[i], np.int32)
     for r in range(codes.size):
@@ -396,7 +388,6 @@ def recode_column(columns, i, arity, pool, slot):
     for r in range(codes.size):
         codes[r] = new_code[codes[r]]
     pool.n_codes[slot] = n_codes
-    pool.arity[slot] = arity if arity > 0 else n_codes
     if n_codes == 2:
         pack_plane(codes, pool.planes[slot])
 
@@ -417,39 +408,14 @@ def count_categories(columns: DenseCodes | SparseCodes, n: int) -> IntArray:
     return found
 
 
-@inner_jit
-def _classes_in_dense(columns, i, target, cells):
-    codes = np.empty(target.classes.size, np.int32)
-    write_codes(columns, i, codes)
-    n_classes = target.counts.size
-    for r in range(codes.size):
-        cells[codes[r] * n_classes + target.classes[r]] += 1
-
-
-@inner_jit
-def _classes_in_sparse(columns, i, target, cells):
-    n_classes = target.counts.size
-    cells[:n_classes] = target.counts
-    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
-        c = target.classes[columns.rows[e]]
-        cells[columns.codes[e] * n_classes + c] += 1
-        cells[c] -= 1
-
-
-count_classes = by_type(
-    {DenseCodes: _classes_in_dense, SparseCodes: _classes_in_sparse}
-)
-"""Table of (category, class) of a column."""
-
-
 @jit
-def score_chi_square(columns, is_wanted, target, statistics):
-    """Chi-square of every wanted column with the class."""
-    n_classes = target.counts.size
-    for i in range(statistics.size):
+def score_chi_square(cells, arity, n_classes, is_wanted, statistics):
+    """Chi-square of the wanted columns, whose tables with the class are counted."""
+    first = 0
+    for i in range(arity.size):
+        n_cells = arity[i] * n_classes
+        table = cells[first : first + n_cells]
         if is_wanted[i]:
-            n_cells = columns.arity[i] * n_classes
-            cells = np.zeros(n_cells, np.int64)
-            count_classes(columns, i, target, cells)
             terms = np.empty(n_cells)
-            statistics[i] = chi_square(cells, columns.arity[i], n_classes, 1, terms)
+            statistics[i] = chi_square(table, arity[i], n_classes, 1, terms)
+        first += n_cells

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from featstream.errors import check_alpha, check_choice, check_count, check_number
-from featstream.estimators import Estimator
+from featstream.estimators import Estimator, estimator
 from featstream.measures.inputs import (
     FEW_VALUES,
-    Labels,
     LeftOut,
     as_labels,
     check_length,
@@ -26,19 +25,18 @@ from featstream.measures.inputs import (
 from featstream.measures.storages import dense_codes, sparse_codes
 from featstream.measures.storages.binning import MDL, QUANTILE, UNIFORM
 from featstream.measures.storages.dense_codes import DENSE_CODES, DenseCodes
-from featstream.measures.storages.dispatch import ConditionalRule, Rule
+from featstream.measures.storages.dispatch import ConditionalRule, Rule, for_storage
 from featstream.measures.storages.sparse_codes import SPARSE_CODES, SparseCodes
 from featstream.measures.storages.tables import (
     MAX_PLANES,
-    CodedTarget,
-    class_planes,
     code_scratch,
+    coded_target,
+    count_tables,
     critical_information,
     empty_memo,
     find_p_values,
     fixed_point_nlogn,
     score_columns,
-    sum_nlogn,
 )
 from featstream.parallel import ScratchPool
 from featstream.protocols import (
@@ -52,85 +50,16 @@ from featstream.protocols import (
 )
 from featstream.sources.kernels.transpose import by_column
 
+Codes: TypeAlias = DenseCodes | SparseCodes
 _BINNINGS = {"quantile": QUANTILE, "uniform": UNIFORM, "mdl": MDL, None: -1}
 
 
-class _InformationMeasure(Estimator):
-    """What the two measures share: all but the norm of the score."""
-
-    _name: ClassVar[str]
-    _largest: ClassVar[float]
-
-    def __init__(
-        self,
-        *,
-        threshold: float = 0.0,
-        alpha: float | None = None,
-        binning: Literal["quantile", "uniform", "mdl"] | None = "quantile",
-        n_bins: int = 5,
-        missing: Literal["error", "category"] = "error",
-        max_categories: int | None = None,
-        identifiers: Literal["drop", "keep"] = "drop",
-    ) -> None:
-        self.threshold = threshold
-        self.alpha = alpha
-        self.binning = binning
-        self.n_bins = n_bins
-        self.missing = missing
-        self.max_categories = max_categories
-        self.identifiers = identifiers
-
-    def bind(self, y: Any) -> BoundInformation:
-        """Prepare for the target ``y``."""
-        self._check_parameters()
-        return BoundInformation(
-            as_labels(y),
-            name=self._name,
-            threshold=float(self.threshold),
-            alpha=None if self.alpha is None else float(self.alpha),
-            binning=_BINNINGS[self.binning],
-            n_bins=self.n_bins,
-            allows_missing=self.missing == "category",
-            max_categories=self.max_categories,
-            drops_identifiers=self.identifiers == "drop",
-        )
-
-    def _check_parameters(self) -> None:
-        owner = type(self).__name__
-        check_number(
-            self.threshold,
-            "threshold",
-            owner,
-            high=self._largest,
-            closed="left",
-            hint="The paper uses threshold=0.0.",
-        )
-        if self.alpha is not None:
-            check_alpha(self.alpha, owner)
-        check_choice(self.binning, "binning", _BINNINGS, owner)
-        check_count(self.n_bins, "n_bins", owner, least=2)
-        check_choice(self.missing, "missing", ("error", "category"), owner)
-        none = "for half the samples"
-        check_count(self.max_categories, "max_categories", owner, least=2, none=none)
-        check_choice(self.identifiers, "identifiers", ("drop", "keep"), owner)
-
-
-class SymmetricalUncertainty(_InformationMeasure):
-    """Symmetrical uncertainty ``2 I(a; b) / (H(a) + H(b))``, for discrete features.
-
-    It is 0 for independent variables and 1 for copies, whatever the number of
-    categories. Booleans, text, categoricals and whole numbers are categories as
-    they are, unless there are too many of them; columns with other numbers are
-    binned.
+@estimator
+class Discretising(Estimator):
+    """What needs categories, and how it makes them of columns.
 
     Parameters
     ----------
-    threshold : float, default=0.0
-        A feature is relevant when its score exceeds this (the paper's delta).
-    alpha : float, optional
-        Significance level: a feature is relevant only if its p-value is at most this
-        as well. It is the level of a ``correction`` too, 0.05 if it is not given. The
-        p-value is that of G², exact where expected counts are small.
     binning : {"quantile", "uniform", "mdl"} or None, default="quantile"
         How a column that is not all whole numbers is cut: into bins of equal
         frequency, of equal width, or where the class is described in fewest bits
@@ -151,6 +80,69 @@ class SymmetricalUncertainty(_InformationMeasure):
         category on average (and more than 10 categories): a name or an identifier
         of the rows. It is left out, with relevance 0 and one warning per stream, or
         scored like any other.
+    """
+
+    binning: Literal["quantile", "uniform", "mdl"] | None = "quantile"
+    n_bins: int = 5
+    missing: Literal["error", "category"] = "error"
+    max_categories: int | None = None
+    identifiers: Literal["drop", "keep"] = "drop"
+
+    def check_discretising(self) -> None:
+        """Refuse values that these parameters cannot have."""
+        owner, none = type(self).__name__, "for half the samples"
+        check_choice(self.binning, "binning", _BINNINGS, owner)
+        check_count(self.n_bins, "n_bins", owner, least=2)
+        check_choice(self.missing, "missing", ("error", "category"), owner)
+        check_count(self.max_categories, "max_categories", owner, least=2, none=none)
+        check_choice(self.identifiers, "identifiers", ("drop", "keep"), owner)
+
+    def bind_information(self, y: Any, **changes: Any) -> BoundInformation:
+        """Mutual information with the same categories, for the target ``y``."""
+        self.check_discretising()
+        own = {name: getattr(self, name) for name in Discretising.__annotations__}
+        return MutualInformation(**own | changes).bind(y)
+
+
+@estimator
+class _InformationMeasure(Discretising):
+    """What the two measures share: all but the norm of the score.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        A feature is relevant when its score exceeds this (the paper's delta).
+    alpha : float, optional
+        Significance level: a feature is relevant only if its p-value is at most this
+        as well. It is the level of a ``correction`` too, 0.05 if it is not given. The
+        p-value is that of G², exact where expected counts are small.
+    """
+
+    _name: ClassVar[str]
+    _largest: ClassVar[float]
+
+    threshold: float = 0.0
+    alpha: float | None = None
+
+    def bind(self, y: Any) -> BoundInformation:
+        """Prepare for the target ``y``."""
+        self.check_discretising()
+        owner, hint = type(self).__name__, "The paper uses threshold=0.0."
+        limits: Any = {"high": self._largest, "closed": "left", "hint": hint}
+        check_number(self.threshold, "threshold", owner, **limits)
+        if self.alpha is not None:
+            check_alpha(self.alpha, owner)
+        return BoundInformation(self, y)
+
+
+@estimator
+class SymmetricalUncertainty(_InformationMeasure):
+    """Symmetrical uncertainty ``2 I(a; b) / (H(a) + H(b))``, for discrete features.
+
+    It is 0 for independent variables and 1 for copies, whatever the number of
+    categories. Booleans, text, categoricals and whole numbers are categories as
+    they are, unless there are too many of them; columns with other numbers are
+    binned.
 
     Examples
     --------
@@ -165,6 +157,7 @@ class SymmetricalUncertainty(_InformationMeasure):
     _largest = 1.0
 
 
+@estimator
 class MutualInformation(_InformationMeasure):
     """Mutual information in bits, for discrete features.
 
@@ -176,18 +169,6 @@ class MutualInformation(_InformationMeasure):
     ----------
     threshold : float, default=0.0
         A feature is relevant when its score, in bits, exceeds this.
-    alpha : float, optional
-        Significance level: its p-value must be at most this as well.
-    binning : {"quantile", "uniform", "mdl"} or None, default="quantile"
-        How a column that is not all whole numbers is cut.
-    n_bins : int, default=5
-        Number of bins, except for "mdl".
-    missing : {"error", "category"}, default="error"
-        Whether a missing value is an error or a category of its own.
-    max_categories : int, optional
-        Columns of whole numbers with more distinct values are binned as well.
-    identifiers : {"drop", "keep"}, default="drop"
-        Whether columns of text with about one category per row are left out.
 
     Examples
     --------
@@ -208,52 +189,35 @@ class BoundInformation:
     is_split = False
     """Whether columns are prepared for `conditional_rule`."""
 
-    def __init__(
-        self,
-        labels: Labels,
-        *,
-        name: str,
-        threshold: float,
-        alpha: float | None,
-        binning: int,
-        n_bins: int,
-        allows_missing: bool,
-        max_categories: int | None,
-        drops_identifiers: bool,
-    ) -> None:
-        n, n_classes = labels.codes.size, labels.classes.size
-        self.name = name
+    def __init__(self, measure: _InformationMeasure, y: Any) -> None:
+        labels = as_labels(y)
+        self.n_samples = n = labels.codes.size
+        self.name, self.alpha = measure._name, measure.alpha
         self.left_out = LeftOut()
-        self._drops_identifiers = drops_identifiers
-        self._most_categories = max(FEW_VALUES, n // 2)
-        if max_categories is not None:
-            self._most_categories = int(max_categories)
-        if binning < 0:
+        self._threshold = float(measure.threshold)
+        self._drops_identifiers = measure.identifiers == "drop"
+        self._allows_missing = measure.missing == "category"
+        self._most_categories = measure.max_categories or max(FEW_VALUES, n // 2)
+        if measure.binning is None:
             self._most_categories = n + 1
-        self.n_samples = n
-        self._threshold = threshold
-        self.alpha = alpha
-        self._memo = empty_memo()
-        self._allows_missing = allows_missing
-        self._uses_entropy_norm = name == "su"
         self._nlogn = fixed_point_nlogn(n)
         # One bit of entropy per sample is n bits, and nlogn[2] is two of them.
-        self._bit = bit = int(self._nlogn[2]) // 2
-        self._bits_norm = n * bit
-        own = int(sum_nlogn(self._nlogn, labels.counts))
-        planes = class_planes(labels.codes, n_classes)
-        norm = int(self._nlogn[n]) - own if self._uses_entropy_norm else self._bits_norm
-        self.target = CodedTarget(labels.codes, labels.counts, planes, own, norm)
-        self._binning = (binning, n_bins, self._nlogn, 1.0 / bit)
-        self._pool = ScratchPool()
+        self._bit = int(self._nlogn[2]) // 2
+        self._bits_norm = n * self._bit
+        how = _BINNINGS[measure.binning], int(measure.n_bins)
+        self._binning = (*how, self._nlogn, 1.0 / self._bit)
+        self._uses_entropy_norm = self.name == "su"
+        norm = None if self._uses_entropy_norm else self._bits_norm
+        self.target = coded_target(labels.codes, labels.counts, self._nlogn, norm)
+        self._memo, self._pool = empty_memo(), ScratchPool()
 
-    def encode(self, block: Block) -> DenseCodes | SparseCodes:
+    def encode(self, block: Block) -> Codes:
         """Check a block and turn its values into categories."""
         check_length(block, self.n_samples)
         if self._drops_identifiers:
             block = self.left_out.strip(block)
         if isinstance(block.columns, SparseColumns):
-            return self._encode_sparse(block, block.columns)
+            return self._encode_sparse(block, block.columns.alone())
         return self._encode_dense(block, block.columns)
 
     def encode_alone(self, values: NDArray[Any]) -> DenseCodes | None:
@@ -263,34 +227,35 @@ class BoundInformation:
         """
         if values.size != self.n_samples:
             return None
-        column = to_kernel_dtype(keep_apart(values), are_labels=True)[:, None]
-        low, high, *flags = dense_codes.summarise(read_only(column))
+        column = to_kernel_dtype(keep_apart(values))[:, None]
+        low, high, is_whole, *is_bad = dense_codes.summarise(read_only(column))
         n_values = high[0] - low[0] + 1.0
-        is_plain = flags[0][0] and not (flags[1][0] or flags[2][0])
+        is_plain = is_whole[0] and not (is_bad[0][0] or is_bad[1][0])
         if not is_plain or n_values > min(MAX_PLANES + 1, self._most_categories):
             return None
         codes = (column.T - low[0]).astype(np.uint8)
-        facts = np.array([int(n_values)]), self._nlogn, self._bits_norm
-        return dense_codes.from_small_codes(codes, *facts)
+        known = np.array([int(n_values)]), self._nlogn, self._bits_norm
+        no_codes = np.empty((0, self.n_samples), np.int32)
+        return dense_codes.assemble(codes, *known, no_codes, np.array([-1]))
 
-    def relevance(self, encoded: DenseCodes | SparseCodes) -> FloatArray:
+    def relevance(self, encoded: Codes) -> FloatArray:
         """Score of every column with the class."""
-        count, has_norm = counter_of(encoded), self._uses_entropy_norm
+        has_norm = self._uses_entropy_norm
         with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            given = count, encoded, self.target, scratch
-            return score_columns(*given, has_entropy_norm=has_norm)
+            return score_columns(encoded, self.target, scratch, has_norm)
 
     def is_relevant(self, scores: FloatArray) -> BoolArray:
         """Whether a score exceeds the threshold, strictly."""
         return scores > self._threshold
 
-    def p_values(
-        self, encoded: DenseCodes | SparseCodes, scores: FloatArray
-    ) -> FloatArray:
-        """The p-value of every column."""
-        count = counter_of(encoded)
+    def p_values(self, encoded: Codes, scores: FloatArray) -> FloatArray:
+        """The p-value of every column; 1 where a table is too large to be tested."""
+        p_values, known = np.ones(scores.size), (self.target, self._nlogn, self._memo)
+        run = for_storage(find_p_values, encoded)
         with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            return find_p_values(count, encoded, self.target, scratch, self._memo)
+            for here in count_tables(encoded, self.target, scratch):
+                run(scratch.cells, encoded.arity[here], *known, p_values[here])
+        return p_values
 
     def p_of_kept(
         self, columns: Any, which: IntArray, scores: FloatArray
@@ -302,9 +267,7 @@ class BoundInformation:
         p_values: FloatArray = special.chdtrc(np.maximum(df, 1), g_square)
         return p_values
 
-    def columns(
-        self, encoded: DenseCodes | SparseCodes, which: IntArray
-    ) -> tuple[DenseCodes | SparseCodes, IntArray]:
+    def columns(self, encoded: Codes, which: IntArray) -> tuple[Codes, IntArray]:
         """All columns as they are, and where the chosen ones are among them."""
         if not self.is_split:
             return encoded, which
@@ -323,71 +286,45 @@ class BoundInformation:
         """P-values of the conditional test, from what the scan recorded."""
         return values
 
-    def _refuse_bad(
-        self, block: Block, is_missing: BoolArray, is_infinite: BoolArray
-    ) -> None:
-        is_bad = is_infinite if self._allows_missing else is_infinite | is_missing
+    def _refuse_bad(self, block: Block, summary: Any) -> None:
+        is_bad = summary.is_infinite
+        if not self._allows_missing:
+            is_bad = is_bad | summary.is_missing
         if is_bad.any():
-            raise complain_of_values(
-                block,
-                int(is_bad.argmax()),
-                "Pass missing='category' to the measure, or fill them in.",
-            )
+            remedy = "Pass missing='category' to the measure, or fill them in."
+            raise complain_of_values(block, int(is_bad.argmax()), remedy)
 
-    def _encode_dense(self, block: Block, values: NDArray[Any]) -> DenseCodes:
-        given, are_labels = values, block.nominal is None
-        values = to_kernel_dtype(keep_apart(values), are_labels=are_labels)
+    def _encode_dense(self, block: Block, given: NDArray[Any]) -> DenseCodes:
+        values = to_kernel_dtype(keep_apart(given))
         if block.nominal is not None and (given[:, block.nominal] < 0).any():
             values = np.where((given < 0) & block.nominal, np.nan, values)
         values = read_only(by_column(values))
         summary = dense_codes.summarise(values)
-        self._refuse_bad(block, summary.is_missing, summary.is_infinite)
+        self._refuse_bad(block, summary)
         how = self.target, self._binning, self._most_categories
-        return dense_codes.encode(
-            values, block.nominal, summary, how, self._nlogn, self._bits_norm
-        )
+        return dense_codes.encode(values, block.nominal, summary, how, self._bits_norm)
 
     def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseCodes:
-        stored = stored.alone()
-        given, indptr = stored.values, stored.indptr
-        are_labels = block.nominal is None
-        values = to_kernel_dtype(keep_apart(given), are_labels=are_labels)
-        if block.nominal is not None:
-            is_code = np.repeat(block.nominal, np.diff(indptr))
+        given, nominal = stored.values, block.nominal
+        values = to_kernel_dtype(keep_apart(given))
+        length = np.diff(stored.indptr)
+        if nominal is not None:
+            is_code = np.repeat(nominal, length)
             values = np.where((given < 0) & is_code, np.nan, values)
         stored = replace(stored, values=values)
         summary = sparse_codes.summarise(stored)
-        self._refuse_bad(block, summary.is_missing, summary.is_infinite)
-        may_be = summary.is_whole & ~summary.is_plain
-        summary.is_whole[self._are_quantities(block, indptr, values, may_be)] = False
-        return sparse_codes.encode(
-            stored, summary, self.target, self._binning, self._nlogn, self._bits_norm
-        )
-
-    def _are_quantities(
-        self, block: Block, indptr: IntArray, values: NDArray[Any], may_be: BoolArray
-    ) -> BoolArray:
-        """Sparse columns of whole numbers with too many values to be categories."""
+        self._refuse_bad(block, summary)
+        # Whole numbers with too many values to be categories are quantities.
         most = self._most_categories
-        if block.nominal is not None:
-            may_be = may_be & ~block.nominal
-        found = may_be & (np.diff(indptr) >= most)
-        for j in np.flatnonzero(found):
-            stored = values[indptr[j] : indptr[j + 1]]
-            present = np.append(stored[~np.isnan(stored)], stored.dtype.type(0))
-            found[j] = False
-            if float(present.max()) - float(present.min()) + 2 > most:
-                has_zero = stored.size < self.n_samples or bool((present == 0).any())
-                n_values = np.unique(present[present != 0]).size + has_zero
-                found[j] = n_values > most
-        return found
-
-
-def counter_of(columns: DenseCodes | SparseCodes) -> Any:
-    """What counts (category, class) in such columns."""
-    if isinstance(columns, SparseCodes):
-        return sparse_codes.count_classes
-    return dense_codes.count_classes
+        may_be = summary.is_whole & ~summary.is_plain & (length >= most)
+        may_be &= summary.high - summary.low + 1 > most
+        for j in np.flatnonzero(may_be if nominal is None else may_be & ~nominal):
+            present = values[stored.indptr[j] : stored.indptr[j + 1]]
+            present = np.unique(present[~np.isnan(present)])
+            lacks_zero = length[j] < self.n_samples and 0 not in present
+            summary.is_whole[j] = present.size + lacks_zero <= most
+        how = self.target, self._binning
+        return sparse_codes.encode(stored, summary, how, self._bits_norm)
 
 
 register_measure("mi", MutualInformation)

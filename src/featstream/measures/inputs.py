@@ -58,14 +58,12 @@ def register_measure(name: str, measure: Any) -> None:
         raise DataTypeError(
             f"A measure is a class with a method bind(y). Got {printable(measure)}."
         )
+    own = measure.__module__, measure.__name__
     for known, other in MEASURES.items():
-        same = other.__module__, other.__name__
-        if (known == name or same[1] == measure.__name__) and same != (
-            measure.__module__,
-            measure.__name__,
-        ):
+        has_its_name = known == name or other.__name__ == own[1]
+        if has_its_name and own != (other.__module__, other.__name__):
             raise ParameterError(
-                f"There is a measure {known!r} already, of the class {same[1]}. "
+                f"There is a measure {known!r} already, of the class {other.__name__}. "
                 f"Choose another name for {name!r}, or for its class."
             )
     MEASURES[name] = measure
@@ -118,38 +116,37 @@ def propose_measure(blocks: Sequence[Block], n_features: int) -> Choice:
     than ten distinct values among them. Columns of text that identify rows do not
     count. Only the first ``n_features`` are looked at.
     """
-    looked_at = [
-        (block, i) for block in blocks for i in range(min(block.n_columns, n_features))
-    ][:n_features]
-    text = _first_text(blocks, n_features)
-    number, reason = _first_continuous(looked_at)
+    parts: list[Block] = []
+    n_seen = 0
+    for block in blocks:
+        parts.append(block.part(0, min(block.n_columns, n_features - n_seen)))
+        n_seen += parts[-1].n_columns
+    text = next(filter(None, map(_first_text, parts)), None)
+    number, reason = next(filter(None, map(_first_continuous, parts)), (None, ""))
     if text is not None:
         reason = f"feature {printable(text)} is text or categorical"
         if number is not None:
             reason += f", and numbers such as {printable(number)} are cut into bins"
         options = {"max_categories": FEW_VALUES}
         return Choice("su", reason, options, is_guess=number is not None)
-    return Choice("su" if number is None else "fisher-z", reason, {})
+    if number is not None:
+        return Choice("fisher-z", reason, {})
+    values = f"more than {FEW_VALUES} distinct values"
+    return Choice("su", f"none of the first {n_seen} features has {values}", {})
 
 
-def _first_text(blocks: Sequence[Block], n_features: int) -> str | None:
+def _first_text(block: Block) -> str | None:
     """The first column of text or categories that is no identifier."""
-    for block in blocks:
-        first = block.part(0, min(block.n_columns, n_features))
-        n_features -= first.n_columns
-        if first.nominal is not None:
-            identifiers = are_identifiers(first)
-            is_text = first.nominal
-            if identifiers is not None:
-                is_text = is_text & ~identifiers
-            if is_text.any():
-                return first.name(int(is_text.argmax()))
+    identifiers = are_identifiers(block)
+    for i in _nominal(block):
+        if identifiers is None or not identifiers[i]:
+            return block.name(i)
     return None
 
 
-def _first_continuous(looked_at: list[tuple[Block, int]]) -> tuple[str | None, str]:
-    """The first continuous column, if there is one, and how that is known."""
-    for block, i in looked_at:
+def _first_continuous(block: Block) -> tuple[str, str] | None:
+    """The first continuous column, and how that is known."""
+    for i in range(block.n_columns):
         if block.nominal is not None and block.nominal[i]:
             continue
         name, values = block.name(i), _values_of(block, i)
@@ -159,11 +156,12 @@ def _first_continuous(looked_at: list[tuple[Block, int]]) -> tuple[str | None, s
         n_distinct = np.unique(values).size
         if n_distinct > FEW_VALUES:
             return name, f"feature {printable(name)} has {n_distinct} distinct values"
-    n_features = len(looked_at)
-    return None, (
-        f"none of the first {n_features} features has more than {FEW_VALUES} distinct "
-        "values"
-    )
+    return None
+
+
+def _nominal(block: Block) -> list[int]:
+    """The columns of text or categories."""
+    return [] if block.nominal is None else np.flatnonzero(block.nominal).tolist()
 
 
 def _stored(block: Block, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -203,8 +201,9 @@ def as_labels(y: Any) -> Labels:
     array([1, 0, 1], dtype=int32)
     """
     values = as_vector(y)
-    if values.dtype.kind == "f" and not np.all(values == np.floor(values)):
-        row = int((values != np.floor(values)).argmax())
+    is_whole = values == np.floor(values) if values.dtype.kind == "f" else np.True_
+    if not is_whole.all():
+        row = int(is_whole.argmin())
         raise DataError(
             f"y looks continuous: {values[row]} at row {row} is no class label. "
             "Unknown label type: continuous. Bin it, or use FisherZ(target='numeric')."
@@ -292,29 +291,22 @@ def as_vector(y: Any) -> NDArray[Any]:
             f"y must be one-dimensional, got shape {values.shape}. y should be a 1d "
             "array with one label per sample."
         )
-    if values.size == 0:
-        raise DataError("y is empty. Pass one label per sample.")
-    if values.size == 1:
-        raise DataError("y has only 1 sample. Pass the labels of at least two.")
+    if values.size < 2:
+        state = "has only 1 sample" if values.size else "is empty"
+        raise DataError(f"y {state}. Pass one label per sample, of at least two.")
     if values.dtype.kind in "cmMV":
         raise DataTypeError(
             f"y has dtype {values.dtype}. Give labels as numbers, text or booleans."
         )
     is_missing = _find_missing(values)
+    n_missing = int(is_missing.sum())
+    what = f"{n_missing} missing label{'s' * (n_missing > 1)} (NaN)"
+    if not n_missing and values.dtype.kind == "f":
+        what, is_missing = "infinite labels (inf)", np.isinf(values)
     if is_missing.any():
-        n_missing = int(is_missing.sum())
-        raise DataError(
-            f"y has {n_missing} missing label{'s' * (n_missing > 1)} (NaN), the first "
-            f"at row {int(is_missing.argmax())}. Drop those samples."
-        )
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        row = int(np.isinf(values).argmax())
-        raise DataError(
-            f"y has infinite labels (inf), the first at row {row}. Drop those samples."
-        )
-    if values.dtype.kind == "O":
-        values = _as_plain(values)
-    return values
+        row = int(is_missing.argmax())
+        raise DataError(f"y has {what}, the first at row {row}. Drop those samples.")
+    return _as_plain(values) if values.dtype.kind == "O" else values
 
 
 def _as_array(y: Any) -> NDArray[Any]:
@@ -336,12 +328,7 @@ def _find_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(np.isnan(values))
     if values.dtype.kind == "O":
         # pandas.NA is not equal to itself either, and refuses to be a truth value.
-        return np.array(
-            [
-                v is None or v is not v or str(v) in ("<NA>", "nan", "NaT")
-                for v in values
-            ]
-        )
+        return np.array([v is None or str(v) in ("<NA>", "nan", "NaT") for v in values])
     return np.zeros(values.shape, dtype=bool)
 
 
@@ -378,8 +365,8 @@ def check_length(block: Block, n_samples: int) -> None:
 
 def refuse_text(block: Block, need: str) -> None:
     """Codes of categories have no meaning as numbers."""
-    if block.nominal is not None and block.nominal.any():
-        name = printable(block.name(int(block.nominal.argmax())))
+    for i in _nominal(block):
+        name = printable(block.name(i))
         raise DataTypeError(f"Feature {name} is text or categorical, and {need}.")
 
 
@@ -392,11 +379,12 @@ def are_identifiers(block: Block) -> BoolArray | None:
     the entropy of the column is close to its maximum: information scores would be
     high by construction.
     """
-    if block.nominal is None or not block.nominal.any():
+    nominal = _nominal(block)
+    if not nominal:
         return None
     found = np.zeros(block.n_columns, np.bool_)
-    for i in np.flatnonzero(block.nominal):
-        codes = _values_of(block, int(i))
+    for i in nominal:
+        codes = _values_of(block, i)
         n_known = block.n_samples - np.count_nonzero(codes < 0)
         n_categories = np.unique(codes[codes >= 0]).size
         found[i] = n_categories > max(FEW_VALUES, n_known / 2)
@@ -419,13 +407,11 @@ class LeftOut:
         shown = ", ".join(names[:_FEW_SHOWN])
         if len(names) > _FEW_SHOWN:
             shown += f" and {len(names) - _FEW_SHOWN:,} more"
-        one = len(names) == 1
+        has = "has" if len(names) == 1 else "have"
         warnings.warn(
-            f"{'Feature' if one else 'Features'} {shown} {'has' if one else 'have'} "
-            "about one category per row, like a name or an identifier, and "
-            f"{'was' if one else 'were'} left out: relevance 0. To score such columns "
-            "pass a measure with identifiers='keep', such as "
-            "SymmetricalUncertainty(identifiers='keep').",
+            f"Left out, with relevance 0: {shown} {has} about one category per row, "
+            "like a name or an identifier. To score such columns pass a measure with "
+            "identifiers='keep', such as SymmetricalUncertainty(identifiers='keep').",
             FeatstreamWarning,
             stacklevel=4,
         )
@@ -440,28 +426,20 @@ class LeftOut:
             self.names[block.start + i] = block.name(i)
         columns = block.columns
         if isinstance(columns, SparseColumns):
-            is_gone = np.zeros(columns.values.size, np.bool_)
-            for i in np.flatnonzero(found).tolist():
-                is_gone[columns.indptr[i] : columns.indptr[i + 1]] = True
+            columns = columns.alone()
+            is_gone = np.repeat(found, np.diff(columns.indptr))
             columns = replace(columns, values=np.where(is_gone, 0, columns.values))
         else:
-            columns = columns.copy(order="K")
-            columns[:, found] = 0
-        nominal = block.nominal & ~found
-        return replace(
-            block, columns=columns, nominal=nominal if nominal.any() else None
-        )
+            columns = np.where(found, 0, columns)
+        return replace(block, columns=columns, nominal=block.nominal & ~found)
 
 
-def to_kernel_dtype(values: NDArray[Any], *, are_labels: bool = False) -> NDArray[Any]:
-    """The same numbers in one of the few dtypes that the kernels are compiled for.
-
-    Of labels only their being different matters, and that zero stays zero.
-    """
+def to_kernel_dtype(values: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers in one of the few dtypes that the kernels are compiled for."""
     dtype = values.dtype
     if dtype.str in _KERNEL_DTYPES:
         return values
-    if dtype == np.bool_ or (are_labels and dtype == np.int8):
+    if dtype == np.bool_ or (dtype == np.int8 and values.min(initial=0) >= 0):
         return values.view(np.uint8)
     return values.astype(np.float32 if dtype.itemsize <= 2 else np.float64, order="K")
 

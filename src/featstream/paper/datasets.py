@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, MissingFileError, ParameterError, unknown_name
 from featstream.paper import formats
-from featstream.paper.formats import Part, Reader, indicators, join, npz, svmlight
+from featstream.paper.formats import Reader, indicators, join, npz, svmlight
+from featstream.paper.tables import contents
 
 Kind: TypeAlias = Literal["continuous", "discrete"]
 
@@ -46,30 +46,21 @@ class Entry:
 @cache
 def catalogue() -> dict[str, Entry]:
     """Table 2 of the paper; then the sets of Tables 14 to 17 and of Table 9."""
-    file = resources.files("featstream.paper").joinpath("datasets.json")
-    listed = json.loads(file.read_text("utf-8"))
-    return {name: _as_entry(**facts) for name, facts in listed.items()}
+    return {name: _as_entry(**facts) for name, facts in contents("datasets").items()}
 
 
-def _as_entry(files: list[dict[str, Any]], **facts: Any) -> Entry:
+def _as_entry(files: Sequence[dict[str, Any]], **facts: Any) -> Entry:
     return Entry(files=tuple(_as_files(**way) for way in files), **facts)
 
 
-def _as_files(
-    reader: str,
-    train: list[str],
-    test: Sequence[str] = (),
-    rows: Sequence[int] = (),
-    **facts: Any,
-) -> Files:
+def _as_files(reader: str, rows: Sequence[int] = (), **facts: Any) -> Files:
     read = getattr(formats, reader)
-    return Files(read(*rows) if rows else read, tuple(train), tuple(test), **facts)
+    return Files(read(*rows) if rows else read, **facts)
 
 
 _VARIABLE = "FEATSTREAM_DATA"
-_PACKED = ("", ".gz", ".bz2", ".xz")
-_DEPTH = 3
-"""Levels of folders that are searched: challenges come in folders of their own."""
+_LEVELS = ("*", "*/*", "*/*/*")
+"""Folders that are searched: challenges come in folders of their own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,9 +111,11 @@ def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Bench
         )
     files, train, test = found
     n_features = files.n_features or entry.n_features
-    parts = [_as_the_paper_has_it(name, p) for p in files.reader(train, n_features)]
+    parts = files.reader(train, n_features)
     if test:
         parts += files.reader(test, n_features)
+    if name == "connect-4":  # 42 squares as 126 indicators, however they are stored
+        parts = [(indicators(X) if X.shape[1] == 42 else X, y) for X, y in parts]
     for X, y in parts:
         _check(train[0], X, y, n_features)
     differs, notes = files.differs, [files.remark] if files.remark else []
@@ -227,43 +220,25 @@ def _find(
     """The first way for which the files are there, and these."""
     for files in _ways(name, entry):
         train, test = (_present(part, names) for part in (files.train, files.test))
-        if train is not None:
-            return files, train, test or []
+        if train:
+            return files, train, test
     return None
 
 
-def _present(wanted: tuple[str, ...], names: dict[str, Path]) -> list[Path] | None:
-    """The paths of files, if all are there under any of their names."""
-    found = [
-        next((names[n] for e in _PACKED if (n := f"{name}{e}".lower()) in names), None)
-        for name in wanted
-    ]
-    paths = [path for path in found if path is not None]
-    return paths if len(paths) == len(wanted) else None
+def _present(wanted: tuple[str, ...], names: dict[str, Path]) -> list[Path]:
+    """The paths of files; none if one of them is missing."""
+    found = [names[name.lower()] for name in wanted if name.lower() in names]
+    return found if len(found) == len(wanted) else []
 
 
 def _file_names(folder: Path) -> dict[str, Path]:
-    """Files by lower-case name; of two with one name, the one further up."""
+    """Files by lower-case name, as if unpacked; of two, the one further up."""
     found: dict[str, Path] = {}
-    level = [folder]
-    for _ in range(_DEPTH):
-        below: list[Path] = []
-        for place in level:
-            for path in sorted(place.iterdir()):
-                if path.is_dir():
-                    below.append(path)
-                else:
-                    found.setdefault(path.name.lower(), path)
-        level = below
+    for path in (path for level in _LEVELS for path in sorted(folder.glob(level))):
+        if not path.is_dir():
+            plain = re.sub(r"\.(gz|bz2|xz)$", "", path.name.lower())
+            found.setdefault(plain, path)
     return found
-
-
-def _as_the_paper_has_it(name: str, part: Part) -> Part:
-    """The 42 squares of connect-4 as 126 indicators, however they are stored."""
-    X, y = part
-    if name == "connect-4" and X.shape[1] == 42:
-        return indicators(X), y
-    return X, y
 
 
 def _check(path: Path, X: Any, y: NDArray[Any], n_features: int) -> None:

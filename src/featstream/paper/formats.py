@@ -12,7 +12,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ Part: TypeAlias = tuple[Any, NDArray[Any]]
 Reader: TypeAlias = Callable[[Sequence[Path], int], list[Part]]
 """From the files of a part, and its number of features."""
 
-_OPENERS: dict[str, Callable[[Path], Any]] = {
+_OPENERS: dict[str, Callable[[Path, str], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
@@ -39,20 +39,16 @@ def npz(paths: Sequence[Path], n_features: int) -> list[Part]:
     """Read an archive of ``X`` and ``y``, or of ``X_train`` to ``y_test``."""
     (path,) = paths
     arrays = read_archive(path)
-    suffixes = [s for s in ("", "_train", "_test") if f"X{s}" in arrays]
-    for suffix in suffixes or [""]:
-        for name in (f"X{suffix}", f"y{suffix}"):
-            if name not in arrays:
-                raise DataError(
-                    f"{path} has no array {name}. A data set is X and y, or X_train, "
-                    f"y_train, X_test and y_test. It holds: {', '.join(arrays)}."
-                )
+    suffixes = [s for s in ("", "_train", "_test") if f"X{s}" in arrays] or [""]
+    for name in (f"{letter}{s}" for s in suffixes for letter in "Xy"):
+        if name not in arrays:
+            raise DataError(
+                f"{path} has no array {name}. A data set is X and y, or X_train, "
+                f"y_train, X_test and y_test. It holds: {', '.join(arrays)}."
+            )
     parts = [(arrays[f"X{s}"], arrays[f"y{s}"]) for s in suffixes]
     n_train = int(arrays.get("n_train", 0))
-    if n_train:
-        ((X, y),) = parts
-        parts = [(X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])]
-    return parts
+    return _cut(*parts[0], n_train) if n_train else parts
 
 
 def unit_rows(paths: Sequence[Path], n_features: int) -> list[Part]:
@@ -80,10 +76,14 @@ def some_of_svmlight(first: int, n_rows: int, n_test: int) -> Reader:
             begin += y.size
             if begin >= n_rows + n_test:
                 break
-        X, y = join(parts)
-        return [(X[:n_rows], y[:n_rows]), (X[n_rows:], y[n_rows:])]
+        return _cut(*join(parts), n_rows)
 
     return read
+
+
+def _cut(X: Any, y: NDArray[Any], n_train: int) -> list[Part]:
+    """The first rows, and the others."""
+    return [(X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])]
 
 
 def sample_of_svmlight(n_rows: int, seed: int = 0) -> Reader:
@@ -141,74 +141,60 @@ def join(parts: Sequence[Part]) -> Part:
 
 def plain_rows(paths: Sequence[Path], n_features: int) -> list[Part]:
     """Read numbers in rows, and labels in a file of their own (NIPS 2003)."""
-    rows = [
-        _numbers(path, line, text.split(), n_features)
-        for path, line, text in _lines(paths[0])
-        if text.strip()
-    ]
+    rows = [line.numbers(line.text.split(), n_features) for line in _lines(paths[0])]
     return [_with_labels(np.array(rows), paths)]
 
 
 def index_values(paths: Sequence[Path], n_features: int) -> list[Part]:
     """Read rows of ``index:value``, and labels in a file of their own (NIPS 2003)."""
     entries = []
-    for path, line, text in _lines(paths[0]):
-        words = text.replace(b":", b" ").split()
-        if text.count(b":") * 2 != len(words):
-            raise _bad(path, line, "a word is not of the form index:value")
-        pairs = _numbers(path, line, words).reshape(-1, 2)
-        entries.append((_indices(path, line, pairs[:, 0], n_features), pairs[:, 1]))
+    for line in _lines(paths[0], with_blank=True):
+        words = line.text.replace(b":", b" ").split()
+        if line.text.count(b":") * 2 != len(words):
+            raise line.bad("a word is not of the form index:value")
+        pairs = line.numbers(words).reshape(-1, 2)
+        entries.append((line.indices(pairs[:, 0], n_features), pairs[:, 1]))
     return [_with_labels(_sparse(entries, n_features), paths)]
 
 
 def index_lists(paths: Sequence[Path], n_features: int) -> list[Part]:
     """Read rows of the indices of ones, and labels apart (NIPS 2003)."""
     entries = []
-    for path, line, text in _lines(paths[0]):
-        numbers = _numbers(path, line, text.split())
-        indices = _indices(path, line, numbers, n_features)
+    for line in _lines(paths[0], with_blank=True):
+        indices = line.indices(line.numbers(line.text.split()), n_features)
         entries.append((indices, np.ones(indices.size, np.int8)))
     return [_with_labels(_sparse(entries, n_features), paths)]
 
 
 def number_table(paths: Sequence[Path], n_features: int) -> list[Part]:
     """Read numbers with commas; the last one is the class (UCI)."""
-    rows = [
-        _numbers(path, line, text.split(b","), n_features + 1)
-        for path, line, text in _lines(paths[0])
-        if text.strip()
-    ]
-    table = np.array(rows)
+    width = n_features + 1
+    table = np.array(
+        [line.numbers(line.text.split(b","), width) for line in _lines(paths[0])]
+    )
     return [(table[:, :-1], table[:, -1].astype(np.int64))]
 
 
 def gene_table(paths: Sequence[Path], n_features: int) -> list[Part]:
     """Read numbers with commas; the class is a word at the end (Kent Ridge)."""
     rows, classes = [], []
-    for path, line, text in _lines(paths[0]):
-        if text.strip():
-            *words, label = text.split(b",")
-            rows.append(_numbers(path, line, words, n_features))
-            classes.append(label.strip().decode("utf-8", "replace"))
+    for line in _lines(paths[0]):
+        *words, label = line.text.split(b",")
+        rows.append(line.numbers(words, n_features))
+        classes.append(label.decode("utf-8", "replace"))
     return [(np.array(rows), np.array(classes))]
 
 
 def letter_table(paths: Sequence[Path], n_features: int) -> list[Part]:
     """Read letters with commas, the class at the end; one indicator per letter."""
     rows, classes = [], []
-    for path, line, text in _lines(paths[0]):
-        if text.strip():
-            *words, label = text.strip().split(b",")
-            if {len(word) for word in words} != {1}:
-                raise _bad(path, line, "a field is not a single letter")
-            rows.append(np.frombuffer(b"".join(words), np.uint8))
-            if rows[-1].size != rows[0].size:
-                raise _bad(
-                    path,
-                    line,
-                    "it has a different number of fields than the first line",
-                )
-            classes.append(label.decode("utf-8", "replace"))
+    for line in _lines(paths[0]):
+        *words, label = line.text.split(b",")
+        if {len(word) for word in words} != {1}:
+            raise line.bad("a field is not a single letter")
+        rows.append(np.frombuffer(b"".join(words), np.uint8))
+        line.check_width(rows[-1].size, rows[0].size)
+        classes.append(label.decode("utf-8", "replace"))
     return [(indicators(np.array(rows)), np.array(classes))]
 
 
@@ -218,20 +204,17 @@ def thrombin_rows(paths: Sequence[Path], n_features: int) -> list[Part]:
     In the test part of KDD Cup 2001 the class is ``?``, and a second file has it.
     """
     entries, classes = [], []
-    for path, line, text in _lines(paths[0]):
-        text = text.strip()
-        if not text:
-            continue
-        bits = np.frombuffer(text[2:], np.uint8)
+    for line in _lines(paths[0]):
+        bits = np.frombuffer(line.text[2:], np.uint8)
         values = bits[::2] - ord("0")
         if (bits[1::2] != ord(",")).any() or (values > 1).any():
-            raise _bad(path, line, "a field after the class is neither 0 nor 1")
-        _check_width(path, line, values.size, n_features)
+            raise line.bad("a field after the class is neither 0 nor 1")
+        line.check_width(values.size, n_features)
         ones = np.flatnonzero(values)
         entries.append((ones, np.ones(ones.size, np.int8)))
-        classes.append(text[:1])
+        classes.append(line.text[:1])
     if len(paths) > 1:
-        classes = [text.strip()[:1] for *_, text in _lines(paths[1]) if text.strip()]
+        classes = [line.text[:1] for line in _lines(paths[1])]
     X = _sparse(entries, n_features)
     _check_length(X, classes, paths)
     unknown = sorted(set(classes) - {b"A", b"I"})
@@ -255,44 +238,56 @@ def indicators(codes: NDArray[Any]) -> NDArray[np.int8]:
     return np.asarray(is_value.reshape(len(codes), -1), np.int8)
 
 
-def _lines(path: Path) -> Iterator[tuple[Path, int, bytes]]:
-    """Each line, plain or unpacked, with its file and number."""
+class Line(NamedTuple):
+    """A line of a file, which errors name."""
+
+    path: Path
+    number: int
+    text: bytes
+
+    def bad(self, reason: str) -> DataError:
+        """The error for this line."""
+        return DataError(f"{self.path}, line {self.number}: {reason}.")
+
+    def check_width(self, found: int, width: int) -> None:
+        """Refuse another number of values."""
+        if found != width:
+            raise self.bad(f"it has {found:,} values and not {width:,}")
+
+    def numbers(
+        self, words: list[bytes], width: int | None = None
+    ) -> NDArray[np.float64]:
+        """Words of the line as numbers."""
+        try:
+            numbers = np.array(words, np.float64)
+        except ValueError as error:
+            raise self.bad(str(error)) from None
+        self.check_width(numbers.size, numbers.size if width is None else width)
+        return numbers
+
+    def indices(
+        self, numbers: NDArray[np.float64], n_features: int
+    ) -> NDArray[np.int64]:
+        """Indices from 0, of numbers from 1; each once."""
+        indices = numbers.astype(np.int64) - 1
+        is_bad = (indices < 0) | (indices >= n_features) | (indices + 1 != numbers)
+        if is_bad.any():
+            value = numbers[is_bad.argmax()]
+            raise self.bad(f"index {value:g} is not between 1 and {n_features}")
+        if np.unique(indices).size != indices.size:
+            raise self.bad("an index occurs twice")
+        return indices
+
+
+def _lines(path: Path, *, with_blank: bool = False) -> Iterator[Line]:
+    """Each line without blanks at its ends, of a file that may be packed."""
     try:
-        with _OPENERS.get(path.suffix, _open_plain)(path) as file:
+        with _OPENERS.get(path.suffix, open)(path, "rb") as file:
             for number, text in enumerate(file, 1):
-                yield path, number, text
+                if with_blank or text.strip():
+                    yield Line(path, number, text.strip())
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
-
-
-def _open_plain(path: Path) -> IO[bytes]:
-    return open(path, "rb")
-
-
-def _numbers(
-    path: Path, line: int, words: list[bytes], width: int | None = None
-) -> NDArray[np.float64]:
-    try:
-        numbers = np.array(words, np.float64)
-    except ValueError as error:
-        raise _bad(path, line, str(error)) from None
-    if width is not None:
-        _check_width(path, line, numbers.size, width)
-    return numbers
-
-
-def _indices(
-    path: Path, line: int, numbers: NDArray[np.float64], n_features: int
-) -> NDArray[np.int64]:
-    """Indices from 0, of numbers from 1; each once."""
-    indices = numbers.astype(np.int64) - 1
-    is_bad = (indices < 0) | (indices >= n_features) | (indices + 1 != numbers)
-    if is_bad.any():
-        value = numbers[is_bad.argmax()]
-        raise _bad(path, line, f"index {value:g} is not between 1 and {n_features}")
-    if np.unique(indices).size != indices.size:
-        raise _bad(path, line, "an index occurs twice")
-    return indices
 
 
 def _sparse(entries: list[tuple[NDArray[Any], NDArray[Any]]], n_features: int) -> Any:
@@ -307,19 +302,13 @@ def _sparse(entries: list[tuple[NDArray[Any], NDArray[Any]]], n_features: int) -
 
 def _with_labels(X: Any, paths: Sequence[Path]) -> Part:
     labels = []
-    for path, line, text in _lines(paths[1]):
-        if text.strip():
-            (label,) = _numbers(path, line, text.split(), 1)
-            if label != np.floor(label):
-                raise _bad(path, line, f"the label {label:g} is not a whole number")
-            labels.append(label)
+    for line in _lines(paths[1]):
+        (label,) = line.numbers(line.text.split(), 1)
+        if label != np.floor(label):
+            raise line.bad(f"the label {label:g} is not a whole number")
+        labels.append(label)
     _check_length(X, labels, paths)
     return X, np.array(labels).astype(np.int64)
-
-
-def _check_width(path: Path, line: int, found: int, width: int) -> None:
-    if found != width:
-        raise _bad(path, line, f"it has {found:,} values and not {width:,}")
 
 
 def _check_length(X: Any, labels: Sequence[Any], paths: Sequence[Path]) -> None:
@@ -328,7 +317,3 @@ def _check_length(X: Any, labels: Sequence[Any], paths: Sequence[Path]) -> None:
             f"{paths[0]} has {X.shape[0]:,} rows but {paths[-1]} has {len(labels):,} "
             "labels. They belong to different parts, or one is cut short."
         )
-
-
-def _bad(path: Path, line: int, reason: str) -> DataError:
-    return DataError(f"{path}, line {line}: {reason}.")

@@ -6,7 +6,6 @@ arrays. Everything uses explicit stacks: a tree may be deep.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +17,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from featstream.errors import ParameterError
+from featstream.errors import ParameterError, check_count, check_number
+from featstream.estimators import estimator
 from featstream.paper.j48_kernels import (
     TINY,
     TreeArrays,
@@ -29,7 +29,14 @@ from featstream.paper.j48_kernels import (
 )
 from featstream.protocols import BoolArray, FloatArray, IntArray
 
+_NUMBERS: dict[str, Any] = {
+    "dtype": np.float64,
+    "order": "F",
+    "ensure_all_finite": "allow-nan",
+}
 
+
+@estimator
 class J48(ClassifierMixin, BaseEstimator):
     """A C4.5 decision tree that behaves like Weka's J48.
 
@@ -87,27 +94,24 @@ class J48(ClassifierMixin, BaseEstimator):
     ['no', 'yes']
     """
 
-    def __init__(
-        self,
-        *,
-        confidence: float = 0.25,
-        min_leaf: int = 2,
-        nominal: ArrayLike | None = None,
-        pruned: bool = True,
-        subtree_raising: bool = True,
-    ) -> None:
-        self.confidence = confidence
-        self.min_leaf = min_leaf
-        self.nominal = nominal
-        self.pruned = pruned
-        self.subtree_raising = subtree_raising
+    confidence: float = 0.25
+    min_leaf: int = 2
+    nominal: ArrayLike | None = None
+    pruned: bool = True
+    subtree_raising: bool = True
 
     def fit(self, X: Any, y: Any) -> J48:
         """Grow and prune the tree; NaN in ``X`` is a missing value."""
-        self._check_parameters()
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="F", ensure_all_finite="allow-nan"
+        check_number(
+            self.confidence,
+            "confidence",
+            "J48",
+            high=0.5,
+            closed="right",
+            hint="For a tree without pruning use pruned=False.",
         )
+        check_count(self.min_leaf, "min_leaf", "J48")
+        X, y = validate_data(self, X, y, **_NUMBERS)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         is_nominal = self._nominal_mask(X.shape[1])
@@ -131,14 +135,7 @@ class J48(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Share of each class in the leaf of each row, in the order of `classes_`."""
         check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            dtype=np.float64,
-            order="F",
-            ensure_all_finite="allow-nan",
-            reset=False,
-        )
+        X = validate_data(self, X, **_NUMBERS, reset=False)
         proba: FloatArray = tree_proba(self._encode(X), self._tree)
         return proba
 
@@ -158,20 +155,6 @@ class J48(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _check_parameters(self) -> None:
-        if not (
-            isinstance(self.confidence, numbers.Real) and 0 < self.confidence <= 0.5
-        ):
-            raise ParameterError(
-                "`confidence` of J48 must be a float in (0, 0.5]. "
-                f"Got {self.confidence!r}. For a tree without pruning use pruned=False."
-            )
-        if not (isinstance(self.min_leaf, numbers.Integral) and self.min_leaf >= 1):
-            raise ParameterError(
-                f"`min_leaf` of J48 must be an integer >= 1. Got {self.min_leaf!r}. "
-                "C4.5 uses 2."
-            )
-
     def _nominal_mask(self, n_features: int) -> BoolArray:
         mask = np.zeros(n_features, np.bool_)
         if self.nominal is None:
@@ -179,14 +162,9 @@ class J48(ClassifierMixin, BaseEstimator):
         if isinstance(self.nominal, str) and self.nominal == "all":
             return ~mask
         chosen = np.asarray(self.nominal)
-        fits = chosen.ndim == 1 and (
-            (chosen.dtype == np.bool_ and chosen.size == n_features)
-            or (
-                chosen.dtype.kind in "iu"
-                and bool(np.all((chosen >= 0) & (chosen < n_features)))
-            )
-        )
-        if not fits:
+        is_mask = chosen.dtype == np.bool_ and chosen.size == n_features
+        is_list = chosen.dtype.kind in "iu" and np.isin(chosen, range(n_features)).all()
+        if chosen.ndim != 1 or not (is_mask or is_list):
             raise ParameterError(
                 '`nominal` of J48 must be None, "all", a mask of '
                 f"{n_features} bools or indices below {n_features}. "
@@ -201,10 +179,8 @@ class J48(ClassifierMixin, BaseEstimator):
             return X
         X = X.copy(order="F")
         for j, categories in self._categories.items():
-            column = X[:, j]
-            code = np.searchsorted(categories, column)
-            known = np.isin(column, categories)
-            X[:, j] = np.where(known, code, np.nan)
+            codes = np.searchsorted(categories, X[:, j])
+            X[:, j] = np.where(np.isin(X[:, j], categories), codes, np.nan)
         return X
 
 
@@ -222,8 +198,7 @@ class Training:
 
     def count(self, rows: Rows, weights: FloatArray) -> FloatArray:
         """Weight of each class among the rows."""
-        counts = np.bincount(self.codes[rows], weights, self.n_classes)
-        return counts.astype(np.float64, copy=False)
+        return np.bincount(self.codes[rows], weights, self.n_classes).astype(float)
 
 
 @dataclass(slots=True, eq=False)
@@ -330,32 +305,23 @@ def partition(
     values = data.X[rows, node.feature]
     n_branches = max(int(data.n_categories[node.feature]), 2)
     is_missing = np.isnan(values)
-    if data.n_categories[node.feature]:
-        branch = values
-    else:
+    branch = values
+    if not data.n_categories[node.feature]:
         branch = (values - node.threshold >= TINY).astype(np.float64)
-    if not is_missing.any():
-        return [(rows[k], weights[k]) for k in masks(branch, n_branches)]
     branch[is_missing] = -1.0
+    masks = [branch == b for b in range(n_branches)]
+    if not is_missing.any():
+        return [(rows[k], weights[k]) for k in masks]
     known = ~is_missing
     sizes = np.bincount(branch[known].astype(np.intp), weights[known], n_branches)
     total = sizes.sum()
     shares = sizes / total if total > 0.0 else np.full(n_branches, 1.0 / n_branches)
     result = []
-    for share, k in zip(shares, masks(branch, n_branches), strict=True):
+    for share, k in zip(shares, masks, strict=True):
         also = is_missing & (share > TINY)
-        result.append(
-            (
-                np.append(rows[k], rows[also]),
-                np.append(weights[k], share * weights[also]),
-            )
-        )
+        own = np.append(weights[k], share * weights[also])
+        result.append((np.append(rows[k], rows[also]), own))
     return result
-
-
-def masks(branch: FloatArray, n_branches: int) -> Iterator[NDArray[np.bool_]]:
-    """Which rows take each branch."""
-    return (branch == b for b in range(n_branches))
 
 
 def collapse(root: Node) -> None:
@@ -381,12 +347,10 @@ def expected_errors(counts: FloatArray, confidence: float, z: float) -> float:
     if n < TINY:
         return 0.0
     wrong = n - float(counts.max())
-    if wrong < 1.0:
-        none = n * float(1.0 - confidence ** (1.0 / n))
-        if wrong == 0.0:
-            return none
-        return none + wrong * (upper_errors(n, 1.0, z) - none)
-    return upper_errors(n, wrong, z)
+    if wrong >= 1.0:
+        return upper_errors(n, wrong, z)
+    none = n * float(1.0 - confidence ** (1.0 / n))
+    return none + wrong * (upper_errors(n, 1.0, z) - none) if wrong else none
 
 
 def upper_errors(n: float, wrong: float, z: float) -> float:
@@ -406,9 +370,6 @@ def prune(
 
     def errors_of_leaf(node: Node) -> float:
         return expected_errors(node.counts, confidence, z)
-
-    def errors_of_tree(node: Node) -> float:
-        return sum(errors_of_leaf(n) for n in node.subtree() if not n.children)
 
     def errors_with_rows(branch: Node, rows: Rows, weights: FloatArray) -> float:
         """Expected errors of a subtree if these rows came to it."""
@@ -433,7 +394,8 @@ def prune(
             stack.append((node, True))
             stack.extend((child, False) for child in node.children)
             continue
-        as_leaf, as_tree = errors_of_leaf(node), errors_of_tree(node)
+        leaves = (below for below in node.subtree() if not below.children)
+        as_leaf, as_tree = errors_of_leaf(node), sum(map(errors_of_leaf, leaves))
         as_largest = np.inf
         if subtree_raising:
             largest = largest_branch(node)

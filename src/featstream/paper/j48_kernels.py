@@ -78,19 +78,15 @@ def information_gain(before, counts, known, total, table):
 
 
 @inner_jit
-def split_information(counts, known, total, table):
-    """Entropy in bits of the branches, the missing rows being one more branch."""
-    result = xlog2x(total, table) - xlog2x(total - known, table)
-    for b in range(counts.shape[0]):
-        result -= xlog2x(counts[b].sum(), table)
-    return 0.0 if abs(result) < TINY else result / total
-
-
-@inner_jit
 def gain_ratio(gain, counts, known, total, table):
-    """Gain over split information; 0 where the latter is."""
-    information = split_information(counts, known, total, table)
-    return 0.0 if information == 0.0 else gain / information
+    """Gain over the entropy in bits of the branches; 0 where that is 0.
+
+    The rows whose value is missing are one more branch.
+    """
+    entropy = xlog2x(total, table) - xlog2x(total - known, table)
+    for b in range(counts.shape[0]):
+        entropy -= xlog2x(counts[b].sum(), table)
+    return 0.0 if abs(entropy) < TINY else gain / (entropy / total)
 
 
 @inner_jit

@@ -10,44 +10,17 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from featstream import (
-    FCBF,
-    GDM,
-    IAMB,
-    MMMB,
-    OFS,
-    OGFS,
-    SAOLA,
-    SPFSLAR,
-    AlphaInvesting,
-    FastOSFS,
-    FisherZ,
-    GroupSAOLA,
-    SparseGroupLassoSelector,
-    SymmetricalUncertainty,
-)
+import featstream as fs
+from featstream import evaluation as ev
 from featstream.errors import unknown_name
-from featstream.evaluation import (
-    BestOf,
-    FeatureOrders,
-    GivenSplit,
-    RandomGroups,
-    RandomSplits,
-    Split,
-    SplitProtocol,
-    Subsamples,
-    TaskShape,
-    as_classifier,
-)
 from featstream.measures import GTest
 from featstream.paper.datasets import Benchmark
-from featstream.paper.exhibits import Design
-from featstream.paper.tables import paper_table
+from featstream.paper.tables import Design, paper_table
 
 PAPER_CLASSIFIERS = {
-    "J48": as_classifier("j48"),
-    "KNN": as_classifier("knn"),
-    "SVM": make_pipeline(MinMaxScaler(), as_classifier("svm")),
+    "J48": ev.as_classifier("j48"),
+    "KNN": ev.as_classifier("knn"),
+    "SVM": make_pipeline(MinMaxScaler(), ev.as_classifier("svm")),
 }
 """The paper's classifiers. It does not say how features were scaled for the SVM; here
 training rows have the range [0, 1], as the guide of LIBSVM asks. Without it the solver
@@ -79,27 +52,23 @@ def selector_for(method: str, data: Benchmark, design: Design) -> Any:
     ``"SAOLA alpha=0.05"`` and ``"SAOLA delta=0.01"`` are SAOLA with another level or
     threshold. OFS, SPSF-LAR and GDM need the number of features: the paper takes the
     best of several, and for OFS where nothing is classified the number it reports.
-
-    >>> from pathlib import Path
-    >>> X, y = np.zeros((4, 500)), np.array([0, 1, 0, 1])
-    >>> data = Benchmark("madelon", X, y, None, None, "continuous", True, Path("x"))
-    >>> selector_for("SAOLA alpha=0.05", data, "split").measure.alpha
-    0.05
     """
     name, _, setting = method.partition(" ")
     if name not in _METHODS:
         raise unknown_name("method of the paper", name, _METHODS)
     value = float(setting.partition("=")[2]) if setting else None
     if design == "subsamples" and name == "OFS":
-        return OFS(_printed_count(data, "OFS"))
+        table = paper_table(6)
+        printed = table.scores(["OFS"])[table.datasets.index(data.name), 0]
+        return fs.OFS(int(printed))
     return _METHODS[name](data, value)
 
 
 def _measure(data: Benchmark, value: float | None) -> Any:
     """Fisher's Z at level 0.01, or symmetrical uncertainty with threshold 0."""
     if data.kind == "continuous":
-        return FisherZ(alpha=0.01 if value is None else value)
-    return SymmetricalUncertainty(threshold=0.0 if value is None else value)
+        return fs.FisherZ(alpha=0.01 if value is None else value)
+    return fs.SymmetricalUncertainty(threshold=0.0 if value is None else value)
 
 
 def _test(data: Benchmark) -> Literal["fisher-z", "g2"]:
@@ -108,7 +77,7 @@ def _test(data: Benchmark) -> Literal["fisher-z", "g2"]:
 
 def _best_count(
     selector: Any, counts: Iterable[int], data: Benchmark, *, is_nested: bool = True
-) -> BestOf:
+) -> ev.BestOf:
     """The best number of features on the test rows, as in the paper.
 
     With many rows one number in four: classifiers would take longer for all of them
@@ -117,38 +86,42 @@ def _best_count(
     possible = [k for k in counts if k <= data.X.shape[1]]
     if data.y.size > _MANY_ROWS:
         possible = possible[::4]
-    return BestOf(selector, "n_features", possible, "test", is_nested)
+    return ev.BestOf(selector, "n_features", possible, "test", is_nested)
 
 
-def _sparse_group_lasso(data: Benchmark, value: float | None) -> BestOf:
+def _sparse_group_lasso(data: Benchmark, value: float | None) -> ev.BestOf:
     """The first price as in the paper; of the second, the lowest that it states.
 
     Groups of one size have the weight 1, not the root of their size: the numbers of
     features and groups are then like those of the paper.
     """
     size = data.X.shape[1] / _count_groups(data)
-    selector = SparseGroupLassoSelector(
+    selector = fs.SparseGroupLassoSelector(
         group_penalty=min(_PENALTIES) / float(np.sqrt(size)), tol=1e-5
     )
-    return BestOf(selector, "penalty", _PENALTIES, judged_on="test")
+    return ev.BestOf(selector, "penalty", _PENALTIES, judged_on="test")
 
 
 _METHODS: dict[str, Callable[[Benchmark, float | None], Any]] = {
-    "SAOLA": lambda data, value: SAOLA(measure=_measure(data, value)),
-    "SAOLA-max": lambda data, value: SAOLA(measure=_measure(data, value), bound="max"),
-    "Fast-OSFS": lambda data, value: FastOSFS(test=_test(data), alpha=0.01),
+    "SAOLA": lambda data, value: fs.SAOLA(measure=_measure(data, value)),
+    "SAOLA-max": lambda data, value: fs.SAOLA(
+        measure=_measure(data, value), bound="max"
+    ),
+    "Fast-OSFS": lambda data, value: fs.FastOSFS(test=_test(data), alpha=0.01),
     # The first column stands for the intercept, as in the authors' library.
-    "Alpha-investing": lambda data, value: AlphaInvesting(intercept="first-column"),
-    "OFS": lambda data, value: _best_count(OFS(), _OFS_COUNTS, data, is_nested=False),
+    "Alpha-investing": lambda data, value: fs.AlphaInvesting(intercept="first-column"),
+    "OFS": lambda data, value: _best_count(
+        fs.OFS(), _OFS_COUNTS, data, is_nested=False
+    ),
     # The paper does not say how numbers are cut. Two bins of equal frequency come
     # nearest to its numbers of features.
-    "FCBF": lambda data, value: FCBF(
-        measure=SymmetricalUncertainty(threshold=0.0, n_bins=2, max_categories=2)
+    "FCBF": lambda data, value: fs.FCBF(
+        measure=fs.SymmetricalUncertainty(threshold=0.0, n_bins=2, max_categories=2)
     ),
     # Continuous features in two bins, and five samples per cell of a table of two
     # binary variables, which has one degree of freedom: the paper's numbers of features
     # are exactly those that this rule allows for 300, 100 and 800 rows.
-    "IAMB": lambda data, value: IAMB(
+    "IAMB": lambda data, value: fs.IAMB(
         test=GTest(
             alpha=0.01,
             n_bins=2,
@@ -157,46 +130,40 @@ _METHODS: dict[str, Callable[[Benchmark, float | None], Any]] = {
             arity="occurring",
         )
     ),
-    "MMMB": lambda data, value: MMMB(test=_test(data), alpha=0.01),
-    "SPSF-LAR": lambda data, value: _best_count(SPFSLAR(), _SPFS_COUNTS, data),
-    "GDM": lambda data, value: _best_count(GDM(plane_size=10), _GDM_COUNTS, data),
-    "group-SAOLA": lambda data, value: GroupSAOLA(
+    "MMMB": lambda data, value: fs.MMMB(test=_test(data), alpha=0.01),
+    "SPSF-LAR": lambda data, value: _best_count(fs.SPFSLAR(), _SPFS_COUNTS, data),
+    "GDM": lambda data, value: _best_count(fs.GDM(plane_size=10), _GDM_COUNTS, data),
+    "group-SAOLA": lambda data, value: fs.GroupSAOLA(
         measure=_measure(data, value), reading="library"
     ),
-    "OGFS": lambda data, value: OGFS(),
+    "OGFS": lambda data, value: fs.OGFS(),
     "SGLasso": _sparse_group_lasso,
 }
 
 
-def _printed_count(data: Benchmark, method: str) -> int:
-    table = paper_table(6)
-    counts = table.scores([method])[:, 0]
-    return int(counts[table.datasets.index(data.name)])
-
-
 @dataclass(frozen=True, slots=True)
-class TrainingPartOnly(SplitProtocol):
+class TrainingPartOnly(ev.SplitProtocol):
     """All rows train and none tests, for a training part without its test part."""
 
-    def split(self, index: int, shape: TaskShape, seed: int) -> Split:
+    def split(self, index: int, shape: ev.TaskShape, seed: int) -> ev.Split:
         """All rows."""
-        return Split(np.arange(len(shape.y)), np.arange(0))
+        return ev.Split(np.arange(len(shape.y)), np.arange(0))
 
 
 @dataclass(frozen=True, slots=True)
-class FirstSplit(SplitProtocol):
+class FirstSplit(ev.SplitProtocol):
     """The first of the splits of another protocol."""
 
-    protocol: SplitProtocol
+    protocol: ev.SplitProtocol
 
-    def split(self, index: int, shape: TaskShape, seed: int) -> Split:
+    def split(self, index: int, shape: ev.TaskShape, seed: int) -> ev.Split:
         """The first."""
         return self.protocol.split(index, shape, seed)
 
 
 def protocol_for(
     data: Benchmark, design: Design, *, is_quick: bool = False
-) -> SplitProtocol:
+) -> ev.SplitProtocol:
     """How the paper splits a data set; repeated three times if ``is_quick``.
 
     The published parts; or rows drawn at random, as many for training and testing as
@@ -205,11 +172,11 @@ def protocol_for(
     n_few, n_many = (3, 3) if is_quick else (10, 30)
     rows = _rows_for(data, n_few)
     if design == "orders":
-        return FeatureOrders(n_many, _rows_for(data, 1))
+        return ev.FeatureOrders(n_many, _rows_for(data, 1))
     if design == "groups":
-        return RandomGroups(_count_groups(data), n_few, rows)
+        return ev.RandomGroups(_count_groups(data), n_few, rows)
     if design == "subsamples":
-        return Subsamples(n_many)
+        return ev.Subsamples(n_many)
     return rows
 
 
@@ -219,9 +186,9 @@ def _count_groups(data: Benchmark) -> int:
     return min(_MANY_GROUPS if is_wide else _FEW_GROUPS, int(data.X.shape[1]))
 
 
-def _rows_for(data: Benchmark, n_runs: int) -> SplitProtocol:
+def _rows_for(data: Benchmark, n_runs: int) -> ev.SplitProtocol:
     if data.y_test is not None:
-        return GivenSplit()
+        return ev.GivenSplit()
     if data.is_split and not data.differs:
         return TrainingPartOnly()
     sizes = paper_table(2)
@@ -232,6 +199,6 @@ def _rows_for(data: Benchmark, n_runs: int) -> SplitProtocol:
         n_train, n_test = _SIZES[data.name]
         n_runs = 1 if data.name in paper_table(9).datasets else n_runs
     if n_train + n_test == data.y.size:
-        return RandomSplits(n_runs, n_test, n_train, stratified=False)
+        return ev.RandomSplits(n_runs, n_test, n_train, stratified=False)
     share = n_test / (n_train + n_test)
-    return RandomSplits(n_runs, share, stratified=False)
+    return ev.RandomSplits(n_runs, share, stratified=False)

@@ -2,266 +2,44 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featstream.paper.exhibits import CLASSIFIERS, METRICS, Exhibit
-from featstream.paper.figures import FigureData, draw_claim, draw_figure, save_figure
-from featstream.paper.findings import Findings, Pair, Panel, TableComparison
-from featstream.paper.tables import PaperColumn, paper_tables
+from featstream.markup import csv_text, markdown_table
+from featstream.paper.datasets import files_of_dataset
+from featstream.paper.study import (
+    CheckedClaim,
+    Findings,
+    Pair,
+    Panel,
+    TableComparison,
+    Value,
+)
+from featstream.paper.tables import (
+    CLASSIFIERS,
+    METRICS,
+    Exhibit,
+    PaperColumn,
+    paper_tables,
+)
+from featstream.protocols import FloatArray
+from featstream.reporting import plot_critical_difference, plot_dots, plot_sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _COUNTS = ("n_features", "n_groups")
-
-
-def table_page(comparison: TableComparison) -> str:
-    """A Markdown page about one table."""
-    exhibit = comparison.exhibit
-    n_here, n_all = len(comparison.datasets), len(exhibit.datasets)
-    parts = [
-        f"# {exhibit.heading} (`{exhibit.label}`): {exhibit.title}",
-        f"Section {exhibit.section} of the paper; {n_here} of its {n_all} data sets "
-        "are here. Δ is ours less the paper's"
-        + ("; for times, how many times faster." if _has_time(comparison) else "."),
-    ]
-    if comparison.datasets:
-        parts += [_panel_markdown(p, comparison) for p in comparison.panels()]
-        parts += _means(comparison)
-        parts += _statistics(comparison)
-    notes = footnotes(comparison.findings, exhibit.datasets)
-    notes += _reasons(comparison)
-    parts.append("\n".join(f"- {note}" for note in notes))
-    return "\n\n".join(parts) + "\n"
-
-
-def _has_time(comparison: TableComparison) -> bool:
-    return any(panel.metric == "seconds" for panel in comparison.panels())
-
-
-def _panel_markdown(panel: Panel, comparison: TableComparison) -> str:
-    head = ["data set"]
-    for column in panel.columns:
-        name = _method_name(column.method, column.alpha)
-        head += [name, "paper", "Δ"]
-    rows = []
-    for dataset in comparison.datasets:
-        row = [_marked(dataset, comparison.findings)]
-        for column in panel.columns:
-            pair = comparison.pairs[dataset, column]
-            printed = number_text(pair.printed, panel.metric)
-            is_mean = pair.ours.statistic == "mean"
-            ours = number_text(pair.ours.value, panel.metric, is_mean=is_mean)
-            row += [ours, printed, difference_text(pair)]
-        rows.append(row)
-    title = METRICS[panel.metric] + (f", {panel.classifier}" * bool(panel.classifier))
-    return f"**{title}**\n\n{as_markdown_table(head, rows)}"
-
-
-def _means(comparison: TableComparison) -> Iterator[str]:
-    """Mean and deviation where the table shows the best of several runs."""
-    for panel in comparison.panels():
-        columns, rows = panel.columns, []
-        for dataset in comparison.datasets:
-            values = [comparison.pairs[dataset, c].ours for c in columns]
-            if any(value.statistic == "best" for value in values):
-                texts = (
-                    "-"
-                    if math.isnan(value.mean)
-                    else f"{number_text(value.mean, panel.metric, is_mean=True)} ± "
-                    f"{number_text(value.deviation, panel.metric, is_mean=True)}"
-                    for value in values
-                )
-                rows.append([_marked(dataset, comparison.findings), *texts])
-        if rows:
-            n_runs = 3 if comparison.findings.is_quick else 10
-            names = [_method_name(c.method, c.alpha) for c in columns]
-            what = METRICS[panel.metric].lower() if panel.metric != "auc" else "AUC"
-            what += f", {panel.classifier}" * bool(panel.classifier)
-            yield (
-                f"Above is the best of {n_runs} random splits, as in the paper. "
-                f"Mean ± standard deviation of ours, {what}:\n\n"
-                + as_markdown_table(["data set", *names], rows)
-            )
-
-
-def _statistics(comparison: TableComparison) -> Iterator[str]:
-    claims, wins = list(comparison.claims()), list(comparison.wins())
-    if claims:
-        rows = [
-            [
-                ", ".join(c.claim.methods),
-                c.claim.classifier or "mean AUC",
-                str(len(c.datasets)),
-                _ranks(c.ranks),
-                _ranks(c.printed_ranks),
-                _ranks(c.claim.ranks),
-                f"{c.test.p_value:.3f}",
-                _verdict(c.test.is_rejected()),
-                _verdict(c.claim.is_rejected),
-                f"{c.critical_difference:.3f}",
-            ]
-            for c in claims
-        ]
-        head = ["methods", "classifier", "data sets", "ranks, ours", "paper's, there"]
-        head += ["printed, all", "Friedman p, ours", "ours", "the paper", "CD"]
-        yield (
-            "**Average ranks** (high is good, as in the paper) on the data sets where "
-            "all have numbers, and the Friedman test without correction for ties:\n\n"
-            + as_markdown_table(head, rows)
-        )
-    if wins:
-        rows = [
-            [
-                f"{w.first} against {w.rival}",
-                w.panel.classifier or METRICS[w.panel.metric],
-                w.ours,
-                w.printed_there,
-                w.printed,
-            ]
-            for w in wins
-        ]
-        head = ["", "classifier", "ours", "paper's, there", "printed, all"]
-        yield (
-            "**Win / tie / lose** by a margin of 0.01, which is what the paper's "
-            "counts are:\n\n" + as_markdown_table(head, rows)
-        )
-
-
-def footnotes(findings: Findings, datasets: Iterable[str]) -> list[str]:
-    """What must be known of the data, and what is missing."""
-    notes = []
-    for name in datasets:
-        about = findings.about.get(name)
-        if about is None:
-            continue
-        if about.differs:
-            notes.append(f"† {name} is not the paper's: {about.differs}.")
-        notes += [f"{name}: {note}." for note in about.notes if note != about.differs]
-    notes += [
-        f"No data: {name}. Put there {files}."
-        for name, files in findings.wanted(datasets).items()
-    ]
-    if findings.is_quick:
-        notes.append("A quick run: three repetitions instead of ten or thirty.")
-    return notes
-
-
-def _reasons(comparison: TableComparison) -> list[str]:
-    """Why cells are empty, each reason once."""
-    found: dict[str, None] = {}
-    for pair in comparison.pairs.values():
-        method = pair.column.method
-        if pair.dataset in comparison.datasets and pair.ours.reason:
-            who = f"{pair.column.classifier} after " if pair.column.classifier else ""
-            found[f"`-` {who}{method} on {pair.dataset}: {pair.ours.reason}."] = None
-    return list(found)
-
-
-def number_text(value: float, metric: str, *, is_mean: bool = False) -> str:
-    """A number as a table prints it.
-
-    >>> number_text(0.76, "accuracy"), number_text(float("nan"), "accuracy")
-    ('.7600', '-')
-    >>> number_text(21.0, "n_features"), number_text(0.0312, "seconds")
-    ('21', '0.031')
-    """
-    if math.isnan(value):
-        return "-"
-    if metric in _COUNTS:
-        return f"{value:,.1f}" if is_mean else f"{value:,.0f}"
-    if metric == "seconds":
-        return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
-    return f"{value:.4f}".removeprefix("0")
-
-
-def difference_text(pair: Pair) -> str:
-    """Ours against the paper's.
-
-    >>> from featstream.paper.findings import Value
-    >>> from featstream.paper.tables import PaperColumn
-    >>> difference_text(Pair("dexter", PaperColumn("accuracy"), Value(0.76), 0.75))
-    '+.0100'
-    >>> difference_text(Pair("dexter", PaperColumn("accuracy"), Value(0.75), 0.75001))
-    '+.0000'
-    >>> difference_text(Pair("dexter", PaperColumn("seconds"), Value(0.03), 3.0))
-    '100×'
-    """
-    metric, difference = pair.column.metric, pair.difference
-    if math.isnan(difference):
-        return ""
-    if metric == "seconds":
-        ratio = pair.printed / max(pair.ours.value, 1e-9)
-        return f"{ratio:,.0f}×" if ratio >= 10 else f"{ratio:.2g}×"
-    if metric in _COUNTS:
-        is_whole = float(difference).is_integer()
-        return f"{difference:+,.0f}" if is_whole else f"{difference:+,.1f}"
-    return f"{round(difference, 4) + 0.0:+.4f}".replace("0.", ".", 1)  # never -0
-
-
-def table_rows(comparison: TableComparison) -> list[dict[str, object]]:
-    """One row per cell of a table, also for those without data."""
-    return [
-        {
-            "exhibit": comparison.exhibit.name,
-            "dataset": pair.dataset,
-            "method": _method_name(pair.column.method, pair.column.alpha),
-            "classifier": pair.column.classifier,
-            "metric": pair.column.metric,
-            "statistic": pair.ours.statistic if pair.ours.reason is None else None,
-            "ours": _blank(pair.ours.value),
-            "mean": _blank(pair.ours.mean),
-            "sd": pair.ours.deviation if pair.ours.runs.size else None,
-            "runs": pair.ours.runs.size or None,
-            "paper": _blank(pair.printed),
-            "difference": _blank(pair.difference),
-            "reason": pair.ours.reason,
-        }
-        for pair in comparison.pairs.values()
-    ]
-
-
-def csv_text(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows with a heading; without rows, nothing."""
-    text = io.StringIO(newline="")
-    if rows:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return text.getvalue()
-
-
-def as_markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of which all columns but the first are numbers."""
-    lines = [f"| {' | '.join(head)} |", "| --- |" + " ---: |" * (len(head) - 1)]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
-def _blank(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _marked(dataset: str, findings: Findings) -> str:
-    about = findings.about.get(dataset)
-    return f"{dataset} †" if about is not None and about.differs else dataset
-
-
-def _method_name(method: str | None, alpha: float | None) -> str:
-    return f"{method}" if alpha is None else f"{method}, α = {alpha:g}"
-
-
-def _ranks(ranks: Iterable[float]) -> str:
-    return " / ".join(f"{rank:.2f}" for rank in ranks)
-
-
-def _verdict(is_rejected: bool) -> str:
-    return "rejected" if is_rejected else "not rejected"
+_LOG = (*_COUNTS, "seconds")
 
 
 @dataclass(slots=True)
@@ -286,12 +64,17 @@ def write_paper(
     folder, wanted = Path(folder), tuple(wanted)
     folder.mkdir(parents=True, exist_ok=True)
     written = Written()
-    lines = []
+    lines: dict[str, list[str]] = {"table": [], "figure": []}
     for exhibit in wanted:
         write = _write_table if exhibit.kind == "table" else _write_figure
-        lines.append(write(exhibit, findings, folder, written))
+        lines[exhibit.kind].append(write(exhibit, findings, folder, written))
+    runs = [
+        {"design": design} | row
+        for (design, _), result in findings.results.items()
+        for row in result.rows()
+    ]
     summary = _summary(findings, wanted, lines, provenance)
-    for name, text in (("results.csv", _tidy(findings)), ("README.md", summary)):
+    for name, text in (("results.csv", csv_text(runs)), ("README.md", summary)):
         (folder / name).write_text(text, encoding="utf-8")
         written.paths.append(folder / name)
     return written
@@ -317,10 +100,14 @@ def _write_table(
         written.obstacles[exhibit.name] = f"no data of {', '.join(exhibit.datasets)}"
     n_cells = np.count_nonzero(np.isfinite(comparison.printed.values))
     result = f"{len(pairs)} of {n_cells} numbers compared"
-    scores = [p for p in pairs if p.column.metric in ("accuracy", "auc")]
-    same = [p for p in scores if not findings.about[p.dataset].differs]
+    same = [
+        abs(p.difference)
+        for p in pairs
+        if p.column.metric in ("accuracy", "auc")
+        and not findings.about[p.dataset].differs
+    ]
     if same:
-        gap = float(np.mean([abs(p.difference) for p in same]))
+        gap = float(np.mean(same))
         result += f"; on the paper's own data, mean difference {gap:.3f}"
     return f"- [{exhibit.heading}]({page.name}). {exhibit.title}: {result}."
 
@@ -328,10 +115,11 @@ def _write_table(
 def _write_figure(
     exhibit: Exhibit, findings: Findings, folder: Path, written: Written
 ) -> str:
-    data = FigureData(exhibit, findings)
+    data, obstacle = FigureData(exhibit, findings), None
     title = f"{exhibit.heading}. {exhibit.title}"
-    obstacle = data.obstacle
-    if obstacle is None and find_spec("matplotlib") is None:
+    if not data.datasets:
+        obstacle = f"no data of {', '.join(exhibit.datasets)}"
+    elif find_spec("matplotlib") is None:
         obstacle = "needs matplotlib: pip install matplotlib"
     path = folder / f"{exhibit.name}.png"
     path.unlink(missing_ok=True)  # of an earlier run with more to show
@@ -344,44 +132,11 @@ def _write_figure(
     return f"- [{title}]({path.name}).{dashes}"
 
 
-def headline(findings: Findings) -> str:
-    """SAOLA on published parts, as a Markdown table; "" without such data sets."""
-    head = ["data set", "selected", "paper"]
-    for classifier in CLASSIFIERS:
-        head += [classifier, "paper"]
-    rows = []
-    for name, about in findings.about.items():
-        is_run = ("split", name) in findings.results
-        if about.differs or not (is_run and about.is_split):
-            continue
-        row = [name]
-        for column in (
-            PaperColumn("n_features", "SAOLA"),
-            *(
-                PaperColumn("accuracy", "SAOLA", classifier)
-                for classifier in CLASSIFIERS
-            ),
-        ):
-            ours = findings.value(
-                "split", name, "SAOLA", column.metric, column.classifier
-            )
-            row.append(number_text(ours.value, column.metric))
-            row.append(number_text(_printed(name, column), column.metric))
-        rows.append(row)
-    return as_markdown_table(head, rows) if rows else ""
-
-
-def _printed(dataset: str, column: PaperColumn) -> float:
-    """What the paper prints, in whichever table."""
-    for table in paper_tables():
-        if column in table.columns and dataset in table.datasets:
-            row = table.values[table.datasets.index(dataset)]
-            return float(row[table.columns.index(column)])
-    return float("nan")
-
-
 def _summary(
-    findings: Findings, wanted: tuple[Exhibit, ...], lines: list[str], provenance: str
+    findings: Findings,
+    wanted: Iterable[Exhibit],
+    lines: dict[str, list[str]],
+    provenance: str,
 ) -> str:
     limit = findings.limits.get("time_limit")
     parts = [
@@ -398,20 +153,9 @@ def _summary(
     top = headline(findings)
     if top:
         parts += ["## SAOLA on the published training and test parts", top]
-    tables = [line for line, e in zip(lines, wanted, strict=True) if e.kind == "table"]
-    figures = [line for line, e in zip(lines, wanted, strict=True) if e.kind != "table"]
-    for title, own in (("Tables", tables), ("Figures", figures)):
+    for kind, own in lines.items():
         if own:
-            parts += [f"## {title}", "\n".join(own)]
-    parts += ["## Data sets", _datasets(findings)]
-    named = dict.fromkeys(d for e in wanted for d in e.datasets)
-    notes = footnotes(findings, named)
-    parts.append("\n".join(f"- {note}" for note in notes))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _datasets(findings: Findings) -> str:
-    head = ["data set", "samples", "features", "measure", "file"]
+            parts += [f"## {kind.capitalize()}s", "\n".join(own)]
     rows = []
     for name, about in findings.about.items():
         n, n_test, p = about.shape
@@ -419,13 +163,371 @@ def _datasets(findings: Findings) -> str:
         measure = "Fisher's Z" if about.kind == "continuous" else "SU"
         shown = _marked(name, findings), f"{n:,}{test}", f"{p:,}"
         rows.append([*shown, measure, about.origin])
-    return as_markdown_table(head, rows) if rows else "None of them is here."
+    head = ["data set", "samples", "features", "measure", "file"]
+    table = markdown_table(head, rows) if rows else "None of them is here."
+    named = dict.fromkeys(d for exhibit in wanted for d in exhibit.datasets)
+    notes = "\n".join(f"- {note}" for note in footnotes(findings, named))
+    return "\n\n".join(filter(None, [*parts, "## Data sets", table, notes])) + "\n"
 
 
-def _tidy(findings: Findings) -> str:
-    """Every run of every experiment, as CSV."""
-    results = findings.results.items()
-    rows = [
-        {"design": key[0]} | row for key, result in results for row in result.rows()
+def headline(findings: Findings) -> str:
+    """SAOLA on published parts, as a Markdown table; "" without such data sets."""
+    columns = [PaperColumn("n_features", "SAOLA")]
+    columns += [PaperColumn("accuracy", "SAOLA", name) for name in CLASSIFIERS]
+    head = ["data set"]
+    for title in ("selected", *CLASSIFIERS):
+        head += [title, "paper"]
+    rows = []
+    for name, about in findings.about.items():
+        is_run = ("split", name) in findings.results
+        if about.differs or not (is_run and about.is_split):
+            continue
+        rows.append([name])
+        for column in columns:
+            metric, judge = column.metric, column.classifier
+            ours = findings.value("split", name, "SAOLA", metric, judge).value
+            numbers = ours, _printed(name, column)
+            rows[-1] += [number_text(number, metric) for number in numbers]
+    return markdown_table(head, rows) if rows else ""
+
+
+def _printed(dataset: str, column: PaperColumn) -> float:
+    """What the paper prints, in whichever table."""
+    for table in paper_tables():
+        if column in table.columns and dataset in table.datasets:
+            row = table.values[table.datasets.index(dataset)]
+            return float(row[table.columns.index(column)])
+    return float("nan")
+
+
+def table_page(comparison: TableComparison) -> str:
+    """A Markdown page about one table."""
+    exhibit, findings = comparison.exhibit, comparison.findings
+    n_here, n_all = len(comparison.datasets), len(exhibit.datasets)
+    has_time = any(panel.metric == "seconds" for panel in comparison.panels)
+    parts = [
+        f"# {exhibit.heading} (`{exhibit.label}`): {exhibit.title}",
+        f"Section {exhibit.section} of the paper; {n_here} of its {n_all} data sets "
+        "are here. Δ is ours less the paper's"
+        + ("; for times, how many times faster." if has_time else "."),
     ]
-    return csv_text(rows)
+    if comparison.datasets:
+        parts += [_panel(panel, comparison) for panel in comparison.panels]
+        parts += [_means(panel, comparison) for panel in comparison.panels]
+        parts += _statistics(comparison)
+    lost = (pair for pair in comparison.pairs.values() if pair.ours.reason)
+    reasons = dict.fromkeys(
+        _reason(pair) for pair in lost if pair.dataset in comparison.datasets
+    )
+    notes = [*footnotes(findings, exhibit.datasets), *reasons]
+    parts.append("\n".join(f"- {note}" for note in notes))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _reason(pair: Pair) -> str:
+    """Why a cell is empty."""
+    column = pair.column
+    who = f"{column.classifier} after " if column.classifier else ""
+    return f"`-` {who}{column.method} on {pair.dataset}: {pair.ours.reason}."
+
+
+def _panel(panel: Panel, comparison: TableComparison) -> str:
+    """The numbers of one metric and classifier, ours next to the paper's."""
+    head = ["data set"]
+    for column in panel.columns:
+        head += [_method_name(column), "paper", "Δ"]
+    rows = []
+    for dataset in comparison.datasets:
+        rows.append([_marked(dataset, comparison.findings)])
+        for column in panel.columns:
+            pair = comparison.pairs[dataset, column]
+            is_mean = pair.ours.statistic == "mean"
+            ours = number_text(pair.ours.value, panel.metric, is_mean=is_mean)
+            printed = number_text(pair.printed, panel.metric)
+            rows[-1] += [ours, printed, difference_text(pair)]
+    title = METRICS[panel.metric] + (f", {panel.classifier}" * bool(panel.classifier))
+    return f"**{title}**\n\n{markdown_table(head, rows)}"
+
+
+def _means(panel: Panel, comparison: TableComparison) -> str:
+    """Mean and deviation where the table shows the best of several runs."""
+    rows = []
+    for dataset in comparison.datasets:
+        values = [comparison.pairs[dataset, column].ours for column in panel.columns]
+        if any(value.statistic == "best" for value in values):
+            texts = (
+                "-"
+                if math.isnan(value.mean)
+                else f"{number_text(value.mean, panel.metric, is_mean=True)} ± "
+                f"{number_text(value.deviation, panel.metric, is_mean=True)}"
+                for value in values
+            )
+            rows.append([_marked(dataset, comparison.findings), *texts])
+    if not rows:
+        return ""
+    n_runs = 3 if comparison.findings.is_quick else 10
+    what = METRICS[panel.metric].lower() if panel.metric != "auc" else "AUC"
+    what += f", {panel.classifier}" * bool(panel.classifier)
+    head = ["data set", *map(_method_name, panel.columns)]
+    return (
+        f"Above is the best of {n_runs} random splits, as in the paper. Mean ± "
+        f"standard deviation of ours, {what}:\n\n{markdown_table(head, rows)}"
+    )
+
+
+def _statistics(comparison: TableComparison) -> Iterator[str]:
+    def listed(ranks: Iterable[float]) -> str:
+        return " / ".join(f"{rank:.2f}" for rank in ranks)
+
+    verdict = {True: "rejected", False: "not rejected"}
+    ranks = [
+        [
+            ", ".join(c.claim.methods),
+            c.claim.classifier or "mean AUC",
+            str(len(c.datasets)),
+            listed(c.ranks),
+            listed(c.printed_ranks),
+            listed(c.claim.ranks),
+            f"{c.test.p_value:.3f}",
+            verdict[c.test.is_rejected()],
+            verdict[c.claim.is_rejected],
+            f"{c.critical_difference:.3f}",
+        ]
+        for c in comparison.claims()
+    ]
+    if ranks:
+        head = ["methods", "classifier", "data sets", "ranks, ours", "paper's, there"]
+        head += ["printed, all", "Friedman p, ours", "ours", "the paper", "CD"]
+        yield (
+            "**Average ranks** (high is good, as in the paper) on the data sets where "
+            "all have numbers, and the Friedman test without correction for ties:\n\n"
+            + markdown_table(head, ranks)
+        )
+    wins = list(comparison.wins())
+    if wins:
+        head = ["", "classifier", "ours", "paper's, there", "printed, all"]
+        yield (
+            "**Win / tie / lose** by a margin of 0.01, which is what the paper's "
+            "counts are:\n\n" + markdown_table(head, wins)
+        )
+
+
+def footnotes(findings: Findings, datasets: Iterable[str]) -> list[str]:
+    """What must be known of the data, and what is missing."""
+    notes = []
+    for name in datasets:
+        about = findings.about.get(name)
+        if about is None:
+            continue
+        if about.differs:
+            notes.append(f"† {name} is not the paper's: {about.differs}.")
+        notes += [f"{name}: {note}." for note in about.notes if note != about.differs]
+    notes += [
+        f"No data: {name}. Put there {files_of_dataset(name)}."
+        for name in datasets
+        if name not in findings.available
+    ]
+    if findings.is_quick:
+        notes.append("A quick run: three repetitions instead of ten or thirty.")
+    return notes
+
+
+def number_text(value: float, metric: str, *, is_mean: bool = False) -> str:
+    """A number as a table prints it.
+
+    >>> number_text(0.76, "accuracy"), number_text(float("nan"), "accuracy")
+    ('.7600', '-')
+    >>> number_text(21.0, "n_features"), number_text(0.0312, "seconds")
+    ('21', '0.031')
+    """
+    if math.isnan(value):
+        return "-"
+    if metric in _COUNTS:
+        return f"{value:,.1f}" if is_mean else f"{value:,.0f}"
+    if metric == "seconds":
+        return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+    return f"{value:.4f}".removeprefix("0")
+
+
+def difference_text(pair: Pair) -> str:
+    """Ours against the paper's.
+
+    >>> difference_text(Pair("dexter", PaperColumn("accuracy"), Value(0.76), 0.75))
+    '+.0100'
+    >>> difference_text(Pair("dexter", PaperColumn("accuracy"), Value(0.75), 0.75001))
+    '+.0000'
+    >>> difference_text(Pair("dexter", PaperColumn("seconds"), Value(0.03), 3.0))
+    '100×'
+    """
+    metric, difference = pair.column.metric, pair.difference
+    if math.isnan(difference):
+        return ""
+    if metric == "seconds":
+        ratio = pair.printed / max(pair.ours.value, 1e-9)
+        return f"{ratio:,.0f}×" if ratio >= 10 else f"{ratio:.2g}×"
+    if metric in _COUNTS:
+        is_whole = float(difference).is_integer()
+        return f"{difference:+,.0f}" if is_whole else f"{difference:+,.1f}"
+    return f"{round(difference, 4) + 0.0:+.4f}".replace("0.", ".", 1)  # never -0
+
+
+def table_rows(comparison: TableComparison) -> list[dict[str, object]]:
+    """One row per cell of a table, also for those without data."""
+
+    def blank(value: float) -> float | None:
+        return None if math.isnan(value) else value
+
+    return [
+        {
+            "exhibit": comparison.exhibit.name,
+            "dataset": pair.dataset,
+            "method": _method_name(pair.column),
+            "classifier": pair.column.classifier,
+            "metric": pair.column.metric,
+            "statistic": pair.ours.statistic if pair.ours.reason is None else None,
+            "ours": blank(pair.ours.value),
+            "mean": blank(pair.ours.mean),
+            "sd": pair.ours.deviation if pair.ours.runs.size else None,
+            "runs": pair.ours.runs.size or None,
+            "paper": blank(pair.printed),
+            "difference": blank(pair.difference),
+            "reason": pair.ours.reason,
+        }
+        for pair in comparison.pairs.values()
+    ]
+
+
+def _marked(dataset: str, findings: Findings) -> str:
+    about = findings.about.get(dataset)
+    return f"{dataset} †" if about is not None and about.differs else dataset
+
+
+def _method_name(column: PaperColumn) -> str:
+    alpha = "" if column.alpha is None else f", α = {column.alpha:g}"
+    return f"{column.method}{alpha}"
+
+
+class FigureData:
+    """The numbers that a figure shows, of the data sets that are here."""
+
+    def __init__(self, exhibit: Exhibit, findings: Findings) -> None:
+        self.exhibit, self.findings = exhibit, findings
+        self.methods = exhibit.methods
+        self.datasets = tuple(d for d in exhibit.datasets if d in findings.about)
+
+    def values(self, metric: str, classifier: str | None) -> list[list[Value]]:
+        """A row for each data set, a value for each method."""
+        of, design = self.findings.value, self.exhibit.design
+        return [
+            [of(design, dataset, m, metric, classifier) for m in self.methods]
+            for dataset in self.datasets
+        ]
+
+    def numbers(
+        self, metric: str, classifier: str | None, kind: str = "value"
+    ) -> FloatArray:
+        """As the paper reports them, or "mean" or "deviation" over the runs."""
+        rows = self.values(metric, classifier)
+        return np.array([[getattr(value, kind) for value in row] for row in rows])
+
+    def gaps(self) -> str:
+        """Why values are missing, by reason and data set; "" if none are."""
+        found: dict[str, dict[str, dict[str, None]]]
+        found = defaultdict(lambda: defaultdict(dict))
+        classifiers = self.exhibit.classifiers or (None,)
+        for metric, classifier in product(self.exhibit.metrics, classifiers):
+            rows = zip(self.datasets, self.values(metric, classifier), strict=True)
+            for dataset, row in rows:
+                for method, value in zip(self.methods, row, strict=True):
+                    if value.reason is not None:
+                        found[value.reason][dataset][method] = None
+        return "; ".join(
+            f"{reason} ({', '.join(map(self._who, own, own.values()))})"
+            for reason, own in found.items()
+        )
+
+    def _who(self, dataset: str, methods: Collection[str]) -> str:
+        is_all = len(methods) == len(self.methods)
+        return dataset if is_all else f"{dataset}: {' and '.join(methods)}"
+
+
+def draw_figure(data: FigureData) -> Figure:
+    """Draw a figure of which some data are here."""
+    import matplotlib.pyplot as plt
+
+    exhibit, names = data.exhibit, [_marked(d, data.findings) for d in data.datasets]
+    n_panels, is_sweep = len(exhibit.metrics), exhibit.drawing == "sweep"
+    height = 1.1 + len(data.datasets) * (0.2 + 0.13 * len(data.methods))
+    if is_sweep:
+        n_panels, height = len(exhibit.classifiers), 3.0
+    figure, ((*axes,),) = plt.subplots(
+        1,
+        n_panels,
+        figsize=(6.4 if n_panels == 1 else 7.4, height),
+        layout="constrained",
+        squeeze=False,
+        sharey=not is_sweep,
+    )
+    if is_sweep:
+        deltas = [float(m.partition("=")[2]) for m in data.methods]
+        for ax, classifier in zip(axes, exhibit.classifiers, strict=True):
+            lines = data.numbers("accuracy", classifier)
+            label = f"accuracy, {classifier}"
+            plot_sweep(deltas, lines, names, x_label="δ", label=label, ax=ax)
+    else:
+        for ax, metric in zip(axes, exhibit.metrics, strict=True):
+            _draw_dots(data, metric, names, ax)
+        for ax in axes[1:]:  # the methods are named once
+            ax.get_legend().remove()
+    figure.suptitle(f"{exhibit.heading}. {exhibit.title}", x=0.01, ha="left", size=11)
+    return figure
+
+
+def _draw_dots(data: FigureData, metric: str, names: list[str], ax: Axes) -> None:
+    """One panel: values with the bars that the paper's figure has."""
+    exhibit, label, spreads = data.exhibit, METRICS[metric], None
+    classifier = exhibit.classifiers[0] if len(exhibit.classifiers) == 1 else None
+    if exhibit.drawing == "error bars":
+        values = data.numbers(metric, classifier, "mean")
+        spreads = data.numbers(metric, classifier, "deviation")
+        label += f", {classifier}: mean ± standard deviation"
+    elif metric == "auc":
+        found = [data.numbers(metric, name) for name in exhibit.classifiers]
+        values, spreads = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
+        label += ": mean ± standard deviation of three classifiers"
+    else:
+        values = data.numbers(metric, classifier)
+        label += f", {classifier}" * (bool(classifier) and metric == "accuracy")
+    plot_dots(
+        values,
+        names,
+        data.methods,
+        spreads=spreads,
+        label=label,
+        is_log=metric in _LOG,
+        ax=ax,
+    )
+
+
+def draw_claim(checked: CheckedClaim) -> Figure:
+    """The critical-difference diagram of our numbers for a claim of the paper."""
+    import matplotlib.pyplot as plt
+
+    claim, distance = checked.claim, checked.critical_difference
+    # The paper counts ranks from below, the diagram from the best.
+    ranks = len(claim.methods) + 1 - checked.ranks
+    figure, ax = plt.subplots(figsize=(6.4, 1.9), layout="constrained")
+    plot_critical_difference(ranks, distance, claim.methods, ax=ax)
+    what, n = claim.classifier or "mean AUC", len(checked.datasets)
+    title = f"Table {claim.table}, {what}, {n} data sets"
+    figure.suptitle(title, x=0.01, ha="left", size=11)
+    return figure
+
+
+def save_figure(figure: Figure, path: Path) -> Path:
+    """Write a figure and forget it."""
+    import matplotlib.pyplot as plt
+
+    figure.savefig(path, dpi=150, bbox_inches="tight")
+    plt.close(figure)
+    return path

@@ -1,13 +1,15 @@
-"""The experiments behind the paper's tables and figures, each run once."""
+"""The experiments behind the paper's tables and figures, and what they come to."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from sklearn.dummy import DummyClassifier
 
 from featstream.errors import DataError
@@ -15,20 +17,38 @@ from featstream.evaluation import (
     CellProgress,
     Experiment,
     ExperimentResult,
+    Friedman,
     SplitProtocol,
+    Stability,
     Task,
+    average_ranks,
     cells_observed,
+    critical_difference,
+    friedman,
+    win_tie_lose,
 )
 from featstream.paper.datasets import Benchmark, available_datasets, load_dataset
-from featstream.paper.exhibits import CLASSIFIERS, Design, Exhibit
-from featstream.paper.findings import About, Findings
 from featstream.paper.methods import (
     PAPER_CLASSIFIERS,
     FirstSplit,
     protocol_for,
     selector_for,
 )
+from featstream.paper.tables import (
+    CLASSIFIERS,
+    METRICS,
+    Design,
+    Exhibit,
+    PaperClaim,
+    PaperColumn,
+    paper_claims,
+    paper_table,
+)
+from featstream.protocols import FloatArray
 
+Statistic: TypeAlias = Literal["single", "best", "mean"]
+
+_COSTS = ("n_features", "n_groups", "seconds")
 _MOST_REPEATS = {"orders": 30, "subsamples": 30}
 
 
@@ -45,25 +65,9 @@ class Need:
 class PaperStudy:
     """The experiments behind some of the paper's tables and figures.
 
-    Parameters
-    ----------
-    exhibits : iterable of Exhibit
-        What is wanted.
-    data : str or path-like, optional
-        Folder of the data sets; by default that in ``FEATSTREAM_DATA``.
-    seed, time_limit, memory_limit
-        As of `Experiment`.
-    is_quick : bool, default=False
-        Repeat everything three times, instead of ten or thirty.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from featstream.paper.exhibits import find
-    >>> with tempfile.TemporaryDirectory() as empty:
-    ...     study = PaperStudy([find("table3")], empty)
-    >>> study.needs
-    ()
+    ``data`` is the folder of the data sets, by default that in ``FEATSTREAM_DATA``;
+    ``seed`` and limits are those of `Experiment`. With ``is_quick`` everything is
+    repeated three times, instead of ten or thirty.
     """
 
     def __init__(
@@ -76,8 +80,7 @@ class PaperStudy:
         memory_limit: str | int | None = None,
         is_quick: bool = False,
     ) -> None:
-        self.exhibits = tuple(exhibits)
-        self.data = data
+        self.exhibits, self.data = tuple(exhibits), data
         self.limits: dict[str, Any] = {
             "time_limit": time_limit,
             "memory_limit": memory_limit,
@@ -105,7 +108,9 @@ class PaperStudy:
                     for need in needs:
                         self._run_one(need, data, Path(folder), n_jobs, findings, tally)
                 except DataError as error:  # the others can still be run
-                    findings.leave_out(dataset, str(error))
+                    findings.unreadable[dataset] = str(error)
+                    findings.about.pop(dataset, None)
+                    findings.available.remove(dataset)
                     for need in needs:
                         tally.begin(need, 0)
         return findings
@@ -125,15 +130,22 @@ class PaperStudy:
         """
         protocol = protocol_for(data, need.design, is_quick=self.is_quick)
         selectors = {m: selector_for(m, data, need.design) for m in need.methods}
+        judges = {name.lower(): PAPER_CLASSIFIERS[name] for name in need.classifiers}
+        tasks = {data.name: Task(data.X, data.y, data.X_test, data.y_test)}
         tally.begin(need, protocol.n_splits * len(selectors))
 
         def run(rows: SplitProtocol) -> ExperimentResult:
-            experiment = self._experiment(need, data, selectors, rows)
-            return experiment.run(folder, n_jobs=n_jobs, progress=tally.update)
+            return Experiment(
+                selectors,
+                tasks,
+                judges or {"nobody": DummyClassifier()},
+                rows,
+                seed=self.seed,
+                **self.limits,
+            ).run(folder, n_jobs=n_jobs, progress=tally.update)
 
         if protocol.n_splits > 1:
-            failures = run(FirstSplit(protocol)).failures()
-            for _, method, _, reason in failures:
+            for _, method, _, reason in run(FirstSplit(protocol)).failures():
                 if reason.startswith("exceeded"):
                     reason += f" in the first of {protocol.n_splits} runs"
                     findings.given_up[need.design, data.name, method] = reason
@@ -142,49 +154,28 @@ class PaperStudy:
             tally.resume(need, protocol.n_splits * len(selectors), n_given_up)
         if not selectors:
             return
-        result = run(protocol)
+        result = findings.results[need.design, data.name] = run(protocol)
         if need.design == "subsamples":
-            findings.add_stability(result, data)
-        findings.results[need.design, data.name] = result
-
-    def _experiment(
-        self,
-        need: Need,
-        data: Benchmark,
-        selectors: dict[str, Any],
-        protocol: SplitProtocol,
-    ) -> Experiment:
-        classifiers = {
-            name.lower(): PAPER_CLASSIFIERS[name] for name in need.classifiers
-        }
-        return Experiment(
-            selectors,
-            {data.name: Task(data.X, data.y, data.X_test, data.y_test)},
-            classifiers or {"nobody": DummyClassifier()},
-            protocol,
-            seed=self.seed,
-            **self.limits,
-        )
+            # Continuous features are compared by correlation, as in their selection;
+            # the paper does not say how it made them discrete.
+            similarity = "su" if data.kind == "discrete" else "correlation"
+            findings.stability |= result.stability("yu", similarity=similarity)
 
 
 def gather_needs(
     exhibits: Iterable[Exhibit], available: Iterable[str]
 ) -> Iterator[Need]:
     """What the exhibits need of the available data sets, each once."""
-    methods: dict[tuple[str, Design], dict[str, None]] = {}
-    classifiers: dict[tuple[str, Design], set[str]] = {}
-    present = set(available)
+    present, found = set(available), dict[tuple[str, Design], list[Exhibit]]()
     for exhibit in exhibits:
         for dataset in exhibit.datasets:
             if dataset in present:
-                place = dataset, exhibit.design
-                methods.setdefault(place, {}).update(dict.fromkeys(exhibit.methods))
-                classifiers.setdefault(place, set()).update(exhibit.classifiers)
-    for (dataset, design), chosen in methods.items():
-        own = classifiers[dataset, design]
-        yield Need(
-            dataset, design, tuple(chosen), tuple(c for c in CLASSIFIERS if c in own)
-        )
+                found.setdefault((dataset, exhibit.design), []).append(exhibit)
+    for (dataset, design), own in found.items():
+        methods = dict.fromkeys(m for exhibit in own for m in exhibit.methods)
+        judges = {c for exhibit in own for c in exhibit.classifiers}
+        in_order = tuple(c for c in CLASSIFIERS if c in judges)
+        yield Need(dataset, design, tuple(methods), in_order)
 
 
 class _Tally:
@@ -226,3 +217,242 @@ class _Tally:
             last_failure=at.last_failure or before.last_failure,
         )
         self._observe(self._last)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """One number of a table or figure."""
+
+    value: float = np.nan  # as the paper reports it
+    statistic: Statistic = "single"
+    runs: FloatArray = field(default_factory=lambda: np.empty(0))
+    reason: str | None = None  # why there is no value
+
+    @property
+    def mean(self) -> float:
+        """Mean over the runs."""
+        return float(self.runs.mean()) if self.runs.size else np.nan
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the runs; 0 for one."""
+        return float(self.runs.std(ddof=1)) if self.runs.size > 1 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """A data set that was used."""
+
+    shape: tuple[int, int, int]  # rows, test rows, features
+    kind: str  # continuous or discrete
+    origin: str  # the file it came from
+    is_split: bool  # whether the paper uses published parts
+    differs: str  # how it differs from the paper's; "" if it does not
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: Benchmark) -> About:
+        """Facts of a data set, without the data."""
+        n_test = 0 if data.y_test is None else data.y_test.size
+        shape = data.y.size, n_test, data.X.shape[1]
+        about = data.origin.name, data.is_split, data.differs, data.notes
+        return cls(shape, data.kind, *about)
+
+
+class Findings:
+    """All results."""
+
+    def __init__(
+        self, available: Iterable[str], *, is_quick: bool = False, **limits: Any
+    ) -> None:
+        self.available = list(available)
+        self.is_quick, self.limits = is_quick, limits
+        self.about: dict[str, About] = {}  # the data sets that were used
+        self.results: dict[tuple[Design, str], ExperimentResult] = {}
+        self.given_up: dict[tuple[Design, str, str], str] = {}  # methods, and why
+        self.stability: dict[tuple[str, str], Stability | None] = {}
+        self.unreadable: dict[str, str] = {}  # data sets that cannot be used, and why
+
+    def value(
+        self,
+        design: Design,
+        dataset: str,
+        method: str,
+        metric: str,
+        classifier: str | None = None,
+    ) -> Value:
+        """A number as the paper reports it, or why there is none.
+
+        Of ten random splits the best, with the number of features and the time of the
+        run with the highest accuracy; of orders and groups the mean. Without a
+        classifier, scores are the mean over all classifiers.
+        """
+        if dataset not in self.available:
+            return Value(reason="no data")
+        if (design, dataset, method) in self.given_up:
+            return Value(reason=self.given_up[design, dataset, method])
+        result = self.results.get((design, dataset))
+        if result is None or method not in result.selectors:
+            return Value(reason="not run")
+        if metric == "stability":
+            found = self.stability.get((dataset, method))
+            if found is not None:
+                return Value(found.value, "mean")
+            _, reason = result.values("n_features", None, dataset, method)
+            return Value(reason=reason or "fewer than two selections")
+
+        def runs_of(metric: str, names: list[str]) -> tuple[FloatArray, list[str]]:
+            found = [result.values(metric, name, dataset, method) for name in names]
+            reasons = [reason for _, reason in found if reason is not None]
+            return np.array([values for values, _ in found]), reasons
+
+        if metric in _COSTS:
+            runs, reasons = runs_of(metric, result.classifiers)
+            accuracies, _ = runs_of("accuracy", result.classifiers)
+            best = 0 if np.isnan(accuracies).all() else int(np.nanargmax(accuracies))
+            which, place = divmod(best, accuracies.shape[1])
+            runs = runs[which]
+        else:
+            names = [classifier.lower()] if classifier else result.classifiers
+            key = {"auc": "auc_hard", "accuracy_sd": "accuracy"}.get(metric, metric)
+            runs, reasons = runs_of(key, names)
+            runs = runs.mean(axis=0)
+            place = int(runs.argmax())
+        if reasons:
+            return Value(reason=reasons[0])
+        if metric == "accuracy_sd":
+            return Value(Value(runs=runs).deviation, "mean", runs)
+        if runs.size > 1 and design not in ("split", "sweep"):
+            return Value(float(runs.mean()), "mean", runs)
+        return Value(float(runs[place]), "best" if runs.size > 1 else "single", runs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """A number of ours, and the paper's (NaN for "-")."""
+
+    dataset: str
+    column: PaperColumn
+    ours: Value
+    printed: float
+
+    @property
+    def difference(self) -> float:
+        """Ours minus the paper's."""
+        return self.ours.value - self.printed
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The columns of one metric and one classifier, one per method."""
+
+    metric: str
+    classifier: str | None
+    columns: tuple[PaperColumn, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckedClaim:
+    """Average ranks that the paper states, and those that follow from our numbers."""
+
+    claim: PaperClaim
+    datasets: tuple[str, ...]  # on which all methods have a number of ours
+    ranks: FloatArray  # there, from our numbers; high is good
+    printed_ranks: FloatArray  # there, from the paper's numbers
+    test: Friedman  # the paper's test of our numbers
+    critical_difference: float
+
+
+class TableComparison:
+    """A table of the paper next to our numbers."""
+
+    def __init__(self, exhibit: Exhibit, findings: Findings) -> None:
+        self.exhibit, self.findings = exhibit, findings
+        self.printed = paper_table(exhibit.number)
+        self.datasets = tuple(  # for which there are data
+            name for name in self.printed.datasets if name in findings.available
+        )
+
+    @cached_property
+    def pairs(self) -> dict[tuple[str, PaperColumn], Pair]:
+        """Every cell."""
+        return {
+            (dataset, column): Pair(
+                dataset, column, self._ours(dataset, column), float(number)
+            )
+            for dataset, row in zip(
+                self.printed.datasets, self.printed.values, strict=True
+            )
+            for column, number in zip(self.printed.columns, row, strict=True)
+        }
+
+    def _ours(self, dataset: str, column: PaperColumn) -> Value:
+        method = column.method or ""
+        if column.alpha is not None:
+            method = f"{method} alpha={column.alpha:g}"
+        return self.findings.value(
+            self.exhibit.design, dataset, method, column.metric, column.classifier
+        )
+
+    @cached_property
+    def panels(self) -> list[Panel]:
+        """The columns, by metric and classifier."""
+        found: dict[tuple[str, str | None], list[PaperColumn]] = {}
+        for column in self.printed.columns:
+            found.setdefault((column.metric, column.classifier), []).append(column)
+        return [Panel(*key, tuple(columns)) for key, columns in found.items()]
+
+    def claims(self) -> Iterator[CheckedClaim]:
+        """The paper's statements about this table that can be checked."""
+        for claim in paper_claims():
+            if claim.table != self.printed.number:
+                continue
+            kind = claim.metric, claim.classifier
+            columns = [PaperColumn(kind[0], m, kind[1]) for m in claim.methods]
+            datasets, ours, printed = self._complete(columns)
+            if len(datasets) < 2:
+                continue
+            ours = np.round(ours, 12)  # means that differ by rounding alone are ties
+            yield CheckedClaim(
+                claim=claim,
+                datasets=datasets,
+                ranks=average_ranks(ours, convention="paper"),
+                printed_ranks=average_ranks(printed, convention="paper"),
+                test=friedman(ours, correct_ties=False),
+                critical_difference=critical_difference(len(columns), len(datasets)),
+            )
+
+    def wins(self) -> Iterator[list[str]]:
+        """Wins, ties and losses of the first method of each panel against the others.
+
+        Both methods, what is compared, and the counts of our numbers, of the paper's
+        on the same data sets, and as printed for all; by a margin of 0.01, which is
+        what the paper's counts are.
+        """
+        printed_counts = self.printed.win_tie_lose or [None] * len(self.printed.columns)
+        counts = dict(zip(self.printed.columns, printed_counts, strict=True))
+        for panel in self.panels:
+            first, *rivals = panel.columns
+            for rival in rivals:
+                datasets, *numbers = self._complete([first, rival])
+                as_printed = counts[rival]
+                if datasets and as_printed is not None:
+                    methods = f"{first.method} against {rival.method}"
+                    what = panel.classifier or METRICS[panel.metric]
+                    found = (str(win_tie_lose(*both.T)) for both in numbers)
+                    yield [methods, what, *found, as_printed]
+
+    def _complete(
+        self, columns: list[PaperColumn]
+    ) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
+        """Data sets where we and the paper have all columns, and both numbers."""
+        rows = {
+            dataset: [
+                (self.pairs[dataset, c].ours.value, self.pairs[dataset, c].printed)
+                for c in columns
+            ]
+            for dataset in self.datasets
+        }
+        complete = {d: row for d, row in rows.items() if not np.isnan(row).any()}
+        numbers = np.array(list(complete.values())).reshape(-1, len(columns), 2)
+        return tuple(complete), numbers[:, :, 0], numbers[:, :, 1]

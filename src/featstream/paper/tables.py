@@ -1,4 +1,4 @@
-"""The numbers that the SAOLA paper prints, to compare ours with.
+"""What the SAOLA paper shows: its tables with their numbers, claims and figures.
 
 Tables are numbered as the paper prints them, by counting its ``table``
 environments: Table 1 is the notation, Tables 2-23 are here. The source's own
@@ -9,15 +9,16 @@ printed number, ``paper_table(10)``, or by label, ``paper_table("tb9")``.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from featstream.errors import ParameterError, unknown_name
+from featstream.errors import ParameterError, printable, unknown_name
 from featstream.protocols import FloatArray
 
 
@@ -169,39 +170,129 @@ def paper_table(which: int | str) -> PaperTable:
 @cache
 def paper_tables() -> tuple[PaperTable, ...]:
     """All tables of the paper's evaluation, in order."""
-    return tuple(as_table(**table) for table in contents()["tables"])
+    return tuple(_as_table(**table) for table in contents("tables")["tables"])
 
 
-def as_table(
+def _as_table(
     columns: list[dict[str, Any]], rows: dict[str, list[float | None]], **rest: Any
 ) -> PaperTable:
-    """A table from its entry in the data file."""
     values = np.array(list(rows.values()), dtype=np.float64)
     values.setflags(write=False)
-    for key in ("win_tie_lose", "average_ranks", "notes"):
-        rest[key] = tuple(rest.get(key, ()))
-    return PaperTable(
-        columns=tuple(PaperColumn(**column) for column in columns),
-        datasets=tuple(rows),
-        values=values,
-        **rest,
-    )
+    listed = tuple(PaperColumn(**column) for column in columns)
+    return PaperTable(columns=listed, datasets=tuple(rows), values=values, **rest)
 
 
 @cache
 def paper_claims() -> tuple[PaperClaim, ...]:
     """All average ranks in the paper's text, in order."""
-    return tuple(as_claim(**claim) for claim in contents()["claims"])
-
-
-def as_claim(methods: list[str], ranks: list[float], **rest: Any) -> PaperClaim:
-    """A claim from its entry in the data file."""
-    return PaperClaim(methods=tuple(methods), ranks=tuple(ranks), **rest)
+    return tuple(PaperClaim(**claim) for claim in contents("tables")["claims"])
 
 
 @cache
-def contents() -> dict[str, Any]:
-    """The data file."""
-    text = files("featstream.paper").joinpath("tables.json").read_text("utf-8")
-    result: dict[str, Any] = json.loads(text)
-    return result
+def contents(name: str) -> Any:
+    """A data file, with lists of words and of numbers as tuples."""
+    text = files("featstream.paper").joinpath(f"{name}.json").read_text("utf-8")
+    return json.loads(text, object_hook=_with_tuples)
+
+
+def _with_tuples(found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in found.items()
+    }
+
+
+Design: TypeAlias = Literal["split", "sweep", "orders", "groups", "subsamples"]
+"""Rows split as in the paper; the same with several values of a parameter; 30 orders
+of the features; random groups, ten times; 30 subsamples of four fifths of the rows."""
+
+Drawing: TypeAlias = Literal["values", "error bars", "sweep"]
+
+CLASSIFIERS = ("J48", "KNN", "SVM")
+METRICS = {
+    "accuracy": "Accuracy",
+    "accuracy_sd": "Standard deviation of the accuracy",
+    "auc": "AUC",
+    "n_features": "Selected features",
+    "n_groups": "Selected groups",
+    "seconds": "Seconds",
+    "stability": "Stability",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A table or a figure of the paper."""
+
+    kind: str  # "table" or "figure"
+    number: int  # as printed
+    label: str  # in the LaTeX source
+    section: str
+    title: str
+    methods: tuple[str, ...]  # as the paper spells them
+    datasets: tuple[str, ...]
+    design: Design = "split"
+    classifiers: tuple[str, ...] = CLASSIFIERS
+    drawing: Drawing | None = None  # of a figure
+    metrics: tuple[str, ...] = ()  # of a figure, one panel each
+
+    @property
+    def name(self) -> str:
+        """Its name at the command line and on disk."""
+        return f"{self.kind}{self.number}"
+
+    @property
+    def heading(self) -> str:
+        """Its name in print."""
+        return f"{self.kind.capitalize()} {self.number}"
+
+
+_FOURTEEN, _TEN = paper_table(6).datasets, paper_table(8).datasets
+_PUBLISHED_PARTS = ("hiva", "madelon", "dexter", "dorothea", "news20", "url1")
+
+_DATASETS = {
+    "all": _FOURTEEN,
+    "first ten": _TEN,
+    "last four": tuple(name for name in _FOURTEEN if name not in _TEN),
+    "drawn": tuple(name for name in _FOURTEEN if name not in _PUBLISHED_PARTS),
+    "many rows": paper_table(9).datasets,
+}
+"""Sets of data sets by which figures are described; "drawn" are those whose training
+rows the paper draws at random, ten times."""
+
+
+@cache
+def exhibits() -> tuple[Exhibit, ...]:
+    """All tables from 3 on and all figures of the evaluation, in printed order."""
+    listed = contents("exhibits")
+    tables = map(_of_table, listed["tables"])
+    figures = ({"kind": "figure", **facts} for facts in listed["figures"])
+    return tuple(_as_exhibit(**facts) for facts in (*tables, *figures))
+
+
+def _of_table(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts of a table, with those that it has itself."""
+    printed = paper_table(facts["number"])
+    alphas = sorted({c.alpha for c in printed.columns if c.alpha is not None})
+    levels = tuple(f"SAOLA alpha={alpha:g}" for alpha in alphas)
+    own = {"kind": "table", "label": printed.label, "datasets": printed.datasets}
+    return facts | own | {"methods": levels or printed.methods}
+
+
+def _as_exhibit(datasets: Any, **facts: Any) -> Exhibit:
+    return Exhibit(datasets=_DATASETS.get(datasets, datasets), **facts)
+
+
+def find_exhibit(name: str) -> Exhibit:
+    """A table or figure, by printed number ("table10") or by LaTeX label ("tb9")."""
+    found = {e.name: e for e in exhibits()} | {e.label: e for e in exhibits()}
+    plain = re.sub(r"[\s.-]+", "", name.lower())
+    for key, exhibit in found.items():
+        if key.lower() in (name.lower(), plain):
+            return exhibit
+    if plain.isdigit():
+        raise ParameterError(
+            f"{printable(name)} may be a table or a figure. Write table{plain} or "
+            f"figure{plain}."
+        )
+    raise unknown_name("table or figure", name, found)

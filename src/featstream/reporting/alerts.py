@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,29 +33,19 @@ class Alert(NamedTuple):
 
 
 def find_alerts(history: History) -> list[Alert]:
-    """All alerts about a selection, the serious ones first.
-
-    >>> from featstream import SAOLA
-    >>> X = [[0, 1]] * 6 + [[0, 0]] * 14
-    >>> y = [1] * 2 + [0] * 18
-    >>> result = SAOLA(measure="su").fit(X, y).result_
-    >>> [alert.code for alert in find_alerts(History(result))]
-    ['class-imbalance', 'constant-columns']
-    """
+    """All alerts about a selection, the serious ones first."""
     found = [alert for check in _CHECKS for alert in check(history)]
     return sorted(found, key=lambda alert: not alert.is_serious)
 
 
 def _unfinished(history: History) -> Iterator[Alert]:
-    run: Any = getattr(history.origin, "_run", None)
-    rest = None if run is None else run.unfinished
-    if rest is not None:
+    if history.run is not None and history.run.unfinished is not None:
         yield Alert(
             "unfinished",
             "The run is not finished",
             f"It stopped after {history.result.n_features:,} features, in the middle "
             "of its data.",
-            f"Continue it: featstream resume {run.folder.path}",
+            f"Continue it: featstream resume {history.run.folder.path}",
             is_serious=True,
         )
 
@@ -73,21 +63,20 @@ def _nothing_kept(history: History) -> Iterator[Alert]:
 
 
 def _class_imbalance(history: History) -> Iterator[Alert]:
-    classes = history.classes
-    if not classes or len(classes) < 2:
+    classes = history.classes or {}
+    if len(classes) < 2:
         return
     label, size = min(classes.items(), key=lambda item: item[1])
-    share = size / sum(classes.values())
-    if share < _RARE_CLASS or size < _FEW_ROWS:
+    n = sum(classes.values())
+    if size / n < _RARE_CLASS or size < _FEW_ROWS:
+        advice = "Judge the selection by balanced accuracy or AUC"
+        if len(classes) == 2:
+            advice += f": plain accuracy is {1 - size / n:.1%} without any feature"
         yield Alert(
             "class-imbalance",
             "One class is rare",
-            f"Class {label} has {size:,} of {sum(classes.values()):,} rows "
-            f"({share:.1%}).",
-            "Judge the selection by balanced accuracy or AUC: plain accuracy is "
-            f"{1 - share:.1%} without any feature."
-            if len(classes) == 2
-            else "Judge the selection by balanced accuracy or AUC.",
+            f"Class {label} has {size:,} of {n:,} rows ({size / n:.1%}).",
+            f"{advice}.",
         )
 
 
@@ -107,13 +96,14 @@ def _constant_columns(history: History) -> Iterator[Alert]:
 
 
 def _still_growing(history: History) -> Iterator[Alert]:
-    if not history.has_course or history.result.n_features < 100:
+    result = history.result
+    if not history.has_course or result.n_features < 100:
         return
-    if history.result.parameters.get("max_features"):
+    if result.parameters.get("max_features"):
         return
     curve = size_curve(history)
-    before = np.searchsorted(curve.arrivals, 0.8 * history.result.n_features) - 1
-    if before < 0 or not curve.sizes.size:
+    before = np.searchsorted(curve.arrivals, 0.8 * result.n_features) - 1
+    if before < 0:
         return
     earlier, now = int(curve.sizes[before]), int(curve.sizes[-1])
     if now >= max(_GROWTH * earlier, earlier + 3):

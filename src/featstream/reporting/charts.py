@@ -1,17 +1,22 @@
 """Figures as SVG inside a page, drawn from computed tables.
 
-Every figure is drawn twice, for wide and for narrow screens. Colours come from
+Every figure is drawn twice, for wide and for narrow screens. Marks carry their detail
+in ``data-tip``, which the page shows on hover or by the arrow keys. Colours come from
 the page's style sheet by class; shape, dash or position always says the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.markup import Html, joined, tag, visible
+from featstream.errors import visible
+from featstream.markup import Html, joined, short, tag
 from featstream.protocols import Fate, FloatArray
 from featstream.reporting.history import (
     AccuracyCurve,
@@ -22,19 +27,212 @@ from featstream.reporting.history import (
     SizeCurve,
     Timeline,
 )
-from featstream.reporting.svg import (
-    Axes,
-    figure,
-    legend,
-    line,
-    mark,
-    rect,
-    short,
-    text,
-)
 
-_FATES = (Fate.KEPT, Fate.DISPLACED, Fate.REDUNDANT, Fate.IRRELEVANT)
-_N_SERIES = 7
+FATES = (Fate.KEPT, Fate.DISPLACED, Fate.REDUNDANT, Fate.IRRELEVANT)
+"""In the order in which they are shown."""
+
+Drawing = tuple[list[Html], float]
+"""The parts of a figure, and its height in pixels."""
+Draw = Callable[[int, bool], Drawing]
+"""Called with the width in pixels, and whether that is the wide one."""
+Point = tuple[float, float, int, str]
+"""Two coordinates, the number of a method, and a detail."""
+
+
+@dataclass(slots=True)
+class Axes:
+    """A rectangle with scales.
+
+    ``left`` to ``right`` and ``top`` to ``bottom`` are pixels; ``x`` and ``y`` are the
+    ranges that they show.
+    """
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+    x: tuple[float, float]
+    y: tuple[float, float] = (0, 1)
+    x_log: bool = False
+    y_log: bool = False
+    parts: list[Html] = field(default_factory=list)
+
+    def at_x(self, value: Any) -> float:
+        """Pixels from the left."""
+        share = _share(value, self.x, is_log=self.x_log)
+        return round(self.left + share * (self.right - self.left), 1)
+
+    def at_y(self, value: Any) -> float:
+        """Pixels from the top."""
+        share = _share(value, self.y, is_log=self.y_log)
+        return round(self.bottom - share * (self.bottom - self.top), 1)
+
+    def add(self, *parts: Html) -> None:
+        """Draw something."""
+        self.parts += parts
+
+    def add_path(self, points: Iterable[tuple[float, float]], class_: str) -> None:
+        """Draw lines from point to point."""
+        path = "M" + "L".join(f"{x},{y}" for x, y in points)
+        self.add(tag("path", d=path, class_=class_))
+
+    def add_span(
+        self, ends: Any, top: float, height: float, class_: str, tip: str | None = None
+    ) -> None:
+        """Draw a rectangle from one x to another."""
+        left, right = map(self.at_x, ends)
+        self.add(rect(left, top, right - left, height, class_, tip))
+
+    def draw_grid(
+        self, x_label: str, y_label: str = "", *, has_ticks: bool = True
+    ) -> None:
+        """Light lines and numbers at the left, ticks and numbers below, and labels."""
+        n_x = (5 if self.right - self.left > 400 else 4) if has_ticks else 0
+        n_y = 4 if y_label else 0
+        for value in ticks(*self.y, n_y, is_log=self.y_log):
+            y = self.at_y(value)
+            self.add(line(self.left, y, self.right, y, "grid"))
+            self.add(text(self.left - 6, y + 4, short(value), "tick end"))
+        self.add(line(self.left, self.bottom, self.right, self.bottom, "axis"))
+        for value in ticks(*self.x, n_x, is_log=self.x_log):
+            x = self.at_x(value)
+            self.add(line(x, self.bottom, x, self.bottom + 4, "axis"))
+            kind = "tick end" if x > self.right - 12 else "tick middle"
+            edge = self.right + 4 if kind == "tick end" else x
+            self.add(text(edge, self.bottom + 17, short(value), kind))
+        if x_label:
+            self.label(x_label, self.bottom + 34)
+        if y_label:
+            self.add(text(2, self.top - 10, y_label, "label"))
+
+    def label(self, words: str, y: float) -> None:
+        """Words below the middle of the horizontal axis."""
+        self.add(text((self.left + self.right) / 2, y, words, "label middle"))
+
+
+def _share(value: Any, limits: tuple[float, float], *, is_log: bool) -> float:
+    value, low, high = map(float, (value, *limits))
+    if is_log:
+        value, low, high = (float(np.log10(max(v, 1e-300))) for v in (value, low, high))
+    return (value - low) / (high - low) if high > low else 0.5
+
+
+def ticks(low: float, high: float, n: int, *, is_log: bool = False) -> list[float]:
+    """Round numbers in a range, about ``n`` of them.
+
+    >>> ticks(0, 97, 5)
+    [0.0, 20.0, 40.0, 60.0, 80.0]
+    >>> ticks(0.002, 3000, 5, is_log=True)
+    [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
+    >>> ticks(2, 55, 5, is_log=True)
+    [2.0, 5.0, 10.0, 20.0, 50.0]
+    """
+    if n == 0 or not high > low:
+        return [low] * (n > 0)
+    if is_log:
+        first, last = int(np.floor(np.log10(low))), int(np.floor(np.log10(high)))
+        for digits in ((1, 2, 5), (1, 3), (1,)):
+            every = [float(f"{m}e{k}") for k in range(first, last + 1) for m in digits]
+            found = [value for value in every if low <= value <= high]
+            if 2 <= len(found) <= n + 2:
+                return found
+        if len(found) > 1:
+            return found[:: (len(found) - 1) // n + 1]
+    raw = (high - low) / n
+    size = float(10.0 ** np.floor(np.log10(raw)))
+    step = size * next(m for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)
+    first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
+    return [round(k * step, 12) for k in range(first, last + 1)]
+
+
+def text(x: float, y: float, content: object, class_: str) -> Html:
+    """Text at a place."""
+    return tag("text", content, x=round(x, 1), y=round(y, 1), class_=class_)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
+    """A straight line."""
+    place = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+    return tag("line", **{k: round(v, 1) for k, v in place.items()}, class_=class_)
+
+
+def rect(
+    x: float, y: float, width: float, height: float, class_: str, tip: str | None = None
+) -> Html:
+    """A rectangle, never too small to be seen."""
+    size = {"x": x, "y": y, "width": max(width, 0.1), "height": max(height, 0.1)}
+    place = {k: round(v, 1) for k, v in size.items()}
+    return tag("rect", **place, class_=class_, data_tip=tip)
+
+
+_SHAPES = (
+    "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
+    "M-3.6,-3.6h7.2v7.2h-7.2z",
+    "M0,-5L5,0L0,5L-5,0z",
+    "M0,-4.8L4.6,3.6H-4.6z",
+    "M0,4.8L4.6,-3.6H-4.6z",
+    "M-1.6,-4.6h3.2v3h3v3.2h-3v3h-3.2v-3h-3v-3.2h3z",
+    "M0,-5.4L1.4,-1.6L5.2,-1.6L2.1,0.8L3.2,4.6L0,2.3L-3.2,4.6L-2.1,0.8L-5.2,-1.6"
+    "L-1.4,-1.6z",
+)
+"""A circle, a square, a diamond, two triangles, a cross and a star."""
+
+
+def mark(shape: int, x: float, y: float, class_: str, tip: str | None = None) -> Html:
+    """A small shape at a place."""
+    return tag(
+        "path",
+        d=_SHAPES[shape],
+        transform=f"translate({round(x, 1)},{round(y, 1)})",
+        class_=class_,
+        data_tip=tip,
+    )
+
+
+def _series(j: int) -> str:
+    """Class of what belongs to a method."""
+    return f"series{j % len(_SHAPES)}"
+
+
+def _method_mark(
+    j: int, x: float, y: float, tip: str | None = None, look: str = ""
+) -> Html:
+    return mark(j % len(_SHAPES), x, y, _series(j) + look, tip)
+
+
+def legend(entries: Iterable[tuple[Html, str]], width: int) -> tuple[Html, int]:
+    """Samples and words in rows above a figure, and the pixels that they take."""
+    parts, x, y = [], 8.0, 12
+    for sample, words in entries:
+        size = 30 + 6.5 * len(words)
+        if x + size > width and x > 8:
+            x, y = 8.0, y + 18
+        parts.append(tag("g", sample, transform=f"translate({x},{y})"))
+        parts.append(text(x + 12, y + 4, words, "tick"))
+        x += size
+    return joined(parts), y + 12
+
+
+def _method_legend(methods: Sequence[str], width: int) -> tuple[Html, int]:
+    shown = enumerate(visible(method, 40) for method in methods)
+    return legend([(_method_mark(j, 0, 0), words) for j, words in shown], width)
+
+
+def figure(name: str, title: str, says: str, draw: Draw) -> Html:
+    """A figure with a title and a sentence on what it shows, wide and narrow."""
+    pictures = []
+    for width, kind in ((960, "wide"), (350, "narrow")):
+        parts, height = draw(width, kind == "wide")
+        box = {"viewBox": f"0 0 {width} {round(height)}", "class_": kind, "role": "img"}
+        pictures.append(tag("svg", tag("title", f"{title}. {says}"), *parts, **box))
+    label = f"{title}: use the arrow keys to go through the marks"
+    reached = {"tabindex": "0", "role": "group", "aria_label": label}
+    return tag(
+        "figure",
+        tag("figcaption", tag("h3", title), tag("p", says)),
+        tag("div", *pictures, class_="picture", **reached),
+        id=f"figure-{name}",
+    )
 
 
 def _scale_of(values: NDArray[np.floating]) -> tuple[tuple[float, float], bool]:
@@ -46,51 +244,56 @@ def _scale_of(values: NDArray[np.floating]) -> tuple[tuple[float, float], bool]:
     if low > 0 and high > 20 * low:
         return (low / 1.2, high * 1.2), True
     reach = (high - low) or abs(high) or 1.0
-    return (
-        min(0.0, low) if low < reach else low - 0.1 * reach,
-        high + 0.06 * reach,
-    ), False
+    bottom = min(0.0, low) if low < reach else low - 0.1 * reach
+    return (bottom, high + 0.06 * reach), False
+
+
+def merged(
+    counts: NDArray[np.int64], edges: NDArray[np.int64], most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same in at most this number of bins."""
+    n = counts.shape[-1]
+    if n <= most:
+        return counts, edges
+    begins = np.unique(np.arange(most) * n // most)
+    return np.add.reduceat(counts, begins, axis=-1), np.append(edges[begins], edges[-1])
+
+
+def _numbers(counts: NDArray[np.int64], fates: Iterable[Fate] = FATES) -> str:
+    return ", ".join(f"{counts[fate]:,} {fate}" for fate in fates)
 
 
 def timeline_figure(data: Timeline, history: History) -> Html:
     """Lives of the features once kept, above the fates along the stream."""
-    measure, n = history.result.measure, int(data.edges[-1])
     is_kept = data.by < 0
+    y, y_log = _scale_of(data.relevance)
 
-    def draw(width: int) -> tuple[Html, float]:
-        is_wide = width > 500
-        y, y_log = _scale_of(data.relevance)
-        axes = Axes(80, width - 10, 46, 270, (0, n), y, y_log=y_log)
+    def draw(width: int, is_wide: bool) -> Drawing:
         life = line(0, 0, 9, 0, "life kept")
         entries = [
             (joined([life, mark(0, 0, 0, "kept")]), f"kept ({is_kept.sum():,} shown)"),
             (line(-6, 0, 8, 0, "life displaced"), " displaced later"),
         ]
+        axes = Axes(80, width - 10, 46, 270, (0, data.edges[-1]), y, y_log=y_log)
         axes.add(legend(entries, width)[0])
-        axes.draw_grid(y_label=f"relevance ({measure})", n_x=5 if is_wide else 3)
+        axes.draw_grid("", f"relevance ({history.result.measure})")
         shown = np.flatnonzero(~is_kept)[: None if is_wide else 80]
-        for i in (*shown, *np.flatnonzero(is_kept)):
-            axes.add(_life(axes, data, history, int(i)))
+        for i in (*shown.tolist(), *np.flatnonzero(is_kept).tolist()):
+            axes.add(_life(axes, data, history, i))
         axes.add(*_names_of_lives(axes, data, history, 14 if is_wide else 5))
         strip = 316.0
-        counts, edges = merged(data.counts, data.edges, None if is_wide else 40)
-        for row, fate in enumerate(_FATES):
-            top = strip + 16 * row
+        counts, edges = merged(data.counts, data.edges, 999 if is_wide else 40)
+        for row, fate in enumerate(FATES):
+            top, own = strip + 16 * row, counts[fate]
             axes.add(text(74, top + 11, fate, "tick end"))
-            own = counts[fate]
             for b in np.flatnonzero(own).tolist():
-                x = axes.at_x(float(edges[b]))
                 level = 1 + int(4 * np.sqrt(own[b] / own.max()) * 0.999)
-                size = axes.at_x(float(edges[b + 1])) - x
-                axes.add(rect(x, top, size, 13, f"{fate} level{level}"))
-        for b in range(edges.size - 1):
-            x = axes.at_x(float(edges[b]))
-            said = ", ".join(f"{counts[f][b]:,} {f}" for f in _FATES)
-            tip = f"arrivals {edges[b]:,} to {edges[b + 1] - 1:,}: {said}"
-            size = axes.at_x(float(edges[b + 1])) - x
-            axes.add(rect(x, strip, size, 62, "hit", tip))
+                axes.add_span(edges[b : b + 2], top, 13, f"{fate} level{level}")
+        for b, (begin, end) in enumerate(pairwise(edges)):
+            tip = f"arrivals {begin:,} to {end - 1:,}: {_numbers(counts[:, b])}"
+            axes.add_span((begin, end), strip, 62, "hit", tip)
         axes.label("features seen", strip + 82)
-        return joined(axes.parts), strip + 92
+        return axes.parts, strip + 92
 
     left = ""
     if data.n_left_out:
@@ -104,35 +307,17 @@ def timeline_figure(data: Timeline, history: History) -> Html:
     )
 
 
-def merged(
-    counts: NDArray[np.int64], edges: NDArray[np.int64], most: int | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same in fewer bins."""
-    n = counts.shape[-1]
-    if most is None or n <= most:
-        return counts, edges
-    begins = np.unique(np.arange(most) * n // most)
-    return np.add.reduceat(counts, begins, axis=-1), np.append(edges[begins], edges[-1])
-
-
 def _life(axes: Axes, data: Timeline, history: History, i: int) -> Html:
-    is_kept = data.by[i] < 0
-    arrival, relevance = int(data.arrival[i]), float(data.relevance[i])
-    x, y = axes.at_x(arrival), axes.at_y(relevance)
-    end = axes.at_x(float(data.end[i]))
-    name = _named(history, int(data.feature[i]))
+    arrival, relevance, by = data.arrival[i], data.relevance[i], data.by[i]
+    x, y, end = axes.at_x(arrival), axes.at_y(relevance), axes.at_x(data.end[i])
+    name = history.name(data.feature[i], 80)
     tip = f"{name}: relevance {relevance:.4g}, kept at arrival {arrival:,}"
-    if not is_kept:
-        by = int(data.by[i])
-        tip += f"; displaced by {_named(history, by)} at arrival {by:,}"
-    kind = "kept" if is_kept else "displaced"
-    return tag(
-        "g",
-        line(x, y, max(end, x + 0.5), y, f"life {kind}"),
-        line(x, y, max(end, x + 3), y, "hit"),
-        *([mark(0, x, y, "kept")] if is_kept else []),
-        data_tip=tip,
-    )
+    marks, kind = [mark(0, x, y, "kept")], "kept"
+    if by >= 0:
+        tip += f"; displaced by {history.name(by, 80)} at arrival {by:,}"
+        marks, kind = [], "displaced"
+    life = line(x, y, max(end, x + 0.5), y, f"life {kind}")
+    return tag("g", life, line(x, y, max(end, x + 3), y, "hit"), *marks, data_tip=tip)
 
 
 def _names_of_lives(
@@ -145,9 +330,9 @@ def _names_of_lives(
     kept = np.flatnonzero(data.by < 0)
     found: list[Html] = []
     taken: list[tuple[float, float, float]] = []
-    for i in kept[np.argsort(-data.relevance[kept], kind="stable")].tolist():
-        x, y = axes.at_x(float(data.arrival[i])), axes.at_y(float(data.relevance[i]))
-        name = _named(history, int(data.feature[i]), 16)
+    for i in kept[np.argsort(-data.relevance[kept], kind="stable")]:
+        x, y = axes.at_x(data.arrival[i]), axes.at_y(data.relevance[i])
+        name = history.name(data.feature[i], 16)
         size = 6.6 * len(name)
         has_room = x - 10 - size > axes.left
         begin, base = (x - 10 - size, y + 4) if has_room else (x, y - 7)
@@ -164,48 +349,39 @@ def _names_of_lives(
     return found
 
 
-def _named(history: History, arrival: int, limit: int = 80) -> str:
-    return visible(history.name(arrival), limit)
-
-
 def size_figure(data: SizeCurve) -> Html:
     """Size of the kept set, above the displacements."""
-    n = int(data.edges[-1])
-    largest = int(data.sizes.max(initial=1))
+    x = (0, data.edges[-1])
 
-    def draw(width: int) -> tuple[Html, float]:
-        is_wide = width > 500
-        axes = Axes(54, width - 10, 30, 200, (0, n), (0, largest * 1.08))
-        axes.draw_grid(y_label="kept features", n_x=5 if is_wide else 3)
+    def draw(width: int, is_wide: bool) -> Drawing:
+        y = (0, data.sizes.max(initial=1) * 1.08)
+        axes = Axes(54, width - 10, 30, 200, x, y)
+        axes.draw_grid("", "kept features")
         points = [(axes.left, axes.at_y(0))]
         for arrival, size in zip(data.arrivals, data.sizes, strict=True):
-            x, y = axes.at_x(float(arrival)), axes.at_y(float(size))
-            points += [(x, points[-1][1]), (x, y)]
-        path = "M" + "L".join(f"{x},{y}" for x, y in points)
-        axes.add(
-            tag("path", d=f"{path}V{axes.bottom}H{axes.left}z", class_="area kept")
-        )
-        axes.add(tag("path", d=path, class_="curve kept"))
-        displaced, edges = merged(
-            data.displaced[None], data.edges, None if is_wide else 40
-        )
-        most = max(1, int(displaced.max()))
-        bars = Axes(54, width - 10, 244, 284, (0, n), (0, most))
+            points.append((axes.at_x(arrival), points[-1][1]))
+            points.append((axes.at_x(arrival), axes.at_y(size)))
+        corners = [(points[-1][0], axes.bottom), (axes.left, axes.bottom)]
+        axes.add_path([*points, *corners], "area kept")
+        axes.add_path(points, "curve kept")
+        displaced, edges = merged(data.displaced, data.edges, 999 if is_wide else 40)
+        most = max(1, displaced.max())
+        bars = Axes(54, width - 10, 244, 284, x, (0, most))
         bars.add(text(2, 236, "displaced per step", "label"))
         bars.add(text(48, 252, short(most), "tick end"))
         bars.add(line(54, 284, width - 10, 284, "axis"))
+        sizes = np.append(data.sizes, 0)  # the last one: before the first arrival
         places = np.searchsorted(data.arrivals, edges[1:], "left") - 1
-        for b in range(edges.size - 1):
-            x, end = bars.at_x(float(edges[b])), bars.at_x(float(edges[b + 1]))
-            count = int(displaced[0, b])
+        for ends, count, size in zip(
+            pairwise(edges), displaced, sizes[places], strict=True
+        ):
             if count:
                 top = bars.at_y(count)
-                bars.add(rect(x, top, end - x - 0.5, 284 - top, "displaced bar"))
-            size = int(data.sizes[places[b]]) if places[b] >= 0 else 0
-            tip = f"after {edges[b + 1]:,} features: {size:,} kept; {count:,} displaced"
-            bars.add(rect(x, 30, end - x, 254, "hit", tip))
+                bars.add_span(ends, top, 284 - top, "displaced bar")
+            tip = f"after {ends[1]:,} features: {size:,} kept; {count:,} displaced"
+            bars.add_span(ends, 30, 254, "hit", tip)
         bars.label("features seen", 304)
-        return joined(axes.parts + bars.parts), 312
+        return axes.parts + bars.parts, 312
 
     return figure(
         "size",
@@ -218,13 +394,12 @@ def size_figure(data: SizeCurve) -> Html:
 
 def removals_figure(data: Removals, history: History) -> Html:
     """One row per kept feature: its own score, and those that it removed."""
-    families = data.families
-    scores = np.array([m.relevance for f in families for m in f.members])
-    own = np.array([f.relevance for f in families])
-    x, x_log = _scale_of(np.concatenate([scores, own]))
+    trace = history.trace
+    shown = [a for family in data.families for a in (family.arrival, *family.members)]
+    scores = [trace.relevance(arrival) for arrival in shown]
+    x, x_log = _scale_of(np.array(scores))
 
-    def draw(width: int) -> tuple[Html, float]:
-        is_wide = width > 500
+    def draw(width: int, is_wide: bool) -> Drawing:
         left, right = (150, width - 104) if is_wide else (88, width - 44)
         entries = [
             (mark(0, 0, 0, "kept"), "kept"),
@@ -233,24 +408,23 @@ def removals_figure(data: Removals, history: History) -> Html:
         ]
         shown, height = legend(entries, width)
         top = height + 16
-        bottom = top + 24 * len(families)
-        axes = Axes(left, right, top, bottom, x, (0, 1), x_log=x_log)
+        bottom = top + 24 * len(data.families)
+        axes = Axes(left, right, top, bottom, x, x_log=x_log)
         axes.add(shown)
-        axes.draw_grid(f"relevance ({history.result.measure})", n_y=0)
-        for row, family in enumerate(families):
+        axes.draw_grid(f"relevance ({history.result.measure})")
+        for row, family in enumerate(data.families):
             y = top + 24 * row + 12
-            name = visible(history.name(family.arrival), 22 if is_wide else 12)
+            name = history.name(family.arrival, 22 if is_wide else 12)
             axes.add(line(left, y, right, y, "grid"))
             axes.add(text(left - 8, y + 4, name, "tick end"))
-            centre = axes.at_x(family.relevance)
+            relevance = trace.relevance(family.arrival)
+            centre = axes.at_x(relevance)
             for member in family.members[: None if is_wide else 16]:
-                place = axes.at_x(member.relevance)
-                how = "displaced" if member.fate is Fate.DISPLACED else "redundant"
-                tip = (
-                    f"{_named(history, member.arrival)}, relevance "
-                    f"{member.relevance:.4g}: {how} by {_named(history, member.by)}"
-                )
-                if how == "displaced":
+                fate, score = trace.fate(member), trace.relevance(member)
+                name, by = history.name(member, 80), trace.witness(member)
+                tip = f"{name}, relevance {score:.4g}: {fate} by {history.name(by, 80)}"
+                place = axes.at_x(score)
+                if fate is Fate.DISPLACED:
                     reach = (centre - place) / 2
                     arc = f"M{place},{y}q{round(reach, 1)},-12 {round(2 * reach, 1)},0"
                     axes.add(tag("path", d=arc, class_="edge displaced"))
@@ -260,7 +434,7 @@ def removals_figure(data: Removals, history: History) -> Html:
                     hit = rect(place - 2, y - 8, 4, 16, "hit")
                     axes.add(tag("g", tick, hit, data_tip=tip))
             tip = (
-                f"{_named(history, family.arrival)}: relevance {family.relevance:.4g}; "
+                f"{history.name(family.arrival, 80)}: relevance {relevance:.4g}; "
                 f"displaced {family.n_displaced:,}, made {family.n_redundant:,} "
                 "redundant, itself or through those that it displaced"
             )
@@ -271,7 +445,7 @@ def removals_figure(data: Removals, history: History) -> Html:
             axes.add(text(width - 4, y + 4, counts, "tick end"))
         heads = "displaced + redundant" if is_wide else "removed"
         axes.add(text(width - 4, top - 4, heads, "tick end"))
-        return joined(axes.parts), bottom + 42
+        return axes.parts, bottom + 42
 
     return figure(
         "removals",
@@ -284,42 +458,39 @@ def removals_figure(data: Removals, history: History) -> Html:
 
 def distribution_figure(data: Distribution, measure: str) -> Html:
     """Outlines of four histograms on a logarithmic axis, and the threshold."""
-    total = data.counts.sum(axis=0)
-    largest = max(1, int(data.counts.max()))
-    present = [fate for fate in _FATES if data.counts[fate].any()]
+    present = [fate for fate in FATES if data.counts[fate].any()]
+    x, y = (data.edges[0], data.edges[-1]), (0.7, max(1, data.counts.max()) * 1.5)
 
-    def draw(width: int) -> tuple[Html, float]:
+    def draw(width: int, is_wide: bool) -> Drawing:
         entries = [(line(-6, 0, 8, 0, f"curve {f}"), f" {f}") for f in present]
         shown, height = legend(entries, width)
         top = height + 24
-        x = (float(data.edges[0]), float(data.edges[-1]))
-        limits = (0.7, largest * 1.5)
-        axes = Axes(54, width - 10, top, top + 180, x, limits, y_log=True)
+        axes = Axes(54, width - 10, top, top + 180, x, y, y_log=True)
         axes.add(shown)
         axes.draw_grid(f"relevance ({measure})", "features")
         for fate in present:
-            path, was_empty = [], True
-            for b, count in enumerate(data.counts[fate]):
-                x_b, end = (axes.at_x(float(e)) for e in data.edges[b : b + 2])
+            path, was_empty = "", True
+            for count, (begin, end) in zip(
+                data.counts[fate], pairwise(data.edges), strict=True
+            ):
                 if count:
-                    begin = f"M{x_b},{axes.bottom}" if was_empty else ""
-                    path.append(f"{begin}V{axes.at_y(float(count))}H{end}")
+                    path += f"M{axes.at_x(begin)},{axes.bottom}" if was_empty else ""
+                    path += f"V{axes.at_y(count)}H{axes.at_x(end)}"
                 elif not was_empty:
-                    path.append(f"V{axes.bottom}")
+                    path += f"V{axes.bottom}"
                 was_empty = not count
-            axes.add(tag("path", d="".join(path), class_=f"curve {fate}"))
+            axes.add(tag("path", d=path, class_=f"curve {fate}"))
         if data.threshold is not None:
-            place = axes.at_x(min(max(data.threshold, x[0]), x[1]))
+            place = axes.at_x(np.clip(data.threshold, *x))
             axes.add(line(place, axes.top - 6, place, axes.bottom, "threshold"))
             words = f"{data.said} {data.threshold:.4g}"
             axes.add(text(place + 5, axes.top - 2, words, "tick"))
-        for b in np.flatnonzero(total).tolist():
-            left = axes.at_x(float(data.edges[b]))
-            right = axes.at_x(float(data.edges[b + 1]))
-            said = ", ".join(f"{data.counts[f][b]:,} {f}" for f in present)
-            tip = f"relevance {data.edges[b]:.4g} to {data.edges[b + 1]:.4g}: {said}"
-            axes.add(rect(left, axes.top, right - left, 180, "hit", tip))
-        return joined(axes.parts), axes.bottom + 42
+        for b in np.flatnonzero(data.counts.sum(axis=0)):
+            begin, end = data.edges[b : b + 2]
+            said = _numbers(data.counts[:, b], present)
+            tip = f"relevance {begin:.4g} to {end:.4g}: {said}"
+            axes.add_span((begin, end), axes.top, 180, "hit", tip)
+        return axes.parts, axes.bottom + 42
 
     return figure(
         "distribution",
@@ -332,12 +503,10 @@ def distribution_figure(data: Distribution, measure: str) -> Html:
 
 def redundancy_figure(data: Redundancy, history: History) -> Html:
     """A triangle of squares, darker where two kept features overlap more."""
-    names = [history.result.names[i] for i in data.order]
-    rows, columns = np.tril_indices(len(names), -1)
-    largest = float(data.overlap[rows, columns].max(initial=0.0)) or 1.0
+    names = [visible(history.result.names[i], 80) for i in data.order]
+    largest = float(np.tril(data.overlap, -1).max()) or 1.0
 
-    def draw(width: int) -> tuple[Html, float]:
-        is_wide = width > 500
+    def draw(width: int, is_wide: bool) -> Drawing:
         n = min(len(names), 40 if is_wide else 20)
         left = 150 if is_wide else 96
         size = min(15.0 if is_wide else 14.0, (width - left - 12) / n)
@@ -347,20 +516,16 @@ def redundancy_figure(data: Redundancy, history: History) -> Html:
             label = visible(names[i], 22 if is_wide else 13)
             parts.append(text(left - 6, y + size / 2 + 4, label, "tick end"))
             parts.append(rect(left + size * i, y, size - 1, size - 1, "diagonal"))
-            for j in range(i):
-                value = float(data.overlap[i, j])
+            for j, value in enumerate(data.overlap[i, :i]):
                 level = min(8, int(9 * value / largest))
-                tip = (
-                    f"{visible(names[i], 80)} and {visible(names[j], 80)}: "
-                    f"overlap {value:.4g}"
-                )
+                tip = f"{names[i]} and {names[j]}: overlap {value:.4g}"
                 place = left + size * j, y, size - 1, size - 1
                 parts.append(rect(*place, f"heat{level}", tip))
         key = left + size * n - 150 if n > 12 else left + size * n + 20
         parts += [rect(key + 12 * k, 12, 12, 10, f"heat{k}") for k in range(9)]
         parts.append(text(key - 4, 21, "0", "tick end"))
         parts.append(text(key + 113, 21, f"{largest:.3g}", "tick"))
-        return joined(parts), 40 + size * n
+        return parts, 40 + size * n
 
     return figure(
         "redundancy",
@@ -373,39 +538,34 @@ def redundancy_figure(data: Redundancy, history: History) -> Html:
 
 def accuracy_figure(data: AccuracyCurve) -> Html:
     """Accuracy with the first 1, 2, … features, and that of the largest class."""
-    low = float(min(data.baseline, (data.accuracy - data.spreads).min()))
-    high = float(max(data.baseline, (data.accuracy + data.spreads).max()))
-    reach = max(high - low, 0.02)
-    limits = (max(0.0, low - 0.1 * reach), min(1.0, high + 0.1 * reach))
+    low, high = data.accuracy - data.spreads, data.accuracy + data.spreads
+    bottom, top = min(data.baseline, low.min()), max(data.baseline, high.max())
+    margin = 0.1 * max(top - bottom, 0.02)
+    y = (max(0.0, bottom - margin), min(1.0, top + margin))
 
-    def draw(width: int) -> tuple[Html, float]:
-        x = (0.9, float(data.sizes[-1]) * 1.1)
-        axes = Axes(54, width - 10, 46, 236, x, limits, x_log=True)
+    def draw(width: int, is_wide: bool) -> Drawing:
+        x = (0.9, data.sizes[-1] * 1.1)
+        axes = Axes(54, width - 10, 46, 236, x, y, x_log=True)
         entries = [
             (mark(0, 0, 0, "kept"), "accuracy ± one deviation"),
             (line(-6, 0, 8, 0, "threshold"), " the largest class"),
         ]
         axes.add(legend(entries, width)[0])
-        axes.draw_grid(y_label="accuracy", n_x=0)
-        for size in data.sizes[:: 1 if width > 500 else 2]:
-            place = axes.at_x(float(size))
-            axes.add(text(place, axes.bottom + 17, f"{size}", "tick middle"))
-        axes.label("most relevant kept features", axes.bottom + 34)
+        axes.draw_grid("most relevant kept features", "accuracy", has_ticks=False)
+        for size in data.sizes[:: 1 if is_wide else 2]:
+            axes.add(text(axes.at_x(size), axes.bottom + 17, size, "tick middle"))
         base = axes.at_y(data.baseline)
         axes.add(line(axes.left, base, axes.right, base, "threshold"))
-        places = [
-            (axes.at_x(float(s)), axes.at_y(float(a)))
-            for s, a in zip(data.sizes, data.accuracy, strict=True)
-        ]
-        path = "M" + "L".join(f"{x},{y}" for x, y in places)
-        axes.add(tag("path", d=path, class_="curve kept"))
+        curve = zip(data.sizes, data.accuracy, strict=True)
+        places = [(axes.at_x(size), axes.at_y(accuracy)) for size, accuracy in curve]
+        axes.add_path(places, "curve kept")
         for i, (x_i, y_i) in enumerate(places):
-            accuracy, spread = float(data.accuracy[i]), float(data.spreads[i])
-            ends = axes.at_y(accuracy - spread), axes.at_y(accuracy + spread)
+            ends = axes.at_y(low[i]), axes.at_y(high[i])
             axes.add(line(x_i, ends[0], x_i, ends[1], "spread kept"))
-            tip = f"{data.sizes[i]} features: accuracy {accuracy:.3f} ± {spread:.3f}"
+            found = f"{data.accuracy[i]:.3f} ± {data.spreads[i]:.3f}"
+            tip = f"{data.sizes[i]} features: accuracy {found}"
             axes.add(mark(0, x_i, y_i, "kept", tip))
-        return joined(axes.parts), axes.bottom + 42
+        return axes.parts, axes.bottom + 42
 
     return figure(
         "accuracy",
@@ -417,41 +577,24 @@ def accuracy_figure(data: AccuracyCurve) -> Html:
     )
 
 
-def series(i: int) -> str:
-    """Class of the marks of the i-th method."""
-    return f"series{i % _N_SERIES}"
+def dots(
+    intervals: FloatArray, rows: Sequence[str], methods: Sequence[str], label: str
+) -> Draw:
+    """One row per data set, one mark per method, with the reach of each.
 
+    ``intervals`` has shape (3, n_rows, n_methods): values, lowest and highest.
+    """
+    limits, x_log = _scale_of(intervals[1:])
 
-def _method_legend(methods: Sequence[str], width: int) -> tuple[Html, int]:
-    shown = [visible(name, 40) for name in methods]
-    return legend([(mark(i, 0, 0, series(i)), n) for i, n in enumerate(shown)], width)
-
-
-def dots_figure(
-    name: str,
-    title: str,
-    says: str,
-    values: FloatArray,
-    rows: Sequence[str],
-    methods: Sequence[str],
-    low: FloatArray,
-    high: FloatArray,
-    label: str,
-) -> Html:
-    """One row per data set, one mark per method, with the reach of each."""
-    ends = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
-    limits = _tight(ends, is_log=False)
-
-    def draw(width: int) -> tuple[Html, float]:
-        is_wide = width > 500
+    def draw(width: int, is_wide: bool) -> Drawing:
         left = 130 if is_wide else 84
         drawn, height = _method_legend(methods, width)
         top = height + 10
         step = 12 + 13 * len(methods)
         bottom = top + step * len(rows)
-        axes = Axes(left, width - 14, top, bottom, limits, (0, 1))
+        axes = Axes(left, width - 14, top, bottom, limits, x_log=x_log)
         axes.add(drawn)
-        axes.draw_grid(label, n_y=0, n_x=5 if is_wide else 3)
+        axes.draw_grid(label)
         for i, row in enumerate(rows):
             begin = top + step * i
             if i:
@@ -460,59 +603,41 @@ def dots_figure(
             axes.add(text(left - 10, begin + step / 2 + 4, shown, "tick end"))
             for j, method in enumerate(methods):
                 y = begin + 12 + 13 * j
-                value = float(values[i, j])
+                value, low, high = intervals[:, i, j]
+                tip = f"{visible(method, 40)} on {visible(row, 40)}: "
                 if not np.isfinite(value):
-                    words = f"{visible(method, 40)} on {visible(row, 40)}: no value"
-                    dash = text(left + 2, y + 4, "–", f"tick {series(j)}")
-                    axes.add(tag("g", dash, data_tip=words))
+                    dash = text(left + 2, y + 4, "–", f"tick {_series(j)}")
+                    axes.add(tag("g", dash, data_tip=f"{tip}no value"))
                     continue
-                reach = axes.at_x(float(low[i, j])), axes.at_x(float(high[i, j]))
-                if reach[1] > reach[0]:
-                    axes.add(line(reach[0], y, reach[1], y, f"spread {series(j)}"))
-                tip = f"{visible(method, 40)} on {visible(row, 40)}: {value:.4g}"
-                if high[i, j] > low[i, j]:
-                    tip += f" ({low[i, j]:.4g} to {high[i, j]:.4g})"
-                axes.add(mark(j, axes.at_x(value), y, series(j), tip))
-        return joined(axes.parts), bottom + 42
+                tip += f"{value:.4g}"
+                if high > low:
+                    ends = axes.at_x(low), axes.at_x(high)
+                    axes.add(line(ends[0], y, ends[1], y, f"spread {_series(j)}"))
+                    tip += f" ({low:.4g} to {high:.4g})"
+                axes.add(_method_mark(j, axes.at_x(value), y, tip))
+        return axes.parts, bottom + 42
 
-    return figure(name, title, says, draw)
-
-
-def _tight(values: FloatArray, *, is_log: bool) -> tuple[float, float]:
-    if not values.size:
-        return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())
-    if is_log:
-        return low / 1.3, high * 1.3
-    reach = (high - low) or max(abs(high), 1e-3) * 0.1
-    return low - 0.06 * reach, high + 0.06 * reach
+    return draw
 
 
-def scatter_figure(
-    name: str,
-    title: str,
-    says: str,
-    points: Sequence[tuple[float, float, int, str]],
-    methods: Sequence[str],
-    x_label: str,
-) -> Html:
-    """Points of (x, accuracy, method, detail); x is logarithmic if all are above 0."""
-    found = np.array([(x, y) for x, y, _, _ in points], float).reshape(-1, 2)
-    x_log = bool(len(points)) and float(found[:, 0].min()) > 0
-    x, y = _tight(found[:, 0], is_log=x_log), _tight(found[:, 1], is_log=False)
+def scatter(points: Sequence[Point], methods: Sequence[str], x_label: str) -> Draw:
+    """Points of (x, accuracy, method, detail)."""
+    (x, x_log), (y, y_log) = (
+        _scale_of(np.array([point[k] for point in points], float)) for k in (0, 1)
+    )
 
-    def draw(width: int) -> tuple[Html, float]:
+    def draw(width: int, is_wide: bool) -> Drawing:
         drawn, height = _method_legend(methods, width)
         top = height + 26
-        axes = Axes(54, width - 14, top, top + 200, x, y, x_log=x_log)
+        axes = Axes(54, width - 14, top, top + 200, x, y, x_log=x_log, y_log=y_log)
         axes.add(drawn)
-        axes.draw_grid(x_label, "accuracy", n_x=5 if width > 500 else 3)
+        axes.draw_grid(x_label, "accuracy")
         for x_i, y_i, method, tip in points:
             place = axes.at_x(x_i), axes.at_y(y_i)
-            axes.add(mark(method, *place, f"{series(method)} see-through", tip))
-        return joined(axes.parts), axes.bottom + 42
+            axes.add(_method_mark(method, *place, tip, " see-through"))
+        return axes.parts, axes.bottom + 42
 
-    return figure(name, title, says, draw)
+    return draw
 
 
 def indistinguishable(
@@ -530,24 +655,18 @@ def indistinguishable(
     return result
 
 
-def ranks_figure(
-    name: str,
-    title: str,
-    says: str,
-    ranks: FloatArray,
-    methods: Sequence[str],
-    critical_difference: float,
-) -> Html:
+def rank_diagram(
+    ranks: FloatArray, methods: Sequence[str], critical_difference: float
+) -> Draw:
     """Demšar's diagram: average ranks on a line, equals joined by bars."""
     k, order = len(methods), np.argsort(ranks, kind="stable")
     bars = indistinguishable(ranks[order], critical_difference)
+    level = 70.0
 
-    def draw(width: int) -> tuple[Html, float]:
-        is_wide = width > 500
+    def draw(width: int, is_wide: bool) -> Drawing:
         left, right = (150, width - 150) if is_wide else (20, width - 20)
         high = max(float(k), 1 + critical_difference)
-        axes = Axes(left, right, 0, 1, (1, high), (0, 1))
-        level = 70.0
+        axes = Axes(left, right, 0, 1, (1, high))
         axes.add(line(axes.at_x(1), level, axes.at_x(k), level, "ink"))
         for rank in range(1, k + 1):
             x = axes.at_x(rank)
@@ -561,25 +680,19 @@ def ranks_figure(
             y = level + 9 + 8 * i
             axes.add(line(axes.at_x(first) - 3, y, axes.at_x(last) + 3, y, "ink bar"))
         y = level + 18 + 8 * len(bars)
-        for place, j in enumerate(order):
-            x, depth = axes.at_x(float(ranks[j])), y + 20 * place
-            label = f"{visible(methods[j], 24)}  {ranks[j]:.2f}"
-            is_left = place < (k + 1) // 2
-            if is_wide:
-                depth = y + 20 * (place if is_left else k - 1 - place)
-                stop = left - 6 if is_left else right + 6
-                path = f"M{x},{level}V{depth}H{stop}"
-                axes.add(tag("path", d=path, class_="ink thin"))
-                kind = "tick end" if is_left else "tick"
-                axes.add(text(stop + (-5 if is_left else 5), depth + 4, label, kind))
-            else:
-                axes.add(tag("path", d=f"M{x},{level}V{depth}", class_="ink thin"))
-                near_end = x > width / 2
-                kind = "tick end" if near_end else "tick"
-                axes.add(text(x + (-6 if near_end else 6), depth + 2, label, kind))
-            tip = f"{visible(methods[j], 60)}: average rank {ranks[j]:.2f}"
-            axes.add(mark(int(j), x, level, series(int(j)), tip))
         n_rows = (k + 1) // 2 if is_wide else k
-        return joined(axes.parts), y + 20 * n_rows + 4
+        for place, j in enumerate(order):
+            x, is_first = axes.at_x(ranks[j]), place < n_rows
+            depth = y + 20 * (place if is_first else k - 1 - place)
+            is_left, stop = x > width / 2, x
+            if is_wide:
+                is_left, stop = is_first, left - 6 if is_first else right + 6
+            axes.add(tag("path", d=f"M{x},{level}V{depth}H{stop}", class_="ink thin"))
+            label = f"{visible(methods[j], 24)}  {ranks[j]:.2f}"
+            kind, gap = ("tick end", -5) if is_left else ("tick", 5)
+            axes.add(text(stop + gap, depth + 4, label, kind))
+            tip = f"{visible(methods[j], 60)}: average rank {ranks[j]:.2f}"
+            axes.add(_method_mark(j, x, level, tip))
+        return axes.parts, y + 20 * n_rows + 4
 
-    return figure(name, title, says, draw)
+    return draw

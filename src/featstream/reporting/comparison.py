@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featstream.errors import printable
-from featstream.markup import Html, joined, tag, visible
+from featstream.errors import printable, visible
+from featstream.markup import Html, joined, tag
 from featstream.reporting import charts
 from featstream.reporting.page import cards, facts, figures, page, scrolled, table
 from featstream.reporting.plots import plot_critical_difference, plot_scores
 
 if TYPE_CHECKING:
-    from featstream.evaluation import Comparison, ExperimentResult, ScoreTable
+    from featstream.evaluation import ExperimentResult, ScoreTable
 
 
 _WIDTH = 88
@@ -62,25 +62,55 @@ def comparison_text(result: ExperimentResult, width: int | None = None) -> str:
 
 def comparison_markdown(result: ExperimentResult) -> str:
     """Tables, statistics, conclusions and provenance as a Markdown document."""
-    about = result.about
-    settings, origin = about["settings"], about["provenance"]
-    parts = ["# Comparison of selectors", _datasets_markdown(about["datasets"])]
+    heads, rows = _datasets(result)
+    cells = [heads, ["---", *["---:"] * 3, "---", "---"]]
+    cells += [[*map(_cell, row[:-1]), f"`{row[-1]}`"] for row in rows]
+    listed = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+    parts = ["# Comparison of selectors", listed]
     parts += [table.to_markdown() for table in comparison_tables(result)]
     for title, *lines, conclusion in _conclusions(result):
-        parts += [f"## {title}", "\n".join(f"- {line}" for line in lines), conclusion]
-    stability = _stability_lines(result)
-    if stability:
-        title, *lines = stability
-        parts += [f"## {title}", "\n".join(f"- {line}" for line in lines)]
-    versions = ", ".join(f"{name} {v}" for name, v in origin["versions"].items())
-    limits = settings["time_limit"], settings["memory_limit"]
-    parts += [
-        "## Provenance",
-        f"{origin['date']}, {origin['platform']}, {origin['n_cores']} cores, "
-        f"{origin['n_jobs']} cells at a time; {versions}; seed {settings['seed']}; "
-        f"limits: {limits[0] or 'no'} s, {limits[1] or 'no'} bytes.",
-    ]
+        parts += [f"## {title}", _bullets(lines), conclusion]
+    title, *lines = _stability_lines(result) or [""]
+    if title:
+        parts += [f"## {title}", _bullets(lines)]
+    origin = [f"{name}: {value}" for name, value in _origin(result)]
+    parts += ["## Provenance", _bullets(origin)]
     return "\n\n".join(parts) + "\n"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _bullets(lines: list[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _datasets(result: ExperimentResult) -> tuple[list[str], list[list[Any]]]:
+    """A table of the data sets: heads, and one row each."""
+    rows = []
+    for name, about in result.about["datasets"].items():
+        sizes = [about[size] for size in ("n_samples", "n_features", "n_classes")]
+        rows.append([name, *sizes, about.get("target") or "–", about["protocol"]])
+    return ["data set", "samples", "features", "classes", "target", "splits"], rows
+
+
+def _origin(result: ExperimentResult) -> list[tuple[str, object]]:
+    """Where, when and how the comparison was made."""
+    settings, origin = result.about["settings"], result.about["provenance"]
+    limits = [
+        f"{settings[name]:,} {unit}"
+        for name, unit in (("time_limit", "s"), ("memory_limit", "bytes"))
+        if settings[name]
+    ]
+    return [
+        ("Date", origin["date"]),
+        ("Machine", f"{origin['platform']}, {origin['n_cores']} cores"),
+        ("Cells at a time", origin["n_jobs"]),
+        ("Seed", settings["seed"]),
+        ("Limits of a cell", ", ".join(limits) or "none"),
+        ("Versions", ", ".join(f"{k} {v}" for k, v in origin["versions"].items())),
+    ]
 
 
 def write_comparison(
@@ -119,39 +149,30 @@ def _write_figures(result: ExperimentResult, folder: Path) -> Iterator[Path]:
         ax = plot_scores(result.table("accuracy", classifier))
         yield save(ax, folder / f"accuracy-{name}.png")
         found = result.statistics("accuracy", classifier)
-        if found.nemenyi is not None:
-            ranks, distance = (
-                found.nemenyi.average_ranks,
-                found.nemenyi.critical_difference,
-            )
+        if (test := found.nemenyi) is not None:
+            ranks, distance = test.average_ranks, test.critical_difference
             ax = plot_critical_difference(ranks, distance, found.selectors)
             yield save(ax, folder / f"critical-difference-{name}.png")
 
 
-def _conclusions(result: ExperimentResult) -> list[list[str]]:
+def _conclusions(result: ExperimentResult) -> Iterator[list[str]]:
     """Title, figures and the conclusion, by each classifier."""
-    names = result.classifiers
-    return [_conclusion(result.statistics("accuracy", name)) for name in names]
-
-
-def _conclusion(comparison: Comparison) -> list[str]:
-    lines = [f"Accuracy of {comparison.classifier}: what follows"]
-    if comparison.friedman is not None and comparison.nemenyi is not None:
-        test = comparison.friedman
-        lines.append(
-            f"Friedman: chi2 = {test.chi2:.3f} (p = {test.chi2_p_value:.3g}), "
-            f"F = {test.f:.3f} (p = {test.p_value:.3g})"
-        )
-        cd = comparison.nemenyi.critical_difference
-        lines.append(f"Nemenyi: critical difference {cd:.3f}")
-    if len(comparison.selectors) > 1:
-        first = comparison.selectors[0]
-        wins = ", ".join(
-            f"{rival} {comparison.win_tie_lose[first, rival]}"
-            for rival in comparison.selectors[1:]
-        )
-        lines.append(f"{first} wins/ties/loses against: {wins}")
-    return [*lines, comparison.conclusion]
+    for classifier in result.classifiers:
+        found = result.statistics("accuracy", classifier)
+        lines = [f"Accuracy of {classifier}: what follows"]
+        if found.friedman is not None and found.nemenyi is not None:
+            test, distance = found.friedman, found.nemenyi.critical_difference
+            lines.append(
+                f"Friedman: chi2 = {test.chi2:.3f} (p = {test.chi2_p_value:.3g}), "
+                f"F = {test.f:.3f} (p = {test.p_value:.3g})"
+            )
+            lines.append(f"Nemenyi: critical difference {distance:.3f}")
+        rivals = found.selectors[1:]
+        if rivals:
+            first = found.selectors[0]
+            wins = [f"{rival} {found.win_tie_lose[first, rival]}" for rival in rivals]
+            lines.append(f"{first} wins/ties/loses against: {', '.join(wins)}")
+        yield [*lines, found.conclusion]
 
 
 def split_by(result: ExperimentResult, protocol: str) -> list[str]:
@@ -206,18 +227,6 @@ def _targets(result: ExperimentResult) -> list[str]:
     return ["\n".join(lines)] if lines else []
 
 
-def _datasets_markdown(datasets: dict[str, Any]) -> str:
-    head = "| data set | samples | features | classes | target | splits |"
-    lines = [head, "| --- | ---: | ---: | ---: | --- | --- |"]
-    lines += [
-        f"| {name} | {facts['n_samples']:,} | {facts['n_features']:,} | "
-        f"{facts['n_classes']} | {facts.get('target') or '-'} | "
-        f"`{facts['protocol']}` |"
-        for name, facts in datasets.items()
-    ]
-    return "\n".join(lines)
-
-
 def comparison_page(result: ExperimentResult) -> str:
     """The report of a comparison as HTML."""
     parts = [
@@ -225,14 +234,11 @@ def comparison_page(result: ExperimentResult) -> str:
         ("accuracy", "Accuracy", figures(*_accuracy(result))),
         ("cost", "Accuracy, size and time", figures(*_costs(result))),
     ]
-    for name, title, drawing in (
-        ("stability", "Stability", _stability(result)),
-        ("orders", "Order of the features", _orders(result)),
-        ("groups", "Groups", _groups(result)),
-    ):
-        drawn = list(drawing)
-        if drawn:
-            parts.append((name, title, figures(*drawn)))
+    stability, orders = list(_stability(result)), list(_orders(result))
+    if stability:
+        parts.append(("stability", "Stability", figures(*stability)))
+    if orders:
+        parts.append(("orders", "Order of the features", figures(*orders)))
     parts.append(("tables", "Tables", _tables(result)))
     parts.append(("provenance", "Provenance", _provenance(result)))
     n_selectors, n_sets = len(result.selectors), len(result.datasets)
@@ -247,52 +253,50 @@ def comparison_page(result: ExperimentResult) -> str:
 
 def _overview(result: ExperimentResult) -> Html:
     table_ = result.table("accuracy", result.classifiers[0])
-    n_failed = len(result.failures())
-    entries = [
-        ("Selectors", f"{len(result.selectors)}", "", None),
-        ("Data sets", f"{len(result.datasets)}", "", None),
-        ("Cells", f"{result.n_cells:,}", f"{sum(table_.n_splits):,} splits", None),
-        ("Failed", f"{n_failed:,}", "reasons below the tables", None),
-    ]
+    n_splits = f"{sum(table_.n_splits):,} splits"
+    numbers = cards(
+        ("Selectors", f"{len(result.selectors)}", ""),
+        ("Data sets", f"{len(result.datasets)}", ""),
+        ("Cells", f"{result.n_cells:,}", n_splits),
+        ("Failed", f"{len(result.failures()):,}", "reasons below the tables"),
+    )
     items = [
         tag("li", tag("strong", title), *(tag("p", line) for line in lines))
         for title, *lines in _conclusions(result)
     ]
-    return figures(cards(entries, "cards"), tag("ul", *items, class_="alerts"))
+    return figures(numbers, tag("ul", *items, class_="alerts"))
 
 
 def _accuracy(result: ExperimentResult) -> Iterator[Html]:
     for k, classifier in enumerate(result.classifiers):
-        found = result.statistics("accuracy", classifier)
-        if found.nemenyi is not None:
-            yield charts.ranks_figure(
+        found, name = result.statistics("accuracy", classifier), visible(classifier, 40)
+        if (test := found.nemenyi) is not None:
+            ranks, distance = test.average_ranks, test.critical_difference
+            yield charts.figure(
                 f"ranks-{k}",
-                f"Average ranks, {visible(classifier, 40)}",
+                f"Average ranks, {name}",
                 "Rank 1 is best. Selectors that a bar joins do not differ "
                 "significantly (Nemenyi).",
-                found.nemenyi.average_ranks,
-                found.selectors,
-                found.nemenyi.critical_difference,
+                charts.rank_diagram(ranks, found.selectors, distance),
             )
         scores = result.table("accuracy", classifier)
-        yield charts.dots_figure(
+        intervals = scores.values + [[[0]], [[-1]], [[1]]] * scores.spreads
+        yield charts.figure(
             f"accuracy-{k}",
-            f"Accuracy of {visible(classifier, 40)}",
+            f"Accuracy of {name}",
             "Mean of the splits, with one standard deviation to each side.",
-            scores.values,
-            scores.datasets,
-            scores.selectors,
-            scores.values - scores.spreads,
-            scores.values + scores.spreads,
-            "accuracy",
+            charts.dots(intervals, scores.datasets, scores.selectors, "accuracy"),
         )
 
 
 def _costs(result: ExperimentResult) -> Iterator[Html]:
     classifier = result.classifiers[0]
     accuracy = result.table("accuracy", classifier)
-    words = {"n_features": "selected features", "seconds": "seconds of selection"}
-    for metric, label in words.items():
+    for metric, label in (
+        ("n_features", "selected features"),
+        ("seconds", "seconds of selection"),
+        ("n_groups", "selected groups"),
+    ):
         cost = result.table(metric, classifier)
         points = [
             (
@@ -307,30 +311,30 @@ def _costs(result: ExperimentResult) -> Iterator[Html]:
             for j, selector in enumerate(result.selectors)
             if np.isfinite(cost.values[i, j]) and np.isfinite(accuracy.values[i, j])
         ]
-        yield charts.scatter_figure(
-            f"scatter-{metric}",
-            f"Accuracy against {label}",
-            f"One mark per selector and data set; {visible(classifier, 40)}. Up and "
-            "to the left is better.",
-            points,
-            result.selectors,
-            label,
-        )
+        if points or metric != "n_groups":
+            yield charts.figure(
+                f"scatter-{metric}",
+                f"Accuracy against {label}",
+                f"One mark per selector and data set; {visible(classifier, 40)}. Up "
+                "and to the left is better.",
+                charts.scatter(points, result.selectors, label),
+            )
 
 
 Interval = tuple[float, float, float]
+_NOTHING = (np.nan, np.nan, np.nan)
 
 
 def _intervals(
     result: ExperimentResult,
     datasets: list[str],
+    label: str,
     interval: Callable[[str, str], Interval],
-) -> dict[str, Any]:
-    """Data sets, selectors, and a value, the lowest and the highest of each pair."""
+) -> charts.Draw:
+    """Draw value, lowest and highest, for each data set and selector."""
     found = [[interval(d, s) for s in result.selectors] for d in datasets]
-    values, low, high = np.moveaxis(np.array(found, float), 2, 0)
-    names = {"rows": datasets, "methods": result.selectors}
-    return {"values": values, "low": low, "high": high, **names}
+    values = np.moveaxis(np.array(found, float), 2, 0)
+    return charts.dots(values, datasets, result.selectors, label)
 
 
 def _stability(result: ExperimentResult) -> Iterator[Html]:
@@ -342,16 +346,15 @@ def _stability(result: ExperimentResult) -> Iterator[Html]:
     def interval(dataset: str, selector: str) -> Interval:
         own = found[dataset, selector]
         if own is None or own.lower is None or own.upper is None:
-            return np.nan, np.nan, np.nan
+            return _NOTHING
         return own.value, own.lower, own.upper
 
-    yield charts.dots_figure(
+    yield charts.figure(
         "stability",
         "Stability of the selections",
         "Agreement of the features selected from subsamples, corrected for chance "
         "(Nogueira et al. 2018), with 95% intervals. 1 is always the same.",
-        **_intervals(result, datasets, interval),
-        label="stability",
+        _intervals(result, datasets, "stability", interval),
     )
 
 
@@ -363,40 +366,16 @@ def _orders(result: ExperimentResult) -> Iterator[Html]:
         own, _ = result.values(metric, result.classifiers[0], dataset, selector)
         own = own[np.isfinite(own)]
         if not own.size:
-            return np.nan, np.nan, np.nan
+            return _NOTHING
         return float(np.median(own)), float(own.min()), float(own.max())
 
     for metric, title in titles.items() if datasets else ():
-        yield charts.dots_figure(
+        yield charts.figure(
             f"orders-{metric}",
             f"{title} under other orders",
             "The features arrived in random orders: median, least and greatest value. "
             "A short line means that the order matters little.",
-            **_intervals(result, datasets, partial(interval, metric)),
-            label=title.lower(),
-        )
-
-
-def _groups(result: ExperimentResult) -> Iterator[Html]:
-    """Groups kept against accuracy, as in Figures 18 and 19 of the paper."""
-    classifier = result.classifiers[0]
-    points = []
-    for row in result.rows():
-        if row["n_groups"] is None or row["accuracy"] is None:
-            continue
-        if row["classifier"] == classifier:
-            who = f"{visible(row['selector'], 40)} on {visible(row['dataset'], 40)}"
-            tip = f"{who}: {row['n_groups']:,} groups, accuracy {row['accuracy']:.4f}"
-            method = result.selectors.index(row["selector"])
-            points.append((float(row["n_groups"]), row["accuracy"], method, tip))
-    if points:
-        yield charts.scatter_figure(
-            "groups",
-            "Accuracy against groups kept",
-            f"One mark per selector, data set and split; {visible(classifier, 40)}.",
-            points,
-            result.selectors,
-            "groups kept",
+            _intervals(result, datasets, title.lower(), partial(interval, metric)),
         )
 
 
@@ -426,41 +405,9 @@ def _tables(result: ExperimentResult) -> Html:
 
 
 def _provenance(result: ExperimentResult) -> Html:
-    settings, origin = result.about["settings"], result.about["provenance"]
-    versions = ", ".join(f"{name} {v}" for name, v in origin["versions"].items())
-    rows = [
-        [
-            visible(name, 80),
-            about["n_samples"],
-            about["n_features"],
-            about["n_classes"],
-            visible(about.get("target") or "–", 80),
-            about["protocol"],
-        ]
-        for name, about in result.about["datasets"].items()
-    ]
-    heads = ["Data set", "Samples", "Features", "Classes", "Target", "Splits"]
-    limits = [
-        f"{settings[name]:,} {unit}"
-        for name, unit in (("time_limit", "s"), ("memory_limit", "bytes"))
-        if settings[name]
-    ]
-    return joined(
-        [
-            scrolled(table(heads, rows, minor=(4, 5)), "Data sets"),
-            tag(
-                "div",
-                facts(
-                    [
-                        ("Date", origin["date"]),
-                        ("Machine", f"{origin['platform']}, {origin['n_cores']} cores"),
-                        ("Cells at a time", origin["n_jobs"]),
-                        ("Seed", settings["seed"]),
-                        ("Limits of a cell", ", ".join(limits) or "none"),
-                        ("Versions", versions),
-                    ]
-                ),
-                class_="panel",
-            ),
-        ]
-    )
+    heads, rows = _datasets(result)
+    for row in rows:
+        row[0], row[4] = visible(row[0], 80), visible(row[4], 80)
+    body = table([head.capitalize() for head in heads], rows, minor=(4, 5))
+    origin = tag("div", facts(_origin(result)), class_="panel")
+    return joined([scrolled(body, "Data sets"), origin])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.markup import visible
+from featstream.errors import visible
 from featstream.protocols import Fate, IntArray
 from featstream.reporting.history import History
 from featstream.selectors.result import OVER_LIMIT
@@ -26,23 +26,12 @@ ROOM_FOR_NAMES = 800_000
 _MOST_EVER = 30_000
 """Features once kept that can be found, if there is no room for all."""
 _SAMPLE = 1 << 17
-
 _RUNGS = ((4, False), (2, False), (4, True), (2, True), (0, True))
 """Bytes of each score, and whether only relevant features have one."""
 
 
 def pack_fates(history: History) -> dict[str, Any]:
-    """The recorded fates in plain JSON, by the position of a feature in its source.
-
-    Examples
-    --------
-    >>> from featstream import SAOLA
-    >>> X = [[0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 1]]
-    >>> result = SAOLA(measure="su").fit(X, [0, 0, 1, 1, 1, 0]).result_
-    >>> packed = pack_fates(History(result))
-    >>> packed["n"], packed["scope"], packed["bytes"]
-    (3, 'all', 4)
-    """
+    """The recorded fates in plain JSON, by the position of a feature in its source."""
     n_features = history.result.n_features
     packed = {"n": 0, "nSeen": n_features, "reasons": _reasons(history)}
     if not len(history.trace):
@@ -59,10 +48,8 @@ def pack_fates(history: History) -> dict[str, Any]:
         is_ever = (fates == Fate.KEPT) | (fates >= Fate.DISPLACED)
         ever = np.flatnonzero(is_ever)[:_MOST_EVER]
         scope = "once kept" if ever.size == np.count_nonzero(is_ever) else "first kept"
-        fates, scores, witness, places = (
-            array[ever] for array in (fates, scores, witness, places)
-        )
-        n_bytes, is_relevant_only = 4, False
+        fates, scores, witness = fates[ever], scores[ever], witness[ever]
+        places, n_bytes, is_relevant_only = places[ever], 4, False
         data = _compress(fates, scores, witness, n_bytes, is_relevant_only, limit=None)
     others = np.unique(witness[witness >= 0])
     packed |= {
@@ -78,9 +65,7 @@ def pack_fates(history: History) -> dict[str, Any]:
     return packed | _pack_names(history, fates, places, others)
 
 
-def _by_position(
-    history: History,
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _by_position(history: History) -> tuple[NDArray[Any], ...]:
     """Fates, scores, witnesses and positions, in the order of the source.
 
     Witnesses are positions too.

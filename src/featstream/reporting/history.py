@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import xlogy
 from threadpoolctl import threadpool_limits
 
-from featstream.errors import DataError, FeatstreamError
+from featstream.errors import DataError, FeatstreamError, label_text, visible
 from featstream.measures.inputs import as_labels
 from featstream.protocols import Fate, FloatArray, IntArray, feature_name
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from featstream.selectors.result import SelectionResult
 
 MOST_BINS = 120
-MOST_KEPT = 150
-MOST_DISPLACED = 250
 MOST_FAMILIES = 24
 MOST_MEMBERS = 20
 MOST_PAIRS = 40
@@ -31,24 +30,16 @@ MOST_PAIRS = 40
 _MOST_ROWS = 2_000
 _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _INFORMATION = ("su", "mi")
+_REMOVED = (Fate.DISPLACED, Fate.REDUNDANT)
 
 
 class History:
-    """A result and what its selector knows besides: target, names, threshold.
-
-    Examples
-    --------
-    >>> from featstream import SAOLA
-    >>> X = [[0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 1]]
-    >>> result = SAOLA(measure="su").fit(X, [0, 0, 1, 1, 1, 0]).result_
-    >>> history = History(result)
-    >>> history.name(1), str(history.trace.fate(1)), history.threshold
-    ('x1', 'redundant', 0.0)
-    """
+    """A result and what its selector knows besides: target, names, threshold."""
 
     def __init__(self, result: SelectionResult) -> None:
         self.result, self.trace, self.origin = result, result.trace, result.origin
         self.stream: Any = getattr(self.origin, "_stream", None)
+        self.run: Any = getattr(self.origin, "_run", None)
         if self.trace.level is not None and self.trace.n_seen != result.n_features:
             raise DataError(
                 f"The stream has gone on to {self.trace.n_seen:,} features since this "
@@ -103,13 +94,16 @@ class History:
             return recorded
         return self.result.indices
 
-    def name(self, arrival: int) -> str:
-        """What a feature is called."""
-        if self.stream is None:
-            found = np.flatnonzero(self.kept == arrival)
-            is_kept = found.size > 0
-            return self.result.names[found[0]] if is_kept else feature_name(arrival)
-        return str(self.stream.names[int(arrival)])
+    def name(self, arrival: int | None, limit: int = 300) -> str:
+        """What a feature is called, in visible characters."""
+        if arrival is None:
+            return "others"
+        found, name = np.flatnonzero(self.kept == arrival), feature_name(arrival)
+        if self.stream is not None:
+            name = self.stream.names[int(arrival)]
+        elif found.size:
+            name = self.result.names[found[0]]
+        return visible(name, limit)
 
     @cached_property
     def threshold(self) -> float | None:
@@ -149,7 +143,7 @@ class History:
             return None
         labels = as_labels(self.stream.y)
         found = zip(labels.classes.tolist(), labels.counts.tolist(), strict=True)
-        return {_label(value): count for value, count in found}
+        return {label_text(value): count for value, count in found}
 
     @property
     def is_numeric(self) -> bool:
@@ -162,11 +156,6 @@ class History:
     def columns(self) -> NDArray[Any] | None:
         """The kept columns, one row each, where the selector holds them."""
         return None if self.origin is None else self.origin._kept_columns()
-
-
-def _label(value: Any) -> str:
-    is_whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if is_whole else str(value)
 
 
 class Timeline(NamedTuple):
@@ -188,15 +177,11 @@ class Timeline(NamedTuple):
     n_left_out: int
 
 
-def timeline(
-    history: History,
-    most_kept: int = MOST_KEPT,
-    most_displaced: int = MOST_DISPLACED,
-) -> Timeline:
+def timeline(history: History, most: tuple[int, int] = (150, 250)) -> Timeline:
     """Fates by bins of arrival, and the lives of the features that were ever kept.
 
-    Shown are the most relevant of those kept in the end, and the displaced ones that
-    lived longest.
+    ``most`` is how many are listed of those kept in the end, the most relevant, and of
+    the displaced ones, those that lived longest.
     """
     history.require_course()
     trace, fates, edges = history.trace, history.fates, _edges(history)
@@ -210,12 +195,8 @@ def timeline(
     witness, relevance = trace.records["witness"], trace.records["relevance"]
     kept, gone = (np.flatnonzero(fates == f) for f in (Fate.KEPT, Fate.DISPLACED))
     life = witness[gone] - trace.arrivals_at(gone)
-    shown = np.concatenate(
-        [
-            _largest(relevance[kept], most_kept, kept),
-            _largest(life, most_displaced, gone),
-        ]
-    )
+    listed = _largest(relevance[kept], most[0], kept), _largest(life, most[1], gone)
+    shown = np.concatenate(listed)
     has_left = fates[shown] == Fate.DISPLACED
     other = witness[shown].astype(np.int64)
     arrival = trace.arrivals_at(shown)
@@ -256,15 +237,6 @@ def size_curve(history: History) -> SizeCurve:
     return SizeCurve(arrivals, sizes, edges, displaced)
 
 
-class Member(NamedTuple):
-    """A feature that a kept one removed, itself or through others."""
-
-    arrival: int
-    relevance: float
-    fate: Fate
-    by: int
-
-
 class Family(NamedTuple):
     """A kept feature and those that it removed, the most relevant of them listed.
 
@@ -273,10 +245,9 @@ class Family(NamedTuple):
     """
 
     arrival: int
-    relevance: float
     n_displaced: int
     n_redundant: int
-    members: tuple[Member, ...]
+    members: list[int]
 
 
 class Removals(NamedTuple):
@@ -296,7 +267,7 @@ def removals(history: History) -> Removals:
     history.require_trace()
     trace, fates = history.trace, history.fates
     records, arrivals = trace.records, trace.arrivals
-    is_gone = (fates == Fate.DISPLACED) | (fates == Fate.REDUNDANT)
+    is_gone = np.isin(fates, _REMOVED)
     parent = np.arange(arrivals.size)
     witness = records["witness"][is_gone].astype(np.int64)
     place = np.searchsorted(arrivals, witness)
@@ -306,33 +277,23 @@ def removals(history: History) -> Removals:
     while not np.array_equal(parent, grand := parent[parent]):
         parent = grand
     places = np.searchsorted(arrivals, history.kept)
-    found = [
-        np.bincount(parent[fates == fate], minlength=arrivals.size)[places]
-        for fate in (Fate.DISPLACED, Fate.REDUNDANT)
-    ]
-    scores = records["relevance"][places]
-    order = np.lexsort((-scores, -(found[0] + found[1])))[:MOST_FAMILIES]
+    counts = np.array(
+        [
+            np.bincount(parent[fates == fate], minlength=arrivals.size)[places]
+            for fate in _REMOVED
+        ]
+    )
+    relevance, total = records["relevance"], counts.sum(axis=0)
+    order = np.lexsort((-relevance[places], -total))[:MOST_FAMILIES]
     families = []
-    for i in order[(found[0] + found[1])[order] > 0]:
+    for i in order[total[order] > 0]:
         own = np.flatnonzero((parent == places[i]) & is_gone)
-        by_fate = (own[fates[own] == f] for f in (Fate.DISPLACED, Fate.REDUNDANT))
-        listed = np.concatenate(
-            [_largest(records["relevance"][o], MOST_MEMBERS, o) for o in by_fate]
-        )
-        members = tuple(
-            Member(
-                int(arrivals[j]),
-                float(records["relevance"][j]),
-                Fate(int(fates[j])),
-                int(records["witness"][j]),
-            )
-            for j in listed
-        )
-        counts = int(found[0][i]), int(found[1][i])
-        families.append(
-            Family(int(history.kept[i]), float(scores[i]), *counts, members)
-        )
-    return Removals(tuple(families), *found)
+        by_fate = (own[fates[own] == fate] for fate in _REMOVED)
+        listed = [_largest(relevance[o], MOST_MEMBERS, o) for o in by_fate]
+        members = arrivals[np.concatenate(listed)].tolist()
+        n_displaced, n_redundant = counts[:, i].tolist()
+        families.append(Family(int(history.kept[i]), n_displaced, n_redundant, members))
+    return Removals(tuple(families), *counts)
 
 
 def displaced_by(history: History) -> dict[int, list[int]]:
@@ -366,18 +327,16 @@ def distribution(history: History) -> Distribution:
     history.require_trace()
     n_bins = 48
     scores = history.trace.records["relevance"].astype(np.float64)
-    is_finite = np.isfinite(scores)
-    low, high = (
-        float(f(scores[is_finite], initial=0.0, where=True)) for f in (np.min, np.max)
+    finite = scores[np.isfinite(scores)]
+    low, high = finite.min(initial=0.0), finite.max(initial=0.0)
+    reach = low, high if high > low else low + 1.0
+    edges = np.histogram_bin_edges(scores, n_bins, reach)
+    counts = np.array(
+        [np.histogram(scores[history.fates == f], n_bins, reach)[0] for f in Fate]
     )
-    edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
-    place = (scores - low) / (edges[-1] - low) * n_bins
-    place = np.clip(np.nan_to_num(place), 0, n_bins - 1).astype(np.int64)
-    joint = (history.fates.astype(np.int64) * n_bins + place)[is_finite]
-    counts = np.bincount(joint, minlength=4 * n_bins).reshape(4, n_bins)
     if not history.is_corrected:
         return Distribution(edges, counts, history.threshold)
-    passed = scores[is_finite & (history.fates != Fate.IRRELEVANT)]
+    passed = scores[np.isfinite(scores) & (history.fates != Fate.IRRELEVANT)]
     lowest = float(passed.min()) if passed.size else None
     return Distribution(edges, counts, lowest, "lowest that passed:")
 
@@ -401,7 +360,7 @@ def redundancy(history: History, X: Any = None) -> Redundancy | None:
     measure = history.result.measure
     is_known = measure in (*_INFORMATION, "fisher-z", "g2", "chi2")
     order = history.best[:MOST_PAIRS]
-    columns = history.columns if X is None else _columns_of(X, history.result.indices)
+    columns = _columns_of(history, X)
     if columns is None or not is_known or order.size < 2:
         return None
     chosen = columns[order]
@@ -410,55 +369,44 @@ def redundancy(history: History, X: Any = None) -> Redundancy | None:
     return Redundancy(order, information(chosen, chosen, is_su=measure != "mi"))
 
 
-def _columns_of(X: Any, indices: IntArray) -> NDArray[Any]:
-    """Some columns of a matrix, one row each."""
+def _columns_of(history: History, X: Any) -> NDArray[Any] | None:
+    """The kept columns, one row each: of a matrix, or as the selector holds them."""
+    if X is None:
+        return history.columns
+    indices = history.result.indices
     if hasattr(X, "tocsc"):
         X, indices = X.tocsc()[:, indices].toarray(), np.arange(indices.size)
     return np.ascontiguousarray(np.asarray(X)[:, indices].T)
 
 
 def information(a: NDArray[Any], b: NDArray[Any], *, is_su: bool) -> FloatArray:
-    """Mutual information, or symmetrical uncertainty, of rows of categories.
+    """Mutual information in bits, or symmetrical uncertainty, of rows of categories.
 
     All pairs at once: their contingency tables are blocks of one product.
-
-    >>> information(np.array([[0, 0, 1, 1]]), np.array([[1, 1, 0, 0]]), is_su=True)
-    array([[1.]])
     """
-    n = a.shape[1]
     (left, of_left), (right, of_right) = _indicators(a), _indicators(b)
-    joint = left @ right.T
-    cells = np.where(joint > 0, joint * np.log2(np.maximum(joint, 1)), 0.0)
-    shared = _by_owner(_by_owner(cells, of_left).T, of_right).T
-    own_a, own_b = (
-        np.log2(n) - _by_owner(sizes * np.log2(sizes), owner) / n
-        for sizes, owner in ((left.sum(1), of_left), (right.sum(1), of_right))
-    )
-    both = np.add.outer(own_a, own_b)
-    found: FloatArray = np.maximum(both - (np.log2(n) - shared / n), 0.0)
-    if not is_su:
-        return found
-    scores: FloatArray = np.divide(
-        2 * found, both, out=np.zeros_like(both), where=both > 0
-    )
-    return np.minimum(scores, 1.0)
+    own = _entropy(left.sum(1), of_left), _entropy(right.sum(1), of_right)
+    both = np.add.outer(*own)
+    shared: FloatArray = both - _entropy(left @ right.T, of_left, of_right)
+    if is_su:
+        shared = np.divide(2 * shared, both, out=np.zeros_like(both), where=both > 0)
+    return np.clip(shared, 0.0, 1.0 if is_su else None)
+
+
+def _entropy(counts: FloatArray, *begins: IntArray) -> FloatArray:
+    """Bits of each table of counts; `begins` are the places where tables begin."""
+    terms = xlogy(counts, counts) / np.log(2)
+    n = counts.sum() / np.prod([places.size for places in begins])
+    for axis, places in enumerate(begins):
+        terms = np.add.reduceat(terms, places, axis)
+    bits: FloatArray = np.log2(n) - terms / n
+    return bits
 
 
 def _indicators(rows: NDArray[Any]) -> tuple[FloatArray, IntArray]:
-    """One row of zeros and ones per category, and the row that each belongs to."""
-    found, owners = [], []
-    for i, row in enumerate(rows):
-        values = np.unique(row)
-        found.append((row == values[:, None]).astype(np.float64))
-        owners += [i] * values.size
-    return np.vstack(found), np.array(owners)
-
-
-def _by_owner(values: FloatArray, owner: IntArray) -> FloatArray:
-    """Sums over the categories of each row."""
-    begins = np.flatnonzero(np.diff(owner, prepend=-1))
-    sums: FloatArray = np.add.reduceat(values, begins, axis=0)
-    return sums
+    """One row of zeros and ones per category, and where those of each row begin."""
+    found = [(row == np.unique(row)[:, None]).astype(np.float64) for row in rows]
+    return np.vstack(found), np.cumsum([0, *map(len, found[:-1])])
 
 
 def p_values(history: History) -> FloatArray | None:
@@ -512,7 +460,7 @@ def accuracy_curve(history: History, X: Any = None) -> AccuracyCurve | None:
     from sklearn.neighbors import KNeighborsClassifier
 
     result, n_folds = history.result, 5
-    columns = history.columns if X is None else _columns_of(X, result.indices)
+    columns = _columns_of(history, X)
     if columns is None or history.classes is None or not len(result):
         return None
     y, rows = as_labels(history.stream.y).codes, np.arange(columns.shape[1])
@@ -524,17 +472,18 @@ def accuracy_curve(history: History, X: Any = None) -> AccuracyCurve | None:
     order = history.best[: _SIZES[-1]]
     chosen = columns[order][:, rows]
     if chosen.dtype.kind == "i":
-        design, owner = _indicators(chosen)
+        design, begins = _indicators(chosen)
     else:
         spread = chosen.std(axis=1, keepdims=True)
-        design, owner = chosen / np.where(spread > 0, spread, 1), np.arange(order.size)
+        design, begins = chosen / np.where(spread > 0, spread, 1), np.arange(order.size)
+    ends = np.append(begins, len(design))
     sizes = [*(size for size in _SIZES if size < order.size), order.size]
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     model = KNeighborsClassifier(5)
     with threadpool_limits(1):  # many small products
         found = np.array(
             [
-                cross_val_score(model, design[owner < size].T, y[rows], cv=folds)
+                cross_val_score(model, design[: ends[size]].T, y[rows], cv=folds)
                 for size in sizes
             ]
         )

@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -101,7 +101,7 @@ class Live:
         self._thread.join()
 
     def events(self) -> Iterator[bytes]:
-        """What a browser is told, until the run is over."""
+        """The events that a browser receives, until the run is over."""
         seen = 0
         with self._changed:
             self._n_watching += 1
@@ -111,11 +111,8 @@ class Live:
                     if self._last is None and self._number == seen:
                         self._changed.wait(_HEARTBEAT)
                     number, last = self._number, self._last
-                    changed = {
-                        name: text
-                        for name, (at, text) in self._pieces.items()
-                        if at > seen
-                    }
+                    pieces = self._pieces.items()
+                    changed = {name: text for name, (at, text) in pieces if at > seen}
                 if changed:
                     yield _event("update", changed)
                 elif last is None:
@@ -153,16 +150,18 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer a request."""
         live, host = self.server.live, self.headers.get("Host", "")
         begin = f"/{live._token}/"
-        if not secrets.compare_digest(self.path[: len(begin)].encode(), begin.encode()):
-            return self._answer(404, "text/plain", b"Not found.\n")
-        if host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
-            return self._answer(403, "text/plain", b"Ask 127.0.0.1.\n")
         rest = self.path[len(begin) :]
-        if rest == "events":
-            return self._stream(live)
-        if rest:
-            return self._answer(404, "text/plain", b"Not found.\n")
-        return self._answer(200, "text/html; charset=utf-8", live.page)
+        is_known = secrets.compare_digest(
+            self.path[: len(begin)].encode(), begin.encode()
+        )
+        if not is_known or rest not in ("", "events"):
+            self._answer(404, "text/plain", b"Not found.\n")
+        elif host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
+            self._answer(403, "text/plain", b"Ask 127.0.0.1.\n")
+        elif rest:
+            self._stream(live)
+        else:
+            self._answer(200, "text/html; charset=utf-8", live.page)
 
     def _head(self, status: int, kind: str) -> None:
         self.send_response(status)
@@ -182,12 +181,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self, live: Live) -> None:
         self._head(200, "text/event-stream")
         self.end_headers()
-        try:
+        with suppress(OSError):  # the browser has gone
             for event in live.events():
                 self.wfile.write(event)
                 self.wfile.flush()
-        except OSError:  # the browser has gone
-            return
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the terminal shows the run."""

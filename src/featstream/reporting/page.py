@@ -64,15 +64,12 @@ def page(
     heading, is_live = [tag("h1", title), tag("p", lead, class_="lead")], False
     if status is not None:
         heading, is_live = [*heading, status], True
+    main = [_section(*section) for section in sections]
     body = [
         tag("a", "Skip to the content", href="#main", class_="skip"),
         tag("header", tag("div", *heading)),
         tag("nav", tag("ul", *links), aria_label="Sections"),
-        tag(
-            "main",
-            *(_section(name, head, content) for name, head, content in sections),
-            id="main",
-        ),
+        tag("main", *main, id="main"),
         tag("footer", f"Made by {GENERATOR}."),
         *([] if data is None else [_data("fates", data)]),
         tag("script", Html(script)),
@@ -110,25 +107,15 @@ def _data(name: str, content: dict[str, Any]) -> Html:
     return tag("script", Html(text), type="application/json", id=name)
 
 
-def cards(entries: Iterable[tuple[str, str, str, str | None]], name: str) -> Html:
-    """Figures at a glance: title, number, remark, and the fate that gives a colour."""
-    return tag(
-        "dl",
-        *(
-            tag(
-                "div",
-                tag(
-                    "dt",
-                    *([tag("span", class_=f"swatch c-{fate}")] if fate else []),
-                    title,
-                ),
-                tag("dd", number, *([tag("small", remark)] if remark else [])),
-            )
-            for title, number, remark, fate in entries
-        ),
-        class_="cards",
-        id=name,
-    )
+def cards(*entries: tuple[str, ...]) -> Html:
+    """Numbers at a glance: title, number, remark, and the fate that gives a colour."""
+    return tag("dl", *(_card(*entry) for entry in entries), class_="cards", id="cards")
+
+
+def _card(title: str, number: str, remark: str, fate: str | None = None) -> Html:
+    swatch = [tag("span", class_=f"swatch c-{fate}")] if fate else []
+    small = [tag("small", remark)] if remark else []
+    return tag("div", tag("dt", *swatch, title), tag("dd", number, *small))
 
 
 def facts(entries: Iterable[tuple[str, object]]) -> Html:
@@ -154,43 +141,35 @@ def table(
     show. Columns in ``minor`` are hidden on narrow screens.
     """
     body = [list(row) for row in rows]
-    is_number = [
-        bool(body) and isinstance(body[0][j], int | float | tuple)
-        for j in range(len(heads))
+    kinds = [
+        (isinstance(cell, int | float | tuple), j in minor)
+        for j, cell in enumerate(body[0] if body else heads)
     ]
-
-    def kind(j: int) -> str | None:
-        words = ["number"] * is_number[j] + ["minor"] * (j in minor)
-        return " ".join(words) or None
+    classes = [
+        " ".join(["number"] * is_number + ["minor"] * is_minor) or None
+        for is_number, is_minor in kinds
+    ]
 
     def cell(j: int, value: object) -> Html:
-        number, shown = value if isinstance(value, tuple) else (value, value)
-        if is_number[j]:
-            if not isinstance(value, tuple):
-                shown = f"{number:,}"
-            return tag("td", shown, class_=kind(j), data_value=number)
+        if kinds[j][0]:
+            number, shown = value if isinstance(value, tuple) else (value, f"{value:,}")
+            return tag("td", shown, class_=classes[j], data_value=number)
         if j == 0:
-            return tag("th", tag("bdi", shown), scope="row", class_=kind(j))
-        return tag("td", shown, class_=kind(j) or "names")
+            return tag("th", tag("bdi", value), scope="row", class_=classes[j])
+        return tag("td", value, class_=classes[j] or "names")
 
-    titles = [
-        tag(
-            "th",
-            tag("button", head, type="button") if can_sort else head,
-            scope="col",
-            class_=kind(j),
-        )
-        for j, head in enumerate(heads)
-    ]
-    return tag(
-        "table",
-        tag("thead", tag("tr", *titles)),
-        tag(
-            "tbody",
-            *(tag("tr", *(cell(j, v) for j, v in enumerate(row))) for row in body),
-        ),
-        id=name,
-    )
+    titles = []
+    for head, class_ in zip(heads, classes, strict=True):
+        shown = tag("button", head, type="button") if can_sort else head
+        titles.append(tag("th", shown, scope="col", class_=class_))
+    lines = [tag("tr", *(cell(j, v) for j, v in enumerate(row))) for row in body]
+    head = tag("thead", tag("tr", *titles))
+    return tag("table", head, tag("tbody", *lines), id=name)
+
+
+def score(number: float, form: str = ".4g") -> tuple[float, str]:
+    """A cell of a table, by the number and as it is shown."""
+    return float(number), f"{number:{form}}"
 
 
 def scrolled(content: Html, label: str) -> Html:
@@ -198,8 +177,3 @@ def scrolled(content: Html, label: str) -> Html:
     return tag(
         "div", content, class_="scroll", tabindex="0", role="region", aria_label=label
     )
-
-
-def as_table(summary: str, content: Html) -> Html:
-    """The numbers behind a figure, for those who cannot see it."""
-    return tag("details", tag("summary", summary), content)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featstream.errors import DataError
+from featstream.errors import DataError, visible
 from featstream.evaluation.results import TITLES
-from featstream.markup import visible
 from featstream.protocols import Fate
 from featstream.reporting.charts import indistinguishable
 from featstream.reporting.history import (
@@ -99,9 +98,7 @@ def plot_dots(
     if is_log and np.nanmin(table, initial=np.inf) > 0:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_xlabel(label)
-    _tidy(ax, "x", n_methods)
-    return ax
+    return _tidy(ax, label, grid="x", n_entries=n_methods)
 
 
 def plot_sweep(
@@ -120,10 +117,7 @@ def plot_sweep(
     ax = ax or _new_axes(6.4, 3.2)
     for j, line in enumerate(np.asarray(lines, np.float64)):
         ax.plot(np.asarray(x), line, lw=1.2, label=names[j], **_style(j))
-    ax.set_xlabel(x_label)
-    ax.set_ylabel(label)
-    _tidy(ax, "y", len(names))
-    return ax
+    return _tidy(ax, x_label, label, n_entries=len(names))
 
 
 def plot_scores(table: ScoreTable, *, ax: Axes | None = None) -> Axes:
@@ -240,23 +234,13 @@ def plot_timeline(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
         (~is_kept, "0.7", 0.6, f"displaced by a better one ({n_displaced:,})"),
         (is_kept, COLOURS[0], 1.2, f"selected ({len(result):,})"),
     ):
-        ax.hlines(
-            data.relevance[chosen],
-            data.arrival[chosen],
-            data.end[chosen],
-            colors=colour,
-            linewidth=width,
-            label=label,
-        )
+        lives = data.relevance[chosen], data.arrival[chosen], data.end[chosen]
+        ax.hlines(*lives, colors=colour, linewidth=width, label=label)
     ax.plot(data.arrival[is_kept], data.relevance[is_kept], "o", color=COLOURS[0], ms=3)
     if data.arrival.size:
         ax.set_yscale("log")
-    ax.set_xlabel("features seen")
-    ax.set_ylabel(f"relevance ({result.measure})")
     ax.set_xlim(0, result.n_features)
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2}
-    ax.legend(**place, fontsize="small", frameon=False)
-    return ax
+    return _tidy(ax, "features seen", f"relevance ({result.measure})")
 
 
 def plot_size(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
@@ -274,24 +258,15 @@ def plot_size(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
     [1, 1]
     """
     data, ax = size_curve(History(result)), ax or _new_axes(8, 3.6)
-    ax.step(data.arrivals, data.sizes, where="post", color=COLOURS[0], linewidth=1.2)
+    look: dict[str, Any] = {"where": "post", "color": COLOURS[0], "linewidth": 1.2}
+    ax.step(data.arrivals, data.sizes, label="kept", **look)
     if data.displaced.any():
-        ax.bar(
-            data.edges[:-1],
-            data.displaced,
-            width=np.diff(data.edges),
-            align="edge",
-            color=COLOURS[1],
-            hatch="//",
-            alpha=0.5,
-            label="displaced",
-        )
-        ax.legend(fontsize="small", frameon=False)
-    ax.set_xlabel("features seen")
-    ax.set_ylabel("size of the selection")
+        look = {"align": "edge", "color": COLOURS[1], "hatch": "//", "alpha": 0.5}
+        bars = data.edges[:-1], data.displaced, np.diff(data.edges)
+        ax.bar(*bars, label="displaced", **look)
     ax.set_xlim(0, result.n_features)
     ax.set_ylim(bottom=0)
-    return ax
+    return _tidy(ax, "features seen", "size of the selection")
 
 
 def plot_removals(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
@@ -301,22 +276,24 @@ def plot_removals(result: SelectionResult, *, ax: Axes | None = None) -> Axes:
     dot), that of features that it displaced (diamonds, joined to it) and of features
     that were redundant beside it (ticks), itself or through those that it displaced.
     """
-    history = History(result)
+    history, trace = History(result), result.trace
     families = removals(history).families
     ax = ax or _new_axes(7, 1.2 + 0.28 * max(1, len(families)))
     for row, family in enumerate(families):
+        own = trace.relevance(family.arrival)
         for fate, marker, colour in (
             (Fate.DISPLACED, "D", COLOURS[1]),
             (Fate.REDUNDANT, "|", COLOURS[2]),
         ):
-            scores = [m.relevance for m in family.members if m.fate is fate]
-            rows = [row] * len(scores)
-            ax.plot(scores, rows, marker, color=colour, mfc="none", ms=5, lw=0)
-            if fate is Fate.DISPLACED and scores:
-                ends = min(*scores, family.relevance), max(*scores, family.relevance)
+            members = [a for a in family.members if trace.fate(a) is fate]
+            found = [trace.relevance(a) for a in members]
+            rows = [row] * len(found)
+            ax.plot(found, rows, marker, color=colour, mfc="none", ms=5, lw=0)
+            if fate is Fate.DISPLACED and found:
+                ends = min(*found, own), max(*found, own)
                 ax.hlines(row, *ends, colors=colour, linewidth=0.6)
-        ax.plot(family.relevance, row, "o", color=COLOURS[0], ms=5)
-    names = [visible(history.name(family.arrival), 24) for family in families]
+        ax.plot(own, row, "o", color=COLOURS[0], ms=5)
+    names = [history.name(family.arrival, 24) for family in families]
     ax.set_yticks(range(len(families)), names)
     ax.set_ylim(len(families) - 0.5, -0.5)
     if families:
@@ -338,24 +315,17 @@ def plot_distribution(result: SelectionResult, *, ax: Axes | None = None) -> Axe
     'log'
     """
     data, ax = distribution(History(result)), ax or _new_axes(6.4, 3.2)
+    look: dict[str, Any]
     for k, fate in enumerate(Fate):
         if data.counts[fate].any():
-            ax.stairs(
-                data.counts[fate],
-                data.edges,
-                color=COLOURS[k],
-                linestyle=("-.", "-", ":", "--")[k],
-                label=str(fate),
-            )
+            look = {"color": COLOURS[k], "linestyle": ("-.", "-", ":", "--")[k]}
+            ax.stairs(data.counts[fate], data.edges, label=str(fate), **look)
     if data.threshold is not None:
         ax.axvline(data.threshold, color="black", ls=(0, (4, 3)), lw=1)
         words = f" {data.said} {data.threshold:.4g}"
         ax.text(data.threshold, 1.0, words, transform=ax.get_xaxis_transform())
     ax.set_yscale("log")
-    ax.set_xlabel(f"relevance ({result.measure})")
-    ax.set_ylabel("features")
-    _tidy(ax, "y", 4)
-    return ax
+    return _tidy(ax, f"relevance ({result.measure})", "features")
 
 
 def plot_redundancy(
@@ -408,10 +378,7 @@ def plot_accuracy(
     ax.axhline(data.baseline, color="black", ls="--", lw=1, label="the largest class")
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_xlabel("most relevant kept features")
-    ax.set_ylabel("accuracy")
-    _tidy(ax, "y", 2)
-    return ax
+    return _tidy(ax, "most relevant kept features", "accuracy")
 
 
 def plot_tradeoff(
@@ -432,10 +399,8 @@ def plot_tradeoff(
         ax.plot(*points, ls="", label=selector, **_style(j))
     if np.nanmin(costs.values, initial=np.inf) > 0:
         ax.set_xscale("log")
-    ax.set_xlabel(TITLES[cost].lower())
-    ax.set_ylabel(f"accuracy, {accuracy.classifier}")
-    _tidy(ax, "both", len(result.selectors))
-    return ax
+    labels = TITLES[cost].lower(), f"accuracy, {accuracy.classifier}"
+    return _tidy(ax, *labels, grid="both", n_entries=len(result.selectors))
 
 
 def plot_stability(result: ExperimentResult, *, ax: Axes | None = None) -> Axes:
@@ -485,17 +450,21 @@ def _new_axes(width: float, height: float) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def _tidy(ax: Axes, grid: Literal["both", "x", "y"], n_methods: int) -> None:
-    """A light grid, and the legend above."""
+def _tidy(
+    ax: Axes,
+    x_label: str,
+    y_label: str = "",
+    *,
+    grid: Literal["both", "x", "y"] = "y",
+    n_entries: int = 4,
+) -> Axes:
+    """Labels, a light grid, and the legend above."""
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
     ax.grid(axis=grid, color="0.92", lw=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=min(n_methods, 4),
-        frameon=False,
-        borderaxespad=0.2,
-        handletextpad=0.4,
-        columnspacing=1.2,
-    )
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+    place |= {"borderaxespad": 0.2, "handletextpad": 0.4, "columnspacing": 1.2}
+    ax.legend(**place, ncols=min(n_entries, 4), frameon=False)
+    return ax

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import shlex
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featstream.errors import ParameterError, printable
-from featstream.markup import Html, joined, tag, visible
+from featstream.errors import ParameterError, printable, some_of, visible
+from featstream.markup import Html, joined, short, tag
 from featstream.protocols import Fate
 from featstream.reporting import charts
 from featstream.reporting.alerts import Alert, find_alerts
+from featstream.reporting.charts import FATES, merged
 from featstream.reporting.fates import pack_fates
 from featstream.reporting.history import (
     History,
+    Redundancy,
     Timeline,
     accuracy_curve,
     displaced_by,
@@ -29,15 +32,14 @@ from featstream.reporting.history import (
     timeline,
 )
 from featstream.reporting.page import (
-    as_table,
     cards,
     facts,
     figures,
     page,
+    score,
     scrolled,
     table,
 )
-from featstream.reporting.svg import short
 from featstream.runs.folder import SHARED, replace_file
 
 if TYPE_CHECKING:
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1_000
 """Rows of a table in the page."""
-_FEW_NAMES = 3
 _FEW_LINES = 12
 _FEW_ROWS, _FEW_LIVES = 100, 60
 """Rows, and features of each fate in the timeline, of a page that is often redrawn."""
@@ -57,20 +58,21 @@ def write_page(text: str, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.exists() and not target.is_file():
         raise ParameterError(
-            f"{printable(target, limit=400)} is a folder, and a report is a file. "
+            f"{printable(target)} is a folder, and a report is a file. "
             "Name a file such as report.html."
         )
+    if not target.parent.is_dir():
+        raise ParameterError(
+            f"There is no folder {printable(target.parent)} for the report."
+        )
+    begin = b""
     if target.is_file():
         with open(target, "rb") as file:
             begin = file.read(400)
-        if begin and b'name="generator" content="featstream' not in begin:
-            raise ParameterError(
-                f"{printable(target, limit=400)} exists and is not a report that "
-                "featstream has written. Choose another name."
-            )
-    if not target.parent.is_dir():
+    if begin and b'name="generator" content="featstream' not in begin:
         raise ParameterError(
-            f"There is no folder {printable(target.parent, limit=400)} for the report."
+            f"{printable(target)} exists and is not a report that featstream has "
+            "written. Choose another name."
         )
     content = text.encode("utf-8", "backslashreplace")
     replace_file(target, lambda file: file.write(content), mode=SHARED)
@@ -92,18 +94,19 @@ def selection_page(result: SelectionResult) -> str:
     history = History(result)
     packed = pack_fates(history)
     parts = [("overview", "Overview", _overview(history))]
+    course, scores = [], _score_figures(history)
     if history.has_course:
         data = timeline(history)
         lives, fates = charts.timeline_figure(data, history), _fate_rows(data)
-        course = figures(
-            _with_table(lives, "Fates in numbers", fates),
+        course = [
+            _with_table(lives, fates, "Fates in numbers"),
             charts.size_figure(size_curve(history)),
             *_removals(history),
-        )
-        parts.append(("course", "How it went", course))
-    scores = _score_figures(history)
-    if not history.has_course and history.is_traced:
+        ]
+    elif history.is_traced:
         scores = [*_removals(history), *scores]
+    if course:
+        parts.append(("course", "How it went", figures(*course)))
     if scores:
         parts.append(("scores", "Scores", figures(*scores)))
     parts.append(("kept", "Kept features", _kept(history)))
@@ -134,7 +137,7 @@ def live_pieces(history: History, progress: Progress | None) -> dict[str, Html]:
         "kept-list": _kept(history, is_live=True),
     }
     if history.has_course and bool((history.fates != 0).any()):
-        data = timeline(history, _FEW_LIVES, _FEW_LIVES)
+        data = timeline(history, (_FEW_LIVES, _FEW_LIVES))
         pieces["figure-timeline"] = charts.timeline_figure(data, history)
         pieces["figure-size"] = charts.size_figure(size_curve(history))
     for name in ("figure-timeline", "figure-size"):
@@ -164,7 +167,8 @@ def _title(history: History) -> str:
 
 def _lead(history: History) -> Html:
     result = history.result
-    paths = [(source.get("data") or {}).get("path") for source in _sources(history)]
+    sources = [] if history.run is None else history.run.sources
+    paths = [(source.get("data") or {}).get("path") for source in sources]
     data = [os.path.basename(str(path).rstrip("/")) for path in paths if path]
     return joined(
         [
@@ -175,17 +179,11 @@ def _lead(history: History) -> Html:
     )
 
 
-def _sources(history: History) -> list[dict[str, Any]]:
-    run = getattr(history.origin, "_run", None)
-    return [] if run is None else run.sources
-
-
 def _overview(history: History) -> Html:
-    found = find_alerts(history)
-    parts: list[Html] = [_cards(history)]
-    if found:
+    parts, alerts = [_cards(history)], find_alerts(history)
+    if alerts:
         parts.append(tag("h3", "What to know before using it", class_="unseen"))
-        parts.append(tag("ul", *map(_alert, found), class_="alerts"))
+        parts.append(tag("ul", *map(_alert, alerts), class_="alerts"))
     return figures(*parts)
 
 
@@ -206,9 +204,10 @@ def _cards(history: History) -> Html:
     n = max(1, result.n_features)
 
     def fate(name: str, remark: str, is_known: bool) -> tuple[str, str, str, str]:
-        number = f"{counts[name]:,}" if is_known else "–"
-        share = f"{counts[name] / n:.1%} {remark}" if is_known else "not recorded"
-        return name.capitalize(), number, share, name
+        if not is_known:
+            return name.capitalize(), "–", "not recorded", name
+        share = f"{counts[name] / n:.1%} {remark}"
+        return name.capitalize(), f"{counts[name]:,}", share, name
 
     rate, memory = "–", ("–", "not recorded")
     if result.seconds > 0:
@@ -218,33 +217,34 @@ def _cards(history: History) -> Html:
     classes = history.classes
     left = "others came first" if result.is_ranked else "kept for a time"
     target = "of a quantity" if classes is None else f"in {len(classes):,} classes"
-    entries: list[tuple[str, str, str, str | None]] = [
-        ("Arrived", f"{result.n_features:,}", "features seen", None),
+    return cards(
+        ("Arrived", f"{result.n_features:,}", "features seen"),
         ("Kept", f"{len(result):,}", f"{len(result) / n:.2%} of them", "kept"),
         fate("irrelevant", "below the threshold", level == "full"),
         fate("redundant", "covered by a kept one", level == "full"),
         fate("displaced", left, level is not None),
-        ("Samples", f"{result.n_samples:,}", target, None),
-        ("Rate", rate, f"{result.seconds:.3g} s in all", None),
-        ("Peak memory", *memory, None),
-    ]
-    return cards(entries, "cards")
+        ("Samples", f"{result.n_samples:,}", target),
+        ("Rate", rate, f"{result.seconds:.3g} s in all"),
+        ("Peak memory", *memory),
+    )
 
 
-def _with_table(figure: Html, summary: str, numbers: Html) -> Html:
-    """A figure with the numbers behind it."""
+def _with_table(
+    figure: Html, numbers: Html, summary: str = "The same in numbers"
+) -> Html:
+    """A figure with the numbers behind it, for those who cannot see it."""
     end = "</figure>"
-    return Html(figure.removesuffix(end) + as_table(summary, numbers) + end)
+    details = tag("details", tag("summary", summary), numbers)
+    return Html(figure.removesuffix(end) + details + end)
 
 
 def _fate_rows(data: Timeline) -> Html:
-    counts, edges = charts.merged(data.counts, data.edges, _FEW_LINES)
-    fates = (Fate.KEPT, Fate.DISPLACED, Fate.REDUNDANT, Fate.IRRELEVANT)
+    counts, edges = merged(data.counts, data.edges, _FEW_LINES)
     rows = [
-        [f"{edges[b]:,} to {edges[b + 1] - 1:,}", *(int(counts[f][b]) for f in fates)]
-        for b in range(edges.size - 1)
+        [f"{begin:,} to {end - 1:,}", *(int(counts[fate][b]) for fate in FATES)]
+        for b, (begin, end) in enumerate(pairwise(edges))
     ]
-    return table(["arrivals", *map(str, fates)], rows)
+    return table(["arrivals", *map(str, FATES)], rows)
 
 
 def _removals(history: History) -> list[Html]:
@@ -253,17 +253,12 @@ def _removals(history: History) -> list[Html]:
     if not removed.families:
         return []
     rows = [
-        [
-            visible(history.name(family.arrival)),
-            (family.relevance, f"{family.relevance:.4g}"),
-            family.n_displaced,
-            family.n_redundant,
-        ]
-        for family in removed.families
+        [history.name(arrival), score(history.trace.relevance(arrival)), *counts]
+        for arrival, *counts, _ in removed.families
     ]
     heads = ["feature", "relevance", "displaced", "made redundant"]
     drawn = charts.removals_figure(removed, history)
-    return [_with_table(drawn, "The same in numbers", table(heads, rows))]
+    return [_with_table(drawn, table(heads, rows))]
 
 
 def _score_figures(history: History) -> list[Html]:
@@ -271,36 +266,24 @@ def _score_figures(history: History) -> list[Html]:
     if history.is_traced and len(history.trace):
         data = distribution(history)
         found.append(charts.distribution_figure(data, history.result.measure))
-    pairs = redundancy(history)
+    pairs, curve = redundancy(history), accuracy_curve(history)
     if pairs is not None:
         drawn = charts.redundancy_figure(pairs, history)
-        found.append(
-            _with_table(drawn, "The pairs that overlap most", _pairs(pairs, history))
-        )
-    curve = accuracy_curve(history)
+        found.append(_with_table(drawn, _pairs(pairs, history), "The largest overlaps"))
     if curve is not None:
-        rows = [
-            [f"{size}", (float(a), f"{a:.3f}"), (float(s), f"{s:.3f}")]
-            for size, a, s in zip(
-                curve.sizes, curve.accuracy, curve.spreads, strict=True
-            )
-        ]
+        shown = zip(curve.sizes, curve.accuracy, curve.spreads, strict=True)
+        rows = [[f"{n}", score(a, ".3f"), score(s, ".3f")] for n, a, s in shown]
         numbers = table(["features", "accuracy", "deviation"], rows)
-        drawn = charts.accuracy_figure(curve)
-        found.append(_with_table(drawn, "The same in numbers", numbers))
+        found.append(_with_table(charts.accuracy_figure(curve), numbers))
     return found
 
 
-def _pairs(pairs: Any, history: History) -> Html:
+def _pairs(pairs: Redundancy, history: History) -> Html:
     first, second = np.tril_indices(pairs.order.size, -1)
     values = pairs.overlap[first, second]
-    names = [history.result.names[i] for i in pairs.order]
+    names = [visible(history.result.names[i], 80) for i in pairs.order]
     rows = [
-        [
-            visible(names[first[k]], 80),
-            tag("bdi", visible(names[second[k]], 80)),
-            (float(values[k]), f"{values[k]:.4g}"),
-        ]
+        [names[first[k]], tag("bdi", names[second[k]]), score(values[k])]
         for k in np.argsort(-values, kind="stable")[:_FEW_LINES]
     ]
     return table(["feature", "and", "overlap"], rows)
@@ -312,61 +295,51 @@ def _kept(history: History, *, is_live: bool = False) -> Html:
     if not len(result):
         return tag("div", tag("p", "No feature is kept."), id="kept-list")
     most = _FEW_ROWS if is_live else MOST_ROWS
-    order = history.best[:most]
-    chance, removed, own = None, None, {}
-    if not is_live:  # which must cost little
-        chance, own = p_values(history), displaced_by(history)
-        if history.is_traced and len(history.trace):
-            removed = removals(history)
-    scores, indices = result.scores[order], result.indices[order]
-    columns: dict[str, list[object]] = {
-        "Feature": [visible(result.names[i]) for i in order],
-        "Relevance": [(score, f"{score:.4g}") for score in scores.tolist()],
-        "Position": indices.tolist(),
-    }
-    if chance is not None:
-        expected = (chance[order] * result.n_features).tolist()
-        columns["By chance"] = [(number, _expected(number)) for number in expected]
-    if removed is not None:
-        n_removed = (removed.n_displaced + removed.n_redundant)[order]
-        displaced = [own.get(arrival, []) for arrival in history.kept[order].tolist()]
-        columns["Removed"] = n_removed.tolist()
-        columns["Displaced"] = [_displaced_names(history, own) for own in displaced]
-    notes = []
+    order, notes = history.best[:most], []
     if len(result) > most:
         notes.append(
             f"The {most:,} most relevant of {len(result):,} are listed; "
             "to_csv() and selected.csv have all."
         )
+    columns: dict[str, list[object]] = {
+        "Feature": [visible(result.names[i]) for i in order],
+        "Relevance": [score(found) for found in result.scores[order]],
+        "Position": result.indices[order].tolist(),
+    }
+    chance = None if is_live else p_values(history)  # a live page must cost little
     if chance is not None:
+        expected = (chance[order] * result.n_features).tolist()
+        columns["By chance"] = [(number, _expected(number)) for number in expected]
         notes.append(
             "By chance: how many of as many unrelated features would be expected to "
             "score as high. From 1 on, marked with an exclamation mark, chance "
             "explains the score."
         )
-    if removed is not None:
+    if history.is_traced and len(history.trace) and not is_live:
+        removed, own = removals(history), displaced_by(history)
+        n_removed = (removed.n_displaced + removed.n_redundant)[order]
+        columns["Removed"] = n_removed.tolist()
+        columns["Displaced"] = [
+            some_of([history.name(a, 40) for a in own.get(arrival, [])], 3) or "–"
+            for arrival in history.kept[order].tolist()
+        ]
         notes.append(
             "Removed: features that it displaced or made redundant, itself or through "
             "those that it displaced. Displaced: those that it displaced itself."
         )
-    tools = tag(
-        "div",
-        tag("label", "Search", for_="filter"),
-        Html('<input type="search" id="filter" autocomplete="off">'),
-        tag("output", id="filter-count", for_="filter"),
-        class_="tools",
-    )
+    tools = _field("filter", "Search", tag("output", id="filter-count", for_="filter"))
     heads, rows = list(columns), zip(*columns.values(), strict=True)
     minor = [j for j, head in enumerate(heads) if head in ("Position", "Displaced")]
     body = table(heads, rows, name="kept-table", minor=minor, can_sort=True)
     listed = [tag("li", note) for note in notes]
-    return tag(
-        "div",
-        tools,
-        scrolled(body, "Kept features"),
-        tag("ul", *listed, class_="notes") if listed else Html(""),
-        id="kept-list",
-    )
+    rest = [tag("ul", *listed, class_="notes")] if notes else []
+    return tag("div", tools, scrolled(body, "Kept features"), *rest, id="kept-list")
+
+
+def _field(name: str, label: str, *others: Html) -> Html:
+    """A field to type in, with its label before it and others behind it."""
+    field = Html(f'<input type="search" id="{name}" autocomplete="off">')
+    return tag("div", tag("label", label, for_=name), field, *others, class_="tools")
 
 
 def _expected(number: float) -> object:
@@ -378,12 +351,6 @@ def _expected(number: float) -> object:
     rounded = float(f"{number:.2g}")
     text = short(rounded) if rounded >= 1e-4 else f"{number:.1e}"
     return tag("span", f"{text} !", class_="weak") if number >= 1 else text
-
-
-def _displaced_names(history: History, arrivals: list[int]) -> str:
-    names = [visible(history.name(a), 40) for a in arrivals[:_FEW_NAMES]]
-    n_more = len(arrivals) - len(names)
-    return ", ".join(names) + (f" and {n_more:,} more" if n_more else "") or "–"
 
 
 def _groups(result: Any) -> Html:
@@ -413,21 +380,11 @@ def _groups(result: Any) -> Html:
 
 def _search(history: History, packed: dict[str, Any]) -> Html:
     """The form that says why a feature was kept or not."""
-    run = getattr(history.origin, "_run", None)
-    folder = "RUN" if run is None else str(run.folder.path)
+    folder = "RUN" if history.run is None else str(history.run.folder.path)
     command = shlex.join(["featstream", "explain", folder, "NAME"])
-    form = tag(
-        "form",
-        tag(
-            "div",
-            tag("label", "Name or position of a feature", for_="why-name"),
-            Html('<input type="search" id="why-name" autocomplete="off">'),
-            tag("button", "Explain", type="submit"),
-            class_="tools",
-        ),
-        id="why",
-        role="search",
-    )
+    button = tag("button", "Explain", type="submit")
+    field = _field("why-name", "Name or position of a feature", button)
+    form = tag("form", field, id="why", role="search")
     return tag(
         "div",
         form,
@@ -463,18 +420,16 @@ def _searched(packed: dict[str, Any]) -> str:
 
 
 def _provenance(history: History) -> Html:
-    result, run = history.result, getattr(history.origin, "_run", None)
+    result, run = history.result, history.run
     reason = result.measure_reason
+    because = f", because {reason}" if reason else ""
     entries: list[tuple[str, object]] = [
         ("Selector", result.selector),
-        (
-            "Measure",
-            f"{result.measure}, because {reason}" if reason else result.measure,
-        ),
+        ("Measure", result.measure + because),
         ("Parameters", ", ".join(f"{k}={v}" for k, v in result.parameters.items())),
         ("Target", _target_text(history)),
     ]
-    for source in _sources(history):
+    for source in [] if run is None else run.sources:
         data = source.get("data") or {}
         path = data.get("path") or source.get("kind") or "data in memory"
         said = f"{path}, from feature {source['begin']:,} on"
@@ -501,6 +456,5 @@ def _target_text(history: History) -> str:
     classes = history.classes
     if classes is None:
         return "a quantity" if history.is_numeric else "not recorded"
-    few = [f"{visible(k, 40)} ({n:,})" for k, n in list(classes.items())[:_FEW_LINES]]
-    more = f" and {len(classes) - len(few):,} more" if len(classes) > len(few) else ""
-    return f"{len(classes):,} classes: {', '.join(few)}{more}"
+    sizes = [f"{visible(label, 40)} ({n:,})" for label, n in classes.items()]
+    return f"{len(classes):,} classes: {some_of(sizes, _FEW_LINES)}"

@@ -120,7 +120,7 @@ class RunFolder:
     def begin(self, description: Mapping[str, Any]) -> None:
         """Write generation 0: a run whose data are still to be read."""
         with self.locked():
-            self._write_json(_CURRENT, seal(_numbered(description, 0)))
+            self._write(_CURRENT, _sealed(description, 0))
 
     def withdraw(self) -> None:
         """Remove generation 0, and the folder if nothing else is in it."""
@@ -140,13 +140,13 @@ class RunFolder:
         state = f"state-{generation:06d}.npz"
         write = partial(write_arrays, arrays=arrays)
         digest = replace_file(self.path / state, write, _ADVICE)
-        text = seal(_numbered(description, generation, {state: digest}))
+        text = _sealed(description, generation, {state: digest})
         needed = {state}
         if self._whole is not None and self._whole[0] > 0:
             before, old_text = self._whole
-            self._write_json(_PREVIOUS, old_text)
+            self._write(_PREVIOUS, old_text)
             needed.add(f"state-{before:06d}.npz")
-        self._write_json(_CURRENT, text)
+        self._write(_CURRENT, text)
         self._whole = generation, text
         for path in (*self.path.glob("state-*.npz"), *self.path.glob(".*.part")):
             if path.name not in needed:
@@ -155,7 +155,7 @@ class RunFolder:
 
     def write_text(self, name: str, text: str) -> None:
         """Replace a file that people read."""
-        self._write_json(name, text.encode("utf-8"))
+        self._write(name, text.encode("utf-8"))
 
     def load(self) -> Saved:
         """Read the newest generation that is whole; `RunError` if there is none."""
@@ -212,17 +212,13 @@ class RunFolder:
         ]
         return max([int(number) for number in numbers if number.isdecimal()], default=0)
 
-    def _write_json(self, name: str, content: bytes) -> None:
+    def _write(self, name: str, content: bytes) -> None:
         replace_file(self.path / name, lambda file: file.write(content), _ADVICE)
 
 
-def _numbered(
-    description: Mapping[str, Any],
-    generation: int,
-    files: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    numbers = {"generation": generation, "files": dict(files or {})}
-    return {"format": FORMAT, "version": VERSION, **description, **numbers}
+def _sealed(description: Mapping[str, Any], generation: int, files: Any = ()) -> bytes:
+    numbers = {"generation": generation, "files": dict(files)}
+    return seal({"format": FORMAT, "version": VERSION, **description, **numbers})
 
 
 _MISMATCH = "checksum mismatch: the file was changed or cut short"

@@ -25,17 +25,15 @@ from featstream.errors import (
 )
 from featstream.parallel import handling_interrupts, single_blas
 from featstream.protocols import Source, sample_names_of
-from featstream.runs.compatibility import (
-    describe_source,
-    find_difference,
-    refuse_difference,
-)
 from featstream.runs.folder import Checkpoint, RunFolder, Saved, is_run
 from featstream.runs.state import (
     complete_parameters,
     describe_selector,
+    describe_source,
+    find_difference,
     load_parameters,
     load_run,
+    refuse_difference,
 )
 from featstream.selectors.registry import SELECTORS
 from featstream.sources.grouping import Layout
@@ -138,11 +136,12 @@ class Savable(ABC):
             _save(self, _join(self, folder))
         return self
 
-    def _restore_from(self, saved: Saved) -> None:
-        """Restore a state; `RunError` for one that cannot be right."""
+    def _restore_from(self, saved: Saved, run: OpenRun) -> None:
+        """Restore the state of a run; `RunError` for one that cannot be right."""
         try:
             with single_blas:  # as everywhere: its threads change the last bit
                 self._restore_state(saved)
+            self._run = run
         except RunError:
             raise
         except _UNFIT as error:
@@ -198,9 +197,7 @@ def resume(path: str | os.PathLike[str]) -> Any:
             "feature. Begin it again: "
             + (f"featstream resume {path}, or {command}" if command else "consume()")
         )
-    run = selector._run
-    selector._restore_from(saved)
-    selector._run = run
+    selector._restore_from(saved, selector._run)
     return selector
 
 
@@ -236,10 +233,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[Any, Saved]:
 
 
 class Recorder:
-    """Saves a selector while it consumes a source.
-
-    ``begin`` is the number of features seen before the source.
-    """
+    """Saves a selector while it consumes a source, before which it saw ``begin``."""
 
     def __init__(self, selector: OnlineSelector, begin: int, every: float) -> None:
         self._selector, self.begin, self._every = selector, begin, every
@@ -270,40 +264,34 @@ class Recorder:
         self.is_interrupted = True
 
 
-def as_checkpoint(
-    checkpoint: str | os.PathLike[str] | Checkpoint | None,
-    every: float,
-    source: Any,
-    run: OpenRun | None,
-) -> Checkpoint:
-    """Return where `consume` saves; a selector in a run stays in its folder."""
-    if isinstance(checkpoint, Checkpoint):
-        return checkpoint
-    if checkpoint is None:
-        assert run is not None
-        checkpoint = run.folder.path
-    data: dict[str, Any] | None = None
-    if isinstance(source, str | os.PathLike):
-        data = {"path": os.path.abspath(source), "target": None}
-    return Checkpoint(checkpoint, every, data)
-
-
 @contextmanager
-def begun(selector: Savable, checkpoint: Checkpoint) -> Iterator[None]:
-    """Begin a run before its data are read, which may take long.
+def saving(
+    selector: Savable,
+    given: str | os.PathLike[str] | Checkpoint | None,
+    every: float = 10.0,
+    source: Any = None,
+) -> Iterator[Checkpoint]:
+    """Where `consume` saves; a selector in a run stays in its folder.
 
-    A kill or a Ctrl-C leaves a folder that says how to continue; an error leaves
-    none.
+    A run begins before its data are read, which may take long: a kill or a Ctrl-C
+    leaves a folder that says how to continue. An error leaves none.
     """
-    if checkpoint.data is None or is_run(checkpoint.path):
-        yield
+    if given is None:
+        assert selector._run is not None
+        given = selector._run.folder.path
+    if not isinstance(given, Checkpoint):
+        is_path = isinstance(source, str | os.PathLike)
+        data = {"path": os.path.abspath(source), "target": None} if is_path else None
+        given = Checkpoint(given, every, data)
+    if given.data is None or is_run(given.path):
+        yield given
         return
-    folder = RunFolder(checkpoint.path)
-    source = {"begin": 0, "is_done": False, "data": dict(checkpoint.data)}
-    facts = {"n_seen": 0, "sources": [source], "command": checkpoint.command}
+    folder = RunFolder(given.path)
+    first = {"begin": 0, "is_done": False, "data": dict(given.data)}
+    facts = {"n_seen": 0, "sources": [first], "command": given.command}
     folder.begin(_provenance(selector) | facts)
     try:
-        yield
+        yield given
     except Exception:
         folder.withdraw()
         raise
@@ -386,8 +374,7 @@ def _join(selector: Savable, folder: RunFolder) -> OpenRun:
         )
     for source in run.sources:
         source["is_done"] = False  # it is offered again, and compared
-    selector._restore_from(saved)
-    selector._run = run
+    selector._restore_from(saved, run)
     return run
 
 

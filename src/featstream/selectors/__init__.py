@@ -69,15 +69,22 @@ if TYPE_CHECKING:
     from featstream.selectors.base_groups import GroupSelectionResult, GroupTrace
     from featstream.selectors.batch.base import BatchSelector, Selection
     from featstream.selectors.batch.blankets import IAMB, MMMB
-    from featstream.selectors.batch.fcbf import FCBF
     from featstream.selectors.batch.fgm import FGM, GDM
-    from featstream.selectors.batch.greedy import CIFE, CMIM, DISR, JMI, MIM, MRMR
-    from featstream.selectors.batch.lasso import (
+    from featstream.selectors.batch.greedy import (
+        CIFE,
+        CMIM,
+        DISR,
+        FCBF,
+        JMI,
+        MIM,
+        MRMR,
+    )
+    from featstream.selectors.batch.regressions import (
+        SPFSLAR,
         GroupLassoSelector,
         LassoSelector,
         SparseGroupLassoSelector,
     )
-    from featstream.selectors.batch.spfs_lar import SPFSLAR
     from featstream.selectors.grafting import Grafting
     from featstream.selectors.interactions.screen import InteractionScreen
     from featstream.selectors.interactions.search import Pair

@@ -1,9 +1,14 @@
-"""Alpha-investing: streamwise regression that spends and earns significance."""
+"""Alpha-investing: streamwise regression that spends and earns significance.
+
+The model is an orthonormal basis of its columns, so a new column needs one pass:
+its products with the basis and with the residuals. Zeros add nothing, and dense
+and sparse columns are summed in the same order, to the same bit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +21,29 @@ from featstream.errors import (
     check_number,
     printable,
 )
+from featstream.estimators import estimator
+from featstream.jit import inner, jit
 from featstream.measures.inputs import as_labels, as_numbers
-from featstream.protocols import Block, Fate, FloatArray, SparseColumns
+from featstream.protocols import Block, Fate, FloatArray
 from featstream.runs.arrays import Declared, check_arrays
-from featstream.selectors.alpha_investing_kernels import (
-    COLLINEAR,
-    Account,
-    Fit,
-    invest_dense,
-    invest_sparse,
-)
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.numeric import as_numeric, class_indicators, dense_column
+from featstream.selectors.numeric import (
+    as_numeric,
+    class_indicators,
+    dense_column,
+    parts_of,
+)
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
+
+COLLINEAR = 1e-10
+"""A share of a column's square that may be rounding: it adds nothing to the model."""
 
 _NOTHING = 1e-20
 """Share of the first error that is rounding: there is nothing left to explain."""
 
 
+@estimator
 class AlphaInvesting(StreamSelector):
     """Alpha-investing: streamwise regression with an adaptive threshold.
 
@@ -59,22 +68,14 @@ class AlphaInvesting(StreamSelector):
         Whether the target is classes or a number. Without an intercept the numbers
         that stand for two classes matter: 0 and 1 if "nominal", the more frequent
         class being 0.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of dropped features.
 
     Attributes
     ----------
-    selected_ : ndarray of int
-        Kept features, in order of arrival.
     scores_ : ndarray of float
         Share of the error left on arrival that each explained; with the logistic
         loss, the score statistic per sample.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is kept.
     wealth_ : float
         The wealth that is left.
-    result_ : SelectionResult
-        Names, scores and history.
 
     Notes
     -----
@@ -105,24 +106,14 @@ class AlphaInvesting(StreamSelector):
     True
     """
 
-    _numeric_target = "target='numeric'"
+    wealth: float = 0.5
+    payout: float = 0.5
+    loss: Literal["linear", "logistic"] = "linear"
+    intercept: bool | Literal["first-column"] = True
+    target: Literal["nominal", "numeric"] = "nominal"
+    trace: TraceLevel = "full"
 
-    def __init__(
-        self,
-        *,
-        wealth: float = 0.5,
-        payout: float = 0.5,
-        loss: Literal["linear", "logistic"] = "linear",
-        intercept: bool | Literal["first-column"] = True,
-        target: Literal["nominal", "numeric"] = "nominal",
-        trace: TraceLevel = "full",
-    ) -> None:
-        self.wealth = wealth
-        self.payout = payout
-        self.loss = loss
-        self.intercept = intercept
-        self.target = target
-        self.trace = trace
+    _numeric_target = "target='numeric'"
 
     @property
     def wealth_(self) -> float:
@@ -161,6 +152,7 @@ class AlphaInvesting(StreamSelector):
     def _decide(self, block: Block, stream: Stream) -> Verdict:
         model = stream.measure
         columns = as_numeric(block, model.n_samples, type(self).__name__)
+        parts = parts_of(columns)
         statistics = np.zeros(block.n_columns)
         fate = np.zeros(block.n_columns, np.uint8)
         done = 0
@@ -169,22 +161,12 @@ class AlphaInvesting(StreamSelector):
             self._account.state[1] = 1.0
             fate[0], done = Fate.KEPT, 1
         while done < block.n_columns:
-            found = self._invest(columns, done, model.fit, statistics)
+            found = invest(*parts, done, model.fit, self._account, statistics)
             if found < block.n_columns:
                 fate[found] = Fate.KEPT
                 model.add(dense_column(columns, found))
             done = found + 1
         return Verdict(fate, statistics / model.n_samples)
-
-    def _invest(
-        self, columns: Any, begin: int, fit: Fit, statistics: FloatArray
-    ) -> int:
-        if isinstance(columns, SparseColumns):
-            parts = columns.indptr, columns.rows, columns.values
-            found = invest_sparse(*parts, begin, fit, self._account, statistics)
-        else:
-            found = invest_dense(columns, begin, fit, self._account, statistics)
-        return int(found)
 
 
 class LinearModel:
@@ -323,3 +305,114 @@ def _two_classes(y: Any) -> FloatArray:
             f"{labels.classes.size}. Use loss='linear'."
         )
     return class_indicators(labels)[:, 0]
+
+
+class Fit(NamedTuple):
+    """The model: what is explained, and what is left.
+
+    ``basis`` and ``residuals``, the gradient of the loss, have one row per sample; the
+    former is orthonormal, times the root of ``weights``, the curvature of the loss.
+    ``scale`` turns a squared product with the residuals into a statistic (0: there is
+    nothing left to explain), whose tail has ``2 n_free`` degrees of freedom.
+    """
+
+    basis: np.ndarray
+    weights: np.ndarray
+    residuals: np.ndarray
+    scale: float
+    n_free: int
+
+
+class Account(NamedTuple):
+    """``state`` is the wealth and the number of features tested so far."""
+
+    state: np.ndarray
+    payout: float
+
+
+@inner
+def _tail(statistic, n_free):
+    """Tail of chi-square with ``2 n_free`` degrees; ``exp(-statistic / 2)`` for one."""
+    half = statistic / 2.0
+    term, total = 1.0, 1.0
+    for k in range(1, n_free):
+        term *= half / k
+        total += term
+    return np.exp(-half) * total
+
+
+@inner
+def _decide(square, inner, products, fit, account):
+    """Spend on one column: whether it is accepted, and its statistic."""
+    account.state[1] += 1.0
+    alpha = account.state[0] / (2.0 * account.state[1])
+    left, gain = square, 0.0
+    for k in range(inner.size):
+        left -= inner[k] * inner[k]
+    for t in range(products.size):
+        gain += products[t] * products[t]
+    statistic, p_value = 0.0, 1.0
+    if left > COLLINEAR * square:
+        statistic = fit.scale * gain / left
+        p_value = _tail(statistic, fit.n_free)
+    if p_value < alpha:
+        account.state[0] += account.payout - alpha
+        return True, statistic
+    account.state[0] -= alpha
+    return False, statistic
+
+
+@inner
+def _add(value, row, inner, products, basis, residuals):
+    for k in range(inner.size):
+        inner[k] += basis[row, k] * value
+    for t in range(products.size):
+        products[t] += residuals[row, t] * value
+
+
+@inner
+def _add_four(a, b, c, d, row, total, table):
+    """Four rows at once, added one after the other: zeros do not change a sum."""
+    first, second = table[row], table[row + 1]
+    third, fourth = table[row + 2], table[row + 3]
+    for k in range(total.size):
+        total[k] = (
+            ((total[k] + first[k] * a) + second[k] * b) + third[k] * c
+        ) + fourth[k] * d
+
+
+@jit
+def invest(columns, indptr, rows, begin, fit, account, statistics):
+    """Test the columns from ``begin`` on; the first accepted, or their number.
+
+    ``columns`` is an array, or the values of sparse columns.
+    """
+    basis, residuals, weights = fit.basis, fit.residuals, fit.weights
+    inner, products = np.empty(basis.shape[1]), np.empty(residuals.shape[1])
+    n_whole = residuals.shape[0] - residuals.shape[0] % 4
+    for j in range(begin, statistics.size):
+        square = 0.0
+        inner[:] = 0.0
+        products[:] = 0.0
+        if columns.ndim == 2:
+            column = columns[:, j]
+            for row in range(column.size):
+                value = np.float64(column[row])
+                square += weights[row] * value * value
+            for row in range(0, n_whole, 4):
+                a, b = np.float64(column[row]), np.float64(column[row + 1])
+                c, d = np.float64(column[row + 2]), np.float64(column[row + 3])
+                if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+                    _add_four(a, b, c, d, row, inner, basis)
+                    _add_four(a, b, c, d, row, products, residuals)
+            for row in range(n_whole, column.size):
+                _add(np.float64(column[row]), row, inner, products, basis, residuals)
+        else:
+            for e in range(indptr[j], indptr[j + 1]):
+                value = np.float64(columns[e])
+                square += weights[rows[e]] * value * value
+                _add(value, rows[e], inner, products, basis, residuals)
+        is_accepted, statistics[j] = _decide(square, inner, products, fit, account)
+        if is_accepted:
+            return j
+    return statistics.size

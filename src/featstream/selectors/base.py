@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,7 @@ from featstream.errors import (
     DataError,
     FeatstreamWarning,
     NotStartedError,
+    ParameterError,
 )
 from featstream.estimators import Selector
 from featstream.measures.inputs import (
@@ -56,17 +57,18 @@ from featstream.protocols import (
     sample_names_of,
 )
 from featstream.runs.arrays import Declared, check_arrays
-from featstream.runs.compatibility import (
+from featstream.runs.folder import Checkpoint, Saved
+from featstream.runs.session import Savable, recording, saving
+from featstream.runs.state import (
     describe_source,
     find_difference,
     fingerprint_of_target,
+    restore_stream,
+    stream_arrays,
+    target_from,
 )
-from featstream.runs.folder import Checkpoint, Saved
-from featstream.runs.session import Savable, as_checkpoint, begun, recording
-from featstream.runs.state import restore_stream, stream_arrays, target_from
-from featstream.selectors.explanations import Explained
 from featstream.selectors.result import SelectionResult, Trace
-from featstream.selectors.stream import Stream, Unfinished, Verdict
+from featstream.selectors.stream import Explained, Stream, Unfinished, Verdict
 from featstream.sources import (
     as_source,
     check_has_features,
@@ -78,7 +80,6 @@ from featstream.sources.grouping import Layout
 from featstream.sources.memory import block_of_one, in_storage, is_plain_column
 
 _LOG = logging.getLogger("featstream")
-
 
 announce_compilation = partial(
     announce,
@@ -93,7 +94,6 @@ _KEPT = {
 }
 _OWN = "kept/"  # begins the names of the arrays that the selector itself saves
 
-
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
 
@@ -103,11 +103,29 @@ class OnlineSelector(Savable, Explained, Selector):
 
     It holds the state of a stream, says what became of each feature, and is a
     scikit-learn selector.
+
+    Parameters
+    ----------
+    trace : {"full", "kept"} or None, default="full"
+        What is remembered of dropped features: why each was dropped (nine bytes
+        per feature), only those once kept, or nothing.
+    n_jobs : int, optional
+        Number of threads. The selection does not depend on it.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        Kept features, in order of arrival.
+    scores_ : ndarray of float
+        Their relevance.
+    support_ : ndarray of bool of shape (n_features,)
+        Whether each feature is kept.
+    result_ : SelectionResult
+        Names, scores and history.
     """
 
     measure: str | Measure
     trace: Any
-    _scores_are_relevances: ClassVar[bool] = True
     _uses_blas: ClassVar[bool] = True
     _saves_between_blocks: ClassVar[bool] = True
     """Whether a Ctrl-C can wait for a block to end, so that a run saves it."""
@@ -119,10 +137,6 @@ class OnlineSelector(Savable, Explained, Selector):
     @abstractmethod
     def _begin(self, stream: Stream) -> None:
         """Check the parameters and set up the state of an empty stream."""
-
-    @abstractmethod
-    def consume(self, source: Any) -> Self:
-        """Decide about every feature of a source."""
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         """What `_restore` needs to continue to the bit: plain arrays by name.
@@ -199,13 +213,23 @@ class OnlineSelector(Savable, Explained, Selector):
             stream.kept = dict(zip(*pairs, strict=True))
         self._restore(own)
 
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Select from a whole data set: ``start(y).consume(X)``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Source
+            Samples by features.
+        y : array of shape (n_samples,)
+            The class of each sample; by default what the file of ``X`` holds.
+        """
+        return self._fit(X, y)
+
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
         if isinstance(X, str | PathLike):
-            if y is not None:
-                return self._fit(open_features(X).source, y, **options)
-            dataset = open_dataset(X)
-            return self._fit(dataset.source, dataset.y, **options)
+            dataset = open_dataset(X) if y is None else open_features(X)
+            X, y = dataset.source, dataset.y if y is None else y
         source = as_source(X)
         is_plain = source is X or isinstance(X, np.ndarray) or issparse(X)
         if not is_plain:
@@ -214,19 +238,19 @@ class OnlineSelector(Savable, Explained, Selector):
             validate_data(self, X, skip_check_array=True)
         check_has_features(source)
         self.start(y).consume(source, **options)
-        if not self._stream.trace.n_seen:  # an iterator, of which it could not be known
+        stream = self._stream
+        if not stream.trace.n_seen:  # an iterator, of which it could not be known
             raise DataError(
-                f"Found array with 0 feature(s) (shape=({len(self._stream.y)}, 0)) "
-                "while a minimum of 1 is required."
+                f"Found array with 0 feature(s) (shape=({len(stream.y)}, 0)) while a "
+                "minimum of 1 is required."
             )
-        self.n_features_in_ = self._stream.trace.n_seen
+        self.n_features_in_ = stream.trace.n_seen
         if is_plain:
             self.__dict__.pop("feature_names_in_", None)
         # Of pandas, scikit-learn has taken the names, or has left them on purpose.
         is_named = hasattr(self, "feature_names_in_") or is_pandas_dataframe(X)
-        if not is_named and len(self._stream.names) == self.n_features_in_:
-            names = self._stream.names.listed()
-            self.feature_names_in_ = np.array(names, dtype=object)
+        if not is_named and len(stream.names) == self.n_features_in_:
+            self.feature_names_in_ = np.array(stream.names.listed(), dtype=object)
         return self
 
     def start(self, y: Any) -> Self:
@@ -282,22 +306,50 @@ class OnlineSelector(Savable, Explained, Selector):
         """A measure for a stream that begins with these blocks, and why."""
         return propose_measure(blocks, _LOOK_AHEAD)
 
+    @abstractmethod
+    def _steps(
+        self, source: Source, layout: Any, position: int
+    ) -> Iterator[Callable[[], object]]:
+        """What decides about a source from a position on, one call per batch."""
+
+    def _lay_out(self, groups: Any, source: Source) -> Layout | None:
+        """How the features of a source fall into groups; None if they do not."""
+        if groups is not None:
+            raise ParameterError(
+                f"{type(self).__name__} takes no groups: features arrive one by one. "
+                "Leave `groups` out, or use GroupSAOLA or OGFS."
+            )
+        return None
+
     def _consume(
         self,
-        source: Source,
-        steps: Callable[[int], Iterator[Callable[[], object]]],
         offered: Any,
-        *,
+        groups: Any,
+        progress: bool | Observer,
+        checkpoint: str | PathLike[str] | Checkpoint | None,
+        every: float,
+    ) -> Self:
+        """Decide about every feature of a source, from where its run was left."""
+        self._started()
+        is_saved = checkpoint is not None or self._run is not None
+        with (
+            saving(self, checkpoint, every, offered)
+            if is_saved
+            else nullcontext() as where
+        ):
+            source = as_source(offered)
+            layout = self._lay_out(groups, source)
+            self._decide_all(source, layout, offered, progress, where)
+        return self
+
+    def _decide_all(
+        self,
+        source: Source,
+        layout: Layout | None,
+        offered: Any,
         progress: bool | Observer,
         checkpoint: Checkpoint | None,
-        layout: Layout | None = None,
     ) -> None:
-        """Decide about every feature of a source, from where its run was left.
-
-        ``steps`` is called with the number of features already consumed, and yields
-        one callable per batch that decides about it; ``offered`` is what `consume`
-        was given for the source.
-        """
         with (
             observed(progress, type(self).__name__)
             if progress
@@ -311,17 +363,13 @@ class OnlineSelector(Savable, Explained, Selector):
             if n_features is not None:
                 n_features += stream.trace.n_seen - position
             began = clock()
-            for decide in steps(position):
+            for decide in self._steps(source, layout, position):
                 with uninterrupted():  # what is kept and what is recorded agree
                     decide()
                 stream.seconds += clock() - began
                 if observe is not None:
-                    n_kept = self._kept()[0].size
-                    observe(
-                        Progress(
-                            stream.trace.n_seen, n_features, n_kept, stream.seconds
-                        )
-                    )
+                    n_seen, n_kept = stream.trace.n_seen, self._kept()[0].size
+                    observe(Progress(n_seen, n_features, n_kept, stream.seconds))
                 if save is not None:
                     save()
                 began = clock()
@@ -329,18 +377,6 @@ class OnlineSelector(Savable, Explained, Selector):
             stream.peak_memory = max((n for n in known if n), default=None)
         warn_of_identifiers(self._stream)
         self._warn_of_chance()
-
-    @contextmanager
-    def _saving(
-        self, checkpoint: Any, every: float, source: Any
-    ) -> Iterator[Checkpoint | None]:
-        """Where `consume` saves, if anywhere; a run begins before data are read."""
-        if checkpoint is None and self._run is None:
-            yield None
-            return
-        saving = as_checkpoint(checkpoint, every, source, self._run)
-        with begun(self, saving):
-            yield saving
 
     @contextmanager
     def _following(
@@ -355,27 +391,26 @@ class OnlineSelector(Savable, Explained, Selector):
         Gives the number of features seen before the source, and what saves after a
         block, if anything does. A source that is left in the middle is remembered.
         """
-        begin = self._find_begin(source, offered, layout)
+        stream, begin = self._stream, self._find_begin(source, offered, layout)
         if checkpoint is not None:
             with recording(self, source, checkpoint, layout) as recorder:
                 yield recorder.begin, recorder.after_block
             return
-        stream, names = self._stream, sample_names_of(source)
+        names = sample_names_of(source)
         if names is not None:
             stream.check_names(names, "This source")
         try:
             yield begin, None
         except BaseException as error:
             is_interrupt = isinstance(error, KeyboardInterrupt)
-            here = Unfinished(offered, source, layout, begin, is_interrupt)
-            stream.unfinished = here
+            rest = Unfinished(offered, source, layout, begin, is_interrupt)
+            stream.unfinished = rest
             raise
         stream.unfinished = None
 
     def _find_begin(self, source: Source, offered: Any, layout: Layout | None) -> int:
         """Features seen before a source, which may have been left unfinished."""
-        stream = self._stream
-        rest = stream.unfinished
+        stream, rest = self._stream, self._stream.unfinished
         if rest is None:
             return stream.trace.n_seen
         if rest.source.n_features is None:
@@ -383,10 +418,10 @@ class OnlineSelector(Savable, Explained, Selector):
         else:
             old = describe_source(rest.source, rest.layout)
             is_same = find_difference(old, describe_source(source, layout)) is None
-        if not is_same:
-            stream.leave_unfinished()
-            return stream.trace.n_seen
-        return rest.begin
+        if is_same:
+            return rest.begin
+        stream.leave_unfinished()
+        return stream.trace.n_seen
 
     def _warn_of_chance(self) -> None:
         """Say, once, if what is kept is what chance would give."""
@@ -521,9 +556,11 @@ class OnlineSelector(Savable, Explained, Selector):
         return tags
 
 
-def in_stream(blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
-    """The blocks in the storage of the stream, positioned in it."""
-    arrival = stream.trace.n_seen
+def in_stream(
+    blocks: Iterable[Block], stream: Stream, arrival: int | None = None
+) -> Iterator[Block]:
+    """The blocks in the storage of the stream, placed in it from an arrival on."""
+    arrival = stream.trace.n_seen if arrival is None else arrival
     for block in blocks:
         if stream.is_sparse is None:
             stream.is_sparse = block.is_sparse
@@ -539,35 +576,107 @@ def warn_of_identifiers(stream: Stream) -> None:
         left_out.warn()
 
 
-class StreamSelector(OnlineSelector):
+class SequentialSelector(OnlineSelector):
+    """Base of selectors that decide about a source while it is read."""
+
+    def consume(
+        self,
+        source: Any,
+        *,
+        groups: Any = None,
+        engine: Any = None,
+        progress: bool | Observer = False,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
+        every: float = 10.0,
+    ) -> Self:
+        """Decide about every feature of a source.
+
+        Parameters
+        ----------
+        source : anything that `as_source` takes
+            Features in order of arrival; further calls continue the stream.
+        groups : array of labels, mapping or list of index lists, optional
+            For selectors of groups: one label per feature; or a mapping of the names
+            of features to labels; or the positions of the features of each group,
+            whose labels are then 0, 1 and so on. Every feature is in one group. By
+            default each feature is a group of its own, labelled with its name; `OGFS`
+            makes groups of ``group_size`` consecutive features, numbered from 0.
+        engine : distributed.Client or "dask", optional
+            For selectors that have this parameter, which is the default: the cluster
+            to use. Workers read a column store, zarr, parquet with one row per
+            feature, PLINK files and folders of these by themselves, from the same
+            path, and the chunks of a dask.array where they are; other data are sent
+            to them.
+        progress : bool or callable, default=False
+            Show a live line, or call with a `Progress` after each block.
+        checkpoint : str, path or Checkpoint, optional
+            Folder in which the run is saved, now and then and at Ctrl-C, for
+            `featstream.resume`. If it holds this very run, unfinished, that is
+            continued. Later calls use the same folder.
+        every : float, default=10.0
+            Seconds between checkpoints.
+
+        Notes
+        -----
+        After a Ctrl-C or an error, a call with the same source and groups continues
+        where that stopped, in memory as in a run. After a Ctrl-C nothing else is
+        accepted until `start`. An error ends a stream whose groups have to be
+        gathered, unless it is saved in a run.
+        """
+        chosen = getattr(self, "engine", None) if engine is None else engine
+        with nullcontext() if chosen is None else self._using(chosen):
+            return self._consume(source, groups, progress, checkpoint, every)
+
+    def _using(self, engine: Any) -> AbstractContextManager[None]:
+        """Use an engine for a while."""
+        raise ParameterError(
+            f"{type(self).__name__} works in this process alone. Leave `engine` out, "
+            "or use SelectFromStream, SAOLA or GroupSAOLA."
+        )
+
+    def _decide(self, batch: Any, stream: Stream) -> Verdict:
+        """Decide about all columns of a batch, which is a block or some groups."""
+        raise NotImplementedError
+
+    def _prepare(self, batch: Any, stream: Stream) -> Callable[[], Verdict]:
+        """Do what can be done for a batch ahead of its turn, perhaps in a thread.
+
+        Returns what decides about it when its turn has come.
+        """
+        return partial(self._decide, batch, stream)
+
+    @abstractmethod
+    def _take(
+        self, batch: Any, decide: Callable[[], Verdict], stream: Stream
+    ) -> Verdict:
+        """Decide about a batch, and record it."""
+
+    @abstractmethod
+    def _batches(
+        self, blocks: Iterator[Block], layout: Any, position: int
+    ) -> Iterator[Any]:
+        """The blocks of a source from a position on, as they are decided about."""
+
+    def _decisions(
+        self, source: Source, blocks: Iterator[Block], layout: Any, position: int
+    ) -> Iterator[Callable[[], object]]:
+        """What decides about the blocks of a source from a position on."""
+        stream, n_threads = self._stream, count_threads(getattr(self, "n_jobs", None))
+        given = self._batches(blocks, layout, position)
+        prepare = lambda batch: (batch, self._prepare(batch, stream))  # noqa: E731
+        prepared: Iterator[Any] = map(prepare, given)
+        if n_threads > 1:
+            prepared = prepared_ahead(given, prepare, n_threads)
+        for batch, decide in prepared:
+            yield partial(self._take, batch, decide, stream)
+
+
+class StreamSelector(SequentialSelector):
     """Base of selectors to which features arrive one after the other.
 
     A subclass sets up its state in `_begin`, decides about a block in `_decide`,
     and gives and takes back its state in `_state_arrays` and `_restore`.
     """
-
-    @abstractmethod
-    def _decide(self, block: Block, stream: Stream) -> Verdict:
-        """Decide about every column of a block."""
-
-    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
-        """Do what can be done for a block ahead of its turn, perhaps in a thread.
-
-        Returns what decides about it when its turn has come.
-        """
-        return partial(self._decide, block, stream)
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Select from a whole data set: ``start(y).consume(X)``.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, path or Source
-            Samples by features.
-        y : array of shape (n_samples,)
-            The class of each sample; by default what the file of ``X`` holds.
-        """
-        return self._fit(X, y)
 
     def update(self, values: Any, name: str | None = None) -> Decision:
         """Decide about one feature.
@@ -587,17 +696,18 @@ class StreamSelector(OnlineSelector):
         if type(values) is not np.ndarray:
             stream.check_index(values)
         began, verdict = clock(), None
+        names: Sequence[str] | None = None if name is None else [name]
         if (name is None or type(name) is str) and is_plain_column(values):
-            verdict = self._decide_plain(values, name, stream)
+            verdict = self._decide_plain(values, names, stream)
         if verdict is None:
             block = block_of_one(values, name, stream.trace.n_seen)
-            verdict = self._decide_one(block, stream)
+            verdict, names = self._decide_one(block, stream), block.names
             warn_of_identifiers(stream)
         stream.seconds += clock() - began
-        return stream.decision(verdict)
+        return stream.decision(verdict, names)
 
     def _decide_plain(
-        self, values: NDArray[Any], name: str | None, stream: Stream
+        self, values: NDArray[Any], names: Sequence[str] | None, stream: Stream
     ) -> Verdict | None:
         """Decide about one plain column without delay; None if that cannot be."""
         return None
@@ -614,61 +724,18 @@ class StreamSelector(OnlineSelector):
             with uninterrupted():
                 return self._take(block, decide, stream)
 
-    def consume(
-        self,
-        source: Any,
-        *,
-        progress: bool | Observer = False,
-        checkpoint: str | PathLike[str] | Checkpoint | None = None,
-        every: float = 10.0,
-    ) -> Self:
-        """Decide about every feature of a source.
-
-        Parameters
-        ----------
-        source : anything that `as_source` takes
-            Features in order of arrival; further calls continue the stream.
-        progress : bool or callable, default=False
-            Show a live line, or call with a `Progress` after each block.
-        checkpoint : str, path or Checkpoint, optional
-            Folder in which the run is saved, now and then and at Ctrl-C, for
-            `featstream.resume`. If it holds this very run, unfinished, that is
-            continued. Later calls use the same folder.
-        every : float, default=10.0
-            Seconds between checkpoints.
-
-        Notes
-        -----
-        After a Ctrl-C or an error, a call with the same source continues where
-        that stopped, in memory as in a run. After a Ctrl-C nothing else is
-        accepted until `start`.
-        """
-        self._started()
-        with self._saving(checkpoint, every, source) as saving:
-            offered, source = source, as_source(source)
-            steps = partial(self._steps, source)
-            self._consume(source, steps, offered, progress=progress, checkpoint=saving)
-        return self
-
-    def _steps(self, source: Source, position: int) -> Iterator[Callable[[], object]]:
-        """The decisions about the features of a source, block by block."""
+    def _steps(
+        self, source: Source, layout: None, position: int
+    ) -> Iterator[Callable[[], object]]:
         stream, blocks = self._stream, source.blocks(position)
         if stream.measure is None:
             blocks = self._look_ahead(blocks, stream)
-        return self._decisions(source, blocks, position)
+        return self._decisions(source, blocks, layout, position)
 
-    def _decisions(
-        self, source: Source, blocks: Iterator[Block], position: int
-    ) -> Iterator[Callable[[], object]]:
-        """The same about its blocks from a position on."""
-        stream, n_threads = self._stream, count_threads(getattr(self, "n_jobs", None))
-        given = in_stream(blocks, stream)
-        prepare = lambda block: (block, self._prepare(block, stream))  # noqa: E731
-        prepared: Iterator[Any] = map(prepare, given)
-        if n_threads > 1:
-            prepared = prepared_ahead(given, prepare, n_threads)
-        for block, decide in prepared:
-            yield partial(self._take, block, decide, stream)
+    def _batches(
+        self, blocks: Iterator[Block], layout: None, position: int
+    ) -> Iterator[Block]:
+        return in_stream(blocks, self._stream)
 
     def _take(
         self, block: Block | Span, decide: Callable[[], Verdict], stream: Stream

@@ -5,8 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +12,6 @@ from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
 from featstream.parallel import clock, single_blas, uninterrupted
-from featstream.progress import Observer
 from featstream.protocols import (
     Block,
     Fate,
@@ -25,11 +22,15 @@ from featstream.protocols import (
     sample_names_of,
 )
 from featstream.runs.arrays import damaged
-from featstream.runs.folder import Checkpoint
 from featstream.runs.state import group_arrays, restore_groups
-from featstream.selectors.base import OnlineSelector, warn_of_identifiers
+from featstream.selectors.base import (
+    OnlineSelector,
+    SequentialSelector,
+    in_stream,
+    warn_of_identifiers,
+)
 from featstream.selectors.result import SelectionResult, appended, frame_of
-from featstream.selectors.stream import Stream
+from featstream.selectors.stream import Stream, Verdict
 from featstream.sources import as_source
 from featstream.sources.grouping import Batch, Layout, batches, lay_out
 from featstream.sources.values import check_names
@@ -134,13 +135,16 @@ class GroupTrace:
         self._number_of = {label: number for number, label in enumerate(labels)}
         self._ends, self._fates, self._n_kept = ends, fates, n_kept
 
-    def lose(self, arrivals: IntArray) -> list[Hashable]:
-        """Note that kept features have left; the labels of groups now empty."""
+    def lose(self, arrivals: IntArray) -> None:
+        """Note that kept features have left; a group without any is displaced."""
         numbers = self.of(arrivals)
         np.subtract.at(self._n_kept, numbers, 1)
-        emptied = np.unique(numbers[self._n_kept[numbers] == 0])
-        self._fates[emptied] = Fate.DISPLACED
-        return [self.labels[number] for number in emptied]
+        self._fates[numbers[self._n_kept[numbers] == 0]] = Fate.DISPLACED
+
+    @property
+    def kept(self) -> list[Hashable]:
+        """Labels of the groups with a kept feature, in order of arrival."""
+        return [self.labels[number] for number in np.flatnonzero(self.n_kept)]
 
     def counts(self) -> dict[str, int]:
         """How many groups met each fate."""
@@ -182,19 +186,14 @@ class GroupSelectionResult(SelectionResult):
     groups: GroupTrace = field(default_factory=GroupTrace, compare=False)
     group_numbers: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
-    def __repr__(self) -> str:
-        n_kept = int(np.count_nonzero(self.groups.n_kept))
-        return (
-            f"GroupSelectionResult({len(self.names):,} of {self.n_features:,} features "
-            f"in {n_kept:,} of {len(self.groups):,} groups · "
-            f"{self.selector}/{self.measure} · {self.seconds:.1f} s)"
-        )
+    def _counted(self) -> str:
+        n_kept, n_groups = len(self.selected_groups), len(self.groups)
+        return f"{super()._counted()} in {n_kept:,} of {n_groups:,} groups"
 
     @property
     def selected_groups(self) -> list[Any]:
         """Labels of the groups with a selected feature, in order of arrival."""
-        kept = np.flatnonzero(self.groups.n_kept)
-        return [self.groups.labels[number] for number in kept]
+        return self.groups.kept
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, as ``--json`` prints them."""
@@ -218,17 +217,16 @@ class GroupSelectionResult(SelectionResult):
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Which library's frame to make.
         """
-        best = np.zeros(len(self.groups))
+        groups, best = self.groups, np.zeros(len(self.groups))
         np.maximum.at(best, self.group_numbers, self.scores)
-        n_kept = self.groups.n_kept.tolist()
         columns = {
-            "group": list(self.groups.labels),
-            "n_features": self.groups.n_features.tolist(),
-            "n_kept": n_kept,
-            "fate": [str(Fate(fate)) for fate in self.groups.fates.tolist()],
+            "group": list(groups.labels),
+            "n_features": groups.n_features.tolist(),
+            "n_kept": groups.n_kept.tolist(),
+            "fate": [str(Fate(fate)) for fate in groups.fates.tolist()],
             "relevance": [
                 score if n else None
-                for score, n in zip(best.tolist(), n_kept, strict=True)
+                for score, n in zip(best.tolist(), groups.n_kept, strict=True)
             ],
         }
         return frame_of(columns, backend)
@@ -239,16 +237,35 @@ class GroupSelectionResult(SelectionResult):
 
 
 class GroupedSelector(OnlineSelector):
-    """Base of selectors whose features belong to groups, and the history of these."""
+    """Base of selectors whose features belong to groups, and the history of these.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        Positions of the kept features, group after group in order of arrival.
+    selected_groups_ : ndarray
+        Labels of the groups with a kept feature, in order of arrival.
+    group_of_ : ndarray of shape (n_features,)
+        Label of the group of each feature.
+    result_ : GroupSelectionResult
+        Names, scores and history of features and groups.
+    """
 
     _groups: GroupTrace
 
-    def _own_arrays(self) -> dict[str, NDArray[Any]]:
-        """What `_restore_own` needs, besides the history of the groups."""
-        return {}
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+        """Select from a whole data set: ``start(y).consume(X, groups=groups)``.
 
-    def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what `_own_arrays` gave; `RunError` for what cannot be right."""
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Source
+            Samples by features.
+        y : array of shape (n_samples,)
+            The class of each sample.
+        groups : array of labels, mapping or list of index lists, optional
+            The group of each feature, as for `consume`.
+        """
+        return self._fit(X, y, groups=groups)
 
     def _lay_out(self, groups: Any, source: Source) -> Layout:
         """How the features of a source fall into groups."""
@@ -258,17 +275,16 @@ class GroupedSelector(OnlineSelector):
         self._groups = GroupTrace()
 
     def _facts(self) -> dict[str, Any]:
-        facts, groups = super()._facts(), self._groups
-        n_kept = int(np.count_nonzero(groups.n_kept))
-        return facts | {"n_groups": len(groups), "n_groups_kept": n_kept}
+        facts = super()._facts()  # an error before the stream has begun
+        groups = self._groups
+        return facts | {"n_groups": len(groups), "n_groups_kept": len(groups.kept)}
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        return group_arrays(self._groups) | self._own_arrays()
+        return super()._state_arrays() | group_arrays(self._groups)
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         restore_groups(self._groups, arrays, self._stream.n_seen)
-        own = {k: a for k, a in arrays.items() if not k.startswith("group_")}
-        self._restore_own(own)
+        super()._restore(arrays)
 
     def explain(
         self,
@@ -297,15 +313,11 @@ class GroupedSelector(OnlineSelector):
                 "explain() takes a feature or a group. Write explain('gene_17'), or "
                 "explain(group='plate-7')."
             )
+        if isinstance(feature, str) and stream.names.find(feature) is None:
+            group = feature if self._groups.find(feature) is not None else None
         if group is not None:
             return self._explain_group(group)
         assert feature is not None
-        if (
-            isinstance(feature, str)
-            and stream.names.find(feature) is None
-            and self._groups.find(feature) is not None
-        ):
-            return self._explain_group(feature)
         return super().explain(feature)
 
     def _explain_group(self, label: Hashable) -> str:
@@ -338,8 +350,7 @@ class GroupedSelector(OnlineSelector):
     def selected_groups_(self) -> NDArray[Any]:
         """Labels of the groups with a kept feature, in order of arrival."""
         self._started()
-        kept = np.flatnonzero(self._groups.n_kept)
-        return _as_array([self._groups.labels[number] for number in kept])
+        return _as_array(self._groups.kept)
 
     @property
     def group_of_(self) -> NDArray[Any]:
@@ -364,103 +375,23 @@ class GroupedSelector(OnlineSelector):
         return GroupSelectionResult(**fields, groups=groups, group_numbers=numbers)
 
 
-class GroupSelector(GroupedSelector):
+class GroupSelector(GroupedSelector, SequentialSelector):
     """Base of selectors to which features arrive in groups.
 
-    A subclass prepares whole groups in `_score`, decides about them in `_decide`,
-    and describes what it decided in `_describe`.
+    A subclass decides about whole groups in `_decide`, or `_prepare`.
     """
 
-    @abstractmethod
-    def _decide(self, batch: Any, stream: Stream) -> Any:
-        """Decide about whole groups, and record it in the stream and in ``_groups``.
-
-        Groups that cannot be used change nothing.
-        """
-
-    @abstractmethod
-    def _describe(self, batch: Any, decided: Any, stream: Stream) -> GroupDecision:
-        """What was decided about a batch of one group."""
-
-    def _score(self, batches: Iterator[Batch], stream: Stream) -> Iterator[Any]:
-        """Do what can be done for groups ahead of their turn."""
-        return batches
-
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Select from a whole data set: ``start(y).consume(X, groups=groups)``.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, path or Source
-            Samples by features.
-        y : array of shape (n_samples,)
-            The class of each sample.
-        groups : array of labels, mapping or list of index lists, optional
-            The group of each feature, as for `consume`.
-        """
-        return self._fit(X, y, groups=groups)
-
-    def consume(
-        self,
-        source: Any,
-        *,
-        groups: Any = None,
-        progress: bool | Observer = False,
-        checkpoint: str | PathLike[str] | Checkpoint | None = None,
-        every: float = 10.0,
-    ) -> Self:
-        """Decide about every group of a source.
-
-        Parameters
-        ----------
-        source : anything that `as_source` takes
-            Features; further calls continue the stream.
-        groups : array of labels, mapping or list of index lists, optional
-            One label a feature; or a mapping of the names of features to labels;
-            or the positions of the features of each group, whose labels are then
-            0, 1 and so on. Every feature is in one group. By default each feature
-            is a group of its own, labelled with its name; `OGFS` makes groups of
-            ``group_size`` consecutive features, numbered from 0.
-        progress : bool or callable, default=False
-            Show a live line, or call with a `Progress` after each block.
-        checkpoint : str, path or Checkpoint, optional
-            Folder in which the run is saved between groups, now and then and at
-            Ctrl-C, for `featstream.resume`. If it holds this very run,
-            unfinished, that is continued. Later calls use the same folder.
-        every : float, default=10.0
-            Seconds between checkpoints.
-
-        Notes
-        -----
-        An error ends a stream whose groups have to be gathered, unless it is saved
-        in a run; otherwise what was decided before it stands, and a call with the
-        same source and groups continues where it stopped. After a Ctrl-C nothing
-        else is accepted until `start`.
-        """
-        self._started()
-        with self._saving(checkpoint, every, source) as saving:
-            offered, source = source, as_source(source)
-            layout = self._lay_out(groups, source)
-        steps = partial(self._steps, source, layout)
+    def _decide_all(self, *given: Any) -> None:
         try:
-            self._consume(
-                source,
-                steps,
-                offered,
-                progress=progress,
-                checkpoint=saving,
-                layout=layout,
-            )
+            super()._decide_all(*given)
         except BaseException:
             if self._run is None and self._stream.names.order.size > self.n_seen_:
                 del self._stream  # it has positions for features that never came
             raise
-        return self
 
     def _steps(
         self, source: Source, layout: Layout, position: int
     ) -> Iterator[Callable[[], Any]]:
-        """The decisions about the groups of a source, batch by batch."""
         stream = self._stream
         first, order = stream.n_seen - position, layout.order
         known = stream.names.order[first:] - first
@@ -483,13 +414,43 @@ class GroupSelector(GroupedSelector):
         placed = layout.placed(first, n_groups)
         return self._decisions(source, blocks, placed, position)
 
-    def _decisions(
-        self, source: Source, blocks: Iterator[Block], layout: Layout, position: int
-    ) -> Iterator[Callable[[], Any]]:
-        """The same about its blocks from a position on, in the groups of a layout."""
-        stream = self._stream
-        for batch in self._score(batches(blocks, layout, position), stream):
-            yield partial(self._decide, batch, stream)
+    def _batches(
+        self, blocks: Iterator[Block], layout: Layout, position: int
+    ) -> Iterator[Batch]:
+        return self._in_stream(batches(blocks, layout, position))
+
+    def _in_stream(self, given: Iterable[Batch]) -> Iterator[Batch]:
+        """Whole groups in the storage of the stream, placed in it."""
+        arrival = self._stream.n_seen
+        for batch in given:
+            blocks = list(in_stream(batch.blocks, self._stream, arrival))
+            yield replace(batch, blocks=blocks)
+            arrival += int(batch.ends[-1])
+
+    def _take(
+        self, batch: Batch, decide: Callable[[], Verdict], stream: Stream
+    ) -> Verdict:
+        groups, first = self._groups, stream.n_seen
+        groups.check_new(batch.labels)
+        named = [(block, block.names) for block in batch.blocks if block.names]
+        names = [name for _, listed in named for name in listed]
+        stream.names.refuse_taken(first, names)
+        verdict = decide()
+        stream.record(first, verdict)
+        begins = np.append(0, batch.ends[:-1])
+        n_kept, n_relevant = (
+            np.add.reduceat(which, begins, dtype=np.int64)
+            for which in (verdict.fate == Fate.KEPT, verdict.fate != Fate.IRRELEVANT)
+        )
+        fates = np.where(n_kept > 0, Fate.KEPT, Fate.REDUNDANT)
+        fates[n_relevant == 0] = Fate.IRRELEVANT
+        groups.extend(batch.labels, batch.ends - begins, fates, n_kept)
+        groups.lose(verdict.gone)
+        for block, listed in named:
+            stream.names.add(block.start, listed)
+            if stream.trace.level != "full":
+                self._forget_names(stream, block)
+        return verdict
 
     def update_group(
         self, X_group: Any, group: Hashable, names: Iterable[str] | None = None
@@ -530,15 +491,24 @@ class GroupSelector(GroupedSelector):
             self._run.refuse_unfinished()
         if stream.measure is None:
             self._choose_measure(blocks, stream)
-        n_features = sum(block.n_columns for block in blocks)
-        batch = Batch(blocks, [group], np.array([n_features]))
+        ends = np.array([sum(block.n_columns for block in blocks)])
+        (batch,) = self._in_stream([Batch(blocks, [group], ends)])
         with single_blas:
-            (scored,) = self._score(iter([batch]), stream)
+            decide = self._prepare(batch, stream)
             with uninterrupted():
-                decided = self._decide(scored, stream)
+                verdict = self._take(batch, decide, stream)
         stream.seconds += clock() - began
         warn_of_identifiers(stream)
-        return self._describe(scored, decided, stream)
+        names = [b.name(i) for b in batch.blocks for i in range(b.n_columns)]
+        touched = np.unique(self._groups.of(verdict.gone))
+        emptied = touched[self._groups.n_kept[touched] == 0]
+        return GroupDecision(
+            group,
+            Fate(int(self._groups.fates[-1])),
+            tuple(stream.decision(verdict, names, i) for i in range(len(names))),
+            tuple(stream.names[gone] for gone in verdict.gone.tolist()),
+            tuple(self._groups.labels[number] for number in emptied),
+        )
 
 
 def _as_array(labels: list[Hashable]) -> NDArray[Any]:

@@ -21,6 +21,7 @@ from featstream.sources.kernels.transpose import by_column
 _LARGEST = 1e150
 """Squares beyond this overflow."""
 
+_NONE = np.empty(0, np.int64)
 _REMEDY = "Fill them in or drop the feature."
 
 
@@ -62,6 +63,13 @@ def dense_column(columns: NDArray[Any] | SparseColumns, j: int) -> FloatArray:
         column[columns.rows[stored]] = columns.values[stored]
         return column
     return columns[:, j].astype(np.float64)
+
+
+def parts_of(columns: NDArray[Any] | SparseColumns) -> tuple[Any, ...]:
+    """What kernels read: an array and nothing else, or values, ``indptr`` and rows."""
+    if isinstance(columns, SparseColumns):
+        return columns.values, columns.indptr, columns.rows
+    return columns, _NONE, _NONE
 
 
 def join_columns(features: list[tuple[Block, int]]) -> Block:

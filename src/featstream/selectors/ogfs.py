@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,9 @@ from scipy import stats
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
 from featstream.errors import check_choice, check_count, check_number
+from featstream.estimators import estimator
 from featstream.measures.inputs import as_labels
-from featstream.protocols import (
-    Block,
-    Decision,
-    Fate,
-    FloatArray,
-    GroupDecision,
-    IntArray,
-    Source,
-)
+from featstream.protocols import Decision, Fate, FloatArray, IntArray, Source
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.numeric import as_numeric, class_indicators, join_columns
@@ -31,6 +24,7 @@ from featstream.sources.grouping import Batch, Layout, Sized
 from featstream.sources.memory import block_of_one
 
 
+@estimator
 class OGFS(GroupSelector):
     """Online group feature selection.
 
@@ -55,23 +49,11 @@ class OGFS(GroupSelector):
         is left for the lasso to decide.
     significance : float, default=0.05
         Level of the t-test.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of dropped features.
 
     Attributes
     ----------
-    selected_ : ndarray of int
-        Positions of the kept features, group after group in order of arrival.
     scores_ : ndarray of float
         The spectral score of each: variance between the classes over that within.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is kept.
-    selected_groups_ : ndarray
-        Labels of the groups with a kept feature, in order of arrival.
-    group_of_ : ndarray of shape (n_features,)
-        Label of the group of each feature.
-    result_ : GroupSelectionResult
-        Names, scores and history of features and groups.
 
     Notes
     -----
@@ -103,24 +85,14 @@ class OGFS(GroupSelector):
     array([1])
     """
 
-    _numeric_target = ""
+    group_size: int = 10
+    penalty: float = 0.1
+    gain: float = 0.001
+    criterion: Literal["difference", "t-test"] = "difference"
+    significance: float = 0.05
+    trace: TraceLevel = "full"
 
-    def __init__(
-        self,
-        *,
-        group_size: int = 10,
-        penalty: float = 0.1,
-        gain: float = 0.001,
-        criterion: Literal["difference", "t-test"] = "difference",
-        significance: float = 0.05,
-        trace: TraceLevel = "full",
-    ) -> None:
-        self.group_size = group_size
-        self.penalty = penalty
-        self.gain = gain
-        self.criterion = criterion
-        self.significance = significance
-        self.trace = trace
+    _numeric_target = ""
 
     def update(self, values: Any, name: str | None = None) -> Decision:
         """Decide about one feature, which is a group of its own.
@@ -133,8 +105,7 @@ class OGFS(GroupSelector):
             The feature's name; by default made from its arrival.
         """
         block = block_of_one(values, name, self.n_seen_)
-        decision = self._update([block], len(self._groups))
-        return replace(decision.features[0], displaced=decision.displaced)
+        return self._update([block], len(self._groups)).features[0]
 
     def _lay_out(self, groups: Any, source: Source) -> Layout:
         if groups is None:
@@ -158,47 +129,28 @@ class OGFS(GroupSelector):
         check_choice(self.criterion, "criterion", ("difference", "t-test"), owner)
         self._columns = np.empty((stream.measure.n_samples, 0), order="F")
 
-    def _own_arrays(self) -> dict[str, NDArray[Any]]:
-        return {"columns": self._columns.T}
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        return super()._state_arrays() | {"columns": self._columns.T}
 
-    def _restore_own(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        super()._restore(arrays)
         shape = (self._kept()[0].size, self._columns.shape[0])
         found = check_arrays(arrays, {"columns": Declared(np.float64, shape)})
         self._columns = np.asfortranarray(found["columns"].T)
 
-    def _decide(self, batch: Batch, stream: Stream) -> Decided:
-        """Decide about groups one by one; what was decided of the last is returned."""
-        features = [(b, i) for b in batch.blocks for i in range(b.n_columns)]
-        begin = 0
-        for label, end in zip(batch.labels, batch.ends.tolist(), strict=True):
-            block = replace(join_columns(features[begin:end]), start=stream.n_seen)
-            decided = self._take(label, block, stream)
-            begin = end
-        return decided
+    def _in_stream(self, given: Iterable[Batch]) -> Iterator[Batch]:
+        """Groups one by one: what is kept of one decides about the next."""
+        for batch in super()._in_stream(given):
+            features = [(b, i) for b in batch.blocks for i in range(b.n_columns)]
+            begin, start = 0, batch.blocks[0].start
+            for label, end in zip(batch.labels, batch.ends.tolist(), strict=True):
+                block = join_columns(features[begin:end])
+                block = replace(block, start=start + begin)
+                yield Batch([block], [label], np.array([end - begin]))
+                begin = end
 
-    def _take(self, label: Hashable, block: Block, stream: Stream) -> Decided:
-        """Decide about one group, and keep the names of its features."""
-        self._groups.check_new([label])
-        if block.names is not None:
-            stream.names.refuse_taken(block.start, block.names)
-        verdict = self._judge(block, stream)
-        n_kept = int(np.count_nonzero(verdict.fate == Fate.KEPT))
-        stream.record(block.start, verdict)
-        self._groups.extend(
-            [label],
-            np.array([block.n_columns]),
-            Fate.KEPT if n_kept else Fate.IRRELEVANT,
-            np.array([n_kept]),
-        )
-        emptied = self._groups.lose(verdict.gone)
-        if block.names is not None:
-            stream.names.add(block.start, block.names)
-            if stream.trace.level != "full":
-                self._forget_names(stream, block)
-        return Decided(block, verdict, emptied)
-
-    def _judge(self, block: Block, stream: Stream) -> Verdict:
-        """Fates and scores of the features of a group, and arrivals that leave."""
+    def _decide(self, batch: Batch, stream: Stream) -> Verdict:
+        (block,) = batch.blocks
         model: GroupModel = stream.measure
         values: Any = as_numeric(block, model.n_samples, type(self).__name__)
         group = _standardise(values)
@@ -213,24 +165,6 @@ class OGFS(GroupSelector):
         self._columns = columns[:, is_used]
         gone_by = np.full(gone.size, block.start + block.n_columns - 1)
         return Verdict(fate, scores, gone=gone, gone_by=gone_by)
-
-    def _describe(
-        self, batch: Batch, decided: Decided, stream: Stream
-    ) -> GroupDecision:
-        block, verdict, emptied = decided
-        features = tuple(
-            Decision(block.name(i), block.start + i, Fate(fate), score)
-            for i, (fate, score) in enumerate(
-                zip(verdict.fate.tolist(), verdict.scores.tolist(), strict=True)
-            )
-        )
-        return GroupDecision(
-            batch.labels[0],
-            Fate(int(self._groups.fates[-1])),
-            features,
-            tuple(stream.names[arrival] for arrival in verdict.gone.tolist()),
-            tuple(emptied),
-        )
 
     def _choose(
         self, between: FloatArray, within: FloatArray, scores: FloatArray
@@ -277,14 +211,6 @@ class OGFS(GroupSelector):
 
     def _why_dropped(self, fate: Fate, its_features: str) -> str:
         return f"the lasso gave none of {its_features} any weight"
-
-
-class Decided(NamedTuple):
-    """What was decided about a group, and which groups it emptied."""
-
-    block: Block
-    verdict: Verdict
-    emptied: list[Hashable]
 
 
 @dataclass(slots=True)

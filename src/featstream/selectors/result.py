@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, check_choice, printable
-from featstream.markup import small_table, tag, visible
+from featstream.errors import DataError, check_choice, printable, visible
+from featstream.markup import small_table, tag
 from featstream.protocols import Fate, FloatArray, IntArray, feature_name
 
 if TYPE_CHECKING:
@@ -97,74 +97,50 @@ class Trace:
 
     def record(self, verdict: Verdict) -> None:
         """Record what was decided about the next features, and about earlier ones."""
-        fate, witness, gone = verdict.fate, verdict.witness, verdict.gone
-        if witness is None:
-            witness = np.full(fate.size, -1)
-        self.extend(fate, verdict.scores, witness, verdict.p_value)
-        if gone.size:
-            fates = verdict.gone_fate
-            if fates is None:
-                fates = np.full(gone.size, Fate.DISPLACED, np.uint8)
-            self.mark(gone, fates, verdict.gone_by)
-        if verdict.recalled is not None:
-            scores, by = verdict.recalled_scores, verdict.recalled_by
-            assert scores is not None
-            assert by is not None
-            self.recall(verdict.recalled, scores, by)
-
-    def extend(
-        self,
-        fate: NDArray[np.uint8],
-        relevance: NDArray[Any],
-        witness: NDArray[Any],
-        p_value: NDArray[Any] | None = None,
-    ) -> None:
-        """Record the next features, in order of arrival.
-
-        ``p_value`` is that of a feature and the class given its witness, or NaN.
-        """
-        first = self.n_seen
-        self.n_seen += fate.size
+        first, gone = self.n_seen, verdict.gone
+        self.n_seen += verdict.fate.size
         if self.level is None:
             return
-        if self.level == "full" and p_value is not None:
-            known = np.flatnonzero(~np.isnan(p_value))
+        self._append(first, verdict)
+        if gone.size:
+            fates = Fate.DISPLACED if verdict.gone_fate is None else verdict.gone_fate
+            self._mark(gone, fates, verdict.gone_by)
+        if verdict.recalled is not None:
+            self._recall(verdict.recalled, verdict.recalled_scores, verdict.recalled_by)
+
+    def _append(self, first: int, verdict: Verdict) -> None:
+        fate, relevance, witness = verdict.fate, verdict.scores, verdict.witness
+        if self.level == "full" and verdict.p_value is not None:
+            known = np.flatnonzero(~np.isnan(verdict.p_value))
             tested = np.empty(known.size, _TESTED)
-            tested["arrival"], tested["p"] = first + known, p_value[known]
+            tested["arrival"], tested["p"] = first + known, verdict.p_value[known]
             self._tested.append(tested)
         if self.level == "kept":
             chosen = np.flatnonzero(fate == Fate.KEPT)
-            fate, relevance, witness = fate[chosen], relevance[chosen], witness[chosen]
+            fate, relevance = fate[chosen], relevance[chosen]
+            witness = None if witness is None else witness[chosen]
             self._arrivals = appended(self._arrivals, self._size, first + chosen)
         begin, self._size = self._size, self._size + fate.size
         self._records = with_room(self._records, begin, self._size)
         new = self._records[begin : self._size]
-        new["fate"], new["relevance"], new["witness"] = fate, relevance, witness
+        new["fate"], new["relevance"] = fate, relevance
+        new["witness"] = -1 if witness is None else witness
 
-    def mark(
-        self, arrivals: IntArray, fates: NDArray[np.uint8], witnesses: IntArray
-    ) -> None:
-        """Change the fates of features that were kept."""
-        if self.level is None:
-            return
+    def _mark(self, arrivals: IntArray, fates: Any, witnesses: Any) -> None:
+        """Change the fates of recorded features."""
         positions = self._positions(arrivals)
         self._records["fate"][positions] = fates
         self._records["witness"][positions] = witnesses
 
-    def recall(
-        self, arrivals: IntArray, relevance: NDArray[Any], witnesses: IntArray
-    ) -> None:
+    def _recall(self, arrivals: IntArray, relevance: Any, witnesses: Any) -> None:
         """Keep features that had been dropped, because of later ones."""
-        if self.level is None:
-            return
         if self.level == "kept":
             new = np.setdiff1d(arrivals, self.arrivals)
             at = np.searchsorted(self.arrivals, new)
             self._records = np.insert(self.records, at, np.zeros(1, _DTYPE))
             self._arrivals = np.insert(self.arrivals, at, new)
             self._size += new.size
-        fates = np.full(arrivals.size, Fate.KEPT, np.uint8)
-        self.mark(arrivals, fates, witnesses)
+        self._mark(arrivals, Fate.KEPT, witnesses)
         self._records["relevance"][self._positions(arrivals)] = relevance
 
     @property
@@ -239,12 +215,9 @@ class Trace:
         only that they were dropped.
         """
         found = np.bincount(self.records["fate"], minlength=OVER_LIMIT + 1)
-        return {
-            "kept": int(found[Fate.KEPT]),
-            "irrelevant": int(found[Fate.IRRELEVANT]),
-            "redundant": int(found[Fate.REDUNDANT]),
-            "displaced": int(found[Fate.DISPLACED] + found[OVER_LIMIT]),
-        }
+        found[Fate.DISPLACED] += found[OVER_LIMIT]
+        order = Fate.KEPT, Fate.IRRELEVANT, Fate.REDUNDANT, Fate.DISPLACED
+        return {str(fate): int(found[fate]) for fate in order}
 
     def _positions(self, arrivals: Any) -> Any:
         if self.level == "full":
@@ -485,10 +458,11 @@ class SelectionResult(Written):
     origin: Any = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        return (
-            f"SelectionResult({len(self.names):,} of {self.n_features:,} features · "
-            f"{self.selector}/{self.measure} · {self.seconds:.1f} s)"
-        )
+        how = f"{self.selector}/{self.measure} · {self.seconds:.1f} s"
+        return f"{type(self).__name__}({self._counted()} · {how})"
+
+    def _counted(self) -> str:
+        return f"{len(self.names):,} of {self.n_features:,} features"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -517,9 +491,9 @@ class SelectionResult(Written):
             "seconds": round(self.seconds, 6),
             "peak_memory": self.peak_memory,
             "selected": [
-                {"name": name, "index": int(index), "relevance": float(score)}
+                {"name": name, "index": index, "relevance": score}
                 for name, index, score in zip(
-                    self.names, self.indices, self.scores, strict=True
+                    self.names, self.indices.tolist(), self.scores.tolist(), strict=True
                 )
             ],
         }

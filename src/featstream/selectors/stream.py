@@ -1,33 +1,31 @@
-"""The state of a stream of features, and what is decided about its blocks."""
+"""The state of a stream of features, what is decided about its blocks, and why."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from numbers import Integral
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import RunError
+from featstream.errors import DataError, DataTypeError, RunError, printable
 from featstream.measures.inputs import Choice
-from featstream.protocols import (
-    Decision,
-    Fate,
-    FloatArray,
-    IntArray,
-    Source,
-)
+from featstream.protocols import Decision, Fate, FloatArray, IntArray, Source
 from featstream.selectors.result import Names, Trace
-from featstream.sources.grouping import Layout
-from featstream.sources.samples import (
+from featstream.sources.combined import (
     SampleHashes,
     hash_samples,
     index_names,
     is_reordered,
     refuse_other_samples,
 )
+from featstream.sources.grouping import Layout
+from featstream.sources.values import check_names
 
 _FATES = tuple(Fate)
 
@@ -97,25 +95,10 @@ def join_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
     """What was decided about the columns of several blocks, in order."""
     if len(verdicts) == 1:
         return verdicts[0]
-    fates = [
-        np.full(verdict.gone.size, Fate.DISPLACED, np.uint8)
-        if verdict.gone_fate is None
-        else verdict.gone_fate
-        for verdict in verdicts
-    ]
-    witnesses = [
-        np.full(verdict.fate.size, -1) if verdict.witness is None else verdict.witness
-        for verdict in verdicts
-    ]
-    p_values = [verdict.p_value for verdict in verdicts if verdict.p_value is not None]
+    names = "fate", "scores", "witness", "gone", "gone_by", "gone_fate", "p_value"
+    found = {name: [getattr(v, name) for v in verdicts] for name in names}
     return Verdict(
-        fate=np.concatenate([verdict.fate for verdict in verdicts]),
-        scores=np.concatenate([verdict.scores for verdict in verdicts]),
-        witness=np.concatenate(witnesses),
-        gone=np.concatenate([verdict.gone for verdict in verdicts]),
-        gone_by=np.concatenate([verdict.gone_by for verdict in verdicts]),
-        gone_fate=np.concatenate(fates),
-        p_value=np.concatenate(p_values) if p_values else None,
+        **{name: np.concatenate(x) for name, x in found.items() if x[0] is not None}
     )
 
 
@@ -177,29 +160,39 @@ class Stream:
             for gone in verdict.gone.tolist():
                 self.kept.pop(gone, None)
 
-    def decision(self, verdict: Verdict) -> Decision:
-        """The decision about the newest feature, which arrived alone."""
-        arrival, fate = self.trace.n_seen - 1, _FATES[verdict.fate[0]]
+    def decision(
+        self, verdict: Verdict, names: Sequence[str] | None = None, i: int = 0
+    ) -> Decision:
+        """The decision about one of the newest features, all of a verdict.
+
+        ``names`` are theirs, which the stream may have forgotten.
+        """
+        first = self.trace.n_seen - verdict.fate.size
+        arrival, fate = first + i, _FATES[verdict.fate[i]]
         witness, overlap, p_value = None, None, None
         displaced: tuple[str, ...] = ()
         recalled: tuple[str, ...] = ()
         if verdict.gone.size:
-            gone = sorted(verdict.gone.tolist())
+            gone = sorted(verdict.gone[verdict.gone_by == arrival].tolist())
             displaced = tuple(self.names[a] for a in gone if a != arrival)
             fate = Fate.DISPLACED if arrival in gone else fate
         if verdict.recalled is not None:
             recalled = tuple(self.names[a] for a in verdict.recalled.tolist())
-        if verdict.witness is not None and verdict.witness[0] >= 0:
-            witness = self.names[int(verdict.witness[0])]
+        if verdict.witness is not None and verdict.witness[i] >= 0:
+            other = int(verdict.witness[i])
+            if names is not None and other >= first:
+                witness = names[other - first]
+            else:
+                witness = self.names[other]
             if fate is Fate.REDUNDANT and verdict.overlap is not None:
-                overlap = float(verdict.overlap[0])
+                overlap = float(verdict.overlap[i])
             if fate is Fate.REDUNDANT and verdict.p_value is not None:
-                p_value = float(verdict.p_value[0])
+                p_value = float(verdict.p_value[i])
         return Decision(
-            name=self.names[arrival],
+            name=self.names[arrival] if names is None else names[i],
             arrival=arrival,
             fate=fate,
-            relevance=float(verdict.scores[0]),
+            relevance=float(verdict.scores[i]),
             witness=witness,
             overlap=overlap,
             displaced=displaced,
@@ -239,3 +232,133 @@ class Stream:
         if index is not None and is_reordered(hash_samples(index), found):
             refuse_other_samples(hash_samples(index), names, what, "y")
         self.samples = found
+
+
+class Explained:
+    """A selector of features that says why it kept or dropped each."""
+
+    _stream: Stream
+
+    @abstractmethod
+    def _started(self) -> Stream:
+        """The stream; an error if there is none yet."""
+
+    @abstractmethod
+    def _kept(self) -> tuple[IntArray, FloatArray]:
+        """Arrivals and scores of the kept features, in order of arrival."""
+
+    def explain(self, feature: str | int, *, input_features: Any = None) -> str:
+        """Why a feature was kept or dropped, in a sentence.
+
+        Parameters
+        ----------
+        feature : str or int
+            Its name, or its position in the source.
+        input_features : array of str, optional
+            Names for features that came without one, as `get_feature_names_out` of
+            the step before gives them.
+        """
+        if input_features is not None:
+            return self._with_names(input_features).explain(feature)
+        stream = self._started()
+        arrival = self._find(feature, stream)
+        name, trace = self._shown(arrival, stream), stream.trace
+        kept, scores = self._kept()
+        if arrival in kept:
+            score = scores[np.flatnonzero(kept == arrival)[0]]
+            return f"{name} is kept{self._why_kept(arrival, float(score))}."
+        fate, witness = trace.fate(arrival), trace.witness(arrival)
+        relevance = f"its relevance {trace.relevance(arrival):.6g}"
+        left_out = getattr(stream.measure, "left_out", None)
+        if left_out is not None and arrival in left_out.names:
+            return (
+                f"{name} is irrelevant: it has about one category per row, like an "
+                "identifier, and was left out."
+            )
+        if fate is Fate.IRRELEVANT:
+            return f"{name} is irrelevant: {self._why_irrelevant(relevance)}."
+        other = "" if witness is None else self._shown(witness, stream)
+        return self._reason(arrival, fate, name, relevance, other)
+
+    def _with_names(self, input_features: Any) -> Self:
+        """The same selector, its features called by other names."""
+        stream = self._started()
+        listed = check_names(input_features, stream.trace.n_seen)
+        names = Names()
+        names.order = stream.names.order
+        positions = names.positions(np.arange(stream.trace.n_seen))
+        names.add(0, [listed[position] for position in positions.tolist()])
+        named = copy(self)
+        named._stream = replace(stream, names=names)
+        return named
+
+    def _why_kept(self, arrival: int, score: float) -> str:
+        return f": its relevance is {score:.6g}"
+
+    def _why_irrelevant(self, relevance: str) -> str:
+        return f"{relevance} does not pass the threshold"
+
+    def _reason(
+        self, arrival: int, fate: Fate, name: str, relevance: str, other: str
+    ) -> str:
+        """Why a relevant feature was dropped; ``other`` is its witness."""
+        trace = self._started().trace
+        if getattr(self, "redundancy", "bound") == "conditional":
+            p_value = trace.p_value(arrival)
+            found = "" if p_value is None else f": p = {p_value:.2g}"
+            if fate is Fate.REDUNDANT:
+                return (
+                    f"{name} is redundant: it adds nothing once {other} is "
+                    f"known{found}."
+                )
+            if not trace.is_over_limit(arrival):
+                return (
+                    f"{name} was displaced by {other}, which is more relevant and "
+                    f"beside which it adds nothing; {relevance}."
+                )
+        if fate is Fate.REDUNDANT:
+            drops_ties = getattr(self, "ties", "keep") == "drop"
+            how = "not above" if drops_ties else "below"
+            return (
+                f"{name} is redundant: {relevance} is {how} that of {other}, with "
+                "which it overlaps at least as much as with the target."
+            )
+        if trace.is_over_limit(arrival):
+            return (
+                f"{name} was displaced: with {other} there were more than "
+                f"max_features, and {relevance} was the lowest."
+            )
+        return (
+            f"{name} was displaced by {other}, which is more relevant and overlaps "
+            f"with it at least as much as it does with the target; {relevance}."
+        )
+
+    def _shown(self, arrival: int, stream: Stream) -> str:
+        """What a feature is called in an explanation."""
+        return printable(stream.names[arrival])
+
+    def _find(self, feature: str | int, stream: Stream) -> int:
+        if isinstance(feature, str):
+            arrival = stream.names.find(feature)
+        elif isinstance(feature, Integral) and not isinstance(feature, bool):
+            arrival = stream.names.arrival(int(feature))
+        else:
+            raise DataTypeError(
+                "A feature is found by its name, a string, or its arrival, an integer. "
+                f"Got {printable(feature)}."
+            )
+        if arrival is None or not 0 <= arrival < stream.trace.n_seen:
+            close = stream.names.closest(feature)
+            hint = f"Did you mean {printable(close)}?"
+            if close is None:
+                hint = f"Give its name, or an arrival below {stream.trace.n_seen:,}."
+            raise DataError(
+                f"No feature {printable(feature)} among the {stream.trace.n_seen:,} "
+                f"seen. {hint}"
+            )
+        if not stream.trace.knows(arrival) and arrival not in self._kept()[0]:
+            raise DataError(
+                f"Feature {printable(feature)} was dropped, and the trace does not "
+                "say why. Use trace='full' to record every feature."
+            )
+        return arrival

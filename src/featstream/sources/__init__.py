@@ -5,8 +5,12 @@ from __future__ import annotations
 from featstream.sources.annotated import open_anndata, open_h5ad, open_zarr
 from featstream.sources.chunked import ChunkedArraySource, ColumnsSource, RowsSource
 from featstream.sources.combined import ChainedSource, SampleSubset
-from featstream.sources.frames import FrameSource
-from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
+from featstream.sources.memory import (
+    ArraySource,
+    FrameSource,
+    IteratorSource,
+    SparseSource,
+)
 from featstream.sources.npy import open_npy, open_npz, read_archive
 from featstream.sources.open import (
     Dataset,
@@ -28,8 +32,7 @@ from featstream.sources.svmlight import (
     open_svmlight,
     read_svmlight,
 )
-from featstream.sources.tables import TableSource, open_table
-from featstream.sources.target import read_target
+from featstream.sources.tables import TableSource, open_table, read_target
 from featstream.sources.values import check_has_features
 
 SlabSource = ChunkedArraySource  # its first name

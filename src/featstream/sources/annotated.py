@@ -35,7 +35,7 @@ from featstream.sources.open import (
     require,
     shortened,
 )
-from featstream.sources.target import is_target_file, read_target
+from featstream.sources.tables import is_target_file, read_target
 from featstream.sources.values import Duplicates, check_names
 
 _NAMES = ("names", "feature_names")
@@ -125,22 +125,12 @@ def open_anndata(
     >>> open_anndata(cells, "kind").y.tolist()
     ['B', 'T']
     """
-    known, has_raw = list(adata.layers), adata.raw is not None
-    place = _choose(layer, known, has_x=adata.X is not None, has_raw=has_raw)
+    has_x, has_raw = adata.X is not None, adata.raw is not None
+    place = _choose(layer, list(adata.layers), has_x=has_x, has_raw=has_raw)
     holder = adata.raw if place == "raw" else adata
     matrix = adata.layers[layer] if place == "layers" else holder.X
-    names = [str(name) for name in holder.var_names]
-    path = Path(adata.filename or "AnnData")
-    source: SizedSource
-    if hasattr(matrix, "group"):  # sparse, backed
-        source = _open_matrix(matrix.group, path, names, duplicates)
-    elif type(matrix).__module__.startswith(("h5py", "zarr")):
-        source = _open_matrix(matrix, path, names, duplicates)
-    else:
-        names = check_names(names, len(names), duplicates)
-        is_sparse = sparse.issparse(matrix)
-        make: Any = SparseSource if is_sparse else ArraySource
-        source = make(matrix if is_sparse else np.asarray(matrix), names)
+    matrix = getattr(matrix, "group", matrix)  # of a sparse one that is backed
+    source = _open_matrix(matrix, adata.filename, holder.var_names, duplicates)
     return _dataset(source, adata.obs, target, ())
 
 
@@ -159,7 +149,7 @@ def _read_anndata(
     place = _choose(layer, layers, has_x="X" in root, has_raw="raw" in root)
     holder = root["raw"] if place == "raw" else root
     node = f"layers/{layer}" if place == "layers" else "X"
-    names = [str(name) for name in _read_table(holder, "var").index]
+    names = _read_table(holder, "var").index
     source = _open_matrix(holder[node], path, names, duplicates)
     return _dataset(source, obs, target, optional)
 
@@ -212,32 +202,33 @@ def _dataset(
             f"it has {len(obs):,} observations, but a matrix of {source.n_samples:,} "
             "rows."
         )
-    columns = [str(name) for name in obs.columns]
-    is_guessed = target is None
-    if target is None:
-        target = find_target(columns, optional)
-    elif target not in columns:
-        raise lacks("column", target, columns, " for a target", "its obs")
-    y: NDArray[Any] | None = None
-    if target is not None:
-        column = obs[target]
-        y, is_missing = column.to_numpy(), column.isna().to_numpy()
-        if is_missing.any():
-            y = y.astype(object)
-            y[is_missing] = None
     source.sample_names = [str(name) for name in obs.index]
-    is_guessed &= y is not None
-    return Dataset(source, y, source.names, target, is_guessed)
+    columns = [str(name) for name in obs.columns]
+    found = find_target(columns, target, optional, "its obs")
+    if found is None:
+        return Dataset(source, None, source.names)
+    y, is_missing = obs[found].to_numpy(), obs[found].isna().to_numpy()
+    if is_missing.any():
+        y = y.astype(object)
+        y[is_missing] = None
+    return Dataset(source, y, source.names, found, target is None)
 
 
 def _open_matrix(
-    node: Any, path: Path, names: list[str], duplicates: Duplicates
-) -> ChunkedArraySource | ColumnsSource | RowsSource:
-    """A source that reads an array, or a group of sparse arrays, of h5py or zarr."""
+    node: Any, path: PathLike | None, var_names: Any, duplicates: Duplicates
+) -> SizedSource:
+    """A source over a matrix in memory, or over arrays of h5py or zarr."""
+    path = Path(path or "AnnData")
+    written = [str(name) for name in var_names]
+    names = check_names(written, len(written), duplicates)
+    if sparse.issparse(node):
+        return SparseSource(node, names)
     if hasattr(node, "shape"):
-        described = f"{node.shape} {node.dtype} {names}"
+        if not type(node).__module__.startswith(("h5py", "zarr")):
+            return ArraySource(np.asarray(node), names)
+        described = f"{node.shape} {node.dtype} {written}"
         digest = hashlib.sha256(described.encode("utf-8", "surrogatepass"))
-        return ChunkedArraySource(node, path, names, digest.hexdigest(), duplicates)
+        return ChunkedArraySource(node, path, names, digest.hexdigest())
     kind = str(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
     shape = node.attrs.get("shape", node.attrs.get("h5sparse_shape"))
     if kind[:3] not in ("csr", "csc") or shape is None or len(shape) != 2:
@@ -250,12 +241,11 @@ def _open_matrix(
         raise DataError(
             f"it has {len(names):,} variables, but a matrix of {n_columns:,} columns."
         )
-    arrays = (node["data"], node["indices"], node["indptr"])
     if kind[:3] == "csc":
-        columns = CompressedArrays(*arrays, n_columns, n_rows, path, axis="row")
-        return ColumnsSource(columns, names, duplicates)
-    rows = CompressedArrays(*arrays, n_rows, n_columns, path, axis="column")
-    return RowsSource(rows, names, duplicates)
+        columns = CompressedArrays(node, n_columns, n_rows, path, axis="row")
+        return ColumnsSource(columns, names)
+    rows = CompressedArrays(node, n_rows, n_columns, path, axis="column")
+    return RowsSource(rows, names)
 
 
 def open_zarr(
@@ -329,7 +319,9 @@ def open_zarr(
             )
         described = f"{array.shape} {np.dtype(array.dtype)} {array.chunks}"
         digest = hashlib.sha256(described.encode())
-        source = ChunkedArraySource(array, path, names, digest.hexdigest(), duplicates)
+        if names is not None:
+            names = check_names(names, len(names), duplicates)
+        source = ChunkedArraySource(array, path, names, digest.hexdigest())
     if y is None and target is not None:
         y = read_target(target)
     return Dataset(source, y, source.names, target, is_guessed and y is not None)
@@ -359,7 +351,7 @@ def _find_parts(
     if wanted not in present:
         raise lacks("array", wanted, present)
     if target is None:
-        target = find_target(present, optional)
+        target = find_target(present, None, optional)
     elif target not in present and not is_target_file(target):
         raise DataError(
             f"it has no array {printable(target)} for a target, and there is no such "

@@ -1,4 +1,4 @@
-"""Arrays in chunks on disk, of HDF5 or zarr: dense, or sparse in compressed form."""
+"""Arrays in chunks: of HDF5 or zarr, dense or sparse, on disk; and of Dask."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,24 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, FeatstreamWarning, printable
-from featstream.protocols import Block, Source, SparseColumns
+from featstream.protocols import Block, IntArray, Source, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
 from featstream.sources.memory import (
     MAX_ENTRIES,
     ArraySource,
+    Positions,
     SizedSource,
     SparseSource,
+    as_index,
+    moved,
+    sparse_stop,
 )
 from featstream.sources.open import PathLike, reading
-from featstream.sources.rows_to_columns import TempColumns, write_rows
+from featstream.sources.rows_to_columns import ColumnBuckets, TempColumns, write_rows
 from featstream.sources.store import open_store
 from featstream.sources.store_writer import Progress
 from featstream.sources.svmlight import RowSlice
 from featstream.sources.values import (
-    Duplicates,
     as_sparse_columns,
     canonical_csc,
     check_dimensions,
@@ -47,6 +51,8 @@ READ_BYTES = 64 << 20
 HELD_ENTRIES = 1 << 23
 """Rows with at most this number of entries are transposed in memory."""
 
+_BLOCK_BYTES = 1 << 26
+_SPARSE_WIDTH = 1 << 14
 _MAX_READS = 2  # of one chunk; beyond that the array is transposed on disk first
 _RUN_BYTES = 1 << 16  # read at once of a row of an array without chunks
 _MAX_LINES = 1 << 16
@@ -71,8 +77,6 @@ class ChunkedArraySource(SizedSource):
         One name per feature.
     fingerprint : str, default=None
         Changes with the data, as far as can be known without reading them.
-    duplicates : {"error", "number"}, default="error"
-        What to do about two features of one name.
     read_bytes : int, default=2**26
         Bytes read at a time, unless one column is longer.
 
@@ -90,7 +94,6 @@ class ChunkedArraySource(SizedSource):
         path: Path,
         names: Sequence[str] | None = None,
         fingerprint: str | None = None,
-        duplicates: Duplicates = "error",
         *,
         read_bytes: int | None = None,
     ) -> None:
@@ -99,9 +102,8 @@ class ChunkedArraySource(SizedSource):
         shape = check_dimensions(tuple(array.shape))
         numeric_dtype(np.dtype(array.dtype), "X")  # an error if it is not numbers
         about = f"{array.dtype}, {printable(path.name)}"
-        super().__init__(shape, names, duplicates, about=about)
+        super().__init__(shape, names, about=about)
         self.fingerprint = fingerprint
-        self._duplicates = duplicates
         self._width, self._is_by_row = self._plan()
         self._temporary: TempColumns | None = None
 
@@ -111,7 +113,7 @@ class ChunkedArraySource(SizedSource):
         if not is_zarr or self._is_by_row:
             return None
         path, within = self.path.absolute(), self._array.path
-        described = self.names, self.fingerprint, self._duplicates
+        described = self.names, self.fingerprint
         return partial(_reopen_zarr, path, within, described, self.read_bytes)
 
     def _plan(self) -> tuple[int, bool]:
@@ -130,13 +132,11 @@ class ChunkedArraySource(SizedSource):
         if self._is_by_row and self._temporary is None:
             with reading(self.path):
                 self._temporary = self._transpose()
-        for first in range(
-            start // self._width * self._width, self.n_features, self._width
-        ):
+        width = self._width
+        for first in range(start // width * width, self.n_features, width):
             begin = max(start, first)
             for block in ArraySource(self._read(begin, first)).blocks():
-                at = begin + block.start
-                yield self._block(block.columns, at, at + block.n_columns)
+                yield self._block(block.columns, begin + block.start)
 
     def _read(self, begin: int, first: int) -> NDArray[Any]:
         """Columns from ``begin`` to the end of the group that begins at ``first``."""
@@ -178,30 +178,22 @@ def _reopen_zarr(
 
 
 class CompressedArrays:
-    """The three arrays of a matrix in compressed form, on disk.
+    """A matrix in compressed form on disk: a group with three arrays, of h5py or zarr.
 
     A line is a column of a matrix by columns (CSC), a row of a matrix by rows (CSR).
-    ``data``, ``indices`` and ``indptr`` are arrays of h5py or zarr. ``n_lines`` lines
-    have ``length`` values each; ``axis`` says what the indices are, for messages.
+    There are ``n_lines`` of ``length`` values each. ``axis`` is what indices count.
     """
 
     def __init__(
-        self,
-        data: Any,
-        indices: Any,
-        indptr: Any,
-        n_lines: int,
-        length: int,
-        path: Path,
-        axis: str = "row",
+        self, group: Any, n_lines: int, length: int, path: Path, axis: str
     ) -> None:
         self.path, self.n_lines, self.length, self.axis = path, n_lines, length, axis
+        data, indices, indptr = (group[key] for key in ("data", "indices", "indptr"))
         self._data, self._indices = data, indices
         if length > np.iinfo(np.int32).max:
             raise DataError(f"it has {length:,} {axis}s; at most 2**31-1 are read.")
-        for part in (data, indices, indptr):
-            if len(getattr(part, "shape", ())) != 1:
-                raise DataError("its sparse matrix is not made of three vectors.")
+        if any(len(getattr(p, "shape", ())) != 1 for p in (data, indices, indptr)):
+            raise DataError("its sparse matrix is not made of three vectors.")
         self.dtype = numeric_dtype(np.dtype(data.dtype), "X")
         self.n_entries = int(data.shape[0])
         pointers = np.asarray(indptr[:])
@@ -219,9 +211,7 @@ class CompressedArrays:
 
     def stop(self, begin: int) -> int:
         """The end of the lines from ``begin`` on that are read together."""
-        most = self.indptr[begin] + MAX_ENTRIES
-        last = int(np.searchsorted(self.indptr, most, "right")) - 1
-        return min(max(last, begin + 1), begin + _MAX_LINES, self.n_lines)
+        return sparse_stop(self.indptr, begin, _MAX_LINES, MAX_ENTRIES)
 
     def read(self, begin: int, stop: int) -> SparseColumns:
         """Lines ``begin`` to ``stop``, checked, their entries in order."""
@@ -252,18 +242,14 @@ class _SparseOnDisk(SizedSource):
     """A sparse matrix on disk, as `CompressedArrays`, with names of its features."""
 
     def __init__(
-        self,
-        arrays: CompressedArrays,
-        names: Sequence[str] | None = None,
-        duplicates: Duplicates = "error",
+        self, arrays: CompressedArrays, names: Sequence[str] | None = None
     ) -> None:
         self._arrays, self.fingerprint = arrays, arrays.fingerprint
-        about = f"{arrays.n_entries:,} stored {arrays.dtype}, "
-        about += printable(arrays.path.name)
+        where = printable(arrays.path.name)
+        about = f"{arrays.n_entries:,} stored {arrays.dtype}, {where}"
         shape = arrays.n_lines, arrays.length
-        if arrays.axis == "row":
-            shape = shape[::-1]
-        super().__init__(check_dimensions(shape), names, duplicates, about=about)
+        shape = shape[::-1] if arrays.axis == "row" else shape
+        super().__init__(check_dimensions(shape), names, about=about)
 
 
 class ColumnsSource(_SparseOnDisk):
@@ -273,7 +259,7 @@ class ColumnsSource(_SparseOnDisk):
         """Yield the columns from position ``start`` on."""
         while start < self.n_features:
             stop = self._arrays.stop(start)
-            yield self._block(self._arrays.read(start, stop), start, stop)
+            yield self._block(self._arrays.read(start, stop), start)
             start = stop
 
 
@@ -296,8 +282,7 @@ class RowsSource(_SparseOnDisk):
                 stored, shape = (rows.values, rows.rows, rows.indptr), rows.shape[::-1]
                 self._columns = SparseSource(sparse.csr_array(stored, shape=shape))
         for block in self._columns.blocks(start):
-            stop = block.start + block.n_columns
-            yield self._block(block.columns, block.start, stop)
+            yield self._block(block.columns, block.start)
 
     def write_columns(
         self,
@@ -308,13 +293,12 @@ class RowsSource(_SparseOnDisk):
         progress: Progress | None = None,
     ) -> None:
         """Write a column store; the parameters are those of `convert`."""
+        sample, n_entries = self._arrays.sample(), self._arrays.n_entries
         write_rows(
             output,
             self._slices(progress),
-            lambda: y,
-            sample=self._arrays.sample(),
-            n_entries=self._arrays.n_entries,
-            memory=memory,
+            partial(ColumnBuckets, sample, n_entries, memory),
+            y,
             n_features=self.n_features,
             names=self.names,
             samples=self.sample_names,
@@ -350,3 +334,76 @@ class RowsSource(_SparseOnDisk):
         store = Path(folder) / "columns.cols"
         self.write_columns(store, None, memory=_TEMPORARY_MEMORY)
         return open_store(store)
+
+
+class DaskArraySource(SizedSource):
+    """The columns of a dask.array, some chunks at a time.
+
+    A block has all rows of some columns; they are computed when the block is read, by
+    the scheduler that Dask uses at that time. Arrays with all rows in a chunk are best.
+    Of others, a block is put together from its part of every chunk of rows: on a
+    cluster this is done once for all blocks if the array fits there, and otherwise
+    the chunks are computed again for every block.
+
+    Parameters
+    ----------
+    array : dask.array.Array of shape (n_samples, n_features)
+        Chunks may be arrays of numpy or sparse matrices of scipy.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from featstream.sources import as_source
+    >>> source = as_source(da.eye(6, chunks=2))
+    >>> source
+    DaskArraySource(6 samples × 6 features, float64, 3 blocks)
+    >>> [block.start for block in source.blocks()]
+    [0, 2, 4]
+    """
+
+    def __init__(self, array: Any) -> None:
+        if any(np.isnan(size) for size in array.shape):
+            raise DataError(
+                f"X is a dask.array of unknown shape {array.shape}. Call "
+                "X.compute_chunk_sizes() first."
+            )
+        self._array = array
+        shape = check_dimensions(tuple(array.shape))
+        super().__init__(shape, about=array.dtype)
+        # Blocks end where chunks do, and within those that are too wide for one.
+        width = max(1, _BLOCK_BYTES // (self.n_samples * array.dtype.itemsize))
+        if sparse.issparse(array._meta):
+            width = _SPARSE_WIDTH
+        ends = np.cumsum([0, *array.chunks[1]])
+        cuts = [np.arange(*bounds, width) for bounds in pairwise(ends)]
+        self._ends = np.concatenate([*cuts, ends[-1:]])[1:]
+        self._about = f"{array.dtype}, {self._ends.size:,} blocks"
+
+    def by_column(self, hold: Callable[[Any], Any]) -> DaskArraySource:
+        """The same with all rows in a chunk, if ``hold`` has room for that."""
+        if len(self._array.chunks[0]) == 1:
+            return self
+        widths = tuple(np.diff(self._ends, prepend=0).tolist())
+        held = hold(self._array.rechunk((-1, widths)))
+        return self if held is None else DaskArraySource(held)
+
+    def lazy(self, positions: Positions) -> Any:
+        """Some columns as an array of Dask."""
+        return self._array[:, as_index(positions)]
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+        for end in self._ends[self._ends > start].tolist():
+            yield from self._compute(range(start, end), start)
+            start = end
+
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order, from ``start`` on."""
+        width = int(np.diff(self._ends, prepend=0).max(initial=1))
+        for first in range(start, positions.size, width):
+            yield from self._compute(positions[first : first + width], first)
+
+    def _compute(self, positions: Positions, first: int) -> Iterator[Block]:
+        computed = self.lazy(positions).compute()
+        make: Any = SparseSource if sparse.issparse(computed) else ArraySource
+        return moved(make(computed).blocks(), first)

@@ -1,4 +1,7 @@
-"""Sources made of other sources: one after the other, or for some of the samples."""
+"""Sources made of other sources: one after the other, or for some of the samples.
+
+All features need the same samples in the same order: names of samples are compared.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
+import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
-from featstream.errors import DataError
+from featstream.errors import DataError, printable
 from featstream.protocols import (
     Block,
     BoolArray,
@@ -22,7 +28,9 @@ from featstream.protocols import (
     reopener_of,
     sample_names_of,
 )
-from featstream.sources.samples import hash_samples, refuse_other_samples
+
+SampleHashes = NDArray[np.uint64]
+"""One hash per sample name: enough to compare names without storing them."""
 
 
 class ChainedSource:
@@ -146,7 +154,7 @@ class SampleSubset:
         if not isinstance(columns, SparseColumns):
             chosen = columns[self._is_chosen]
             return replace(block, columns=np.asfortranarray(chosen))
-        columns = columns.trimmed()
+        columns = columns.alone()
         is_chosen = self._is_chosen[columns.rows]
         place = (np.cumsum(self._is_chosen) - 1).astype(np.int32)
         n_before = np.concatenate([[0], np.cumsum(is_chosen)])
@@ -161,6 +169,64 @@ class SampleSubset:
 
 def _choose(reopen: Callable[[], Source], is_chosen: BoolArray) -> SampleSubset:
     return SampleSubset(reopen(), is_chosen)
+
+
+def index_names(frame: Any) -> list[str] | None:
+    """Names in the index of a pandas frame or series; None for a plain range."""
+    is_pandas = nw.dependencies.is_pandas_dataframe(frame)
+    if not is_pandas and not nw.dependencies.is_pandas_series(frame):
+        return None
+    index = frame.index
+    if index.dtype.kind in "iu" and np.array_equal(index, np.arange(len(index))):
+        return None
+    return [str(name) for name in index]
+
+
+def hash_samples(names: Sequence[str]) -> SampleHashes:
+    """Hash every name: 8 bytes per sample."""
+    digests = b"".join(
+        hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        for name in names
+    )
+    return np.frombuffer(digests, "<u8").astype(np.uint64)
+
+
+def refuse_other_samples(
+    known: SampleHashes, names: Sequence[str], what: str, before: str
+) -> None:
+    """Raise unless the names are those that were hashed, in the same order.
+
+    ``what`` has the names, and ``before`` had the known ones.
+    """
+    found = hash_samples(names)
+    if np.array_equal(known, found):
+        return
+    if known.size != found.size:
+        raise DataError(
+            f"{what} has {found.size:,} samples, but {before} has {known.size:,}. "
+            "Every feature needs one value per sample."
+        )
+    row = int(np.argmax(known != found))
+    here = printable(names[row])
+    if is_reordered(known, found):
+        was = printable(names[int(np.argmax(found == known[row]))])
+        raise DataError(
+            f"{what} has the same samples as {before}, in another order: sample "
+            f"{row} is {here}, but {was} in {before}. Put its rows into the order of "
+            f"{before}."
+        )
+    raise DataError(
+        f"{what} has other samples than {before}: sample {row} is {here}, which is "
+        f"not the name of sample {row} in {before}. Give the same samples in the same "
+        "order; if only their names differ, rename them or leave the names out."
+    )
+
+
+def is_reordered(known: SampleHashes, found: SampleHashes) -> bool:
+    """Whether two lists have the same names in a different order."""
+    return not np.array_equal(known, found) and np.array_equal(
+        np.sort(known), np.sort(found)
+    )
 
 
 def common_names(sources: Sequence[tuple[str, Source]]) -> Sequence[str] | None:

@@ -25,10 +25,10 @@ import numpy as np
 
 from featstream.errors import DataError, FeatstreamWarning, ParameterError
 from featstream.sources.kernels import split_csv
-from featstream.sources.missing import MISSING
-from featstream.sources.open import format_suffix, reading
+from featstream.sources.open import format_suffix
 from featstream.sources.rows_to_columns import TempColumns
 from featstream.sources.text_file import TextFile
+from featstream.sources.values import EXACT_IN_FLOAT, MISSING
 
 HELD_BYTES = 64 << 20
 """Text up to this size is held in memory, if its columns are not too many."""
@@ -45,7 +45,6 @@ _MAX_BLOCKS = 4096
 _SAMPLE = 1 << 16  # bytes from which the separator is found
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _NARROW = 256  # columns at most for which threads pay
-_EXACT_IN_FLOAT = 2**53
 
 
 class Dialect(NamedTuple):
@@ -76,7 +75,7 @@ class CsvTable:
             self._dialect = _find_dialect(text[:_SAMPLE], path, separator, na_values)
             self.names = _header(text, self._dialect, is_all=is_all)
             if is_all and len(self.names) <= MAX_COLUMNS:
-                self._table = _parse(text, self._dialect)
+                self._table = _parse(_CsvReader(text, self._dialect))
                 self._held, self._width, self._spill = 0, 0, None
                 self.n_rows: int = self._table.num_rows
             else:
@@ -102,8 +101,7 @@ class CsvTable:
                 begin = block * self._width
                 names = self.names[begin : begin + self._width]
                 text = b"".join(self._spill.read(block))
-                with reading(self.path):
-                    self._table = _parse_block(text, self._dialect, names, self.n_rows)
+                self._table = _parse_block(text, self._dialect, names, self.n_rows)
                 self._held = block
             columns[position] = self._table.column(place)
         names = [self.names[i] for i in positions]
@@ -127,13 +125,10 @@ class CsvTable:
             n = split_csv.find_segments(
                 text, separator, n_fields, self._width, carried, room
             )
-            if carried[split_csv.MISCOUNTED]:
-                found = int(carried[split_csv.MISCOUNTED])
-                values = f"{found:,} value{'s' * (found > 1)}"
-                if found > n_fields:
-                    values = f"more than {n_fields:,} values"
+            if found := int(carried[split_csv.MISCOUNTED]):
+                count = f"{found:,}" if found <= n_fields else f"more than {n_fields:,}"
                 raise DataError(
-                    f"row {carried[split_csv.ROWS]} has {values} but the header "
+                    f"row {carried[split_csv.ROWS]} has {count} values but the header "
                     f"{n_fields:,}."
                 )
             segments = room[:n]
@@ -171,7 +166,7 @@ def _find_dialect(
         guessed.append("decimals are written with a comma")
     if guessed:
         warnings.warn(
-            f"{path}: {' and '.join(guessed)}, by the look of its first lines.",
+            f"{path}: {' and '.join(guessed)}, as its first lines suggest.",
             FeatstreamWarning,
             stacklevel=2,
         )
@@ -239,7 +234,7 @@ def _parse_block(
     has_marks = any(mark[-1:].isdigit() for mark in dialect.null_values)  # -99, say
     has_lines = any("\n" in name or "\r" in name for name in names)
     if dialect.decimal != "." or has_marks or has_lines:
-        return _parse(text, dialect, is_block=True)
+        return _parse(_CsvReader(text, dialect, is_block=True))
     places = [str(i) for i in range(len(names))]  # instead of names, which may be odd
     header = f"{dialect.separator.join(places)}\n".encode()
     text = header + text[text.find(b"\n") + 1 :]
@@ -251,13 +246,12 @@ def _parse_block(
         is_unquoted = split_csv.parse_numbers(
             np.frombuffer(text, np.uint8), len(header), separator, whole, real, kinds
         )
+    reader = _CsvReader(text, dialect, is_block=True)
     if not is_unquoted:
-        return _parse(text, dialect, is_block=True)
+        return _parse(reader)
     is_plain = (kinds & (split_csv.OTHER | split_csv.NUMBER)) == split_csv.NUMBER
     others = [place for i, place in enumerate(places) if not is_plain[i]]
-    rest = None
-    if others:
-        rest = _read_csv(text, dialect, is_block=True, include_columns=others)
+    rest = reader.read(include_columns=others) if others else None
     columns = []
     for i, place in enumerate(places):
         missing = np.isnan(real[:, i]) if kinds[i] & split_csv.MISSING else None
@@ -267,43 +261,46 @@ def _parse_block(
             columns.append(pyarrow.array(real[:, i], mask=missing))
         else:
             columns.append(pyarrow.array(whole[:, i], mask=missing))
-    table = pyarrow.table(columns, names=places)
-    return _keep_large_integers(table, text, dialect, is_block=True)
+    return _keep_large_integers(pyarrow.table(columns, names=places), reader)
 
 
-def _parse(text: bytes, dialect: Dialect, *, is_block: bool = False) -> Any:
-    """Text as a table; an empty line of a block is a missing value."""
-    table = _read_csv(text, dialect, is_block=is_block)
-    return _keep_large_integers(table, text, dialect, is_block=is_block)
+class _CsvReader(NamedTuple):
+    """Text that pyarrow parses; an empty line of a block is a missing value."""
+
+    text: bytes
+    dialect: Dialect
+    is_block: bool = False
+
+    def read(self, **options: Any) -> Any:
+        import pyarrow
+        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
+
+        text, (separator, decimal, null_values), is_block = self
+        header = text[: text.find(b"\n") + 1]
+        is_narrow = header.count(separator.encode()) < _NARROW
+        return read_csv(
+            pyarrow.py_buffer(text),
+            # One block, one thread: each block of many columns costs pyarrow more.
+            ReadOptions(block_size=max(len(text), 1 << 16), use_threads=is_narrow),
+            ParseOptions(
+                delimiter=separator,
+                newlines_in_values=True,
+                ignore_empty_lines=not is_block,
+            ),
+            ConvertOptions(
+                null_values=null_values,
+                strings_can_be_null=True,
+                decimal_point=decimal,
+                **options,
+            ),
+        )
 
 
-def _read_csv(text: bytes, dialect: Dialect, *, is_block: bool, **options: Any) -> Any:
-    import pyarrow
-    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
-
-    header = text[: text.find(b"\n") + 1]
-    is_narrow = header.count(dialect.separator.encode()) < _NARROW
-    return read_csv(
-        pyarrow.py_buffer(text),
-        # One block, one thread: each block of many columns costs pyarrow more.
-        ReadOptions(block_size=max(len(text), 1 << 16), use_threads=is_narrow),
-        ParseOptions(
-            delimiter=dialect.separator,
-            newlines_in_values=True,
-            ignore_empty_lines=not is_block,
-        ),
-        ConvertOptions(
-            null_values=dialect.null_values,
-            strings_can_be_null=True,
-            decimal_point=dialect.decimal,
-            **options,
-        ),
-    )
+def _parse(reader: _CsvReader) -> Any:
+    return _keep_large_integers(reader.read(), reader)
 
 
-def _keep_large_integers(
-    table: Any, text: bytes, dialect: Dialect, *, is_block: bool
-) -> Any:
+def _keep_large_integers(table: Any, reader: _CsvReader) -> Any:
     """Replace floats by the integers in the text, where these are not exact."""
     import pyarrow
 
@@ -312,14 +309,12 @@ def _keep_large_integers(
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.type == pyarrow.float64() and times[name] == 1:
             arrays = (chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks)
-            if any((np.abs(array) > _EXACT_IN_FLOAT).any() for array in arrays):
+            if any((np.abs(array) > EXACT_IN_FLOAT).any() for array in arrays):
                 large.append(name)
     if not large:
         return table
     kinds = dict.fromkeys(large, pyarrow.string())
-    texts = _read_csv(
-        text, dialect, is_block=is_block, include_columns=large, column_types=kinds
-    )
+    texts = reader.read(include_columns=large, column_types=kinds)
     for name in large:
         exact = _as_large_integers(texts.column(name))
         if exact is not None:

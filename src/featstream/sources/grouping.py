@@ -1,8 +1,4 @@
-"""Which features arrive together: reading groups, laying them over a source.
-
-`lay_out` makes a `Layout` of whatever says which feature is in which group;
-`batches` cuts the blocks of a source into whole groups.
-"""
+"""Which features arrive together: groups are read, checked and laid over a source."""
 
 from __future__ import annotations
 
@@ -37,7 +33,7 @@ from featstream.protocols import (
     feature_name,
     names_of,
 )
-from featstream.sources.missing import is_missing
+from featstream.sources.values import as_array, is_missing
 
 _HEADER = ["feature", "group"]
 
@@ -125,17 +121,15 @@ def read_groups(
         )
     if path is not None:
         return _read_file(Path(path))
-    if names is None and n_features is None:
+    n_features = n_features if names is None else len(names)
+    if n_features is None:
         raise ParameterError(
             "read_groups needs `n_features`, the number of features, or their `names`."
         )
-    n_features = n_features if names is None else len(names)
-    assert n_features is not None
-    if size is not None:
-        check_count(size, "size", "read_groups")
-        return first + np.arange(n_features) // size
-    assert pattern is not None
-    return _match(pattern, names or [feature_name(i) for i in range(n_features)])
+    if pattern is not None:
+        return _match(pattern, names or [feature_name(i) for i in range(n_features)])
+    n_members: int = check_count(size, "size", "read_groups")
+    return first + np.arange(n_features) // n_members
 
 
 def _match(pattern: str, names: Sequence[str]) -> list[str]:
@@ -166,37 +160,27 @@ def _read_file(path: Path) -> dict[str, str] | list[str]:
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not text in UTF-8: {error.reason}.") from None
     reader = csv.reader(text.splitlines(), strict=True)
-
-    def wrong(reason: object) -> DataError:
-        return DataError(f"{path}, line {reader.line_num}: {reason}.")
-
     rows: list[list[str]] = []
     group_of: dict[str, str] = {}
     try:
         for row in filter(None, reader):
             cells = [cell.strip() for cell in row]
-            if len(cells) > 2:
-                raise wrong(
-                    f"{len(cells)} columns where one (group) or two (feature, group) "
-                    "are expected"
-                )
-            if rows and len(cells) != len(rows[0]):
-                raise wrong(
-                    f"{len(cells)} columns where the first line has {len(rows[0])}"
-                )
+            expected = len(rows[0]) if rows else "one (group) or two (feature, group)"
+            if len(cells) > 2 or (rows and len(cells) != expected):
+                raise ValueError(f"{len(cells)} columns where {expected} are expected")
             if not cells[-1]:
-                raise wrong("the group is empty")
+                raise ValueError("the group is empty")
             rows.append(cells)
             feature, group = cells[0], cells[-1]
             is_header = len(rows) == 1 and [cell.lower() for cell in cells] == _HEADER
             if not is_header and group_of.setdefault(feature, group) != group:
-                raise wrong(
+                raise ValueError(
                     f"feature {printable(feature)} is in group {printable(group)} and, "
                     f"further up, in {printable(group_of[feature])}. Groups must not "
                     "overlap"
                 )
-    except csv.Error as error:
-        raise wrong(error) from None
+    except (csv.Error, ValueError) as error:
+        raise DataError(f"{path}, line {reader.line_num}: {error}.") from None
     if not group_of:
         raise DataError(
             f"{path} has no groups. Give one label per line, or feature,group."
@@ -211,30 +195,22 @@ def lay_out(groups: Any, source: Source) -> Layout:
     positions per group, or None for groups of one feature, labelled with its name.
     Groups arrive in the order in which they first appear, and the features of a
     group in the order of the source or, in a list of index lists, as listed.
-
-    >>> from featstream.sources import ArraySource
-    >>> lay_out(["a", "b", "a"], ArraySource(np.eye(3))).order
-    array([0, 2, 1])
     """
     if groups is None:
-        return Singles()
+        return _Singles()
     if isinstance(groups, Mapping):
         names = names_of(source)
         if names is None and source.n_features is None:
-            return Mapped(groups)
+            return _Mapped(groups)
         if names is None:
             names = [feature_name(i) for i in range(source.n_features or 0)]
         layout = _from_labels([label_of(name, groups) for name in names])
-    elif _holds_lists(groups):
+    elif isinstance(groups, (list, tuple)) and _are_lists(groups):
         layout = _from_lists(groups, source)
     else:
         layout = _from_labels(_as_labels(groups))
-    n_features = layout.n_features
-    if source.n_features is not None and source.n_features != n_features:
-        raise DataError(
-            f"`groups` has {n_features:,} labels for {source.n_features:,} features. "
-            "Give one label per feature."
-        )
+    if source.n_features is not None:
+        layout.check_end(source.n_features)
     if layout.order is not None and not isinstance(source, IndexedSource):
         raise DataError(
             "The features of a group are scattered, and "
@@ -245,13 +221,10 @@ def lay_out(groups: Any, source: Source) -> Layout:
     return layout
 
 
-def _holds_lists(groups: Any) -> bool:
-    """Whether it is a list of index lists rather than of labels."""
-    return (
-        isinstance(groups, (list, tuple))
-        and len(groups) > 0
-        and all(isinstance(group, (list, range, set, np.ndarray)) for group in groups)
-    )
+def _are_lists(groups: Sequence[Any]) -> bool:
+    """Whether they are index lists rather than labels."""
+    kinds = (list, range, set, np.ndarray)
+    return len(groups) > 0 and all(isinstance(group, kinds) for group in groups)
 
 
 def _as_labels(groups: Any) -> NDArray[Any]:
@@ -262,10 +235,7 @@ def _as_labels(groups: Any) -> NDArray[Any]:
             "`groups` must be an array of labels, a mapping of feature names to "
             f"labels, or a list of index lists. Got {type(groups).__name__}."
         )
-    labels = np.asarray(groups)
-    if labels.dtype.kind in "US" and not isinstance(groups, np.ndarray):
-        labels = np.empty(len(groups), object)  # numpy would turn numbers into text
-        labels[:] = groups
+    labels = as_array(groups, "`groups`")
     if labels.ndim != 1:
         raise DataError(
             f"`groups` has the shape {labels.shape}. Give one label per feature, in "
@@ -274,7 +244,7 @@ def _as_labels(groups: Any) -> NDArray[Any]:
     return labels
 
 
-def _from_labels(labels: NDArray[Any] | list[Hashable]) -> Planned:
+def _from_labels(labels: NDArray[Any] | list[Hashable]) -> _Planned:
     """Features in order of the first appearance of their label."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "biu":
         found, begins, codes = np.unique(labels, return_index=True, return_inverse=True)
@@ -296,10 +266,10 @@ def _from_labels(labels: NDArray[Any] | list[Hashable]) -> Planned:
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))
     is_contiguous = bool(np.all(codes[:-1] <= codes[1:]))
     order = None if is_contiguous else np.argsort(codes, kind="stable")
-    return Planned(names, ends, order)
+    return _Planned(names, ends, order)
 
 
-def _from_lists(groups: Sequence[Any], source: Source) -> Planned:
+def _from_lists(groups: Sequence[Any], source: Source) -> _Planned:
     """Groups numbered from 0, their features as listed."""
     lists = [np.array(sorted(g) if isinstance(g, set) else g) for g in groups]
     for number, members in enumerate(lists):
@@ -334,9 +304,8 @@ def _from_lists(groups: Sequence[Any], source: Source) -> Planned:
             "them, or leave them out of the data."
         )
     is_in_order = bool(np.all(order == np.arange(order.size)))
-    return Planned(
-        list(range(len(lists))), np.cumsum(sizes), None if is_in_order else order
-    )
+    numbers, ends = list(range(len(lists))), np.cumsum(sizes)
+    return _Planned(numbers, ends, None if is_in_order else order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,23 +381,20 @@ def batches(
 
 
 @dataclass(frozen=True)
-class Singles(Layout):
-    """Each feature is a group of its own."""
+class _Singles(Layout):
+    """Each feature is a group of its own, labelled with its name or arrival."""
 
     first: int = 0
 
     def runs(self, block: Block | Span) -> Runs:
-        """Groups labelled with the names of their features."""
         first, n = self.first + block.start, block.n_columns
         labels = block.names or [feature_name(first + i) for i in range(n)]
         return labels, np.arange(1, n + 1), True
 
     def placed(self, n_features: int, n_groups: int) -> Layout:
-        """Features without names are called by their arrival."""
-        return Singles(n_features)
+        return _Singles(n_features)
 
     def describe(self) -> dict[str, Any]:
-        """Nothing more to say."""
         return {"kind": "single features"}
 
 
@@ -456,39 +422,35 @@ class Sized(Layout):
 
 
 @dataclass(frozen=True)
-class Mapped(Layout):
+class _Mapped(Layout):
     """Groups by name, for a source whose names are known only as features come."""
 
     group_of: Mapping[str, Hashable]
 
     def runs(self, block: Block | Span) -> Runs:
-        """Neighbours with the same label; more of the last one may follow."""
         found = [label_of(block.name(i), self.group_of) for i in range(block.n_columns)]
         ends = [i for i in range(1, len(found)) if found[i] != found[i - 1]]
         ends.append(len(found))
         return [found[end - 1] for end in ends], np.array(ends), False
 
     def describe(self) -> dict[str, Any]:
-        """A checksum of names and labels."""
         pairs = [(name, self.group_of[name]) for name in sorted(self.group_of)]
         return {"kind": "by name", "fingerprint": _digest(write_labels(pairs).encode())}
 
 
 @dataclass(frozen=True)
-class Planned(Layout):
+class _Planned(Layout):
     """Groups known in advance: labels, and the arrival after the last of each."""
 
-    labels: list[Hashable]
+    labels: Sequence[Hashable]
     ends: IntArray
     order: IntArray | None
 
     @property
     def n_features(self) -> int:
-        """Number of features in all of them."""
         return int(self.ends[-1]) if self.ends.size else 0
 
     def runs(self, block: Block | Span) -> Runs:
-        """The groups between two arrivals."""
         begin, end = block.start, block.start + block.n_columns
         if end > self.n_features:
             self._refuse(f"more than {self.n_features:,}")
@@ -498,22 +460,18 @@ class Planned(Layout):
         return self.labels[low : high + 1], ends, bool(self.ends[high] == end)
 
     def check_end(self, n_seen: int) -> None:
-        """All of them must have come."""
         if n_seen != self.n_features:
             self._refuse(f"{n_seen:,}")
 
     def may_end_at(self, n_seen: int) -> bool:
-        """Where a group ends."""
         return n_seen == 0 or n_seen in self.ends
 
     def end_near(self, begin: int, end: int) -> int:
-        """Where a group ends after ``begin``: not after ``end``, unless it is long."""
         next_one = np.searchsorted(self.ends, begin, "right")
         last = np.searchsorted(self.ends, end, "right") - 1
         return int(self.ends[max(next_one, last)])
 
     def describe(self) -> dict[str, Any]:
-        """A checksum of labels, sizes and order."""
         order = b"" if self.order is None else self.order.astype("<i8").tobytes()
         labels = write_labels(self.labels).encode()
         return {
@@ -554,11 +512,7 @@ def label_of(name: str, group_of: Mapping[str, Hashable]) -> Hashable:
 
 
 def write_labels(labels: Sequence[Hashable]) -> str:
-    """Labels as JSON; `RunError` for one that is not text, number or tuple of such.
-
-    >>> write_labels(["a", 7, ("chr1", 2.5)])
-    '["a", 7, ["chr1", 2.5]]'
-    """
+    """Labels as JSON; `RunError` for one that is not text, number or tuple of such."""
     try:
         return json.dumps(list(labels), default=_plain)
     except (TypeError, ValueError) as error:
@@ -575,11 +529,7 @@ def _plain(label: Any) -> Any:
 
 
 def read_labels(text: str) -> list[Hashable]:
-    """The labels that `write_labels` wrote; `RunError` for any other text.
-
-    >>> read_labels('["a", 7, ["chr1", 2.5]]')
-    ['a', 7, ('chr1', 2.5)]
-    """
+    """The labels that `write_labels` wrote; `RunError` for any other text."""
     try:
         found = json.loads(text)
         if type(found) is not list:

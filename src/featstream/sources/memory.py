@@ -1,4 +1,7 @@
-"""Sources over arrays, sparse matrices and iterators in memory."""
+"""Sources over arrays, sparse matrices, data frames and iterators.
+
+narwhals asks what a frame is, so that neither pandas nor polars is imported here.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +9,67 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
 from featstream.protocols import Block, IntArray, SparseColumns, feature_name
+from featstream.sources.combined import index_names
 from featstream.sources.kernels.transpose import (
+    CACHE_LINE,
     by_column,
     has_whole_rows,
     is_by_row,
 )
 from featstream.sources.values import (
     BLOCK_BYTES,
+    DATES,
+    FIELDS,
     MAX_COLUMNS,
-    Duplicates,
     NamedColumn,
     as_array,
     as_column,
+    as_column_of_objects,
     as_sparse_columns,
     block_width,
     canonical_csc,
     check_dimensions,
+    check_name,
     check_names,
+    code_categories,
     group_columns,
+    not_numbers,
     numeric_dtype,
+    refuse_hidden_missing,
 )
 
 MAX_ENTRIES = 2**20
 """Stored entries in a sparse block at most, unless one column has more."""
 
-CACHE_LINE = 64
-
+MAX_FRAME_COLUMNS = 1024
 
 _DENSE_BYTES = 1 << 24
 _PLAIN = "?bBhilqfd"
 """Types of values that kernels take as they are."""
+
+_EXACT_IN_FLOAT = {
+    *(nw.Boolean, nw.Int8, nw.Int16, nw.Int32, nw.UInt8, nw.UInt16, nw.UInt32),
+    *(nw.Float32, nw.Float64),
+}
+"""Numbers of a frame that survive when numpy makes floats of them."""
+
+Positions: TypeAlias = "range | IntArray"
+
+
+def as_index(positions: Positions) -> slice | IntArray:
+    """What indexes an array without a copy, where that can be."""
+    if isinstance(positions, range):
+        return slice(positions.start, positions.stop)
+    return positions
 
 
 class SizedSource(ABC):
@@ -59,13 +85,12 @@ class SizedSource(ABC):
         self,
         shape: tuple[int, int],
         names: Iterable[str] | None = None,
-        duplicates: Duplicates = "error",
         *,
         about: object,
     ) -> None:
         self.n_samples, self.n_features = shape
         if names is not None:
-            self.names = check_names(names, self.n_features, duplicates)
+            self.names = check_names(names, self.n_features)
         self._about = about
 
     def __repr__(self) -> str:
@@ -79,10 +104,35 @@ class SizedSource(ABC):
         """Yield the columns from position ``start`` on."""
 
     def _block(
-        self, columns: NDArray[Any] | SparseColumns, start: int, stop: int
+        self,
+        columns: NDArray[Any] | SparseColumns,
+        start: int,
+        chosen: Positions | None = None,
+        nominal: NDArray[np.bool_] | None = None,
     ) -> Block:
-        names = None if self.names is None else self.names[start:stop]
-        return Block(columns, start, names)
+        """Columns from ``start`` on, or those that were chosen, with their names."""
+        names = self.names
+        if names is not None and isinstance(chosen, np.ndarray):
+            names = [names[i] for i in chosen]
+        elif names is not None:
+            names = names[start : start + columns.shape[1]]
+        return Block(columns, start, names, nominal)
+
+
+class AnyOrderSource(SizedSource):
+    """A source whose columns can be read in any order, by one and the same loop."""
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Yield the columns from position ``start`` on."""
+        return self._blocks(range(self.n_features), start)
+
+    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
+        """Yield the columns at these positions, in this order, from ``start`` on."""
+        return self._blocks(positions, start)
+
+    @abstractmethod
+    def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
+        """Yield the columns at these positions, from the one at ``start`` on."""
 
 
 def moved(blocks: Iterable[Block], by: int) -> Iterator[Block]:
@@ -91,7 +141,7 @@ def moved(blocks: Iterable[Block], by: int) -> Iterator[Block]:
         yield replace(block, start=by + block.start)
 
 
-class ArraySource(SizedSource):
+class ArraySource(AnyOrderSource):
     """The columns of a two-dimensional array.
 
     Blocks of a column-major array are views; other arrays are copied block by block.
@@ -143,40 +193,26 @@ class ArraySource(SizedSource):
         if self._array.dtype.kind not in "OUST":
             self._dtype = numeric_dtype(self._array.dtype, "X")
 
-    def blocks(self, start: int = 0) -> Iterator[Block]:
-        """Yield the columns from position ``start`` on."""
+    def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
         if self._array.dtype.kind in "OUST":
-            yield from group_columns(
-                self._coded_columns(start), start, block_bytes=self.block_bytes
-            )
+            coded = map(self._coded_column, positions[start:])
+            yield from group_columns(coded, start, block_bytes=self.block_bytes)
             return
         # A row-major array is read by whole cache lines, however tall it is.
-        itemsize = self._array.itemsize
-        least = max(CACHE_LINE // itemsize, 1) if is_by_row(self._array) else 1
+        itemsize, is_all = self._array.itemsize, isinstance(positions, range)
+        by_line = is_all and is_by_row(self._array)
+        least = max(CACHE_LINE // itemsize, 1) if by_line else 1
         width = block_width(self.n_samples, itemsize, self.block_bytes, least)
-        for first in range(start, self.n_features, width):
-            stop = first + width
-            yield self._block(self._columns(first, stop), first, stop)
-
-    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
-        """Yield the columns at these positions, in this order, from ``start`` on."""
-        width = block_width(self.n_samples, self._array.itemsize, self.block_bytes)
-        for first in range(start, positions.size, width):
+        for first in range(start, len(positions), width):
             chosen = positions[first : first + width]
-            names = None if self.names is None else [self.names[i] for i in chosen]
-            yield from moved(ArraySource(self._array[:, chosen], names).blocks(), first)
+            columns = self._array[:, as_index(chosen)]
+            if not has_whole_rows(columns) or columns.dtype != self._dtype:
+                columns = by_column(columns).astype(self._dtype, order="F", copy=False)
+            yield self._block(columns, first, chosen)
 
-    def _columns(self, start: int, stop: int) -> NDArray[Any]:
-        columns = self._array[:, start:stop]
-        if has_whole_rows(columns) and columns.dtype == self._dtype:
-            return columns
-        return by_column(columns).astype(self._dtype, order="F", copy=False)
-
-    def _coded_columns(self, start: int) -> Iterator[NamedColumn]:
-        for i in range(start, self.n_features):
-            name = None if self.names is None else self.names[i]
-            column, nominal = as_column(self._array[:, i], name or feature_name(i))
-            yield name, column, nominal
+    def _coded_column(self, i: int) -> NamedColumn:
+        name = None if self.names is None else self.names[i]
+        return name, *as_column(self._array[:, i], name or feature_name(i))
 
 
 class SparseSource(SizedSource):
@@ -233,41 +269,188 @@ class SparseSource(SizedSource):
         """Yield the columns from position ``start`` on."""
         indptr, rows, values = self._csc.indptr, self._csc.indices, self._csc.data
         while start < self.n_features:
-            pointers = indptr[start : start + self.block_columns + 1].astype(np.int64)
-            entries = int(pointers[0])
-            fitting = (
-                np.searchsorted(pointers, entries + self.block_entries, "right") - 1
-            )
-            pointers = pointers[: max(int(fitting), 1) + 1]
-            if rows.dtype == np.int32:
-                columns = SparseColumns(pointers, rows, values, self.n_samples)
-            else:
-                here = slice(entries, int(pointers[-1]))
-                columns = SparseColumns(
-                    pointers - entries,
-                    rows[here].astype(np.int32),
-                    values[here],
-                    self.n_samples,
-                )
-            stop = start + pointers.size - 1
+            stop = sparse_stop(indptr, start, self.block_columns, self.block_entries)
+            pointers = indptr[start : stop + 1].astype(np.int64)
+            columns = SparseColumns(pointers, rows, values, self.n_samples)
+            if rows.dtype != np.int32:
+                columns = columns.alone()
+                columns = replace(columns, rows=columns.rows.astype(np.int32))
             names = None if self.names is None else self.names[start:stop]
             yield Block(columns, start, names)
             start = stop
 
     def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
         """Yield the columns at these positions, in this order, from ``start`` on."""
-        entries = np.cumsum(np.diff(self._csc.indptr)[positions], dtype=np.int64)
+        sizes = np.diff(self._csc.indptr)[positions]
+        indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         while start < positions.size:
-            before = entries[start - 1] if start else 0
-            fitting = int(
-                np.searchsorted(entries, before + self.block_entries, "right")
-            )
-            stop = min(max(fitting, start + 1), start + self.block_columns)
+            stop = sparse_stop(indptr, start, self.block_columns, self.block_entries)
             chosen = positions[start:stop]
             columns = as_sparse_columns(self._csc[:, chosen])
-            names = None if self.names is None else [self.names[i] for i in chosen]
-            yield Block(columns, start, names)
+            yield self._block(columns, start, chosen)
             start = stop
+
+
+def sparse_stop(indptr: NDArray[Any], start: int, columns: int, entries: int) -> int:
+    """Where a sparse block that begins at ``start`` ends: it is full, or one column."""
+    pointers = indptr[start : start + columns + 1]
+    most = int(pointers[0]) + entries
+    return start + max(int(np.searchsorted(pointers, most, "right")) - 1, 1)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether `FrameSource` takes ``X``."""
+    return bool(
+        nw.dependencies.is_into_dataframe(X) or nw.dependencies.is_polars_lazyframe(X)
+    )
+
+
+class FramedSource(AnyOrderSource):
+    """Columns that are read as frames, some at a time."""
+
+    block_bytes: int
+
+    @abstractmethod
+    def _part(self, chosen: Positions) -> Any:
+        """Some columns, as a frame of narwhals."""
+
+    def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
+        width = min(block_width(self.n_samples, 8, self.block_bytes), MAX_FRAME_COLUMNS)
+        for first in range(start, len(positions), width):
+            chosen = positions[first : first + width]
+            part = self._part(chosen)
+            columns = plain_numbers(part)
+            if columns is not None:
+                yield self._block(columns, first, chosen)
+            else:
+                coded = map(self._coded_column, chosen, part.iter_columns())
+                yield from group_columns(coded, first, block_bytes=self.block_bytes)
+
+    def _coded_column(self, i: int, series: Any) -> NamedColumn:
+        name = None if self.names is None else self.names[i]
+        return name, *_coded(series, feature_name(i) if name is None else name)
+
+
+class FrameSource(FramedSource):
+    """The columns of a data frame.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, polars.DataFrame, polars.LazyFrame or pyarrow.Table
+        Or any other eager frame that narwhals knows. A LazyFrame is evaluated
+        once for each block, for the columns of that block alone, and must give its
+        rows in the same order each time.
+    block_bytes : int, default=2**23
+        Size of a block, of at most 1024 columns.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        The shape of the frame.
+    names : list of str or None
+        The names of its columns; None if they are not strings.
+    sample_names : list of str or None
+        The index of a pandas frame, unless it is a plain range.
+
+    Notes
+    -----
+    Text and categorical columns become nominal codes, in sorted order, with -1
+    for a missing value. Missing numbers and booleans become NaN. Integers so large
+    that a float would make two of them equal become codes if some are missing.
+    Dates, durations and nested columns are refused.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from featstream.sources import FrameSource
+    >>> source = FrameSource(pl.DataFrame({"size": [3, 5], "colour": ["red", "blue"]}))
+    >>> block = next(source.blocks())
+    >>> block.names, block.columns.tolist(), block.nominal.tolist()
+    (['size', 'colour'], [[3, 1], [5, 0]], [False, True])
+    """
+
+    def __init__(self, frame: Any, *, block_bytes: int = BLOCK_BYTES) -> None:
+        names, self.sample_names = _column_names(frame), index_names(frame)
+        if names is None:  # pandas; its own names need not even be unique
+            frame = frame.set_axis(range(frame.shape[1]), axis="columns")
+        else:
+            self.names = check_names(names, len(names))
+        self._frame: Any = nw.from_native(frame)
+        if isinstance(self._frame, nw.LazyFrame):
+            self._labels = self._frame.collect_schema().names()
+            n_samples = int(self._frame.select(nw.len()).collect().item())
+            shape = n_samples, len(self._labels)
+        else:
+            shape = self._frame.shape
+        about = self._frame.implementation.value
+        super().__init__(check_dimensions(shape), about=about)
+        self.block_bytes = block_bytes
+
+    def _part(self, chosen: Positions) -> Any:
+        if isinstance(self._frame, nw.LazyFrame):
+            return self._frame.select([self._labels[i] for i in chosen]).collect()
+        return self._frame[:, as_index(chosen)]
+
+
+def _column_names(frame: Any) -> list[Any] | None:
+    """Names of the columns, by scikit-learn's rule: all strings, or none."""
+    if nw.dependencies.is_pyarrow_table(frame):
+        names = frame.column_names
+    elif nw.dependencies.is_polars_lazyframe(frame):
+        names = frame.collect_schema().names()
+    else:
+        names = list(getattr(frame, "columns", ()))
+    kinds = sorted({type(name).__qualname__ for name in names})
+    if len(kinds) > 1 and "str" in kinds:
+        raise DataTypeError(
+            "Feature names are only supported if all input features have string "
+            f"names, but your input has {kinds} as feature name / column name types. "
+            "If you want feature names to be stored and validated, you must convert "
+            "them all to strings, by using X.columns = X.columns.astype(str) for "
+            "example. Otherwise you can remove feature / column names from your input "
+            "data, or convert them all to a non-string data type."
+        )
+    return names if kinds in (["str"], []) else None
+
+
+def plain_numbers(frame: Any) -> NDArray[Any] | None:
+    """All columns at once, if they are numbers and one array can hold them exactly."""
+    dtypes = set(frame.schema.values())
+    if not dtypes <= {*_EXACT_IN_FLOAT, nw.Int64, nw.UInt64}:
+        return None
+    array = frame.to_numpy()
+    is_float = array.dtype.kind == "f" and dtypes <= _EXACT_IN_FLOAT
+    if not is_float and array.dtype.kind not in "biu":
+        return None
+    return array if has_whole_rows(array) else by_column(array)
+
+
+def _coded(series: Any, name: str) -> tuple[NDArray[Any], bool]:
+    dtype = series.dtype
+    if dtype.is_temporal() or dtype.is_nested():
+        hint = DATES if dtype.is_temporal() else FIELDS
+        raise not_numbers(f"Feature {printable(name)}", dtype, hint)
+    if dtype in (nw.Categorical, nw.Enum):
+        return _code_categorical(series, name), True
+    has_nulls = series.null_count() > 0
+    if dtype == nw.Boolean and has_nulls:
+        return series.cast(nw.Float64).to_numpy(), False
+    is_odd = dtype in (nw.Int128, nw.UInt128, nw.String, nw.Decimal)
+    if is_odd or (dtype.is_integer() and has_nulls):
+        return as_column_of_objects(series.to_list(), name)
+    return as_column(np.asarray(series.to_numpy()), name)
+
+
+def _code_categorical(series: Any, name: str) -> NDArray[Any]:
+    """Code by distinct value; categories need not be text, nor even ordered."""
+    values = series.to_list()
+    refuse_hidden_missing(values, f"Feature {printable(name)}")
+    present = series.drop_nulls().unique().to_list()
+    try:
+        present.sort()
+    except TypeError:
+        present = list(dict.fromkeys(series.drop_nulls().to_list()))
+    return code_categories(values, present)
 
 
 class IteratorSource:
@@ -346,12 +529,7 @@ class IteratorSource:
                 f"{got} at position {position}."
             )
         name, values = item
-        if not isinstance(name, str):
-            raise DataTypeError(
-                "An iterator of features must give pairs (name, values) with a "
-                f"string for a name. Got {printable(name)} of type "
-                f"{type(name).__name__} at position {position}."
-            )
+        check_name(name, position)
         what = f"Feature {printable(name)}"
         if sparse.issparse(values):
             column = canonical_csc(values, what)
@@ -367,8 +545,7 @@ class IteratorSource:
                 f"{what} has shape {array.shape}. Give one value per sample, in one "
                 "dimension."
             )
-        column, nominal = as_column(array, name)
-        return name, column, nominal
+        return name, *as_column(array, name)
 
 
 def is_plain_column(values: Any) -> bool:
@@ -385,11 +562,8 @@ def is_plain_column(values: Any) -> bool:
 
 def block_of_one(values: Any, name: str | None, arrival: int) -> Block:
     """A feature that arrives alone, as a block."""
-    if name is not None and not isinstance(name, str):
-        raise DataTypeError(
-            f"A feature name must be a string. Got {printable(name)} of type "
-            f"{type(name).__name__}."
-        )
+    if name is not None:
+        check_name(name)
     if is_plain_column(values):
         column = values[:, None]
         column.flags.writeable = False

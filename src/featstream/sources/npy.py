@@ -14,7 +14,7 @@ from scipy import sparse
 from featstream.errors import DataError, printable
 from featstream.sources.memory import ArraySource, SparseSource
 from featstream.sources.open import Dataset, PathLike, existing, reading
-from featstream.sources.target import is_target_file, read_target
+from featstream.sources.tables import is_target_file, read_target
 from featstream.sources.values import (
     Duplicates,
     check_dimensions,

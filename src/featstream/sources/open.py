@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,17 @@ from featstream.errors import (
 )
 from featstream.protocols import Source, sample_names_of
 from featstream.sources.combined import ChainedSource, SampleSubset, common_names
-from featstream.sources.frames import FrameSource, is_frame
-from featstream.sources.memory import ArraySource, IteratorSource, SparseSource
-from featstream.sources.missing import is_missing
-from featstream.sources.values import as_array
+from featstream.sources.memory import (
+    ArraySource,
+    FrameSource,
+    IteratorSource,
+    SparseSource,
+    is_frame,
+)
+from featstream.sources.values import as_array, is_missing
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
+Item = TypeVar("Item")
 
 
 class Format(NamedTuple):
@@ -193,7 +198,7 @@ def as_source(X: Any) -> Source:
 
         return open_anndata(X).source
     if is_dask_array(X):
-        from featstream.sources.dask_array import DaskArraySource
+        from featstream.sources.chunked import DaskArraySource
 
         return DaskArraySource(X)
     if hasattr(X, "__array__") or (isinstance(X, (list, tuple)) and not _has_pairs(X)):
@@ -288,7 +293,7 @@ def open_dataset(
     ...     open_dataset(file.name).y
     array([0, 1, 1])
     """
-    options: dict[str, Any] = {
+    options = {
         "layer": layer,
         "orient": orient,
         "missing": missing,
@@ -296,11 +301,7 @@ def open_dataset(
         "na_values": na_values,
         "duplicates": duplicates,
     }
-    if _is_folder_of_files(path):
-        return open_folder(path, target, drop_unlabelled=drop_unlabelled, **options)
-    return _with_labels(
-        _open_file(path, target, options), path, is_wanted=drop_unlabelled
-    )
+    return _open(path, target, options, drop_unlabelled=drop_unlabelled)
 
 
 def open_features(
@@ -336,12 +337,7 @@ def open_features(
     ...     open_features(file.name).names
     ['a', 'b']
     """
-    if _is_folder_of_files(path):
-        return open_folder(
-            path, optional=target_names, drop_unlabelled=drop_unlabelled, **options
-        )
-    dataset = _open_file(path, None, options, target_names)
-    return _with_labels(dataset, path, is_wanted=drop_unlabelled)
+    return _open(path, None, options, target_names, drop_unlabelled=drop_unlabelled)
 
 
 def open_folder(
@@ -388,29 +384,26 @@ def open_folder(
     >>> data.source.n_features, data.y
     (5, array([0, 1, 1]))
     """
-    companions = (".bim", ".fam")
-    files = sorted(
-        p
-        for p in Path(path).iterdir()
-        if not p.name.startswith(".")
-        and not (p.suffix in companions and p.with_suffix(".bed").exists())
-    )
-    if not files:
-        raise MissingFileError(
-            f"There is no file in {printable(path, limit=400)}. It is a folder that "
-            "is empty."
-        )
-    from featstream.sources.target import is_target_file
+    from featstream.sources.tables import is_target_file
 
     names = [*optional] if target is None else [target, *optional]
     is_file = target is not None and is_target_file(target)
-    parts = []
-    for file in files:
+    parts: dict[Path, Dataset] = {}
+    for file in sorted(Path(path).iterdir()):
+        is_beside = file.suffix in (".bim", ".fam")
+        if file.name.startswith("."):
+            continue
+        if is_beside and file.with_suffix(".bed").exists():
+            continue
         if is_file and _takes_target_file(file, options.get("orient")):
-            parts.append((file, _open_file(file, target, options)))
+            parts[file] = _open_file(file, target, options)
         else:
-            parts.append((file, _open_file(file, None, options, names)))
-    labelled = [(file, part) for file, part in parts if part.y is not None]
+            parts[file] = _open_file(file, None, options, names)
+    if not parts:
+        raise MissingFileError(
+            f"There is no file in {printable(path, limit=400)}. It is an empty folder."
+        )
+    labelled = [(file, part) for file, part in parts.items() if part.y is not None]
     for file, part in labelled[1:]:
         y, other = np.asarray(labelled[0][1].y), np.asarray(part.y)
         are_floats = y.dtype.kind == other.dtype.kind == "f"
@@ -419,8 +412,8 @@ def open_folder(
                 f"{file} has another target than the files before it. The files of a "
                 "folder need the same samples, in the same order."
             )
-    common_names([(str(file), part.source) for file, part in parts])
-    source = ChainedSource([part.source for _, part in parts])
+    common_names([(str(file), part.source) for file, part in parts.items()])
+    source = ChainedSource([part.source for part in parts.values()])
     found = labelled[-1][1] if labelled else Dataset(source)
     whole = replace(found, source=source, names=None)
     return _with_labels(whole, path, is_wanted=drop_unlabelled)
@@ -429,21 +422,36 @@ def open_folder(
 def is_svmlight(path: PathLike) -> bool:
     """Whether a file is svmlight text, by its suffix.
 
-    >>> is_svmlight("news20.svm.gz"), is_svmlight("news20.csv")
+    >>> is_svmlight("news20.SVM.gz"), is_svmlight("news20.csv")
     (True, False)
     """
     return format_suffix(path) in SVMLIGHT
 
 
-def _takes_target_file(path: PathLike, orient: str | None = None) -> bool:
+def _takes_target_file(path: PathLike, orient: str | None) -> bool:
     """Whether the target of a data set may be in a file of its own."""
-    kind = FORMATS.get(format_suffix(path))
-    is_table = format_suffix(path) == ".parquet" and orient != "features"
-    return kind is not None and kind.takes_target_file and not is_table
+    suffix = format_suffix(path)
+    is_table = suffix == ".parquet" and orient != "features"
+    return suffix in FORMATS and FORMATS[suffix].takes_target_file and not is_table
 
 
 def _is_folder_of_files(path: PathLike) -> bool:
     return os.path.isdir(path) and format_suffix(path) not in FOLDERS
+
+
+def _open(
+    path: PathLike,
+    target: str | None,
+    options: dict[str, Any],
+    optional: Collection[str] | None = None,
+    *,
+    drop_unlabelled: bool,
+) -> Dataset:
+    if not _is_folder_of_files(path):
+        dataset = _open_file(path, target, options, optional)
+        return _with_labels(dataset, path, is_wanted=drop_unlabelled)
+    wanted: dict[str, Any] = {"drop_unlabelled": drop_unlabelled, **options}
+    return open_folder(path, target, optional=optional or (), **wanted)
 
 
 def _open_file(
@@ -478,42 +486,30 @@ def _open_file(
 def _with_labels(dataset: Dataset, path: PathLike, *, is_wanted: bool) -> Dataset:
     """Leave out the samples without a label if that is wanted, otherwise raise."""
     y = dataset.y
-    if y is None or y.ndim != 1:
+    if y is None or y.ndim != 1 or y.dtype.kind not in "fO":
         return dataset
-    if y.dtype.kind == "f":
-        is_unlabelled = np.isnan(y)
-    elif y.dtype.kind == "O":
-        is_unlabelled = np.array([is_missing(label) for label in y], bool)
-    else:
+    is_labelled = y == y  # not NaN
+    if y.dtype.kind == "O":
+        is_labelled = np.array([not is_missing(label) for label in y], bool)
+    if is_labelled.all():
         return dataset
-    n_missing = int(is_unlabelled.sum())
-    if not n_missing:
-        return dataset
-    if not is_wanted:
-        target = dataset.target_name
-        where = "" if target is None else f" in {printable(target)}"
-        row = int(is_unlabelled.argmax())
-        first = f"row {row}"
-        if dataset.samples is not None:
-            first += f" ({printable(dataset.samples[row])})"
-        raise DataError(
-            f"{path}: {n_missing:,} of {y.size:,} samples have no label{where}, the "
-            f"first at {first}. Pass drop_unlabelled=True (command line: "
-            "--drop-unlabelled) to leave them out."
-        )
-    labels = y[~is_unlabelled]
-    if labels.dtype.kind == "O":
-        labels = np.array(labels.tolist())
-    source = SampleSubset(dataset.source, ~is_unlabelled)
-    return replace(dataset, source=source, y=labels)
+    if is_wanted:
+        labels = y[is_labelled]
+        labels = np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
+        source = SampleSubset(dataset.source, is_labelled)
+        return replace(dataset, source=source, y=labels)
+    target, row = dataset.target_name, int(is_labelled.argmin())
+    where = "" if target is None else f" in {printable(target)}"
+    name = "" if dataset.samples is None else f" ({printable(dataset.samples[row])})"
+    raise DataError(
+        f"{path}: {int((~is_labelled).sum()):,} of {y.size:,} samples have no label"
+        f"{where}, the first at row {row}{name}. Pass drop_unlabelled=True (command "
+        "line: --drop-unlabelled) to leave them out."
+    )
 
 
 def format_suffix(path: PathLike) -> str:
-    """The suffix of the format in lower case, without that of a compression.
-
-    >>> format_suffix("NEWS20.svm.gz"), format_suffix("data")
-    ('.svm', '')
-    """
+    """The suffix of the format in lower case, without that of a compression."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
@@ -523,8 +519,7 @@ def format_suffix(path: PathLike) -> str:
 def existing(path: PathLike) -> Path:
     """The path, if there is a data set at it."""
     path = Path(path)
-    is_other_folder = path.is_dir() and format_suffix(path) not in FOLDERS
-    if not path.exists() or is_other_folder:
+    if not path.exists() or _is_folder_of_files(path):
         hint = "It is a folder." if path.is_dir() else "Check the path."
         raise MissingFileError(
             f"There is no file {printable(path, limit=400)} "
@@ -551,6 +546,16 @@ def reading(path: Path) -> Iterator[None]:
         ) from error
 
 
+def while_reading(path: Path, items: Iterator[Item]) -> Iterator[Item]:
+    """Items that are read one by one from a file, which errors then name."""
+    while True:
+        with reading(path):
+            item = next(items, None)
+        if item is None:
+            return
+        yield item
+
+
 def require(package: str, extra: str, path: PathLike) -> None:
     """Raise if a package that reads a file is not installed."""
     if find_spec(package) is None:
@@ -560,12 +565,17 @@ def require(package: str, extra: str, path: PathLike) -> None:
         )
 
 
-def find_target(names: Sequence[str], also: Collection[str] = ()) -> str | None:
-    """The one name that is among ``also``, or else that a target has by custom.
-
-    >>> find_target(["age", "Class"]), find_target(["age", "sex"])
-    ('Class', None)
-    """
+def find_target(
+    names: Sequence[str],
+    target: str | None = None,
+    also: Collection[str] = (),
+    whose: str = "it",
+) -> str | None:
+    """The column that was asked for, or has a name from ``also``, or one by custom."""
+    if target in names:
+        return target
+    if target is not None:
+        raise lacks("column", target, names, " for a target", whose)
     found = [name for name in names if name in also]
     found = found or [name for name in names if name.lower() in TARGET_NAMES]
     if len(found) > 1:
@@ -587,10 +597,6 @@ def lacks(
 
 
 def shortened(names: Sequence[str], most: int = 20) -> str:
-    """Names for a message, some of them if they are many.
-
-    >>> shortened(["a", "b", "c"], most=2)
-    "'a', 'b' and 1 more"
-    """
+    """Names for a message, some of them if they are many."""
     shown = ", ".join(printable(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,13 +23,19 @@ from featstream.errors import (
     printable,
 )
 from featstream.protocols import Block
-from featstream.sources.memory import ArraySource, SizedSource, moved
-from featstream.sources.missing import is_number
-from featstream.sources.open import Dataset, PathLike, existing, reading, require
-from featstream.sources.tables import as_sample_names, open_table
-from featstream.sources.target import read_target
+from featstream.sources.memory import ArraySource, SizedSource, moved, plain_numbers
+from featstream.sources.open import (
+    Dataset,
+    PathLike,
+    existing,
+    reading,
+    require,
+    while_reading,
+)
+from featstream.sources.tables import as_sample_names, open_table, read_target
 from featstream.sources.values import (
     BLOCK_BYTES,
+    FIELDS,
     Duplicates,
     Names,
     as_column_of_objects,
@@ -36,6 +43,8 @@ from featstream.sources.values import (
     check_dimensions,
     check_names,
     group_columns,
+    is_number,
+    not_numbers,
 )
 
 _BUFFERED_BYTES = 16 << 20  # by the reader, in all columns together
@@ -70,7 +79,14 @@ class _ArrowTable(ABC):
     n_rows: int
 
     def __init__(self, path: Path, schema: Any, na_values: Sequence[str]) -> None:
-        _refuse_nested(schema)
+        import pyarrow
+
+        for field in schema:
+            if pyarrow.types.is_nested(field.type):
+                hint = FIELDS
+                if pyarrow.types.is_list(field.type):
+                    hint = "If each row is a feature, not a sample: orient='features'."
+                raise not_numbers(f"Feature {printable(field.name)}", field.type, hint)
         self.path, self._na_values = path, na_values
         self._index = index_columns(schema)
         self.names = [name for name in schema.names if name not in self._index]
@@ -90,12 +106,11 @@ class _ArrowTable(ABC):
     def read(self, positions: Sequence[int]) -> Any:
         """Some columns, in this order."""
         wanted = [self._columns[i] for i in positions]
-        with reading(self.path):
-            table = self._read([name for name, _ in wanted])
-            find = table.schema.get_all_field_indices
-            table = table.select([find(name)[number] for name, number in wanted])
-            table = table.rename_columns([self.names[i] for i in positions])
-            return mark_missing(table, self._na_values)
+        table = self._read([name for name, _ in wanted])
+        find = table.schema.get_all_field_indices
+        table = table.select([find(name)[number] for name, number in wanted])
+        table = table.rename_columns([self.names[i] for i in positions])
+        return mark_missing(table, self._na_values)
 
     @abstractmethod
     def _read(self, names: list[str]) -> Any:
@@ -198,20 +213,6 @@ def index_columns(schema: Any) -> set[str]:
     return {column for column in columns if isinstance(column, str)}
 
 
-def _refuse_nested(schema: Any) -> None:
-    import pyarrow
-
-    for field in schema:
-        if pyarrow.types.is_nested(field.type):
-            hint = "Give each of its fields as a feature of its own."
-            if pyarrow.types.is_list(field.type):
-                hint = "If each row is a feature, and not a sample: orient='features'."
-            raise DataTypeError(
-                f"Feature {printable(field.name)} has dtype {field.type}, which is "
-                f"neither numbers nor text. {hint}"
-            )
-
-
 def footer_digest(path: Path) -> str:
     """Checksum of a parquet footer, which says where all is and how large."""
     with open(path, "rb") as file:
@@ -257,7 +258,7 @@ def open_feature_table(
     require("pyarrow", "frames", path)
     with reading(path):
         source = FeatureTableSource(path, duplicates=duplicates)
-    y = None if target is None else read_target(target, source.samples)
+    y = None if target is None else read_target(target, source.sample_names)
     return Dataset(source, y, source.names)
 
 
@@ -277,11 +278,10 @@ class FeatureTableSource(SizedSource):
     ) -> None:
         from pyarrow.parquet import ParquetFile
 
-        self.path = path
-        self.block_bytes, self._duplicates = block_bytes, duplicates
-        self._roles = _find_roles(ParquetFile(path).schema_arrow)
-        self.samples = self.sample_names = self._roles.samples
-        buffered = _BUFFERED_BYTES // (1 + len(self._roles.values))
+        self.path, self.block_bytes, self._duplicates = path, block_bytes, duplicates
+        found = _find_columns(ParquetFile(path).schema_arrow)
+        name, self._values, self.sample_names = found
+        buffered = _BUFFERED_BYTES // (1 + len(self._values))
         # With pre_buffer, a row group would be read as a whole before its first row.
         self._file: Any = ParquetFile(
             path, buffer_size=max(buffered, 1 << 12), pre_buffer=False
@@ -289,22 +289,22 @@ class FeatureTableSource(SizedSource):
         metadata = self._file.metadata
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         self._group_ends = np.cumsum([group.num_rows for group in groups])
-        self.n_features: int = metadata.num_rows
-        if self.samples is not None:
-            n_samples = len(self.samples)
-        elif not self.n_features:
-            raise DataError("it has no rows, so that the number of samples is unknown.")
-        else:
-            _, batch = next(self._batches(0, 1))
-            first = self._columns(batch)[0][0].as_py()
-            if first is None:
-                raise DataError("the first row has no list of values.")
-            n_samples = len(first)
-        shape = check_dimensions((n_samples, self.n_features))
+        shape = check_dimensions((self._count_samples(), metadata.num_rows))
         super().__init__(shape, about=printable(path.name))
-        table = self._file.read(columns=[self._roles.name])
-        self.names = _read_names(table.column(self._roles.name), duplicates)
+        names = self._file.read(columns=[name]).column(name)
+        self.names = _read_names(names, duplicates)
         self.fingerprint = footer_digest(path)
+
+    def _count_samples(self) -> int:
+        if self.sample_names is not None:
+            return len(self.sample_names)
+        if not self._file.metadata.num_rows:
+            raise DataError("it has no rows, so that the number of samples is unknown.")
+        _, batch = next(self._batches(0, 1))
+        first = batch.column(0)[0].as_py()
+        if first is None:
+            raise DataError("the first row has no list of values.")
+        return len(first)
 
     def reopener(self) -> Callable[[], FeatureTableSource]:
         """What opens the file again in another process."""
@@ -314,7 +314,7 @@ class FeatureTableSource(SizedSource):
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the features from position ``start`` on."""
         width = block_width(self.n_samples, 8, self.block_bytes)
-        if self.samples is not None:
+        if self.sample_names is not None:
             fitting = block_width(self.n_samples, 8, _MOST_BYTES)
             width = max(width, min(_LEAST_ROWS, fitting))
         for first, batch in self._batches(start, width):
@@ -337,55 +337,35 @@ class FeatureTableSource(SizedSource):
         group = int(np.searchsorted(self._group_ends, start, "right"))
         position = int(self._group_ends[group - 1]) if group else 0
         batches = self._file.iter_batches(
-            width, list(range(group, self._group_ends.size)), self._roles.values
+            width, list(range(group, self._group_ends.size)), self._values
         )
-        while True:
-            with reading(self.path):
-                batch = next(batches, None)
-            if batch is None:
-                return
+        for batch in while_reading(self.path, batches):
             if position + batch.num_rows > start:
                 passed = max(start - position, 0)
                 yield position + passed, batch.slice(passed)
             position += batch.num_rows
 
-    def _columns(self, batch: Any) -> list[Any]:
-        """The columns with values: one per sample, or one of lists."""
-        return [batch.column(name) for name in self._roles.values]
-
     def _matrix(self, batch: Any, names: Sequence[str]) -> NDArray[Any] | None:
         """Values as numbers, features by samples; None if they are not plainly so."""
-        columns = self._columns(batch)
-        if self.samples is None:
+        import pyarrow
+
+        columns = [batch.column(name) for name in self._values]
+        if self.sample_names is None:
             _check_lengths(columns[0], names, self.n_samples)
             columns = [columns[0].flatten()]
-        if not all(_is_plain(column) for column in columns):
-            return None
-        arrays = [column.to_numpy(zero_copy_only=False) for column in columns]
-        if self.samples is None:
-            return np.asarray(arrays[0]).reshape(-1, self.n_samples)
-        dtypes = {array.dtype for array in arrays}
-        is_exact = len(dtypes) == 1 or all(
-            dtype.kind == "f" or dtype.itemsize < 8 for dtype in dtypes
-        )
-        return np.column_stack(arrays) if is_exact else None
+        table = pyarrow.table(columns, [str(i) for i in range(len(columns))])
+        values = plain_numbers(nw.from_native(table, eager_only=True))
+        return None if values is None else values.reshape(-1, self.n_samples)
 
     def _lists(self, batch: Any) -> list[list[Any]]:
-        columns: list[Any] = [c.to_pylist() for c in self._columns(batch)]
-        if self.samples is None:
+        columns: list[Any] = [batch.column(name).to_pylist() for name in self._values]
+        if self.sample_names is None:
             return list(columns[0])
         return [list(row) for row in zip(*columns, strict=True)]
 
 
-class _Roles(NamedTuple):
-    """Which column of a file is what."""
-
-    name: str
-    values: list[str]
-    samples: list[str] | None
-
-
-def _find_roles(schema: Any) -> _Roles:
+def _find_columns(schema: Any) -> tuple[str, list[str], list[str] | None]:
+    """The column of names, those of values, and the samples if these are columns."""
     import pyarrow.types as kinds
 
     index = index_columns(schema)
@@ -409,8 +389,13 @@ def _find_roles(schema: Any) -> _Roles:
             f"Besides the names in {printable(fields[name].name)} it has "
             f"{len(lists)} columns of lists."
         )
+    numbers = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
     for i in values:
-        _refuse_kind(fields[i])
+        kind = fields[i].type
+        kind = kind.value_type if _is_list(kind) else kind
+        if not any(f(kind) for f in (*numbers, kinds.is_null, _is_text)):
+            what = f"the column {printable(fields[i].name)}"
+            raise not_numbers(what, fields[i].type)
     if len({is_text[i] for i in values}) > 1:
         odd = next(i for i in values if is_text[i])
         raise DataTypeError(
@@ -418,7 +403,7 @@ def _find_roles(schema: Any) -> _Roles:
             "numbers. All but the first text column are values, one per sample: "
             "leave it out of the file."
         )
-    return _Roles(fields[name].name, [fields[i].name for i in values], samples)
+    return fields[name].name, [fields[i].name for i in values], samples
 
 
 def _is_text(kind: Any) -> bool:
@@ -429,30 +414,11 @@ def _is_text(kind: Any) -> bool:
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
 
 
-def _refuse_kind(field: Any) -> None:
+def _is_list(kind: Any) -> bool:
     import pyarrow.types as kinds
 
-    kind = field.type
-    if any(
-        f(kind) for f in (kinds.is_list, kinds.is_large_list, kinds.is_fixed_size_list)
-    ):
-        kind = kind.value_type
-    good = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
-    if not any(f(kind) for f in (*good, kinds.is_null, _is_text)):
-        raise DataTypeError(
-            f"the values in {printable(field.name)} have dtype {field.type}, which is "
-            "neither numbers nor text."
-        )
-
-
-def _is_plain(column: Any) -> bool:
-    """Whether numpy holds the column exactly, with NaN for what is missing."""
-    import pyarrow.types as kinds
-
-    if column.null_count and kinds.is_integer(column.type):
-        return bool(column.type.bit_width < 64)
-    is_plain = kinds.is_integer(column.type) or kinds.is_floating(column.type)
-    return is_plain or (kinds.is_boolean(column.type) and not column.null_count)
+    lists = (kinds.is_list, kinds.is_large_list, kinds.is_fixed_size_list)
+    return any(is_kind(kind) for is_kind in lists)
 
 
 def _check_lengths(lists: Any, names: Sequence[str], n_samples: int) -> None:

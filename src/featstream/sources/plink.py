@@ -25,15 +25,15 @@ from featstream.errors import (
     check_choice,
     printable,
 )
-from featstream.protocols import Block, IntArray
+from featstream.protocols import Block
 from featstream.sources.kernels.genotypes import (
     MISSING,
     decode_genotypes,
     fill_with_mode,
 )
-from featstream.sources.memory import SizedSource
+from featstream.sources.memory import AnyOrderSource, Positions, as_index
 from featstream.sources.open import Dataset, PathLike, existing, reading, shortened
-from featstream.sources.target import (
+from featstream.sources.tables import (
     choose_column,
     label_array,
     places_of,
@@ -45,6 +45,8 @@ from featstream.sources.values import (
     Duplicates,
     block_width,
     check_dimensions,
+    check_names,
+    is_number,
 )
 
 Missing = Literal["error", "mode", "category"]
@@ -117,24 +119,20 @@ def open_plink(
         for chromosome, name, _, position, *alleles in _read_lines(path, ".bim", digest)
     ]
     with reading(path):
-        source = PlinkSource(
-            path, samples, names, missing, digest.hexdigest(), duplicates=duplicates
-        )
-    family_file = path.with_suffix(".fam")
-    y: NDArray[Any] | None = None
+        names = check_names(names, len(names), duplicates)
+        source = PlinkSource(path, samples, names, missing, digest.hexdigest())
     if target is not None:
         y = _read_phenotypes(target, samples)
-    else:
-        values = [phenotype for *_, phenotype in people]
-        distinct = tuple(set(values))
-        is_known = any(not _is_missing(value, distinct) for value in distinct)
-        if is_known and distinct != ("0",):
-            y = _as_phenotypes(values)
-    where = target or f"column 6 of {family_file.name}"
-    return Dataset(source, y, source.names, where)
+        return Dataset(source, y, source.names, target)
+    values = [phenotype for *_, phenotype in people]
+    distinct = set(values)
+    is_known = bool(distinct - _missing_among(distinct)) and distinct != {"0"}
+    where = f"column 6 of {path.with_suffix('.fam').name}"
+    labels = _as_phenotypes(values) if is_known else None
+    return Dataset(source, labels, source.names, where)
 
 
-class PlinkSource(SizedSource):
+class PlinkSource(AnyOrderSource):
     """The variants of a ``.bed`` file.
 
     Parameters
@@ -143,7 +141,7 @@ class PlinkSource(SizedSource):
         The file.
     samples, names : sequence of str
         The names of the samples and of the variants.
-    missing, duplicates
+    missing
         See `open_plink`.
     fingerprint : str, default=None
         Changes with the samples and the variants.
@@ -162,12 +160,11 @@ class PlinkSource(SizedSource):
         missing: Missing = "error",
         fingerprint: str | None = None,
         block_bytes: int = BLOCK_BYTES,
-        duplicates: Duplicates = "error",
     ) -> None:
         self.path, self.missing, self.block_bytes = path, missing, block_bytes
         self.sample_names = list(samples)
         shape = check_dimensions((len(samples), len(names)))
-        super().__init__(shape, names, duplicates, about=printable(path.name))
+        super().__init__(shape, names, about=printable(path.name))
         self._stride = -(-self.n_samples // 4)
         self._map = _map_file(path, self.n_features, self._stride)
         self.fingerprint = fingerprint
@@ -178,34 +175,21 @@ class PlinkSource(SizedSource):
         options = self.missing, self.fingerprint
         return partial(PlinkSource, path, *described, *options, self.block_bytes)
 
-    def blocks(self, start: int = 0) -> Iterator[Block]:
-        """Yield the variants from position ``start`` on."""
-        return self._unpack(None, start)
-
-    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
-        """Yield the variants at these positions, in this order, from ``start`` on."""
-        return self._unpack(positions, start)
-
-    def _unpack(self, positions: IntArray | None, start: int) -> Iterator[Block]:
+    def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
         width = block_width(self.n_samples, 1, self.block_bytes)
         size = self.n_features * self._stride
         packed = np.frombuffer(self._map, np.uint8, size, _HEADER)
         packed = packed.reshape(self.n_features, self._stride)
         unknown: list[str] = []
-        stop = self.n_features if positions is None else positions.size
-        for first in range(start, stop, width):
-            last = min(first + width, stop)
-            if positions is None:
-                names = self.names[first:last]
-                try:
-                    yield self._decode(packed[first:last], first, names, unknown)
-                finally:
-                    begin, end = (_HEADER + j * self._stride for j in (first, last))
+        for first in range(start, len(positions), width):
+            chosen = positions[first : first + width]
+            try:
+                yield self._decode(packed[as_index(chosen)], first, chosen, unknown)
+            finally:
+                if isinstance(chosen, range):
+                    ends = (chosen.start, chosen.stop)
+                    begin, end = (_HEADER + j * self._stride for j in ends)
                     release_pages(self._map, begin, end)
-            else:
-                names = [self.names[j] for j in positions[first:last]]
-                chosen = packed[positions[first:last]]
-                yield self._decode(chosen, first, names, unknown)
         if unknown:
             warnings.warn(
                 f"{self.path}: {len(unknown):,} of {self.n_features:,} variants have "
@@ -216,34 +200,33 @@ class PlinkSource(SizedSource):
             )
 
     def _decode(
-        self, packed: NDArray[Any], start: int, names: list[str], unknown: list[str]
+        self, packed: NDArray[Any], start: int, chosen: Positions, unknown: list[str]
     ) -> Block:
         """Unpack some variants; those without any genotype are added to ``unknown``."""
-        genotypes = np.empty((len(names), self.n_samples), np.int8)
-        counts = np.zeros((len(names), 4), np.int64)
+        genotypes = np.empty((len(chosen), self.n_samples), np.int8)
+        counts = np.zeros((len(chosen), 4), np.int64)
         decode_genotypes(packed, self.n_samples, genotypes, counts)
         n_missing = counts[:, MISSING]
         nominal = None
         if n_missing.any():
             if self.missing == "error":
-                self._refuse(int((n_missing > 0).argmax()), names, genotypes)
+                j = int((n_missing > 0).argmax())
+                self._refuse(self.names[chosen[j]], genotypes[j] == MISSING)
             elif self.missing == "mode":
                 fill_with_mode(genotypes, counts)
             else:
                 nominal = n_missing > 0
-            is_unknown = n_missing == self.n_samples
-            unknown.extend(names[j] for j in np.flatnonzero(is_unknown))
-        return Block(genotypes.T, start, names, nominal)
+            is_unknown = np.flatnonzero(n_missing == self.n_samples)
+            unknown.extend(self.names[chosen[j]] for j in is_unknown)
+        return self._block(genotypes.T, start, chosen, nominal)
 
-    def _refuse(self, j: int, names: list[str], genotypes: NDArray[Any]) -> None:
-        is_missing = genotypes[j] == MISSING
-        n_missing = int(is_missing.sum())
+    def _refuse(self, variant: str, is_missing: NDArray[np.bool_]) -> None:
         sample = self.sample_names[int(is_missing.argmax())]
         raise DataError(
-            f"{self.path}: variant {printable(names[j])} has {n_missing:,} missing "
-            f"genotype{'s' * (n_missing > 1)}, the first that of sample "
-            f"{printable(sample)}. Pass missing='mode' (--missing mode) to take its "
-            "commonest genotype, or 'category' to count them as a category."
+            f"{self.path}: variant {printable(variant)} has {int(is_missing.sum()):,} "
+            f"missing genotype(s), the first that of sample {printable(sample)}. Pass "
+            "missing='mode' (--missing mode) to take its commonest genotype, or "
+            "'category' to count them as a category."
         )
 
 
@@ -316,23 +299,14 @@ def _read_phenotypes(target: PathLike, samples: Sequence[str]) -> NDArray[Any]:
         return _as_phenotypes([lines[i][place] for i in found])
 
 
-def _is_missing(value: str, values: Sequence[str]) -> bool:
-    """Whether a phenotype is missing: 0 is, among cases (2) and controls (1)."""
-    if value == "0":
-        return "2" in values and all(v in _CASE_CONTROL or _is_code(v) for v in values)
-    return _is_code(value)
-
-
-def _is_code(value: str) -> bool:
-    """Whether a value stands for a missing phenotype: -9 in any spelling, or NA."""
-    try:
-        return value in _MISSING or float(value) == -9
-    except ValueError:
-        return False
+def _missing_among(values: set[str]) -> set[str]:
+    """Those that mean missing: NA, -9 in any spelling, 0 beside cases and controls."""
+    missing = {v for v in values if v in _MISSING or (is_number(v) and float(v) == -9)}
+    is_case_control = "2" in values and values - missing <= _CASE_CONTROL
+    return missing | {"0"} if is_case_control else missing
 
 
 def _as_phenotypes(values: list[str]) -> NDArray[Any]:
     """Phenotypes as labels, without those that are missing."""
-    distinct = tuple(set(values))
-    codes = {value for value in distinct if _is_missing(value, distinct)}
-    return label_array([None if value in codes else value for value in values])
+    missing = _missing_among(set(values))
+    return label_array([None if value in missing else value for value in values])

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -109,25 +110,10 @@ def convert(
     if y is not None:
         raise ParameterError("`y` goes with a source. A svmlight file has its own.")
     with Reader(input, n_jobs, zero_based, None) as reader:
+        reading = None if progress is None else partial(progress, "reading")
         sample, n_entries = sample_entries(reader)
-        labels: list[NDArray[Any]] = []
-
-        def slices() -> Iterator[RowSlice]:
-            for stop, rows in reader.slices():
-                labels.append(rows.y)
-                yield rows
-                if progress is not None:
-                    progress("reading", stop, reader.file.size)
-
-        write_rows(
-            output,
-            slices(),
-            lambda: join_labels(labels),
-            sample=sample,
-            n_entries=n_entries,
-            memory=memory,
-            progress=progress,
-        )
+        buckets = partial(ColumnBuckets, sample, n_entries, memory)
+        write_rows(output, reader.slices(reading), buckets, progress=progress)
     return open_store(output)
 
 
@@ -158,24 +144,16 @@ def sort_entries(
 def write_rows(
     output: PathLike,
     slices: Iterable[RowSlice],
-    y: Callable[[], ArrayLike | None],
+    make_buckets: Callable[[Path], ColumnBuckets],
+    y: ArrayLike | None = None,
     *,
-    sample: NDArray[np.int64],
-    n_entries: int,
-    memory: int,
     n_features: int | None = None,
     names: Sequence[str] | None = None,
     samples: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Write rows to a column store; ``y`` is called when all of them have been read.
-
-    ``sample`` has the columns of some entries, ``n_entries`` about their number.
-    """
-    with (
-        new_folder(output) as folder,
-        ColumnBuckets(folder, sample, n_entries, memory) as buckets,
-    ):
+    """Write rows to a column store, with their own labels or those that are given."""
+    with new_folder(output) as folder, make_buckets(folder) as buckets:
         buckets.fill(slices, n_features)
         blocks = buckets.blocks()
         if names is not None:
@@ -186,7 +164,7 @@ def write_rows(
         write_blocks(
             folder,
             blocks,
-            y(),
+            buckets.labels if y is None else y,
             samples=samples,
             dtype=buckets.dtype,
             total=buckets.n_features,
@@ -198,11 +176,12 @@ class ColumnBuckets:
     """Entries of rows in scratch files, one per range of columns.
 
     An entry is a key, ``row << 32 | index + 1``, and the bits of its value. The
-    bounds of the ranges are quantiles of ``sample``, columns of some entries.
+    bounds of the ranges are quantiles of ``sample``, columns of some entries, of which
+    there are about ``n_entries``.
     """
 
     def __init__(
-        self, folder: Path, sample: NDArray[np.int64], n_entries: int, memory: int
+        self, sample: NDArray[np.int64], n_entries: int, memory: int, folder: Path
     ) -> None:
         self._folder = folder
         # The interpreter and its imports count as well: anndata alone takes 100 MB.
@@ -217,6 +196,7 @@ class ColumnBuckets:
         self._first = 1  # smallest key of a column: index + 1, or 0 if zero-based
         self.n_samples = 0
         self.n_features = 0
+        self.labels: NDArray[Any] | None = None
 
     def _new_file(self) -> IO[bytes]:
         self._n_files += 1
@@ -229,7 +209,7 @@ class ColumnBuckets:
 
     def fill(self, slices: Iterable[RowSlice], n_features: int | None = None) -> None:
         """First pass: write entries to scratch, and count columns unless given."""
-        lowest, highest = 0, -1
+        lowest, highest, labels = 0, -1, []
         for rows in slices:
             packed = np.empty((rows.values.size, 2), np.int64)
             starts = pack_entries(
@@ -247,6 +227,9 @@ class ColumnBuckets:
             if self.n_samples >= 2**31:
                 raise DataError("There are more than 2**31 - 1 rows.")
             lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
+            labels.append(rows.y)
+        found = join_labels(labels)
+        self.labels = found if found.size else None
         self._first = 1 + lowest
         self.n_features = highest - lowest + 1 if n_features is None else n_features
         for file in self._files:

@@ -27,7 +27,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -36,11 +36,10 @@ from numpy.typing import DTypeLike, NDArray
 from featstream.errors import DataError, ParameterError, check_count, printable
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
+from featstream.sources.memory import sparse_stop
+from featstream.sources.open import Dataset, PathLike
 from featstream.sources.text_file import release_pages
 from featstream.sources.values import Names
-
-if TYPE_CHECKING:
-    from featstream.sources.open import Dataset, PathLike
 
 FORMAT = "featstream columns"
 VERSION = 2  # of a store with kinds or uint64; any other is of version 1
@@ -56,7 +55,7 @@ _MAX_META = 1 << 20
 _MAX_VALUES = 1 << 24  # of a dense block, unless one column is longer
 
 
-def open_store(path: str | os.PathLike[str]) -> StoreSource:
+def open_store(path: PathLike) -> StoreSource:
     r"""Open a column store.
 
     Parameters
@@ -95,8 +94,6 @@ def open_cols(path: PathLike, target: str | None = None) -> Dataset:
         raise ParameterError(
             f"A column store holds its own target. Got target={target!r} for {path}."
         )
-    from featstream.sources.open import Dataset
-
     store = open_store(path)
     return Dataset(store, store.y, store.names)
 
@@ -124,11 +121,7 @@ class StoreSource:
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        block_columns: int = 2**14,
-        block_entries: int = 2**22,
+        self, path: PathLike, *, block_columns: int = 2**14, block_entries: int = 2**22
     ) -> None:
         self.path = Path(path)
         self.block_columns, self.block_entries = block_columns, block_entries
@@ -137,7 +130,6 @@ class StoreSource:
         self.n_features: int = meta["n_features"]
         self.n_entries: int | None = meta["n_entries"]
         self.fingerprint: str = meta["fingerprint"]
-        self.checksums: dict[str, str] = meta["checksums"]
         is_ones = meta["dtype"] == ONES
         self.dtype = np.dtype(np.uint8 if is_ones else meta["dtype"])
         self._meta = meta
@@ -150,7 +142,7 @@ class StoreSource:
             if not is_ones:
                 self._values = self._map("values", self.dtype, self.n_entries)
             if self._indptr.array[[0, -1]].tolist() != [0, self.n_entries]:
-                raise self._damaged("indptr.npy", "it does not span the entries")
+                raise damaged(self._indptr.path, "it does not span the entries")
         self.names: Names | None = None
         if meta["names"] is not None:
             self._text = self._map("names", "|u1", meta["names"])
@@ -163,13 +155,16 @@ class StoreSource:
         if meta.get("kinds"):
             self._kinds = self._map("kinds", "|u1", self.n_features).array
             if (self._kinds >= len(KINDS)).any():
-                raise self._damaged("kinds.npy", "it names an unknown type")
+                raise damaged(self.path / "kinds.npy", "it names an unknown type")
 
     def reopener(self) -> Callable[[], StoreSource]:
         """What opens the store again in another process."""
-        path, width = os.path.abspath(self.path), self.block_columns
-        entries = self.block_entries
-        return partial(StoreSource, path, block_columns=width, block_entries=entries)
+        return partial(
+            StoreSource,
+            os.path.abspath(self.path),
+            block_columns=self.block_columns,
+            block_entries=self.block_entries,
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -222,9 +217,10 @@ class StoreSource:
 
         Opening a store and reading its blocks finds damage to its structure only.
         """
-        for name, checksum in self.checksums.items():
-            if f"{checksum_of(self.path / Path(name).name):08x}" != checksum:
-                raise self._damaged(name, "checksum mismatch")
+        for name, checksum in self._meta["checksums"].items():
+            path = self.path / Path(name).name
+            if f"{checksum_of(path):08x}" != checksum:
+                raise damaged(path, "checksum mismatch")
 
     def _dense_block(self, start: int) -> tuple[NDArray[Any], int]:
         n = max(1, min(self.block_columns, _MAX_VALUES // max(1, self.n_samples)))
@@ -240,20 +236,19 @@ class StoreSource:
         return start + n, KINDS[kinds[0]]
 
     def _sparse_block(self, start: int) -> tuple[SparseColumns, int]:
-        indptr = self._indptr.array[start : start + self.block_columns + 1]
-        n = int(np.searchsorted(indptr, indptr[0] + self.block_entries, "right")) - 1
-        n = min(max(n, 1), indptr.size - 1)
-        stop, dtype = self._same_kind(start, start + n)
-        indptr = indptr[: stop - start + 1]
+        pointers, limits = self._indptr.array, (self.block_columns, self.block_entries)
+        stop = sparse_stop(pointers, start, *limits)
+        stop, dtype = self._same_kind(start, stop)
+        indptr = pointers[start : stop + 1]
         first, last = int(indptr[0]), int(indptr[-1])
         assert self.n_entries is not None
         if not 0 <= first <= last <= self.n_entries or (np.diff(indptr) < 0).any():
-            raise self._damaged("indptr.npy", f"columns {start} to {stop} overlap")
+            raise damaged(self._indptr.path, f"columns {start} to {stop} overlap")
         indptr = indptr - first
         rows = self._rows.array[first:last]
         bad = find_bad_column(indptr, rows, self.n_samples)
         if bad >= 0:
-            raise self._damaged("rows.npy", f"bad rows in column {start + bad}")
+            raise damaged(self._rows.path, f"bad rows in column {start + bad}")
         if self._values is None:
             values: NDArray[Any] = np.ones(last - first, np.uint8)
         else:
@@ -278,16 +273,7 @@ class StoreSource:
             self._ends.forget(start, stop)
 
     def _map(self, name: str, dtype: Any, *shape: int) -> MappedArray:
-        try:
-            return MappedArray(self.path / f"{name}.npy", dtype, shape)
-        except FileNotFoundError as error:
-            raise self._damaged(f"{name}.npy", "it is missing") from error
-
-    def _damaged(self, name: str, how: str) -> DataError:
-        return DataError(
-            f"{self.path / name} is damaged: {how}. Make the store again from its "
-            "source."
-        )
+        return MappedArray(self.path / f"{name}.npy", dtype, shape)
 
     def __repr__(self) -> str:
         entries = "dense" if self.n_entries is None else f"{self.n_entries:,} entries"
@@ -295,6 +281,11 @@ class StoreSource:
             f"StoreSource({self.n_samples:,} samples · {self.n_features:,} features · "
             f"{entries} · {self.dtype}{' and integers' * (self._kinds is not None)})"
         )
+
+
+def damaged(path: Path, how: str) -> DataError:
+    """The error for a file of a store that is not as it was written."""
+    return DataError(f"{path} is damaged: {how}. Make the store again from its source.")
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
@@ -320,42 +311,35 @@ def _read_meta(path: Path) -> dict[str, Any]:
                 f"up to {VERSION}; install a newer one."
             )
         _check_meta(meta)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(
-            f"{path / 'meta.json'} is damaged: {printable(error)}. Make the store "
-            "again from its source."
-        ) from error
+        raise damaged(path / "meta.json", printable(error)) from error
     return dict(meta)
 
 
 def _check_meta(meta: dict[str, Any]) -> None:
     """Raise unless every field has a type and value that it can have."""
 
-    def is_count(value: object) -> bool:
-        return type(value) is int and 0 <= value < 2**62
+    def is_count(value: object, most: int = 2**62) -> bool:
+        return type(value) is int and 0 <= value < most
 
-    def is_target(value: object) -> bool:
-        return value is None or (
-            isinstance(value, dict)
-            and (is_count(value.get("n_bytes")) or value.get("dtype") in _TARGETS)
-        )
+    def is_none_or_count(field: str) -> bool:
+        return meta[field] is None or is_count(meta[field])
 
+    meta = {"kinds": False, "samples": None, **meta}
+    dtype, y = meta["dtype"], meta["y"]
     checks = {
         "version": is_count(meta["version"]),
-        "n_samples": is_count(meta["n_samples"]) and meta["n_samples"] < 2**31,
+        "n_samples": is_count(meta["n_samples"], 2**31),
         "n_features": is_count(meta["n_features"]),
-        "n_entries": meta["n_entries"] is None or is_count(meta["n_entries"]),
-        "dtype": meta["dtype"] in DTYPES
-        or (meta["dtype"] == ONES and meta["n_entries"] is not None),
-        "names": meta["names"] is None or is_count(meta["names"]),
+        "n_entries": is_none_or_count("n_entries"),
+        "dtype": dtype in DTYPES or (dtype == ONES and meta["n_entries"] is not None),
+        "names": is_none_or_count("names"),
         "nominal": type(meta["nominal"]) is bool,
-        "kinds": meta.setdefault("kinds", False) is False
-        or (meta["kinds"] is True and meta["dtype"] == "<f8"),
-        "samples": meta.setdefault("samples", None) is None
-        or is_count(meta["samples"]),
-        "y": is_target(meta["y"]),
+        "kinds": meta["kinds"] is False or (meta["kinds"] is True and dtype == "<f8"),
+        "samples": is_none_or_count("samples"),
+        "y": y is None or is_count(y.get("n_bytes")) or y.get("dtype") in _TARGETS,
         "checksums": type(meta["checksums"]) is dict,
         "fingerprint": type(meta["fingerprint"]) is str,
     }
@@ -367,14 +351,9 @@ def _check_meta(meta: dict[str, Any]) -> None:
 def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """First bytes of a file: two-dimensional arrays are column-major."""
     text = io.BytesIO()
-    npy.write_array_header_1_0(
-        text,
-        {
-            "descr": npy.dtype_to_descr(dtype),
-            "fortran_order": len(shape) == 2,
-            "shape": shape,
-        },
-    )
+    description: dict[str, Any] = {"descr": npy.dtype_to_descr(dtype), "shape": shape}
+    description["fortran_order"] = len(shape) == 2
+    npy.write_array_header_1_0(text, description)
     if len(text.getvalue()) != HEADER_BYTES:
         raise RuntimeError(f"numpy writes a header of {len(text.getvalue())} bytes.")
     return text.getvalue()
@@ -388,30 +367,26 @@ class MappedArray:
     """
 
     def __init__(self, path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> None:
-        dtype = np.dtype(dtype)
-        with open(path, "rb") as file:
-            if file.read(HEADER_BYTES) != npy_header(dtype, shape):
-                raise DataError(
-                    f"{path} should hold {dtype} of shape {shape}. The store is "
-                    "damaged; make it again from its source."
-                )
-            n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
-            size = os.fstat(file.fileno()).st_size
-            if size != HEADER_BYTES + n_bytes:
-                raise DataError(
-                    f"{path} should be {HEADER_BYTES + n_bytes:,} bytes long. It is "
-                    f"{size:,}. The store is damaged; make it again."
-                )
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.path, dtype = path, np.dtype(dtype)
+        n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        try:
+            with open(path, "rb") as file:
+                if file.read(HEADER_BYTES) != npy_header(dtype, shape):
+                    raise damaged(path, f"it should hold {dtype} of shape {shape}")
+                size = os.fstat(file.fileno()).st_size - HEADER_BYTES
+                if size != n_bytes:
+                    how = f"it holds {size:,} bytes of values, and not {n_bytes:,}"
+                    raise damaged(path, how)
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except FileNotFoundError as error:
+            raise damaged(path, "it is missing") from error
         flat = np.ndarray(n_bytes // dtype.itemsize, dtype, self._map, HEADER_BYTES)
         self.array: NDArray[Any] = flat.reshape(shape, order="F")
 
     def forget(self, begin: int, stop: int) -> None:
         """Release the memory of values ``begin`` to ``stop``, in order of storage."""
-        size = self.array.itemsize
-        release_pages(
-            self._map, HEADER_BYTES + begin * size, HEADER_BYTES + stop * size
-        )
+        begin, stop = (HEADER_BYTES + i * self.array.itemsize for i in (begin, stop))
+        release_pages(self._map, begin, stop)
 
 
 def checksum_of(path: Path) -> int:

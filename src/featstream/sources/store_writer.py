@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from scipy.sparse import csc_array
 
 import featstream
 from featstream.errors import (
@@ -38,6 +37,7 @@ from featstream.sources.kernels.csc_from_rows import (
     find_bad_column,
 )
 from featstream.sources.kernels.transpose import by_column
+from featstream.sources.memory import in_storage
 from featstream.sources.store import (
     CHUNK_BYTES,
     DTYPES,
@@ -48,14 +48,12 @@ from featstream.sources.store import (
     VERSION,
     npy_header,
 )
-from featstream.sources.values import EXACT_IN_FLOAT, as_sparse_columns
+from featstream.sources.values import EXACT_IN_FLOAT
 
 Progress = Callable[[str, int, int], object]  # stage, amount done, total
 Runs = list[tuple[str, int, int]]  # type, number of columns, number of values
 
 NO_VALUES = ValueFacts(is_whole=True, is_single=True, lowest=np.inf, highest=-np.inf)
-
-_DENSE_VALUES = 1 << 20  # made at a time of a sparse block, in a dense store
 
 
 def write_store(
@@ -190,24 +188,19 @@ class _Writer:
                 f"Feature {block.name(0)!r} has {block.n_samples} values but the first "
                 f"one has {self._n_samples}. Every feature needs one value per sample."
             )
-        if block.is_sparse and self._dtype is None:
-            stored = _as_sparse(block.columns)
+        if isinstance(block.columns, SparseColumns) and self._dtype is None:
+            stored = block.columns.alone()
             bad = find_bad_column(stored.indptr, stored.rows, self._n_samples)
             if bad >= 0:
                 raise DataError(
                     f"The rows of sparse feature {block.name(bad)!r} do not increase "
                     f"within [0, {self._n_samples}). Call sum_duplicates() on it."
                 )
-        if self._is_sparse:
-            self._write_sparse(block)
-        else:
-            # A sparse block may be far larger when it is dense: some columns at a time.
-            width = block.n_columns
-            if block.is_sparse:
-                width = max(1, _DENSE_VALUES // self._n_samples)
-            for begin in range(0, block.n_columns, width):
-                part = block.part(begin, min(begin + width, block.n_columns))
-                self._write_values(by_column(part.to_dense()), part.n_columns)
+        for part in in_storage(block, is_sparse=self._is_sparse):
+            if isinstance(part.columns, SparseColumns):
+                self._write_sparse(part.columns.alone())
+            else:
+                self._write_values(by_column(part.columns), part.n_columns)
         if block.names is not None or "names" in self._files:
             names = [block.name(i) for i in range(block.n_columns)]
             if "names" not in self._files:
@@ -222,8 +215,7 @@ class _Writer:
             file.append(is_nominal)
         self.n_features += block.n_columns
 
-    def _write_sparse(self, block: Block) -> None:
-        stored = _as_sparse(block.columns)
+    def _write_sparse(self, stored: SparseColumns) -> None:
         indptr, rows, values = stored.indptr, stored.rows, stored.values
         is_stored = values != 0
         if self._dtype is None and not is_stored.all():
@@ -231,7 +223,7 @@ class _Writer:
             rows, values = rows[is_stored], values[is_stored]
         self._files["indptr"].append(indptr[1:] + self._rows.size)
         self._rows.append(rows)
-        self._write_values(values, block.n_columns)
+        self._write_values(values, stored.shape[1])
 
     def _write_values(self, values: NDArray[Any], n_columns: int) -> None:
         if self._dtype is not None:
@@ -255,7 +247,7 @@ class _Writer:
     def _choose_dtype(self) -> tuple[str, bool]:
         """The smallest type that holds every value, and whether columns differ in it.
 
-        No type holds both fractions and integers beyond 2**53: such a store says of
+        No type holds both fractions and integers beyond 2**53: such a store records for
         each column which of the three types of 8 bytes it has.
         """
         if self._dtype is not None:
@@ -364,12 +356,6 @@ def _eight_bytes(values: NDArray[Any]) -> str:
         return "<f8"
     is_large = values.dtype == np.uint64 and values.size and int(values.max()) >= 2**63
     return "<u8" if is_large else "<i8"
-
-
-def _as_sparse(columns: NDArray[Any] | SparseColumns) -> SparseColumns:
-    if isinstance(columns, SparseColumns):
-        return columns.trimmed()
-    return as_sparse_columns(csc_array(columns))
 
 
 def _check_target(y: ArrayLike, n_samples: int) -> NDArray[Any]:

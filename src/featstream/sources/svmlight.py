@@ -26,6 +26,7 @@ from featstream.sources.open import Dataset, PathLike, existing
 from featstream.sources.text_file import MAX_BYTES, TextFile
 
 ZeroBased: TypeAlias = bool | Literal["auto"]
+FileProgress: TypeAlias = Callable[[int, int], object]  # bytes read, and in all
 
 CHUNK_BYTES = 8 << 20
 """Text parsed at a time."""
@@ -129,7 +130,7 @@ def read_svmlight(
     """
     with Reader(path, n_jobs, zero_based, max_bytes) as reader:
         if reader.file.is_compressed:
-            rows = join_rows([rows for _, rows in reader.slices()], None)
+            rows = join_rows([*reader.slices()], None)
         else:
             rows = reader.whole()
     found = rows.highest + 1
@@ -155,7 +156,7 @@ def iter_svmlight(
     n_jobs: int | None = None,
     zero_based: ZeroBased = "auto",
     max_bytes: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: FileProgress | None = None,
 ) -> Iterator[RowSlice]:
     r"""Read a svmlight file a few megabytes at a time.
 
@@ -185,10 +186,7 @@ def iter_svmlight(
     ['spam' 'ham'] [0 2 1] [0.5 2.  1. ]
     """
     with Reader(path, n_jobs, zero_based, max_bytes) as reader:
-        for stop, rows in reader.slices():
-            yield rows
-            if progress is not None:
-                progress(stop, reader.file.size)
+        yield from reader.slices(progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +253,15 @@ class Reader:
         self.pool.shutdown(cancel_futures=True)
         self.file.close()
 
-    def slices(self) -> Iterator[tuple[int, RowSlice]]:
+    def slices(self, progress: FileProgress | None = None) -> Iterator[RowSlice]:
         """Parse chunk after chunk, a few ahead, each into arrays of its own."""
         stops: deque[int] = deque()
         for rows in self.checked(self._parse_ahead(stops)):
             stop = stops.popleft()
             self.file.forget(stop)
-            yield stop, rows
+            yield rows
+            if progress is not None:
+                progress(stop, self.file.size)
 
     def _parse_ahead(self, stops: deque[int]) -> Iterator[ParsedChunk]:
         waiting: deque[Future[ParsedChunk]] = deque()

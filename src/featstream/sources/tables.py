@@ -1,4 +1,4 @@
-"""Tables on disk, one row per sample, read some columns at a time."""
+"""Tables on disk, one row per sample, read some columns at a time; targets in files."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import narwhals as nw
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, FeatstreamWarning, printable
-from featstream.protocols import Block, IntArray
+from featstream.errors import DataError, FeatstreamWarning, ParameterError, printable
+from featstream.protocols import Block
 from featstream.sources.csv import CsvTable
-from featstream.sources.frames import MAX_FRAME_COLUMNS, FrameSource
-from featstream.sources.memory import SizedSource, moved
-from featstream.sources.missing import (
-    as_na_values,
-    refuse_hidden_missing,
-)
+from featstream.sources.memory import FramedSource, Positions
 from featstream.sources.open import (
     Dataset,
     PathLike,
     existing,
     find_target,
     format_suffix,
-    lacks,
     reading,
     require,
     shortened,
+    while_reading,
 )
 from featstream.sources.values import (
     BLOCK_BYTES,
+    MISSING,
     Duplicates,
-    block_width,
+    as_na_values,
     check_dimensions,
     check_names,
+    refuse_hidden_missing,
 )
+
+_TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow")
 
 
 def open_table(
@@ -98,22 +99,19 @@ def open_table(
         if duplicates != "error":
             table.names = check_names(table.names, len(table.names), duplicates)
         names = table.names
-        is_guessed = target is None
-        if target is None:
-            target = find_target(names, optional or ())
-        if target is None and optional is None:
+        column = find_target(names, target, optional or ())
+        if column is None and optional is None:
             raise DataError(
                 "which of its columns is the target? None is called y, target, class "
                 "or label. Name it with target=... (command line: --target). Its "
                 f"columns are: {shortened(names)}."
             )
-        if target is not None and target not in names:
-            raise lacks("column", target, names, " for a target")
-        found = [] if target is None else [names.index(target)]
+        found = [] if column is None else [names.index(column)]
         source = TableSource(table, without=[*found, *index])
         source.sample_names = samples
         y = read_labels_of(table, found[0]) if found else None
-    return Dataset(source, y, source.names, target, is_guessed and y is not None)
+    is_guessed = target is None and column is not None
+    return Dataset(source, y, source.names, column, is_guessed)
 
 
 def read_labels_of(table: Table, position: int) -> NDArray[Any]:
@@ -200,7 +198,7 @@ def find_table(
         return kind(path, listed)
 
 
-class TableSource(SizedSource):
+class TableSource(FramedSource):
     """The columns of a table on disk, but for those at the positions ``without``.
 
     A block has about ``block_bytes``, and at most 1024 columns.
@@ -212,31 +210,150 @@ class TableSource(SizedSource):
         without: int | Sequence[int] = (),
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
-        self._table = table
+        self._table, self.block_bytes = table, block_bytes
         left_out = np.array(without, np.int64)
-        self._positions = np.delete(np.arange(len(table.names)), left_out)
-        names = [table.names[i] for i in self._positions]
+        self._places = np.delete(np.arange(len(table.names)), left_out)
+        names = [table.names[i] for i in self._places]
         shape = check_dimensions((table.n_rows, len(names)))
         super().__init__(shape, names, about=printable(table.path.name))
-        self.block_bytes = block_bytes
 
     @property
     def fingerprint(self) -> str:
         """Changes with the data."""
         return self._table.fingerprint
 
-    def blocks(self, start: int = 0) -> Iterator[Block]:
-        """Yield the columns from position ``start`` on."""
-        yield from self._blocks(self._positions, start)
+    def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
+        return while_reading(self._table.path, super()._blocks(positions, start))
 
-    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
-        """Yield the columns at these positions, in this order, from ``start`` on."""
-        yield from self._blocks(self._positions[positions], start)
+    def _part(self, chosen: Positions) -> Any:
+        places = self._places[chosen].tolist()
+        return nw.from_native(self._table.read(places), eager_only=True)
 
-    def _blocks(self, positions: NDArray[Any], start: int) -> Iterator[Block]:
-        width = min(block_width(self.n_samples, 8, self.block_bytes), MAX_FRAME_COLUMNS)
-        for first in range(start, positions.size, width):
-            part = self._table.read(positions[first : first + width].tolist())
-            with reading(self._table.path):
-                blocks = list(FrameSource(part, block_bytes=self.block_bytes).blocks())
-            yield from moved(blocks, first)
+
+def read_target(
+    target: PathLike,
+    samples: Sequence[str] | None = None,
+    *,
+    separator: str | None = None,
+    na_values: str | Iterable[str] | None = None,
+) -> NDArray[Any]:
+    r"""Read a target from a file of its own.
+
+    Parameters
+    ----------
+    target : str or path-like
+        The file, or ``FILE:COLUMN``: ``.npy``; ``.txt`` with one label per line; or a
+        table (``.csv``, ``.tsv``, ``.parquet``, ``.feather``), with the column, one
+        called ``y``, ``target``, ``class`` or ``label``, or just one besides the
+        names of the samples.
+    samples : sequence of str, default=None
+        The names of the samples, if they have any. A table of several columns then
+        begins with these names, in any order, and is put in the order of the
+        features' values.
+    separator, na_values
+        As for `open_table`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The labels; NaN or None where one is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     print("id,status\ns2,ill\ns1,well", file=file, flush=True)
+    ...     read_target(file.name, ["s1", "s2"])
+    array(['well', 'ill'], dtype=object)
+    """
+    path, column = split_column(target)
+    suffix = format_suffix(path)
+    if suffix not in (".npy", ".txt", *_TABLES):
+        raise ParameterError(
+            f"A target is read from .npy, .txt, {', '.join(_TABLES)}. Got {path}."
+        )
+    if suffix in (".npy", ".txt") and column is not None:
+        raise ParameterError(f"{path} has no columns. Got the column {column!r}.")
+    if suffix in _TABLES:
+        table = find_table(path, separator, na_values)
+        with reading(path):
+            return _read_column(table, column, samples)
+    with reading(path):
+        if suffix == ".npy":
+            with open(path, "rb") as file:
+                return np.asarray(npy.read_array(file, allow_pickle=False))
+        lines = path.read_text("utf-8").splitlines()
+        return _as_labels([line.strip() for line in lines], as_na_values(na_values))
+
+
+def is_target_file(target: str) -> bool:
+    """Whether a target is ``FILE`` or ``FILE:COLUMN``, and the file is there."""
+    name = target.rpartition(":")[0]
+    return Path(target).is_file() or (name != "" and Path(name).is_file())
+
+
+def split_column(target: PathLike) -> tuple[Path, str | None]:
+    """The file that a target is in, and the column: ``FILE`` or ``FILE:COLUMN``."""
+    name, _, column = str(target).rpartition(":")
+    if name and not Path(target).exists() and Path(name).is_file():
+        return Path(name), column
+    return existing(target), None
+
+
+def _read_column(
+    table: Table, column: str | None, samples: Sequence[str] | None
+) -> NDArray[Any]:
+    names = table.names
+    is_keyed = samples is not None and len(names) > 1
+    has_index = len(names) > 1 and not names[0].strip()
+    choice = names[1:] if is_keyed or has_index else names
+    values = read_labels_of(table, names.index(choose_column(choice, column)))
+    if not is_keyed or samples is None:
+        return values
+    keys = [str(key) for key in table.read([0]).column(0).to_pylist()]
+    hint = "A file of one column is taken in the order of the samples."
+    return values[places_of(samples, keys, f"column {printable(names[0])}", hint)]
+
+
+def choose_column(names: Sequence[str], column: str | None) -> str:
+    """The column of a file that is the target: the one asked for, or found by name."""
+    found = names[0] if column is None and len(names) == 1 else None
+    found = found or find_target(names, column)
+    if found is None:
+        raise DataError(
+            "the target column is ambiguous. Write FILE:COLUMN, with one of: "
+            f"{shortened(names)}."
+        )
+    return found
+
+
+def places_of(
+    samples: Sequence[str], keys: Sequence[str], what: str, hint: str
+) -> list[int]:
+    """Where samples are among the keys of a file, which its first ``what`` holds."""
+    place = {key: i for i, key in enumerate(keys)}
+    if len(place) < len(keys):
+        twice = next(key for i, key in enumerate(keys) if place[key] != i)
+        raise DataError(f"its first {what} has the sample {printable(twice)} twice.")
+    lost = [name for name in samples if name not in place]
+    if lost:
+        raise DataError(
+            f"its first {what} should name the samples, and {len(lost):,} are not "
+            f"there: {shortened(lost, 5)}. {hint}"
+        )
+    return [place[name] for name in samples]
+
+
+def _as_labels(words: list[str], na_values: Sequence[str]) -> NDArray[Any]:
+    missing = {*MISSING, *na_values}
+    labels = [None if word in missing else word for word in words]
+    refuse_hidden_missing(labels, "The target", is_target=True)
+    return label_array(labels)
+
+
+def label_array(labels: list[str | None]) -> NDArray[Any]:
+    """Labels as numbers if all are, else as text; NaN or None where one is missing."""
+    try:
+        return np.array([np.nan if label is None else float(label) for label in labels])
+    except ValueError:
+        return np.array(labels, object if None in labels else np.str_)

@@ -98,23 +98,18 @@ class TextFile:
 
     def line_chunks(self) -> Iterator[Lines]:
         """Yield the text in chunks of whole lines."""
-        if self.is_compressed:
-            yield from self._decompressed()
-        elif self._map is not None:
-            yield from self._mapped(self._map)
+        return self._decompressed() if self.is_compressed else self._mapped()
 
     def sample(self) -> tuple[bytes, float]:
         """Some of the text, from all over the file, and how many times more there is.
 
         A compressed file gives its beginning.
         """
-        if self.is_compressed:
-            lines = next(self.line_chunks(), None)
-            if lines is None:
-                return b"", 1.0
-            return lines.text.tobytes(), self.size / max(1, lines.stop)
-        if self._map is None:
+        lines = next(self.line_chunks(), None)
+        if lines is None:
             return b"", 1.0
+        if self._map is None:
+            return lines.text.tobytes(), self.size / max(1, lines.stop)
         starts = range(0, self.size, max(1, self.size // _N_SAMPLES, _SAMPLE))
         text = b" ".join(self._map[i : i + _SAMPLE] for i in starts)
         return text, self.size / len(text)
@@ -125,12 +120,12 @@ class TextFile:
             release_pages(self._map, self._forgotten, stop)
             self._forgotten = stop
 
-    def _mapped(self, mapped: mmap.mmap) -> Iterator[Lines]:
+    def _mapped(self) -> Iterator[Lines]:
         begin = 0
-        while begin < self.size:
+        while self._map is not None and begin < self.size:
             last = min(begin + self._chunk_bytes, self.size) - 1
             # The last line may have no newline at its end: it is a chunk of its own.
-            stop = mapped.find(b"\n", last) + 1 or mapped.rfind(b"\n", begin) + 1
+            stop = self._map.find(b"\n", last) + 1 or self._map.rfind(b"\n", begin) + 1
             stop = stop or self.size
             yield Lines(self.lines_between(begin, stop), stop)
             begin = stop
@@ -146,17 +141,25 @@ class TextFile:
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the text, decompressed, in chunks that may end anywhere."""
+        self._file.seek(0)
         total = 0
-        for chunk in self._chunks():
-            if total == 0:
-                chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
-            total += len(chunk)
-            if self.is_compressed and total > self._max_bytes:
-                raise DataError(
-                    f"{self.name} decompresses to more than {self._max_bytes:,} "
-                    "bytes. If you trust it, decompress it first, or raise max_bytes."
-                )
-            yield chunk
+        try:
+            stream = self._file if self._opener is None else self._opener(self._file)
+            while chunk := stream.read(self._chunk_bytes):
+                chunk = chunk if total else chunk.removeprefix(_BYTE_ORDER_MARK)
+                total += len(chunk)
+                if self.is_compressed and total > self._max_bytes:
+                    raise DataError(
+                        f"{self.name} decompresses to more than {self._max_bytes:,} "
+                        "bytes. Decompress it if you trust it, or raise max_bytes."
+                    )
+                yield chunk
+        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise DataError(
+                f"{self.name}: the compressed data are damaged or cut short ({error})."
+            ) from error
 
     def _decompressed(self) -> Iterator[Lines]:
         rest = b""
@@ -173,23 +176,6 @@ class TextFile:
         if rest:
             text = np.frombuffer(rest + b"\n", np.uint8)
             yield Lines(_padded(text), self._file.tell())
-
-    def _chunks(self) -> Iterator[bytes]:
-        self._file.seek(0)
-        if self._opener is None:
-            while chunk := self._file.read(self._chunk_bytes):
-                yield chunk
-            return
-        try:
-            with self._opener(self._file) as stream:
-                while chunk := stream.read(self._chunk_bytes):
-                    yield chunk
-        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise DataError(
-                f"{self.name}: the compressed data are damaged or cut short ({error})."
-            ) from error
 
 
 def release_pages(mapped: mmap.mmap, begin: int, end: int) -> None:

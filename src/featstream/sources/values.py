@@ -1,8 +1,8 @@
 """Any column becomes numbers; columns become blocks.
 
-What every source shares: which dtypes can be used, how text becomes codes, which
-names and sparse matrices are valid, and how columns of different dtypes are combined
-without making different values equal.
+What every source shares: which dtypes can be used, which values are missing, how text
+becomes codes, which names and sparse matrices are valid, and how columns of different
+dtypes are combined without making different values equal.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from featstream.errors import (
     ComplexDataError,
     DataError,
     DataTypeError,
+    ParameterError,
     check_choice,
     printable,
 )
 from featstream.protocols import Block, Source, SparseColumns, feature_name
-from featstream.sources.missing import is_missing, refuse_hidden_missing
 
 BLOCK_BYTES = 2**23
 """Size of a dense block: about what one core's second-level cache holds."""
@@ -35,21 +35,101 @@ MAX_COLUMNS = 2**16
 EXACT_IN_FLOAT = 2**53
 """Integers up to here are exact as float64."""
 
+FIELDS = "Give each of its fields as a feature of its own."
+DATES = "Convert dates to numbers, for instance to days since a fixed date."
+
 Duplicates: TypeAlias = Literal["error", "number"]
 """What to do about two features of one name."""
 
 NamedColumn: TypeAlias = tuple[str | None, Any, bool]
 """Name, values (1-D ndarray or one sparse column), whether they are codes."""
 
+MISSING = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
+    *("1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+"""Missing in every column of a text file, as in ``pandas.read_csv``."""
+
+_MARKS = {"", "?", "??", ".", "..", "-", "--", "*", "#"}
+"""Marks that are no word, so that they cannot be a class either."""
+
+_SUSPECTS = {
+    *_MARKS,
+    *(word.casefold() for word in MISSING),
+    *("missing", "n.a.", "n.a", "none", "nil", "unknown", "unk", "undefined"),
+    *("not available", "not applicable", "no data", "nd", "n.d.", "void", "blank"),
+}
+"""Words that mean a missing value if they stand among numbers."""
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, and the missing values of pandas, which need not be installed."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def is_number(text: str) -> bool:
+    """Whether Python reads a number in it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def as_na_values(na_values: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The further spellings of a missing value, as given by a user."""
+    if na_values is None:
+        return ()
+    listed = (na_values,) if isinstance(na_values, str) else tuple(na_values)
+    for value in listed:
+        if not isinstance(value, str):
+            raise ParameterError(
+                "`na_values` must be text, as the file writes it. Got "
+                f"{printable(value)} of type {type(value).__name__}. Write "
+                f"na_values=[{str(value)!r}]."
+            )
+    return listed
+
+
+def refuse_hidden_missing(
+    values: Sequence[Any], what: str, *, is_target: bool = False
+) -> None:
+    """Raise if text is numbers but for a usual spelling of a missing value.
+
+    In a target a bare mark, such as a question mark, is refused among words too.
+    """
+    distinct = {value for value in set(values) if isinstance(value, str)}
+    suspects = {value for value in distinct if value.strip().casefold() in _SUSPECTS}
+    others = distinct - suspects
+    if not suspects or not others:
+        return
+    kind = "numbers"
+    if not all(map(is_number, others)):
+        suspects = {value for value in suspects if value.strip() in _MARKS}
+        if not is_target or not suspects:
+            return
+        kind = "labels"
+    row = next(i for i, value in enumerate(values) if value in suspects)
+    found = repr(values[row])
+    raise DataError(
+        f"{what} has {kind}, and {found} at row {row}. If that means a missing value, "
+        f"pass na_values=[{found}] (command line: --na-values {found}), or put a "
+        "missing value (NaN, None) in its place."
+    )
+
+
+def not_numbers(what: str, dtype: Any, hint: str = "") -> DataTypeError:
+    """The error for values of a type that cannot be used."""
+    message = f"{what} has dtype {dtype}, which is neither numbers nor text. {hint}"
+    return DataTypeError(message.strip())
+
 
 def numeric_dtype(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
     """The dtype in which kernels can read values of ``dtype``.
 
-    Half precision and foreign byte orders widen without loss; extended precision
-    is rounded to float64.
-
-    >>> numeric_dtype(np.dtype(">f2"), "X")
-    dtype('float32')
+    Half precision is widened to float32, extended precision rounded to float64.
     """
     if dtype.kind == "c":
         raise ComplexDataError(
@@ -57,15 +137,10 @@ def numeric_dtype(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
             "Give the real and imaginary parts, or the modulus, as features."
         )
     if dtype.kind in "mM":
-        raise DataTypeError(
-            f"{what} has dtype {dtype}: a date or a duration is not a number. "
-            "Convert it to a number, for instance of days since a fixed date."
-        )
+        raise not_numbers(what, dtype, DATES)
     if dtype.kind not in "biuf":
-        raise DataTypeError(
-            f"{what} has dtype {dtype}, which is neither numbers nor text. "
-            "Give each feature as numbers, booleans or strings."
-        )
+        hint = "Give each feature as numbers, booleans or strings."
+        raise not_numbers(what, dtype, hint)
     if dtype.kind == "f" and dtype.itemsize not in (4, 8):
         return np.dtype(np.float32 if dtype.itemsize == 2 else np.float64)
     return dtype.newbyteorder("=")
@@ -76,9 +151,6 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
 
     For a list, numpy converts numbers beside text to text, and integers that no
     integer dtype holds to floats.
-
-    >>> as_array([[1, "a"], [2, "b"]], "X").dtype
-    dtype('O')
     """
     try:
         array = np.asarray(values)
@@ -98,9 +170,6 @@ def as_column(values: NDArray[Any], name: str) -> tuple[NDArray[Any], bool]:
 
     Booleans, integers and floats stay what they are; missing numbers are NaN. Text is
     coded in sorted order, missing text as -1. ``values`` is copied only if it must be.
-
-    >>> as_column(np.array(["b", "a", None], object), "grade")
-    (array([ 1,  0, -1], dtype=int32), True)
     """
     if values.dtype.kind in "UST":
         values = values.astype(object)
@@ -115,31 +184,46 @@ def as_column_of_objects(values: list[Any], name: str) -> tuple[NDArray[Any], bo
     if not set(map(type, values)) <= {str, bytes, int, bool, type(None)}:
         values = [None if is_missing(value) else value for value in values]
     sort_of = {kind: _sort(kind) for kind in set(map(type, values)) - {type(None)}}
-    sorts = set(sort_of.values())
-    if "other" in sorts:
-        row = next(i for i, v in enumerate(values) if sort_of.get(type(v)) == "other")
-        kind = type(values[row])
-        if issubclass(kind, (complex, np.complexfloating)):
-            numeric_dtype(np.dtype(complex), f"Feature {printable(name)}")
-        raise DataTypeError(
-            f"Feature {printable(name)} has dtype object and a value of type "
-            f"{kind.__name__} at row {row}; the argument must be a string or a number."
-        )
-    if len(sorts) > 1:
+    what = f"Feature {printable(name)}"
+    if len(set(sort_of.values())) > 1 or "other" in sort_of.values():
+        _refuse_objects(values, sort_of, what)
+    if set(sort_of.values()) <= {"number"}:
+        return _as_numbers(values)
+    refuse_hidden_missing(values, what)
+    return code_categories(values, sorted(set(values) - {None})), True
+
+
+def _sort(kind: type) -> str:
+    if issubclass(kind, (Real, Decimal, np.bool_)):
+        return "number"
+    if issubclass(kind, str):
+        return "str"
+    return "bytes" if issubclass(kind, bytes) else "other"
+
+
+def _refuse_objects(values: list[Any], sort_of: dict[type, str], what: str) -> None:
+    """Raise the error for values that are neither all numbers nor all text."""
+    row_of: dict[str, int] = {}
+    for row, value in enumerate(values):
+        if value is not None:
+            row_of.setdefault(sort_of[type(value)], row)
+    if "other" not in row_of:
         first, second = (
-            next(i for i, v in enumerate(values) if sort_of.get(type(v)) == sort)
-            for sort in sorted(sorts)[:2]
+            f"{type(values[row]).__name__} (row {row})"
+            for _, row in sorted(row_of.items())[:2]
         )
         raise DataTypeError(
-            f"Feature {printable(name)} has dtype object and mixes "
-            f"{type(values[first]).__name__} (row {first}) with "
-            f"{type(values[second]).__name__} (row {second}). "
+            f"{what} has dtype object and mixes {first} with {second}. "
             "Make all of its values numbers, or all of them text."
         )
-    if sorts in ({"number"}, set()):
-        return _as_numbers(values)
-    refuse_hidden_missing(values, f"Feature {printable(name)}")
-    return code_categories(values, sorted(set(values) - {None})), True
+    row = row_of["other"]
+    kind = type(values[row])
+    if issubclass(kind, (complex, np.complexfloating)):
+        numeric_dtype(np.dtype(complex), what)
+    raise DataTypeError(
+        f"{what} has dtype object and a value of type {kind.__name__} at row {row}; "
+        "the argument must be a string or a number."
+    )
 
 
 def _as_numbers(values: list[Any]) -> tuple[NDArray[Any], bool]:
@@ -158,20 +242,8 @@ def _as_numbers(values: list[Any]) -> tuple[NDArray[Any], bool]:
     return np.array([np.nan if v is None else float(v) for v in values]), False
 
 
-def _sort(kind: type) -> str:
-    if issubclass(kind, (Real, Decimal, np.bool_)):
-        return "number"
-    if issubclass(kind, str):
-        return "str"
-    return "bytes" if issubclass(kind, bytes) else "other"
-
-
 def code_categories(values: Iterable[Any], categories: Sequence[Any]) -> NDArray[Any]:
-    """Positions of the values among the categories; -1 where not among them.
-
-    >>> code_categories(["low", None, "high"], ["low", "high"])
-    array([ 0, -1,  1], dtype=int32)
-    """
+    """Positions of the values among the categories; -1 where not among them."""
     code = {category: i for i, category in enumerate(categories)}
     return np.fromiter((code.get(value, -1) for value in values), np.int32)
 
@@ -211,21 +283,22 @@ class Names(Sequence[str]):
             ) from error
 
 
+def check_name(name: Any, position: int | None = None) -> None:
+    """Raise unless the name of a feature is text."""
+    if not isinstance(name, str):
+        where = "" if position is None else f" at position {position}"
+        raise DataTypeError(
+            f"A feature name must be a string. Got {printable(name)} of type "
+            f"{type(name).__name__}{where}."
+        )
+
+
 def check_names(
     names: Iterable[Any], n_features: int, duplicates: Duplicates = "error"
 ) -> list[str]:
     """List the names, one per feature, all of them text and different.
 
     With ``duplicates="number"`` the second feature of a name is called ``name#2``.
-
-    >>> check_names(["a", "b", "a"], 3, "number")
-    ['a', 'b', 'a#2']
-    >>> check_names(["a", "b", "a"], 3)
-    Traceback (most recent call last):
-        ...
-    featstream.errors.DataError: Feature name 'a' already seen at position 0 (now 2).
-    Names must be unique. Rename one, or open the data with duplicates='number', which
-    makes the second one 'a#2'.
     """
     check_choice(duplicates, "duplicates", ("error", "number"))
     listed = list(names)
@@ -234,14 +307,12 @@ def check_names(
             f"names must have one name per feature. Got {len(listed):,} names for "
             f"{n_features:,} features."
         )
+    if set(map(type, listed)) == {str} and len(set(listed)) == n_features:
+        return listed
     seen: dict[str, int] = {}
     repeated: list[int] = []
     for position, name in enumerate(listed):
-        if not isinstance(name, str):
-            raise DataTypeError(
-                f"A feature name must be a string. Got {printable(name)} of type "
-                f"{type(name).__name__} at position {position}."
-            )
+        check_name(name, position)
         first = seen.setdefault(name, position)
         if first != position:
             if duplicates == "error":
@@ -264,10 +335,7 @@ def check_names(
 
 
 def check_dimensions(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Number of samples and of features, which may be 0: a stream may be empty.
-
-    The messages are those of scikit-learn.
-    """
+    """Number of samples, and of features: 0 or more. Errors as in scikit-learn."""
     if len(shape) > 2:
         raise DataError(
             f"Found array with dim {len(shape)}, while dim <= 2 is required."
@@ -301,10 +369,7 @@ def block_width(n_samples: int, itemsize: int, block_bytes: int, least: int = 1)
 
 
 def canonical_csc(X: Any, what: str = "X") -> Any:
-    """Any sparse matrix as CSC with rows increasing strictly in every column.
-
-    The arrays of ``X`` are shared or copied, never changed.
-    """
+    """Any sparse matrix as CSC with rows increasing strictly; ``X`` is not changed."""
     check_dimensions(X.shape)
     dtype = numeric_dtype(X.dtype, what)
     # scipy converts without bounds checks: a bad index would corrupt memory.
@@ -384,11 +449,6 @@ def group_columns(
 
     A block ends when it is full, between dense and sparse columns, and where a
     common dtype would make different integers equal (beyond 2**53, as floats).
-
-    >>> wide = np.array([2**60, 2**60 + 1])
-    >>> columns = [("a", wide, False), ("b", wide / 2, False), ("c", wide, False)]
-    >>> [block.names for block in group_columns(columns)]
-    [['a'], ['b'], ['c']]
     """
     held: list[NamedColumn] = []
     dtype: np.dtype[Any] = np.dtype(np.bool_)

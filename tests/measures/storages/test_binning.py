@@ -1,7 +1,5 @@
 """Cut points against plain ones, and Fayyad and Irani by recursion."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,41 +59,17 @@ def test_cuts_are_the_plain_ones(method, column, n_bins, n_zeros_apart):
     assert found == expected
 
 
-@examples(20)
-@given(column=columns(), n_zeros=st.integers(0, 60))
-def test_zeros_may_be_stored_or_not(column, n_zeros):
-    values, classes = (np.asarray(part) for part in column)
-    is_zero = values == 0
-    apart = np.flatnonzero(is_zero)[:n_zeros]
-    n_classes = classes.max() + 1
-    stored = np.delete(np.arange(values.size), apart)
-    distinct, table = distinct_values(
-        values[stored],
-        classes[stored].astype(np.int32),
-        apart.size,
-        np.bincount(classes[apart], minlength=n_classes).astype(np.int64),
-        n_classes,
-    )
-    assert distinct.tolist() == sorted(set(values.tolist()))
-    for value, row in zip(distinct, table, strict=True):
-        counts = np.bincount(classes[values == value], minlength=n_classes)
-        assert row.tolist() == counts.tolist()
-
-
-def test_quantile_bins_of_distinct_values_have_equal_sizes():
-    cuts = cut(np.arange(100.0) + 0.5, np.arange(100) % 2, "quantile")
-    assert cuts == [19.5, 39.5, 59.5, 79.5]
-
-
-def test_uniform_bins_have_equal_widths():
-    values = [0.0, 0.5, 1.5, 2.5, 7.0, 10.0]
-    assert cut(values, [0, 1] * 3, "uniform") == [2.0, 4.0, 6.0, 8.0]
-
-
-def test_few_values_are_kept_as_they_are():
-    values = [0.5, 0.5, 1.5, 2.5, 2.5]
-    for method in ("quantile", "uniform"):
-        assert cut(values, [0, 1, 0, 1, 0], method) == [0.5, 1.5]
+@pytest.mark.parametrize(
+    ("method", "values", "expected"),
+    [
+        ("quantile", np.arange(100.0) + 0.5, [19.5, 39.5, 59.5, 79.5]),  # equal sizes
+        ("uniform", [0, 0.5, 1.5, 2.5, 7, 10], [2, 4, 6, 8]),  # equal widths
+        ("quantile", [0.5, 0.5, 1.5, 2.5, 2.5], [0.5, 1.5]),  # few values are kept
+        ("uniform", [0.5, 0.5, 1.5, 2.5, 2.5], [0.5, 1.5]),
+    ],
+)
+def test_cuts_by_hand(method, values, expected):
+    assert cut(values, np.arange(len(values)) % 2, method) == expected
 
 
 def test_description_length_cuts_where_the_class_changes_and_nowhere_else():

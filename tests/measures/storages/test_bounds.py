@@ -1,7 +1,5 @@
 """Compiled kernels do not check their indices; here they do."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

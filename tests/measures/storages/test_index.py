@@ -4,8 +4,6 @@ Shortcuts are taken where they pay, which small data never see. Here they are
 taken always; ``tests/selectors/test_shortcuts.py`` has larger data.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,6 +30,13 @@ def history(selector):
     return selector.scores_.tolist(), selector.result_.trace.records.tolist()
 
 
+def check_unchanged(measure, rule, source, y):
+    """Shortcuts decide as the plain scan does."""
+    plain = PlainScan(measure=measure, **rule).start(y).consume(source)
+    found = Shortcuts(measure=measure, **rule).start(y).consume(source)
+    assert history(found) == history(plain)
+
+
 @st.composite
 def rare_data(draw, least_rows=6):
     """Sparse columns of few entries: many kept, many that share no row."""
@@ -56,11 +61,8 @@ def test_the_index_changes_nothing_even_where_it_does_not_pay(
     measure, data, rule, width
 ):
     X, y = data
-    stored = sparse.csc_array(X)
-    plain = PlainScan(measure=measure, **rule).fit(stored, y)
-    selector = Shortcuts(measure=measure, **rule).start(y)
-    selector.consume(SparseSource(stored, block_columns=width))
-    assert history(selector) == history(plain)
+    source = SparseSource(sparse.csc_array(X), block_columns=width)
+    check_unchanged(measure, rule, source, y)
 
 
 @pytest.mark.parametrize("measure", ["su", FisherZ(alpha=0.9)], ids=str)
@@ -73,11 +75,8 @@ def test_the_index_changes_nothing_even_where_it_does_not_pay(
 )
 def test_the_index_changes_no_conditional_test(measure, data, rule, width):
     X, y = data
-    stored = sparse.csc_array(X)
-    plain = PlainScan(measure=measure, **rule).fit(stored, y)
-    selector = Shortcuts(measure=measure, **rule).start(y)
-    selector.consume(SparseSource(stored, block_columns=width))
-    assert history(selector) == history(plain)
+    source = SparseSource(sparse.csc_array(X), block_columns=width)
+    check_unchanged(measure, rule, source, y)
 
 
 @examples(25)
@@ -90,10 +89,8 @@ def test_the_index_changes_no_conditional_test(measure, data, rule, width):
 def test_ceilings_change_nothing_even_where_they_do_not_pay(data, rule, width, alpha):
     X, y = data
     measure = FisherZ(alpha=alpha)
-    plain = PlainScan(measure=measure, **rule).start(y).consume(X)
-    selector = Shortcuts(measure=measure, **rule).start(y)
-    selector.consume(ArraySource(X, block_bytes=width * X.itemsize * len(y)))
-    assert history(selector) == history(plain)
+    source = ArraySource(X, block_bytes=width * X.itemsize * len(y))
+    check_unchanged(measure, rule, source, y)
 
 
 @examples(20)
@@ -101,10 +98,8 @@ def test_ceilings_change_nothing_even_where_they_do_not_pay(data, rule, width, a
 def test_ceilings_hold_for_awkward_numbers(data, rule):
     X, y = data
     measure = FisherZ(alpha=0.9)
-    plain = PlainScan(measure=measure, **rule).start(y).consume(X)
-    selector = Shortcuts(measure=measure, **rule).start(y)
-    selector.consume(ArraySource(X, block_bytes=4 * X.itemsize * len(y)))
-    assert history(selector) == history(plain)
+    source = ArraySource(X, block_bytes=4 * X.itemsize * len(y))
+    check_unchanged(measure, rule, source, y)
 
 
 def test_a_correlation_is_within_the_error_of_its_ceiling():

@@ -1,7 +1,5 @@
 """Correlations against sums in extended precision."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -103,7 +101,7 @@ def test_whole_numbers_score_alike_in_every_dtype_and_order(storage, dtype):
 
 
 @examples(15)
-@given(data=continuous_data(), shift=st.integers(-60, 60), is_negated=st.booleans())
+@given(data=continuous_data(), shift=st.integers(-400, 400), is_negated=st.booleans())
 def test_powers_of_two_and_signs_change_no_bit(data, shift, is_negated):
     """P14, for the scores themselves."""
     X, y = data
@@ -115,16 +113,6 @@ def test_powers_of_two_and_signs_change_no_bit(data, shift, is_negated):
         assert found.tolist() == relevances(measure, plain, y).tolist()
         before, after = overlaps(measure, plain, y), overlaps(measure, scaled, y)
         assert np.array_equal(before, after, equal_nan=True)
-
-
-@pytest.mark.parametrize("scale", [1e-130, 1e-100, 1e100, 1e140])
-def test_tiny_and_huge_values_score_like_others(scale):
-    rng = np.random.default_rng(6)
-    y = rng.integers(0, 2, 50)
-    X = rng.normal(size=(50, 3)) + y[:, None]
-    for storage in STORAGES.values():
-        found = relevances(FisherZ(), storage(scale * X), y)
-        np.testing.assert_allclose(found, relevances(FisherZ(), X, y), rtol=1e-10)
 
 
 def test_scores_do_not_exceed_one():

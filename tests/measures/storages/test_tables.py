@@ -1,7 +1,5 @@
 """Scores of discrete columns against dictionaries of counts."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import reference
-from featstream import MutualInformation, SymmetricalUncertainty
+from featstream import MutualInformation, SymmetricalUncertainty, as_source
 from featstream.measures.storages import tables
 from scores import overlaps, relevances
 from strategies import examples, generators
@@ -185,3 +183,26 @@ def test_working_memory_is_clean_between_calls():
         first = overlaps(MEASURES["su"][0], storage(X), y)
         again = overlaps(MEASURES["su"][0], storage(X[:, ::-1]), y)[::-1, ::-1]
         assert np.array_equal(first, again)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_quantities_are_cut_alike_in_every_dtype(storage):
+    """Negative ones too, and columns without a zero, at the limit of categories."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = np.clip(np.round(rng.normal(size=(60, 3)) * 40 + 20 * y[:, None]), -99, 99)
+    X[:, 2] = 1 + np.arange(60) % 30  # 30 values are categories, 31 quantities
+    expected = relevances(SymmetricalUncertainty(), X, y).tolist()
+    for dtype in (np.int8, np.int16, np.int64, np.float32):
+        values = STORAGES[storage](X.astype(dtype))
+        assert relevances(SymmetricalUncertainty(), values, y).tolist() == expected
+
+
+def test_only_columns_with_missing_values_have_a_category_for_them():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[::3], X[1, 1] = 0.0, np.nan
+    su = SymmetricalUncertainty(binning="uniform", missing="category")
+    bound = su.bind(np.arange(40) % 2)
+    for storage in STORAGES.values():
+        (block,) = as_source(storage(X)).blocks()
+        assert bound.encode(block).arity.tolist() == [5, 6]

@@ -8,11 +8,29 @@ points lie below it; so a cut point is the largest value of its bin.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from featstream.jit import inner_jit, jit
+from featstream.jit import by_reference, inner_jit, jit
+from featstream.protocols import BoolArray, FloatArray
 
 QUANTILE, UNIFORM, MDL = 0, 1, 2
+
+
+@by_reference
+class Summary(NamedTuple):
+    """Range of every column, whether it is whole numbers, and what it lacks.
+
+    A sparse column ``is_plain`` if it stores a single value, not zero, only.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    is_whole: BoolArray
+    is_missing: BoolArray
+    is_infinite: BoolArray
+    is_plain: BoolArray
 
 
 @jit
@@ -31,8 +49,7 @@ def distinct_values(stored, classes, n_zeros, zero_classes, n_classes):
         value = stored[order[e]]
         if is_zero_due and value >= 0.0:
             last += 1
-            values[last] = 0.0
-            table[last] = zero_classes
+            values[last], table[last] = 0.0, zero_classes
             is_zero_due = False
         if last < 0 or values[last] != value:
             last += 1
@@ -40,8 +57,7 @@ def distinct_values(stored, classes, n_zeros, zero_classes, n_classes):
         table[last, classes[order[e]]] += 1
     if is_zero_due:
         last += 1
-        values[last] = 0.0
-        table[last] = zero_classes
+        values[last], table[last] = 0.0, zero_classes
     return values[: last + 1], table[: last + 1]
 
 
@@ -67,14 +83,6 @@ def _cut_uniformly(values, n_bins):
     for q in range(1, n_bins):
         cuts[q - 1] = low + (high - low) * (q / n_bins)
     return cuts
-
-
-@inner_jit
-def _count_present(counts):
-    present = 0
-    for c in range(counts.size):
-        present += counts[c] > 0
-    return present
 
 
 @inner_jit
@@ -121,17 +129,17 @@ def _cut_by_description_length(values, table, nlogn, unit):
     while len(pending) > 0:
         begin, end = pending.pop()
         totals = table[begin:end].sum(axis=0)
-        if end - begin < 2 or _count_present(totals) < 2:
+        if end - begin < 2 or np.count_nonzero(totals) < 2:
             continue
         cut = _best_cut(table, begin, end, totals, nlogn)
         left = table[begin : cut + 1].sum(axis=0)
         right = totals - left
-        n, k = totals.sum(), _count_present(totals)
+        n, k = totals.sum(), np.count_nonzero(totals)
         whole = _class_entropy(totals, nlogn, unit)
         part_left = _class_entropy(left, nlogn, unit)
         part_right = _class_entropy(right, nlogn, unit)
         gain = whole - (left.sum() * part_left + right.sum() * part_right) / n
-        k_left, k_right = _count_present(left), _count_present(right)
+        k_left, k_right = np.count_nonzero(left), np.count_nonzero(right)
         spent = k * whole - k_left * part_left - k_right * part_right
         # log2(3**k - 2), which overflows for many classes and is k log2(3) there.
         choices = np.log2(3.0**k - 2.0) if k < 40 else k * np.log2(3.0)
@@ -160,12 +168,22 @@ def cut_column(values, table, method, n_bins, nlogn, unit):
 
 
 @inner_jit
-def cut_or_list(present, classes, n_zeros, zero_classes, target, binning, is_whole):
-    """Cut points of a column: bins if it is continuous, else every value but one."""
-    values, table = distinct_values(
-        present, classes, n_zeros, zero_classes, target.counts.size
+def cut_or_list(values, classes, n_zeros, zero_classes, binning, is_whole):
+    """Cut points of a column: bins if it is continuous, else every value but one.
+
+    Missing values are passed over.
+    """
+    is_there = ~np.isnan(values)
+    distinct, table = distinct_values(
+        values[is_there], classes[is_there], n_zeros, zero_classes, zero_classes.size
     )
     method, n_bins, nlogn, unit = binning
     if is_whole or method < 0:
-        return values[:-1]
-    return cut_column(values, table, method, n_bins, nlogn, unit)
+        return distinct[:-1]
+    return cut_column(distinct, table, method, n_bins, nlogn, unit)
+
+
+@inner_jit
+def find_bin(cuts, value):
+    """The bin of a value; a missing one is in another, after the last."""
+    return cuts.size + 1 if np.isnan(value) else np.searchsorted(cuts, value)

@@ -44,15 +44,14 @@ def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntA
     (['1010', '0100'], [2, 1])
     """
     n_planes = arity - 1
-    last = np.cumsum(n_planes)
+    last = n_planes.cumsum()
     n = codes.shape[1]
     bits = np.zeros((int(last[-1]) if last.size else 0, (n + 63) // 64 * 8), np.uint8)
     if codes.dtype == np.uint8 and n_planes.max(initial=0) == 1 and _IS_LITTLE:
         sizes = np.empty(bits.shape[0], np.int64)
-        _pack_binary(
-            read_only(codes), np.flatnonzero(n_planes), bits.view(np.uint64), sizes
-        )
-        return bits.view(np.uint64), sizes
+        planes, which = bits.view(np.uint64), n_planes.nonzero()[0]
+        _pack_binary(read_only(codes), which, planes, sizes)
+        return planes, sizes
     for code in range(1, int(arity.max(initial=1))):
         having = np.flatnonzero(n_planes >= code)
         rows = codes if having.size == arity.size else codes[having]

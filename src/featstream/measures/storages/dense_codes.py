@@ -12,14 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import by_reference, inner, inner_jit, jit, lean
-from featstream.measures.storages.binning import cut_or_list
+from featstream.measures.storages.binning import (
+    Summary,
+    cut_or_list,
+    find_bin,
+)
 from featstream.measures.storages.bitplanes import (
     count_all,
     count_common,
     pack,
     unpack,
 )
-from featstream.measures.storages.dispatch import EARLIER, register_storage
+from featstream.measures.storages.dispatch import empty, functions_in, register_storage
 from featstream.measures.storages.tables import (
     MAX_PLANES,
     CodedTarget,
@@ -27,9 +31,10 @@ from featstream.measures.storages.tables import (
     fixed_point_nlogn,
     is_thin,
     joint_of_codes,
+    joint_of_counts,
     judge_binary,
     judge_table,
-    ratio,
+    score_pair,
 )
 from featstream.protocols import BoolArray, FloatArray, IntArray, SavedField, Storage
 from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefetch
@@ -66,67 +71,57 @@ def encode(
     nominal: BoolArray | None,
     summary: Summary,
     how: tuple[CodedTarget, Any, int],
-    nlogn: NDArray[np.int64],
     norm: int,
 ) -> DenseCodes:
-    """Categories of column-major values; ``own`` is filled by `score`.
+    """Categories of column-major values; ``own`` is filled with their scores.
 
     ``how`` is the target, the binning, and the number of distinct values above
     which a column of whole numbers that is not ``nominal`` is binned as well.
     """
-    m, most_categories = values.shape[1], how[2]
-    low, high, is_whole, is_missing, _ = summary
+    target, binning, most_categories = how
+    low, high, is_whole, is_missing = summary[:4]
     size = np.where(is_whole & (low <= high), high - low + 1, np.inf)
     is_small = (size <= min(MAX_PLANES + 1, most_categories)) & ~is_missing
     arity = np.where(is_small, size, 0).astype(np.int64)
     other = np.flatnonzero(~is_small)
-    codes, arity[other] = _codes_of(values, other, summary, *how[:2])
+    codes, arity[other] = _codes_of(values, other, summary, target, binning)
     is_quantity = is_whole[other] & (arity[other] - is_missing[other] > most_categories)
     if nominal is not None:
         is_quantity &= ~nominal[other]
     if is_quantity.any():
-        binned, as_numbers = (
-            other[is_quantity],
-            summary._replace(is_whole=np.zeros_like(is_whole)),
-        )
-        found = _codes_of(values, binned, as_numbers, *how[:2])
+        binned, not_whole = other[is_quantity], np.zeros_like(is_whole)
+        as_numbers = summary._replace(is_whole=not_whole)
+        found = _codes_of(values, binned, as_numbers, target, binning)
         codes[is_quantity], arity[binned] = found
     has_planes = arity <= MAX_PLANES + 1
-    n_planes = np.where(has_planes, arity - 1, 0)
     small = _small_codes(values, low, is_small, has_planes, codes)
-    planes, plane_count = pack(small, arity[has_planes])
-    code_row = np.full(m, -1, np.int64)
+    code_row = np.full(arity.size, -1, np.int64)
     code_row[other] = np.where(has_planes[other], -1, np.arange(other.size))
-    return DenseCodes(
-        nlogn=nlogn,
-        arity=arity,
-        own=np.zeros(m, np.int64),
-        norm=np.full(m, norm, np.int64),
-        first_plane=np.cumsum(n_planes) - n_planes,
-        planes=planes,
-        plane_count=plane_count,
-        code_row=code_row,
-        codes=codes,
-        split=np.empty((m, 0), np.int64),
-    )
+    return assemble(small, arity, binning[2], norm, codes, code_row)
 
 
-def from_small_codes(
-    codes: NDArray[np.uint8], arity: IntArray, nlogn: NDArray[np.int64], norm: int
+def assemble(
+    small: NDArray[np.uint8],
+    arity: IntArray,
+    nlogn: IntArray,
+    norm: int,
+    codes: NDArray[np.int32],
+    code_row: IntArray,
 ) -> DenseCodes:
-    """Columns of few categories, one row of codes each."""
-    n_planes = arity - 1
-    planes, plane_count = pack(codes, arity)
+    """Columns of few categories from their codes, one row each, and the others."""
+    has_planes = code_row < 0
+    n_planes = (arity - 1) * has_planes
+    planes, plane_count = pack(small, arity[has_planes])
     return DenseCodes(
         nlogn=nlogn,
         arity=arity,
         own=np.zeros(arity.size, np.int64),
         norm=np.full(arity.size, norm, np.int64),
-        first_plane=np.cumsum(n_planes) - n_planes,
+        first_plane=n_planes.cumsum() - n_planes,
         planes=planes,
         plane_count=plane_count,
-        code_row=np.full(arity.size, -1, np.int64),
-        codes=np.empty((0, codes.shape[1]), np.int32),
+        code_row=code_row,
+        codes=codes,
         split=np.empty((arity.size, 0), np.int64),
     )
 
@@ -188,21 +183,10 @@ def _small_codes(
     return codes
 
 
-@by_reference
-class Summary(NamedTuple):
-    """Range of every column, whether it is whole numbers, and what it lacks."""
-
-    low: FloatArray
-    high: FloatArray
-    is_whole: BoolArray
-    is_missing: BoolArray
-    is_infinite: BoolArray
-
-
 def summarise(values: NDArray[Any]) -> Summary:
     """What has to be known of column-major values before they are encoded."""
     m = values.shape[1]
-    summary = Summary(np.empty(m), np.empty(m), *np.zeros((3, m), dtype=np.bool_))
+    summary = Summary(*np.empty((2, m)), *np.zeros((4, m), np.bool_))
     if values.dtype.kind in "iu":
         summary.is_whole[:] = True
         _range_of_integers(values.T, summary.low, summary.high)
@@ -272,52 +256,34 @@ def _code_by_lookup(column, low, size, is_missing, codes):
 
 
 @inner_jit
-def _code_by_cuts(column, is_whole, target, binning, codes):
+def _code_by_cuts(column, flags, target, binning, codes):
     """Codes of any numbers, by sorting them."""
-    n = column.size
-    present = np.empty(n)
-    classes = np.empty(n, np.int32)
+    is_whole, is_missing = flags
+    values = column.astype(np.float64)
     no_zeros = np.zeros(target.counts.size, np.int64)
-    n_present = 0
-    for i in range(n):
-        if not np.isnan(np.float64(column[i])):
-            present[n_present] = column[i]
-            classes[n_present] = target.classes[i]
-            n_present += 1
-    cuts = cut_or_list(
-        present[:n_present],
-        classes[:n_present],
-        0,
-        no_zeros,
-        target,
-        binning,
-        is_whole,
-    )
-    for i in range(n):
-        value = np.float64(column[i])
-        codes[i] = cuts.size + 1
-        if not np.isnan(value):
-            codes[i] = np.searchsorted(cuts, value)
-    return cuts.size + 1 + (n_present < n)
+    cuts = cut_or_list(values, target.classes, 0, no_zeros, binning, is_whole)
+    for i in range(values.size):
+        codes[i] = find_bin(cuts, values[i])
+    return cuts.size + 1 + is_missing
 
 
 @jit
 def _code(columns, which, summary, target, binning, codes, arity):
     """Codes of the chosen columns, one row per column."""
-    n, low, is_whole = columns.shape[1], summary.low, summary.is_whole
     for k in range(which.size):
         j = which[k]
-        column, size = columns[j], summary.high[j] - low[j] + 1
-        if is_whole[j] and 0 < size <= 4 * n + 1024:
-            arity[k] = _code_by_lookup(
-                column, low[j], np.int64(size), summary.is_missing[j], codes[k]
-            )
+        column, low, is_missing = columns[j], summary.low[j], summary.is_missing[j]
+        size, is_whole = summary.high[j] - low + 1, summary.is_whole[j]
+        if is_whole and 0 < size <= 4 * column.size + 1024:
+            found = _code_by_lookup(column, low, np.int64(size), is_missing, codes[k])
         else:
-            arity[k] = _code_by_cuts(column, is_whole[j], target, binning, codes[k])
+            flags = is_whole, is_missing
+            found = _code_by_cuts(column, flags, target, binning, codes[k])
+        arity[k] = found
 
 
 @inner
-def _fill_from_planes(cells, planes, counts, target, n):
+def _fill_from_planes(cells, planes, counts, target):
     """Count (category, class) with one popcount for each pair of planes."""
     n_classes = target.counts.size
     for c in range(n_classes):
@@ -334,10 +300,10 @@ def _fill_from_planes(cells, planes, counts, target, n):
 
 
 @lean
-def count_classes(columns, begin, target, scratch):
+def _count_classes(columns, begin, target, scratch):
     """Tables of (category, class) of columns from ``begin`` on, while there is room.
 
-    See `featstream.measures.storages.tables.count_in_batches`.
+    See `count_tables`.
     """
     cells, codes, first = scratch.cells, scratch.left, 0
     n_classes, n = target.counts.size, columns.nlogn.size - 1
@@ -353,7 +319,7 @@ def count_classes(columns, begin, target, scratch):
             plane = columns.first_plane[i]
             last = plane + arity - 1
             planes, counts = columns.planes[plane:last], columns.plane_count[plane:last]
-            _fill_from_planes(table, planes, counts, target, n)
+            _fill_from_planes(table, planes, counts, target)
         else:
             decode_column(columns, i, codes)
             for r in range(n):
@@ -385,18 +351,11 @@ def _joint(a, i, b, j, scratch):
         n_cells = np.int64(n_a + 1) * np.int64(n_b + 1)
         return joint_of_codes(nlogn, left, right, n_b + 1, n_cells, scratch)
     first_a, first_b = a.first_plane[i], b.first_plane[j]
-    total, both_zero = 0, nlogn.size - 1
     if n_a == 1 and n_b == 1:
-        ones_a, ones_b = a.plane_count[first_a], b.plane_count[first_b]
         common = count_common(a.planes[first_a], b.planes[first_b])
-        both_zero -= ones_a + ones_b - common
-        return (
-            nlogn[common]
-            + nlogn[ones_a - common]
-            + nlogn[ones_b - common]
-            + nlogn[both_zero]
-        )
-    rest = scratch.used_right
+        ones_a, ones_b = a.plane_count[first_a], b.plane_count[first_b]
+        return joint_of_counts(nlogn, ones_a, ones_b, common)
+    total, both_zero, rest = 0, nlogn.size - 1, scratch.used_right
     for q in range(n_b):
         rest[q] = b.plane_count[first_b + q]
     for p in range(n_a):
@@ -416,15 +375,12 @@ def _joint(a, i, b, j, scratch):
 
 
 @inner
-def _compare(new, i, kept, slot, is_listed, scratch):
-    columns = kept.columns
-    joint = _joint(new, i, columns, slot, scratch)
-    information = new.nlogn[new.nlogn.size - 1] + joint - new.own[i] - columns.own[slot]
-    return ratio(information, new.norm[i], columns.norm[slot])
+def _compare(new, i, columns, slot, scratch):
+    return score_pair(new, i, columns, slot, _joint(new, i, columns, slot, scratch))
 
 
 def _overlap(new, i, kept, slot, is_listed, scratch):
-    return _compare(new, i, kept, slot, is_listed, scratch)
+    return _compare(new, i, kept.columns, slot, scratch)
 
 
 @inner
@@ -484,21 +440,16 @@ def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
     n_classes = target.counts.size
     n_used = new.split[i, 0] * columns.split[slot, 0] * n_classes
     if is_thin(n_used, nlogn.size - 1):
-        return _compare(new, i, kept, slot, False, scratch) >= known[2], np.nan
+        return _compare(new, i, columns, slot, scratch) >= known[2], np.nan
     if new.arity[i] == 2 and columns.arity[slot] == 2 and n_classes == 2:
         first_new, first_kept = new.first_plane[i], columns.first_plane[slot]
         mine, other = new.planes[first_new], columns.planes[first_kept]
         common = count_common(mine, other)
         common_1 = count_all(mine, other, target.planes[0])
         ones, ones_1 = new.plane_count[first_new], new.split[i, 1]
-        kept_ones = columns.plane_count[first_kept]
-        kept_1 = columns.split[slot, 1]
-        if winner == EARLIER:
-            return judge_binary(
-                nlogn, ones, ones_1, kept_ones, kept_1, common, common_1, rule
-            )
+        others, others_1 = columns.plane_count[first_kept], columns.split[slot, 1]
         return judge_binary(
-            nlogn, kept_ones, kept_1, ones, ones_1, common, common_1, rule
+            nlogn, ones, ones_1, others, others_1, common, common_1, winner, rule
         )
     cells = scratch.cells
     _fill_from_pair(cells, new, i, columns, slot, target, scratch)
@@ -541,22 +492,13 @@ def _copy_column(new, i, kept, slot, used):
 
 def _demand(columns: DenseCodes, which: NDArray[np.int64]) -> NDArray[np.int64]:
     has_codes = columns.code_row[which] >= 0
-    n_planes = np.where(has_codes, 0, columns.arity[which] - 1)
-    return np.stack([n_planes, has_codes.astype(np.int64)])
+    return np.stack([np.where(has_codes, 0, columns.arity[which] - 1), has_codes])
 
 
-def _allocate(like: DenseCodes, n_slots: int, first: int, second: int) -> DenseCodes:
-    return like._replace(
-        arity=np.zeros(n_slots, np.int64),
-        own=np.zeros(n_slots, np.int64),
-        norm=np.zeros(n_slots, np.int64),
-        first_plane=np.zeros(n_slots, np.int64),
-        planes=np.zeros((first, like.planes.shape[1]), np.uint64),
-        plane_count=np.zeros(first, np.int64),
-        code_row=np.zeros(n_slots, np.int64),
-        codes=np.zeros((second, like.nlogn.size - 1), np.int32),
-        split=np.zeros((n_slots, like.split.shape[1]), np.int64),
-    )
+def _allocate(like: DenseCodes, n_slots: int, first: int, second: int) -> Any:
+    slots = ("arity", "own", "norm", "first_plane", "code_row", "split")
+    sizes = dict.fromkeys(slots, n_slots)
+    return empty(like, **sizes, planes=first, plane_count=first, codes=second)
 
 
 def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseCodes:
@@ -599,7 +541,7 @@ def _as_rows(columns: DenseCodes, which: NDArray[np.int64], n: int) -> NDArray[A
             continue
         first = columns.first_plane[i]
         planes = columns.planes[first : first + columns.arity[i] - 1]
-        bits = np.unpackbits(planes.view(np.uint8), axis=1, bitorder="little")[:, :n]
+        bits = np.unpackbits(planes.view(np.uint8), axis=1, count=n, bitorder="little")
         row[:] = np.arange(1, bits.shape[0] + 1) @ bits
     return rows
 
@@ -609,12 +551,7 @@ DENSE_CODES = register_storage(
         name="dense codes",
         old_names=("DenseTables",),
         columns=DenseCodes,
-        overlap=_overlap,
-        is_independent=_is_independent,
-        has_room=_has_room,
-        copy_column=_copy_column,
-        demand=_demand,
-        allocate=_allocate,
+        **functions_in(globals()),
         scratch=code_scratch,
         saved={
             "arity": SavedField(np.int64, low=1),
@@ -624,8 +561,6 @@ DENSE_CODES = register_storage(
             "codes": SavedField(np.int32, (None, "samples"), low=0),
         },
         pool_of={"planes": 0, "codes": 1},
-        restore=_restore,
         has_fixed_types=True,
-        as_rows=_as_rows,
     )
 )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import by_reference, call_known, inner, jit, lean
-from featstream.measures.storages.dispatch import register_storage
+from featstream.measures.storages.dispatch import functions_in, register_storage
 from featstream.measures.storages.moments import (
     SPAN,
     adds_surely,
@@ -27,6 +27,7 @@ from featstream.protocols import IntArray, SavedField, Storage, read_only
 from featstream.sources.kernels.transpose import (
     AHEAD_BYTES,
     CACHE_LINE,
+    aligned,
     prefetch,
 )
 
@@ -71,7 +72,7 @@ class Lanes(NamedTuple):
 
 
 def _scratch(n_samples: int) -> Lanes:
-    return Lanes(np.zeros(LANES))
+    return Lanes(aligned(np.zeros(LANES)))
 
 
 def room_for(n_columns: int, n_samples: int) -> DenseValues:
@@ -180,40 +181,29 @@ def _sum_column(column, pivot, weight, sums, powers, cross):
 @jit
 def sum_columns(columns, target, sums):
     """Sums of columns, one row each; `score_columns` centres the squares."""
-    lanes = np.empty((3, LANES))
-    n = columns.shape[1]
+    room, n = np.empty(4 * LANES), columns.shape[1]
+    begin = -room.ctypes.data % CACHE_LINE // room.itemsize
+    lanes = room[begin : begin + 3 * LANES].reshape(3, LANES)
     for j in range(columns.shape[0]):
         column = columns[j]
         pivot = np.float64(median_of_three(column[0], column[n // 2], column[n - 1]))
         for t in range(target.totals.size):
             _sum_column(column, pivot, target.weights[t], lanes[0], lanes[1], lanes[2])
-            _fold_all(lanes[0], lanes[1], lanes[2])
-            sums.product[j, t] = lanes[2, 0]
-        sums.pivot[j], sums.total[j] = pivot, lanes[0, 0]
-        sums.squared_norm[j] = lanes[1, 0]
+            sums.product[j, t] = fold(lanes[2])
+        sums.pivot[j], sums.total[j] = pivot, fold(lanes[0])
+        sums.squared_norm[j] = fold(lanes[1])
 
 
 @inner
 def fold(lanes):
-    """Add the lanes pairwise, in place and in a fixed order."""
-    half = LANES // 2
-    while half >= 1:
-        for k in range(half):
-            lanes[k] += lanes[k + half]
-        half //= 2
-    return lanes[0]
-
-
-@inner
-def _fold_all(a, b, c):
-    """The same for three sums at once, which takes as long as for one."""
-    half = LANES // 2
-    while half >= 1:
-        for k in range(half):
-            a[k] += a[k + half]
-            b[k] += b[k + half]
-            c[k] += c[k + half]
-        half //= 2
+    """Add the lanes pairwise, in a fixed order: those 32 apart first, 1 apart last."""
+    for k in range(8):
+        even = (lanes[k] + lanes[k + 32]) + (lanes[k + 16] + lanes[k + 48])
+        odd = (lanes[k + 8] + lanes[k + 40]) + (lanes[k + 24] + lanes[k + 56])
+        lanes[k] = even + odd
+    even = (lanes[0] + lanes[4]) + (lanes[2] + lanes[6])
+    odd = (lanes[1] + lanes[5]) + (lanes[3] + lanes[7])
+    return even + odd
 
 
 @inner
@@ -344,23 +334,13 @@ DENSE_VALUES = register_storage(
         name="dense values",
         old_names=("DenseMoments",),
         columns=DenseValues,
-        overlap=_overlap,
-        is_independent=_is_independent,
-        has_room=_has_room,
-        copy_column=_copy_column,
-        demand=_demand,
-        allocate=_allocate,
-        spare_slots=_spare_slots,
-        scratch=_scratch,
-        units=_units,
+        **functions_in(globals()),
         saved={
             "total": SavedField(np.float64),
             "norm": SavedField(np.float64),
             "values": SavedField(np.float64, ("kept", "samples")),
             "span": SPAN,
         },
-        restore=_restore,
         has_fixed_types=True,
-        as_rows=_as_rows,
     )
 )

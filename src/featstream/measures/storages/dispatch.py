@@ -25,19 +25,10 @@ NEITHER, EARLIER, LATER = 0, 1, 2
 class Rule(NamedTuple):
     """The options of Algorithms 1 and 2 with the paper's bound, for the kernels.
 
-    Attributes
-    ----------
-    uses_max_bound : bool
-        SAOLA-max: overlap must reach the larger of the two relevances.
-    needs_excess : bool
-        Overlap must exceed its bound instead of reaching it.
-    tie_winner : int
-        Which of two equally relevant features may remove the other: `NEITHER`,
-        the `EARLIER` or the `LATER`.
-    is_deferred : bool
-        A newcomer that is discarded displaces nothing.
-    limit : int
-        Keep at most this number of features.
+    Overlap must reach the smaller of two relevances, or the larger one
+    (``uses_max_bound``), or exceed it (``needs_excess``). ``tie_winner`` says which of
+    two equally relevant features may remove the other. If ``is_deferred``, a newcomer
+    that is discarded displaces nothing. At most ``limit`` features are kept.
     """
 
     uses_max_bound: bool
@@ -51,16 +42,9 @@ class Rule(NamedTuple):
 class ConditionalRule(NamedTuple):
     """The same with a test of the class and one feature, given the other.
 
-    Attributes
-    ----------
-    tie_winner, is_deferred, limit
-        As in `Rule`.
-    alpha : float
-        A feature is redundant if its p-value, given a more relevant one, is above.
-    critical : ndarray of float
-        What the statistic has to exceed at that level, by degrees of freedom.
-    target : CodedTarget or tuple
-        What the storage needs to know of the target.
+    A feature is redundant if its p-value, given a more relevant one, is above
+    ``alpha``: if the statistic does not exceed ``critical``, by degrees of freedom.
+    ``target`` is what the storage needs to know of the target.
     """
 
     tie_winner: int
@@ -121,6 +105,15 @@ def register_storage(storage: Storage) -> Storage:
     return storage
 
 
+def functions_in(module: dict[str, Any]) -> dict[str, Any]:
+    """The functions of a module that do what the fields of `Storage` say.
+
+    They are named like the fields, with an underscore before the name.
+    """
+    names = Storage.__dataclass_fields__
+    return {name: module[f"_{name}"] for name in names if f"_{name}" in module}
+
+
 def storage_of(columns: Any) -> Storage:
     """The storage of some columns."""
     storage = _STORAGES.get(type(columns))
@@ -138,6 +131,15 @@ def storage_named(name: str) -> Storage | None:
         if name in (storage.name, *storage.old_names):
             return storage
     return None
+
+
+def empty(like: Any, **sizes: int) -> Any:
+    """Columns with arrays of zeros, of these lengths, in place of some of theirs."""
+    arrays = {}
+    for name, size in sizes.items():
+        array = getattr(like, name)
+        arrays[name] = np.zeros((size, *array.shape[1:]), array.dtype)
+    return like._replace(**arrays)
 
 
 def for_storage(kernel: Any, columns: Any, *others: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.measures.storages.dispatch import register_storage
+from featstream.measures.storages.dispatch import functions_in, register_storage
 from featstream.protocols import FloatArray, IntArray, SavedField, Storage
 
 
@@ -57,14 +57,9 @@ PAIR_COLUMNS = register_storage(
     Storage(
         name="pair columns",
         columns=PairColumns,
-        overlap=_overlap,
-        has_room=_has_room,
-        copy_column=_copy_column,
-        demand=_demand,
-        allocate=_allocate,
+        **functions_in(globals()),
         scratch=lambda n_samples: None,
         saved={"values": SavedField(np.float64, ("kept", "samples"))},
-        restore=_restore,
         is_compiled=False,
     )
 )

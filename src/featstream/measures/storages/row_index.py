@@ -170,10 +170,8 @@ def join_signature(index, slot, length, norm, score):
         index.n_signatures[0] = signature + 1
         index.signature_hash[place] = signature
         index.signature_place[signature] = place
-        index.signature_key[signature, 0], index.signature_key[signature, 1] = (
-            length,
-            norm,
-        )
+        index.signature_key[signature, 0] = length
+        index.signature_key[signature, 1] = norm
         index.signature_score[signature] = score
     last = index.signature_tail[signature]
     index.signature_of[slot] = signature
@@ -200,12 +198,11 @@ def leave_signature(index, slot):
         index.signature_tail[index.signature_of[slot]] = before
 
 
-@inner
-def forget_all(index, rows):
-    """Forget all columns; ``rows`` are those of all of them."""
-    for e in range(rows.size):
-        index.head[rows[e]] = -1
-        index.row_size[rows[e]] = 0
+def clear_index(columns, index, kept):
+    """Forget all columns."""
+    for e in range(kept.used[0]):
+        index.head[columns.rows[e]] = -1
+        index.row_size[columns.rows[e]] = 0
     index.n_nodes[0] = 0
     for signature in range(index.n_signatures[0]):
         index.signature_hash[index.signature_place[signature]] = -1
@@ -235,33 +232,11 @@ def index_pays(index, rows, n_entries, n_slots):
 
 
 @inner
-def _touch(index, slot, step, n_touched):
-    """Count a row that a newcomer shares with a slot, which may be dead."""
-    if index.common[slot] == 0:
-        index.touched[n_touched] = slot
-        n_touched += 1
-    index.common[slot] += step
-    return n_touched
-
-
-@inner
-def _list_touched(index, n_touched):
-    """Put those touched that are still kept on the short list."""
-    n_listed = 0
-    for t in range(n_touched):
-        slot = index.touched[t]
-        if index.is_live[slot]:
-            index.shortlist[n_listed] = slot
-            n_listed += 1
-    index.n_touched[0] = n_touched
-    return n_listed
-
-
-@inner
-def touch_rows(index, rows, classes):
+def touch_rows(index, rows, values, classes):
     """Count the rows shared with kept columns, and list those that share any.
 
-    ``classes`` is the class of every row, 0 or 1, or empty if it does not matter.
+    With ``values`` of the rows, products are summed. ``classes`` is the class of every
+    row, 0 or 1. Either is empty where it does not matter.
     """
     n_touched = 0
     for e in range(rows.size):
@@ -271,25 +246,21 @@ def touch_rows(index, rows, classes):
         node, n_here = index.head[row], (index.row_size[row] - 1) % NODE + 1
         while node >= 0:
             for place in range(node * NODE, node * NODE + n_here):
-                n_touched = _touch(index, index.slot[place], step, n_touched)
+                slot = index.slot[place]  # which may be dead
+                if index.common[slot] == 0:
+                    index.touched[n_touched] = slot
+                    n_touched += 1
+                index.common[slot] += step
+                if values.size:
+                    index.product[slot] += index.value[place] * values[e]
             node, n_here = index.next[node], NODE
-    return _list_touched(index, n_touched)
-
-
-@inner
-def touch_values(index, rows, values):
-    """The same, with the sums of products."""
-    n_touched = 0
-    for e in range(rows.size):
-        row = rows[e]
-        node, n_here = index.head[row], (index.row_size[row] - 1) % NODE + 1
-        while node >= 0:
-            for place in range(node * NODE, node * NODE + n_here):
-                slot = index.slot[place]
-                n_touched = _touch(index, slot, 1, n_touched)
-                index.product[slot] += index.value[place] * values[e]
-            node, n_here = index.next[node], NODE
-    return _list_touched(index, n_touched)
+    index.n_touched[0], n_listed = n_touched, 0
+    for t in range(n_touched):
+        slot = index.touched[t]
+        if index.is_live[slot]:
+            index.shortlist[n_listed] = slot
+            n_listed += 1
+    return n_listed
 
 
 @inner
@@ -304,8 +275,7 @@ def class_rows_shared(index, slot):
     return index.common[slot] >> 32
 
 
-@inner
-def forget_touched(index):
+def end_walk(new, index):
     """Clear what `touch_rows` gathered."""
     for t in range(index.n_touched[0]):
         index.common[index.touched[t]] = 0

@@ -9,11 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import by_reference, inner, jit, lean
-from featstream.measures.storages.binning import cut_or_list
+from featstream.measures.storages.binning import (
+    Summary,
+    cut_or_list,
+    find_bin,
+)
 from featstream.measures.storages.dispatch import (
     EARLIER,
     NEITHER,
     by_rule,
+    empty,
+    functions_in,
     reaches,
     register_storage,
     who_wins,
@@ -22,9 +28,9 @@ from featstream.measures.storages.row_index import (
     RowIndex,
     add_rows,
     class_rows_shared,
+    clear_index,
     empty_index,
-    forget_all,
-    forget_touched,
+    end_walk,
     index_pays,
     join_signature,
     leave_signature,
@@ -44,10 +50,9 @@ from featstream.measures.storages.tables import (
     judge_binary,
     judge_table,
     ratio,
+    score_pair,
 )
 from featstream.protocols import (
-    BoolArray,
-    FloatArray,
     SavedField,
     SparseColumns,
     Storage,
@@ -82,48 +87,31 @@ class SparseCodes(NamedTuple):
     split: np.ndarray
 
 
-@by_reference
-class Summary(NamedTuple):
-    """Whether a column stores a single value other than zero, and so on.
-
-    ``low`` and ``high`` is the range of its values, zero included.
-    """
-
-    is_plain: BoolArray
-    is_whole: BoolArray
-    is_missing: BoolArray
-    is_infinite: BoolArray
-    low: FloatArray
-    high: FloatArray
-
-
 def summarise(stored: SparseColumns) -> Summary:
-    """What has to be known of sparse columns before they are encoded."""
+    """What has to be known of sparse columns; their range includes zero."""
     m = stored.indptr.size - 1
-    summary = Summary(*np.empty((4, m), dtype=np.bool_), *np.empty((2, m)))
-    summarise_stored(stored.indptr, stored.values, summary)
+    summary = Summary(*np.empty((2, m)), *np.zeros((4, m), np.bool_))
+    _summarise(stored.indptr, stored.values, summary)
     return summary
 
 
 def encode(
-    stored: SparseColumns,
-    summary: Summary,
-    target: CodedTarget,
-    binning: Any,
-    nlogn: NDArray[np.int64],
-    norm: int,
+    stored: SparseColumns, summary: Summary, how: tuple[CodedTarget, Any], norm: int
 ) -> SparseCodes:
-    """Categories of sparse columns; ``own`` is filled by `score`."""
-    begin, end = int(stored.indptr[0]), int(stored.indptr[-1])
-    m = stored.indptr.size - 1
+    """Categories of sparse columns; ``own`` is filled with their scores.
+
+    ``how`` is the target and the binning.
+    """
+    target, binning = how
+    m, n_stored = stored.indptr.size - 1, stored.rows.size
     if summary.is_plain.all():
         length = np.diff(stored.indptr)
         arity = 1 + (length > 0).astype(np.int64)
-        rows, codes = stored.rows[begin:end], np.ones(end - begin, np.int32)
+        rows, codes = stored.rows, np.ones(n_stored, np.int32)
         counts = length[length > 0]
     else:
-        rows, codes = np.empty((2, end - begin), np.int32)
-        counts = np.empty(end - begin + m * (binning[1] + 2), np.int64)
+        rows, codes = np.empty((2, n_stored), np.int32)
+        counts = np.empty(n_stored + m * (binning[1] + 2), np.int64)
         arity, length = np.empty((2, m), np.int64)
         entries = stored.indptr, stored.rows, stored.values
         found = rows, codes, counts, arity, length
@@ -137,7 +125,7 @@ def encode(
             n_entries, n_counts = _code(entries, summary, target, binning, found)
         rows, codes, counts = rows[:n_entries], codes[:n_entries], counts[:n_counts]
     return SparseCodes(
-        nlogn=nlogn,
+        nlogn=binning[2],
         arity=arity,
         own=np.zeros(m, np.int64),
         norm=np.full(m, norm, np.int64),
@@ -171,8 +159,7 @@ def _split(columns, target, found):
 
 
 @jit
-def summarise_stored(indptr, values, summary):
-    """Of every column: whether it stores a single value other than zero, and so on."""
+def _summarise(indptr, values, summary):
     for j in range(indptr.size - 1):
         start, stop = indptr[j], indptr[j + 1]
         plain, whole, missing, infinite = True, True, False, False
@@ -238,7 +225,6 @@ def _code(entries, summary, target, binning, found):
     """
     indptr, rows, values = entries
     out_rows, out_codes, out_counts, arity, length = found
-    n = target.classes.size
     n_entries, n_counts = 0, 0
     for j in range(indptr.size - 1):
         start, stop = indptr[j], indptr[j + 1]
@@ -253,39 +239,23 @@ def _code(entries, summary, target, binning, found):
                 out_counts[n_counts] = stop - start
                 n_counts += 1
             continue
-        present = np.empty(stop - start)
-        classes = np.empty(stop - start, np.int32)
-        zero_classes = target.counts.copy()
-        n_present, n_zeros = 0, n - (stop - start)
-        for e in range(start, stop):
-            c = target.classes[rows[e]]
-            zero_classes[c] -= 1
-            if not np.isnan(np.float64(values[e])):
-                present[n_present] = values[e]
-                classes[n_present] = c
-                n_present += 1
-        cuts = cut_or_list(
-            present[:n_present],
-            classes[:n_present],
-            n_zeros,
-            zero_classes,
-            target,
-            binning,
-            summary.is_whole[j],
-        )
-        background = np.searchsorted(cuts, 0.0)
-        n_codes = cuts.size + 2
+        stored = values[start:stop].astype(np.float64)
+        classes, zero_classes = np.empty(stored.size, np.int32), target.counts.copy()
+        for e in range(stored.size):
+            classes[e] = target.classes[rows[start + e]]
+            zero_classes[classes[e]] -= 1
+        n_zeros, is_whole = target.classes.size - stored.size, summary.is_whole[j]
+        cuts = cut_or_list(stored, classes, n_zeros, zero_classes, binning, is_whole)
+        background = find_bin(cuts, 0.0)
+        n_codes = cuts.size + 1 + summary.is_missing[j]
         out_counts[n_counts : n_counts + n_codes - 1] = 0
         first = n_entries
         for e in range(start, stop):
-            value = np.float64(values[e])
-            code = cuts.size + 1
-            if not np.isnan(value):
-                code = np.searchsorted(cuts, value)
-                if code == background:
-                    continue
-                # The bins below the background move up by one: it takes code 0.
-                code = code + 1 if code < background else code
+            code = find_bin(cuts, stored[e - start])
+            if code == background:
+                continue
+            if code < background:  # these move up by one: the background is code 0
+                code += 1
             out_rows[n_entries] = rows[e]
             out_codes[n_entries] = code
             out_counts[n_counts + code - 1] += 1
@@ -297,10 +267,10 @@ def _code(entries, summary, target, binning, found):
 
 
 @lean
-def count_classes(columns, begin, target, scratch):
+def _count_classes(columns, begin, target, scratch):
     """Tables of (category, class) of columns from ``begin`` on, while there is room.
 
-    See `featstream.measures.storages.tables.count_in_batches`.
+    See `count_tables`.
     """
     cells, first, n_classes = scratch.cells, 0, target.counts.size
     for i in range(begin, columns.arity.size):
@@ -308,9 +278,7 @@ def count_classes(columns, begin, target, scratch):
         n_cells = np.int64(columns.arity[i]) * n_classes
         if first + n_cells > cells.size:
             if i == begin:
-                scratch.left[:] = 0
-                for e in range(start, stop):
-                    scratch.left[columns.rows[e]] = columns.codes[e]
+                decode_column(columns, i, scratch.left)
             return i
         for c in range(n_classes):
             cells[first + c] = target.counts[c]
@@ -320,6 +288,14 @@ def count_classes(columns, begin, target, scratch):
             cells[first + c] -= 1
         first += n_cells
     return columns.arity.size
+
+
+@lean
+def decode_column(columns, i, codes):
+    """Write the code of every row of a sparse column."""
+    codes[:] = 0
+    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+        codes[columns.rows[e]] = columns.codes[e]
 
 
 @inner
@@ -370,16 +346,12 @@ def _joint(a, i, b, j, scratch):
 def _compare(new, i, kept, slot, is_listed, scratch):
     columns = kept.columns
     if is_listed and new.arity[i] == 2 and columns.arity[slot] == 2:
-        joint = joint_of_counts(
-            new.nlogn,
-            new.length[i],
-            columns.length[slot],
-            rows_shared(kept.index, slot),
-        )
+        common = rows_shared(kept.index, slot)
+        ones, others = new.length[i], columns.length[slot]
+        joint = joint_of_counts(new.nlogn, ones, others, common)
     else:
         joint = _joint(new, i, columns, slot, scratch)
-    information = new.nlogn[new.nlogn.size - 1] + joint - new.own[i] - columns.own[slot]
-    return ratio(information, new.norm[i], columns.norm[slot])
+    return score_pair(new, i, columns, slot, joint)
 
 
 def _overlap(new, i, kept, slot, is_listed, scratch):
@@ -424,13 +396,9 @@ def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
                 common += mark[row]
                 common_1 += mark[row] * target.classes[row]
         ones, ones_1 = new.length[i], new.split[i, 1]
-        kept_ones, kept_1 = columns.length[slot], columns.split[slot, 1]
-        if winner == EARLIER:
-            return judge_binary(
-                nlogn, ones, ones_1, kept_ones, kept_1, common, common_1, rule
-            )
+        others, others_1 = columns.length[slot], columns.split[slot, 1]
         return judge_binary(
-            nlogn, kept_ones, kept_1, ones, ones_1, common, common_1, rule
+            nlogn, ones, ones_1, others, others_1, common, common_1, winner, rule
         )
     cells = scratch.cells
     _fill_from_pair(cells, new, i, columns, slot, target, mark)
@@ -480,7 +448,7 @@ def _overlap_apart(nlogn, length_a, norm_a, length_b, norm_b):
     n = nlogn.size - 1
     rest = n - length_a - length_b
     if rest < 0:
-        return 0.0  # they cannot but share rows
+        return 0.0  # they must share rows
     information = nlogn[n] + nlogn[rest] - nlogn[n - length_a] - nlogn[n - length_b]
     return ratio(information, norm_a, norm_b)
 
@@ -515,10 +483,8 @@ def _matter_by_test(nlogn, length, key, score, index, signature, rule):
     if other_1 >= _ITS_OWN:
         return True  # it is compared
     if key + other_1 > n_1 or length - key + other - other_1 > n - n_1:
-        return False  # they cannot but share rows
-    if winner == EARLIER:
-        return judge_binary(nlogn, length, key, other, other_1, 0, 0, rule)[0]
-    return judge_binary(nlogn, other, other_1, length, key, 0, 0, rule)[0]
+        return False  # they must share rows
+    return judge_binary(nlogn, length, key, other, other_1, 0, 0, winner, rule)[0]
 
 
 _matters = by_rule(_matter_by_bound, _matter_by_test)
@@ -536,8 +502,7 @@ def _is_dismissed(index, nlogn, length, key, score, rule):
     ):
         index.memo_key[place, 0], index.memo_key[place, 1] = length, key
         index.memo_score[place] = score
-        index.memo_checked[place] = 0
-        index.memo_matters[place] = False
+        index.memo_checked[place], index.memo_matters[place] = 0, False
     n_signatures = index.n_signatures[0]
     for signature in range(index.memo_checked[place], n_signatures):
         if index.memo_matters[place]:
@@ -581,48 +546,36 @@ def _list_apart(index, nlogn, length, key, score, rule, n_listed):
     return n_listed
 
 
-def _has_list(new, i, rule):
-    return True
+def _touch_for_bound(new, i, index, rows, rule):
+    return touch_rows(index, rows, index.value, index.touched[:0])
 
 
-def _has_list_for_test(new, i, rule):
+def _touch_for_test(new, i, index, rows, rule):
     has_counts = new.arity[i] == 2 and rule.target.counts.size == 2
-    return has_counts and not is_thin(8, new.nlogn.size - 1)
-
-
-_can_list = by_rule(_has_list, _has_list_for_test)
-"""Whether it is known what kept columns matter that share no row with a newcomer."""
-
-
-def _touch_for_bound(index, rows, rule):
-    return touch_rows(index, rows, index.value)
-
-
-def _touch_for_test(index, rows, rule):
-    return touch_rows(index, rows, rule.target.classes)
+    if not has_counts or is_thin(8, new.nlogn.size - 1):
+        return -1
+    return touch_rows(index, rows, index.value, rule.target.classes)
 
 
 _touch = by_rule(_touch_for_bound, _touch_for_test)
-"""Gather what a newcomer shares with kept columns, and list those it touches."""
+"""Gather what a newcomer shares with kept columns, and list those it touches.
+
+-1 if it is not known which of the columns that share no row with it matter.
+"""
 
 
 def _list_candidates(new, i, score, kept, index, rule):
     rows = new.rows[new.offset[i] : new.offset[i] + new.length[i]]
-    if not (
-        _can_list(new, i, rule) and index_pays(index, rows, kept.used[0], kept.size[1])
-    ):
+    if not index_pays(index, rows, kept.used[0], kept.size[1]):
         return -1
-    n_touched = _touch(index, rows, rule)
+    n_touched = _touch(new, i, index, rows, rule)
+    if n_touched < 0:
+        return -1
     n_listed = _list_apart(
         index, new.nlogn, new.length[i], _key(new, i), score, rule, n_touched
     )
     sort_candidates(index, kept.live[: kept.size[0]], n_touched, n_listed)
     return n_listed
-
-
-def _end_walk(new, index):
-    if index.n_touched[0]:
-        forget_touched(index)
 
 
 def _enter_index(columns, index, slot, score):
@@ -636,27 +589,14 @@ def _leave_index(columns, index, slot):
     leave_signature(index, slot)
 
 
-def _clear_index(columns, index, kept):
-    forget_all(index, columns.rows[: kept.used[0]])
-
-
 def _demand(columns: SparseCodes, which: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.stack([columns.length[which], columns.arity[which] - 1])
 
 
-def _allocate(like: SparseCodes, n_slots: int, first: int, second: int) -> SparseCodes:
-    return like._replace(
-        arity=np.zeros(n_slots, np.int64),
-        own=np.zeros(n_slots, np.int64),
-        norm=np.zeros(n_slots, np.int64),
-        offset=np.zeros(n_slots, np.int64),
-        length=np.zeros(n_slots, np.int64),
-        rows=np.zeros(first, np.int32),
-        codes=np.zeros(first, np.int32),
-        count_offset=np.zeros(n_slots, np.int64),
-        counts=np.zeros(second, np.int64),
-        split=np.zeros((n_slots, like.split.shape[1]), np.int64),
-    )
+def _allocate(like: SparseCodes, n_slots: int, first: int, second: int) -> Any:
+    slots = ("arity", "own", "norm", "offset", "length", "count_offset", "split")
+    sizes = dict.fromkeys(slots, n_slots)
+    return empty(like, **sizes, rows=first, codes=first, counts=second)
 
 
 def _allocate_index(
@@ -709,20 +649,9 @@ SPARSE_CODES = register_storage(
         name="sparse codes",
         old_names=("SparseTables",),
         columns=SparseCodes,
-        overlap=_overlap,
-        is_independent=_is_independent,
-        load_newcomer=_load_newcomer,
-        unload_newcomer=_unload_newcomer,
-        has_room=_has_room,
-        copy_column=_copy_column,
-        list_candidates=_list_candidates,
-        end_walk=_end_walk,
-        enter_index=_enter_index,
-        leave_index=_leave_index,
-        clear_index=_clear_index,
-        demand=_demand,
-        allocate=_allocate,
-        allocate_index=_allocate_index,
+        **functions_in(globals()),
+        end_walk=end_walk,
+        clear_index=clear_index,
         scratch=partial(code_scratch, has_marks=True),
         saved={
             "arity": SavedField(np.int64, low=1),
@@ -733,8 +662,6 @@ SPARSE_CODES = register_storage(
             "codes": SavedField(np.int32, (None,), low=1),
         },
         pool_of={"rows": 0, "codes": 0},
-        restore=_restore,
-        as_rows=_as_rows,
         is_sparse=True,
         has_fixed_types=True,
         read_only=("rows", "codes"),

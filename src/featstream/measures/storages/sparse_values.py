@@ -12,6 +12,8 @@ from featstream.measures.storages.dispatch import (
     NEITHER,
     bound_of,
     by_rule,
+    empty,
+    functions_in,
     register_storage,
     who_wins,
 )
@@ -26,12 +28,12 @@ from featstream.measures.storages.moments import (
 from featstream.measures.storages.row_index import (
     RowIndex,
     add_rows,
+    clear_index,
     empty_index,
-    forget_all,
-    forget_touched,
+    end_walk,
     index_pays,
     sort_candidates,
-    touch_values,
+    touch_rows,
 )
 from featstream.measures.storages.sparse_codes import check_rows
 from featstream.protocols import IntArray, SavedField, SparseColumns, Storage
@@ -77,11 +79,10 @@ def deviations(stored: SparseColumns, which: IntArray, sums: Any) -> SparseValue
     rows = np.empty(values.size, np.int32)
     entries = stored.indptr, stored.rows, stored.values
     _deviate(entries, which, sums.pivot, offset, rows, values)
-    total, background = sums.total[which], -sums.pivot[which]
     return SparseValues(
-        total=total,
+        total=sums.total[which],
         norm=np.sqrt(np.maximum(sums.squared_norm[which], 0.0)),
-        background=background,
+        background=-sums.pivot[which],
         offset=offset[:-1],
         length=length,
         rows=rows,
@@ -171,9 +172,9 @@ def _correlate_listed(new, i, kept, slot):
 
 @inner
 def _correlation(new, i, kept, slot, is_listed, scratch):
-    if not is_listed or kept.columns.background[slot] != 0.0:
-        return _correlate(new, i, kept.columns, slot, scratch)
-    return _correlate_listed(new, i, kept, slot)
+    if is_listed and kept.columns.background[slot] == 0.0:
+        return _correlate_listed(new, i, kept, slot)
+    return _correlate(new, i, kept.columns, slot, scratch)
 
 
 def _overlap(new, i, kept, slot, is_listed, scratch):
@@ -266,22 +267,17 @@ _list_apart = by_rule(_list_for_bound, _list_for_test)
 
 
 def _list_candidates(new, i, score, kept, index, rule):
-    """A newcomer with a background is stored everywhere, in effect: it has no list."""
+    """A newcomer with a background shares rows with all columns: it has no list."""
     if new.background[i] != 0.0:
         return -1
     start, stop = new.offset[i], new.offset[i] + new.length[i]
     rows, values = new.rows[start:stop], new.values[start:stop]
     if not index_pays(index, rows, kept.used[0], kept.size[1]):
         return -1
-    n_touched = touch_values(index, rows, values)
+    n_touched = touch_rows(index, rows, values, index.touched[:0])
     n_listed = _list_apart(new, i, score, kept, rule, n_touched)
     sort_candidates(index, kept.live[: kept.size[0]], n_touched, n_listed)
     return n_listed
-
-
-def _end_walk(new, index):
-    if index.n_touched[0]:
-        forget_touched(index)
 
 
 def _enter_index(columns, index, slot, score):
@@ -298,27 +294,13 @@ def _leave_index(columns, index, slot):
     index.extremes[2] -= columns.background[slot] != 0.0
 
 
-def _clear_index(columns, index, kept):
-    forget_all(index, columns.rows[: kept.used[0]])
-
-
 def _demand(columns: SparseValues, which: IntArray) -> IntArray:
     return np.stack([columns.length[which], np.zeros(which.size, np.int64)])
 
 
-def _allocate(
-    like: SparseValues, n_slots: int, first: int, second: int
-) -> SparseValues:
-    return like._replace(
-        total=np.zeros(n_slots),
-        norm=np.zeros(n_slots),
-        background=np.zeros(n_slots),
-        offset=np.zeros(n_slots, np.int64),
-        length=np.zeros(n_slots, np.int64),
-        rows=np.zeros(first, np.int32),
-        values=np.zeros(first),
-        span=np.zeros((n_slots, like.span.shape[1])),
-    )
+def _allocate(like: SparseValues, n_slots: int, first: int, _: int) -> Any:
+    slots = ("total", "norm", "background", "offset", "length", "span")
+    return empty(like, **dict.fromkeys(slots, n_slots), rows=first, values=first)
 
 
 def _allocate_index(
@@ -349,21 +331,9 @@ SPARSE_VALUES = register_storage(
         name="sparse values",
         old_names=("SparseMoments",),
         columns=SparseValues,
-        overlap=_overlap,
-        is_independent=_is_independent,
-        load_newcomer=_load_newcomer,
-        unload_newcomer=_unload_newcomer,
-        has_room=_has_room,
-        copy_column=_copy_column,
-        list_candidates=_list_candidates,
-        end_walk=_end_walk,
-        enter_index=_enter_index,
-        leave_index=_leave_index,
-        clear_index=_clear_index,
-        demand=_demand,
-        allocate=_allocate,
-        allocate_index=_allocate_index,
-        scratch=_scratch,
+        **functions_in(globals()),
+        end_walk=end_walk,
+        clear_index=clear_index,
         saved={
             "total": SavedField(np.float64),
             "norm": SavedField(np.float64),
@@ -374,8 +344,6 @@ SPARSE_VALUES = register_storage(
             "span": SPAN,
         },
         pool_of={"rows": 0, "values": 0},
-        restore=_restore,
-        as_rows=_as_rows,
         is_sparse=True,
         has_fixed_types=True,
     )

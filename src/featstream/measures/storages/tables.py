@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from featstream.jit import by_reference, inner, lean
-from featstream.measures.storages.dispatch import EARLIER, for_storage
-from featstream.protocols import FloatArray
+from featstream.measures.storages.dispatch import EARLIER, for_storage, storage_of
+from featstream.protocols import FloatArray, IntArray
 
 MAX_PLANES = 15
 """Columns of at most ``MAX_PLANES + 1`` categories are stored as bit planes."""
@@ -109,13 +109,45 @@ def class_planes(codes: NDArray[Any], n_classes: int) -> NDArray[np.uint64]:
     return bits.view(np.uint64)
 
 
-@lean
-def sum_nlogn(nlogn, counts):
-    """Sum of ``k log2 k`` over an array of counts."""
-    total = 0
-    for c in range(counts.size):
-        total += nlogn[counts[c]]
-    return total
+def coded_target(
+    codes: NDArray[Any], counts: IntArray, nlogn: IntArray, norm: int | None
+) -> CodedTarget:
+    """The target of these codes and class counts; without a norm, with its entropy."""
+    own, planes = int(nlogn[counts].sum()), class_planes(codes, counts.size)
+    norm = int(nlogn[-1]) - own if norm is None else norm
+    return CodedTarget(codes.astype(np.int32), counts, planes, own, norm)
+
+
+def count_tables(
+    columns: Any, target: CodedTarget, scratch: CodeScratch
+) -> Iterator[slice]:
+    """Count (category, class) in columns, as many at a time as have room.
+
+    Their tables follow one another in ``scratch.cells``. If not even one table has
+    room, ``scratch.left`` has the codes of the column instead.
+    """
+    begin, n_classes = 0, target.counts.size
+    count = for_storage(storage_of(columns).count_classes, columns)
+    while begin < columns.arity.size:
+        end = max(count(columns, begin, target, scratch), begin + 1)
+        yield slice(begin, end)
+        scratch.cells[: np.add.reduce(columns.arity[begin:end]) * n_classes] = 0
+        begin = end
+
+
+def score_columns(
+    columns: Any, target: CodedTarget, scratch: CodeScratch, has_entropy_norm: bool
+) -> FloatArray:
+    """Score of every column with the target; fills ``own`` and ``norm``.
+
+    ``norm`` is the entropy of the column, or is left as it is.
+    """
+    scores, run = np.empty(columns.arity.size), for_storage(score_tables, columns)
+    known = target, columns.nlogn, has_entropy_norm
+    for here in count_tables(columns, target, scratch):
+        found = columns.own[here], columns.norm[here], scores[here]
+        run(scratch, columns.arity[here], *known, *found)
+    return scores
 
 
 @inner
@@ -161,6 +193,14 @@ def joint_of_counts(nlogn, ones_a, ones_b, common):
 
 
 @inner
+def score_pair(new, i, kept, slot, joint):
+    """Score of two columns, from the sum over their joint table."""
+    nlogn = new.nlogn
+    information = nlogn[nlogn.size - 1] + joint - new.own[i] - kept.own[slot]
+    return ratio(information, new.norm[i], kept.norm[slot])
+
+
+@inner
 def ratio(information, norm_a, norm_b):
     """The score: twice the information over the sum of the norms; 0 for 0 / 0."""
     if norm_a + norm_b == 0:
@@ -188,9 +228,7 @@ def measure_table(cells, arity, target, nlogn):
     Rounding leaves a few units where independence should give nothing, or
     nothing where there should be a little; there the integers decide.
     """
-    n_classes = target.counts.size
-    n = nlogn.size - 1
-    joint, own = 0, 0
+    n_classes, n, joint, own = target.counts.size, nlogn.size - 1, 0, 0
     for p in range(arity):
         size = 0
         for c in range(n_classes):
@@ -225,47 +263,9 @@ def _measure_large_table(arity, target, nlogn, scratch):
     return (information if information > n_cells else 0), own
 
 
-def count_in_batches(
-    count: Any, columns: Any, target: CodedTarget, scratch: CodeScratch
-) -> Iterator[slice]:
-    """Let a storage count the tables of its columns, as many as have room.
-
-    ``count(columns, begin, target, scratch)`` counts (category, class) for the columns
-    from ``begin`` on, one table after the other in ``scratch.cells``, and returns
-    where it ended. If not even one table has room, that is where it began, and
-    ``scratch.left`` has the codes of the column.
-    """
-    begin, n_classes = 0, target.counts.size
-    count = for_storage(count, columns)
-    while begin < columns.arity.size:
-        end = max(count(columns, begin, target, scratch), begin + 1)
-        yield slice(begin, end)
-        scratch.cells[: int(columns.arity[begin:end].sum()) * n_classes] = 0
-        begin = end
-
-
-def score_columns(
-    count: Any,
-    columns: Any,
-    target: CodedTarget,
-    scratch: CodeScratch,
-    *,
-    has_entropy_norm: bool,
-) -> FloatArray:
-    """Score of every column with the target; fills ``own`` and ``norm``.
-
-    ``norm`` is the entropy of the column, or is left as it is.
-    """
-    scores, run = np.empty(columns.arity.size), for_storage(_score_tables, columns)
-    for here in count_in_batches(count, columns, target, scratch):
-        own, norm = columns.own[here], columns.norm[here]
-        known = target, columns.nlogn, has_entropy_norm
-        run(scratch, columns.arity[here], *known, own, norm, scores[here])
-    return scores
-
-
 @lean
-def _score_tables(scratch, arity, target, nlogn, has_entropy_norm, own, norm, scores):
+def score_tables(scratch, arity, target, nlogn, has_entropy_norm, own, norm, scores):
+    """Score the columns whose tables with the class have been counted."""
     cells, first, n_classes = scratch.cells, 0, target.counts.size
     for i in range(arity.size):
         n_cells = np.int64(arity[i]) * n_classes
@@ -280,23 +280,9 @@ def _score_tables(scratch, arity, target, nlogn, has_entropy_norm, own, norm, sc
         first += n_cells
 
 
-def find_p_values(
-    count: Any,
-    columns: Any,
-    target: CodedTarget,
-    scratch: CodeScratch,
-    memo: FloatArray,
-) -> FloatArray:
-    """The p-value of every column; 1 where a table is too large to be tested."""
-    p_values, run = np.ones(columns.arity.size), for_storage(_test_tables, columns)
-    for here in count_in_batches(count, columns, target, scratch):
-        known = target, columns.nlogn, memo
-        run(scratch.cells, columns.arity[here], *known, p_values[here])
-    return p_values
-
-
 @lean
-def _test_tables(cells, arity, target, nlogn, memo, p_values):
+def find_p_values(cells, arity, target, nlogn, memo, p_values):
+    """The p-values of the columns whose tables with the class have been counted."""
     first, n_classes = 0, target.counts.size
     for i in range(arity.size):
         n_cells = np.int64(arity[i]) * n_classes
@@ -348,35 +334,23 @@ def table_p_value(cells, arity, target, nlogn, memo):
             first = p
     both = cells[2 * first + 1]
     ones = cells[2 * first] + both
-    if ones >= MEMO:
-        return _exact_p_value(ones, both, target.counts[1], nlogn)
-    if np.isnan(memo[ones, both]):
-        memo[ones, both] = _exact_p_value(ones, both, target.counts[1], nlogn)
-    return memo[ones, both]
+    if ones < MEMO and not np.isnan(memo[ones, both]):
+        return memo[ones, both]
+    p_value = _exact_p_value(ones, both, target.counts[1], nlogn)
+    if ones < MEMO:
+        memo[ones, both] = p_value
+    return p_value
 
 
 @inner
 def _log_chance(ones, both, n_1, n):
     """Logarithm of the probability of a table, given its margins."""
-    n_0 = n - n_1
-    return (
-        math.lgamma(n_1 + 1.0)
-        + math.lgamma(n_0 + 1.0)
-        + math.lgamma(ones + 1.0)
-        + math.lgamma(n - ones + 1.0)
-        - math.lgamma(n + 1.0)
-        - math.lgamma(both + 1.0)
-        - math.lgamma(ones - both + 1.0)
-        - math.lgamma(n_1 - both + 1.0)
-        - math.lgamma(n_0 - ones + both + 1.0)
-    )
-
-
-@inner
-def _joint(ones, both, n_1, nlogn):
-    """What the information of a table grows with, given its margins."""
-    rest = nlogn.size - 1 - n_1 - ones + both
-    return nlogn[both] + nlogn[ones - both] + nlogn[n_1 - both] + nlogn[rest]
+    total, n_0 = 0.0, n - n_1
+    for size in (n_1, n_0, ones, n - ones):
+        total += math.lgamma(size + 1.0)
+    for size in (n, both, ones - both, n_1 - both, n_0 - ones + both):
+        total -= math.lgamma(size + 1.0)
+    return total
 
 
 @inner
@@ -384,12 +358,12 @@ def _exact_p_value(ones, both, n_1, nlogn):
     """Probability of more information, and half of that of the same."""
     n = nlogn.size - 1
     lowest, highest = max(0, ones - (n - n_1)), min(ones, n_1)
-    observed, total = _joint(ones, both, n_1, nlogn), 0.0
+    observed, total = joint_of_counts(nlogn, ones, n_1, both), 0.0
     for end, step in ((lowest, 1), (highest, -1)):
         k = end
         chance = math.exp(_log_chance(ones, k, n_1, n))
         while lowest <= k <= highest:
-            joint = _joint(ones, k, n_1, nlogn)
+            joint = joint_of_counts(nlogn, ones, n_1, k)
             if joint < observed:
                 break
             total += chance if joint > observed else 0.5 * chance
@@ -449,7 +423,7 @@ def critical_information(alpha: float, n_samples: int, bit: int) -> FloatArray:
     """
     df = np.arange(min(n_samples // SAMPLES_PER_CELL, MOST_CELLS) + 2)
     critical: FloatArray = special.chdtri(df, alpha) * bit / (2 * math.log(2))
-    critical[0] = np.inf  # nothing varies: nothing can be told
+    critical[0] = np.inf  # nothing varies: there is no test
     return critical
 
 
@@ -531,12 +505,19 @@ def _at_least(size, class_size, ones, ones_in_class):
 
 
 @inner
-def judge_binary(nlogn, loser, loser_1, winner, winner_1, common, common_1, rule):
+def judge_binary(nlogn, new, new_1, kept, kept_1, common, common_1, who, rule):
     """The test for two binary columns and two classes, from their counts.
 
-    ``loser`` and ``winner`` are the rows set in each, ``common`` those set in both;
-    ``_1`` marks those of class 1.
+    ``new`` and ``kept`` are the rows set in each, ``common`` those set in both; ``_1``
+    marks those of class 1. ``who`` of the two wins.
     """
+    if who == EARLIER:
+        return _judge_loser(nlogn, new, new_1, kept, kept_1, common, common_1, rule)
+    return _judge_loser(nlogn, kept, kept_1, new, new_1, common, common_1, rule)
+
+
+@inner
+def _judge_loser(nlogn, loser, loser_1, winner, winner_1, common, common_1, rule):
     n, n_1 = nlogn.size - 1, rule.target.counts[1]
     at_least = _at_least(winner, winner_1, common, common_1)
     rest, rest_1 = loser - common, loser_1 - common_1

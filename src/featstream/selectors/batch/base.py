@@ -8,35 +8,28 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from featstream.engines import prepared_ahead
-from featstream.errors import DataError, FeatstreamWarning
-from featstream.jit import lean
-from featstream.measures.storages.dispatch import copy_column, for_storage, storage_of
+from featstream.errors import DataError, FeatstreamWarning, check_count
 from featstream.parallel import count_threads
 from featstream.progress import Observer
 from featstream.protocols import (
     Block,
-    BoundMeasure,
     Fate,
     FloatArray,
     IndexedSource,
     IntArray,
     Source,
-    SparseColumns,
-    read_only,
 )
 from featstream.runs.folder import Checkpoint
 from featstream.selectors.base import OnlineSelector, in_stream
 from featstream.selectors.base_groups import GroupedSelector
 from featstream.selectors.result import OVER_LIMIT, Names
 from featstream.selectors.stream import Stream, Verdict
-from featstream.sources import as_source
 from featstream.sources.grouping import Layout, batches
 
 
@@ -58,6 +51,7 @@ class Selection:
         of 0, and the last for the rest.
     witness : ndarray of int of shape (n_features,), optional
         The selected feature that makes another one redundant; -1 if none does.
+        Features with a witness are redundant, whatever ``fate`` says.
     """
 
     order: IntArray
@@ -77,11 +71,36 @@ class BatchSelector(OnlineSelector):
 
     A batch selector needs a whole source: there is no `update`, and a second
     `consume` is an error. All that `_prepare` returns is in memory at the same time.
+
+    Parameters
+    ----------
+    n_features : int, default=10
+        Number of features to select, at most. The selection of fewer features is the
+        beginning of that of more.
+    trace : {"full", "kept"} or None, default="full"
+        What is remembered of features that are not selected.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        The selected features, the first choice first.
+    scores_ : ndarray of float
+        Their relevance.
+    support_ : ndarray of bool of shape (n_features,)
+        Whether each feature is selected.
+    measure_ : str
+        The measure in use.
+    result_ : SelectionResult
+        Names, scores and what became of each feature.
     """
 
     _saves_between_blocks = False
     _why_no_more = ""
     """Why it may select fewer than ``n_features``."""
+
+    def _begin(self, stream: Stream) -> None:
+        if hasattr(self, "n_features"):
+            check_count(self.n_features, "n_features", type(self).__name__)
 
     @abstractmethod
     def _prepare(self, block: Block, stream: Stream) -> Any:
@@ -91,22 +110,11 @@ class BatchSelector(OnlineSelector):
     def _select(self, parts: list[Any], stream: Stream) -> Selection:
         """Choose among all features; ``parts`` is what `_prepare` returned."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Select from a whole data set: ``start(y).consume(X)``.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, path or Source
-            Samples by features.
-        y : array of shape (n_samples,)
-            The class of each sample; by default what the file of ``X`` holds.
-        """
-        return self._fit(X, y)
-
     def consume(
         self,
         source: Any,
         *,
+        groups: Any = None,
         progress: bool | Observer = False,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> Self:
@@ -116,43 +124,23 @@ class BatchSelector(OnlineSelector):
         ----------
         source : anything that `as_source` takes
             All features; a second call is an error.
+        groups : array of labels, mapping or list of index lists, optional
+            For selectors of groups: one label per feature; or a mapping of the names
+            of features to labels; or the positions of the features of each group,
+            whose labels are then 0, 1 and so on. Every feature is in one group. By
+            default each feature is a group of its own, labelled with its name.
         progress : bool or callable, default=False
             Show a live line, or call with a `Progress` at the end.
         checkpoint : str, path or Checkpoint, optional
             Folder in which the run is saved at the end, for `featstream.resume`. A
             run that was stopped before begins again when it is resumed.
         """
-        return self._consume_all(source, None, progress, checkpoint)
-
-    def _consume_all(
-        self,
-        source: Any,
-        groups: Any,
-        progress: bool | Observer,
-        checkpoint: str | PathLike[str] | Checkpoint | None,
-    ) -> Self:
-        owner = type(self).__name__
         if self._started().n_seen:
             raise DataError(
-                f"{owner} chooses among all features at once, and has done so. Call "
-                "start(y), or fit, with all features to choose again."
+                f"{type(self).__name__} chooses among all features at once, and has "
+                "done so. Call start(y), or fit, with all features to choose again."
             )
-        with self._saving(checkpoint, 0.0, source) as saving:
-            offered, source = source, as_source(source)
-            layout = self._lay_out(groups, source)
-            self._consume(
-                source,
-                partial(self._steps, source, layout),
-                offered,
-                progress=progress,
-                checkpoint=saving,
-                layout=layout,
-            )
-        return self
-
-    def _lay_out(self, groups: Any, source: Source) -> Layout | None:
-        """How the features fall into groups; None if they do not."""
-        return None
+        return self._consume(source, groups, progress, checkpoint, 0.0)
 
     def _read(self, source: Source, layout: Any, names: Names) -> Iterator[Block]:
         """All features in order of arrival."""
@@ -187,9 +175,10 @@ class BatchSelector(OnlineSelector):
         if fate is None:
             fate = np.where(relevance == 0.0, Fate.IRRELEVANT, OVER_LIMIT)
         fate = fate.astype(np.uint8)
-        fate[order] = Fate.KEPT
         if witness is None:
             witness = np.full(fate.size, -1)
+        fate[witness >= 0] = Fate.REDUNDANT
+        fate[order] = Fate.KEPT
         own = np.arange(fate.size)  # who came too late was never kept
         witness = np.where(fate == OVER_LIMIT, own, witness)
         stream.names = names
@@ -223,51 +212,19 @@ class BatchGroupSelector(GroupedSelector, BatchSelector):
     """Base of batch selectors that know the groups of features.
 
     `_select` finds in `_group_numbers` which group each feature is in.
+
+    Attributes
+    ----------
+    selected_groups_ : ndarray
+        Labels of the groups with a selected feature, in order of arrival.
+    group_of_ : ndarray of shape (n_features,)
+        Label of the group of each feature.
+    result_ : GroupSelectionResult
+        Names, scores and history of features and groups.
     """
 
     _labels: list[Hashable]
     _sizes: list[int]
-
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Select from a whole data set: ``start(y).consume(X, groups=groups)``.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, path or Source
-            Samples by features.
-        y : array of shape (n_samples,)
-            The class of each sample.
-        groups : array of labels, mapping or list of index lists, optional
-            The group of each feature, as for `consume`.
-        """
-        return self._fit(X, y, groups=groups)
-
-    def consume(
-        self,
-        source: Any,
-        *,
-        groups: Any = None,
-        progress: bool | Observer = False,
-        checkpoint: str | PathLike[str] | Checkpoint | None = None,
-    ) -> Self:
-        """Read all features of a source, and select.
-
-        Parameters
-        ----------
-        source : anything that `as_source` takes
-            All features; a second call is an error.
-        groups : array of labels, mapping or list of index lists, optional
-            One label per feature; or a mapping of the names of features to labels;
-            or the positions of the features of each group, whose labels are then
-            0, 1 and so on. Every feature is in one group. By default each feature
-            is a group of its own, labelled with its name.
-        progress : bool or callable, default=False
-            Show a live line, or call with a `Progress` at the end.
-        checkpoint : str, path or Checkpoint, optional
-            Folder in which the run is saved at the end, for `featstream.resume`. A
-            run that was stopped before begins again when it is resumed.
-        """
-        return self._consume_all(source, groups, progress, checkpoint)
 
     def _lay_out(self, groups: Any, source: Source) -> Layout:
         if groups is None:
@@ -303,86 +260,3 @@ class BatchGroupSelector(GroupedSelector, BatchSelector):
         n_kept = np.bincount(kept, minlength=sizes.size)
         fates = np.where(n_kept > 0, Fate.KEPT, Fate.IRRELEVANT)
         self._groups.extend(self._labels, sizes, fates, n_kept)
-
-
-class RelevantColumns(NamedTuple):
-    """The scores of all columns of a block, and the relevant ones, encoded.
-
-    Relevant feature ``relevant[k]`` is column ``position[k]`` of ``columns``.
-    """
-
-    scores: FloatArray
-    relevant: IntArray
-    columns: Any
-    position: IntArray
-
-
-def encode_relevant(
-    block: Block, measure: BoundMeasure, *, has_threshold: bool = True
-) -> RelevantColumns:
-    """Score a block, and keep the columns that pass the threshold of the measure.
-
-    Without a threshold all columns are kept that have a relevance.
-    """
-    encoded = measure.encode(block)
-    scores = measure.relevance(encoded)
-    passes = measure.is_relevant(scores) if has_threshold else scores > 0.0
-    relevant = np.flatnonzero(passes)
-    found = measure.columns(encoded, relevant)
-    return RelevantColumns(scores, block.start + relevant, *found)
-
-
-def join_columns(parts: list[tuple[Any, IntArray]]) -> Any:
-    """The chosen columns of all blocks, at least one, in one storage."""
-    parts = [(columns, which) for columns, which in parts if which.size]
-    like, n_columns = parts[0][0], sum(which.size for _, which in parts)
-    storage = storage_of(like)
-    demand = np.hstack([storage.demand(columns, which) for columns, which in parts])
-    first, second = demand.sum(axis=1).tolist()
-    joined = storage.allocate(like, n_columns, first, second)
-    used, copied, run = np.zeros(2, np.int64), 0, for_storage(_copy_columns, like)
-    for columns, which in parts:
-        copied = run(columns, which, joined, copied, used)
-    # Read-only where the measure makes them so: the same kernels as for newcomers.
-    views = [
-        read_only(new)
-        if isinstance(old, np.ndarray) and not old.flags.writeable
-        else new
-        for old, new in zip(like, joined, strict=True)
-    ]
-    return type(like)(*views)
-
-
-@lean
-def _copy_columns(columns, which, joined, slot, used):  # type: ignore[no-untyped-def]
-    """Copy the chosen columns to the slots from ``slot`` on; the next free slot."""
-    for k in range(which.size):
-        copy_column(columns, which[k], joined, slot + k, used)
-    return slot + which.size
-
-
-def join_values(parts: list[NDArray[Any] | SparseColumns]) -> Any:
-    """All columns as one matrix of float64: column-major, or of scipy (CSC).
-
-    ``parts`` are what `as_numeric` returned. The matrix of a single dense part is
-    read-only.
-
-    >>> join_values([np.ones((2, 1)), np.zeros((2, 2))]).shape
-    (2, 3)
-    """
-    stored = [part for part in parts if isinstance(part, SparseColumns)]
-    if not stored:
-        dense = [part for part in parts if isinstance(part, np.ndarray)]
-        return np.asfortranarray(np.hstack(dense), dtype=np.float64)
-    entries = [slice(p.indptr[0], p.indptr[-1]) for p in stored]
-    lengths = np.concatenate([np.diff(p.indptr) for p in stored])
-    rows = [p.rows[entry] for p, entry in zip(stored, entries, strict=True)]
-    values = [p.values[entry] for p, entry in zip(stored, entries, strict=True)]
-    return sparse.csc_array(
-        (
-            np.concatenate(values).astype(np.float64),
-            np.concatenate(rows),
-            np.concatenate([[0], np.cumsum(lengths)]),
-        ),
-        shape=(stored[0].n_samples, lengths.size),
-    )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtrc, fdtrc, ndtr
 
 from featstream.errors import (
     DataTypeError,
@@ -20,24 +21,225 @@ from featstream.errors import (
     check_number,
     printable,
 )
+from featstream.estimators import estimator
 from featstream.measures import ConditionalTest, FisherZTest, GTest
-from featstream.measures.independence import TESTS, resolve_test
-from featstream.measures.inputs import Choice
+from featstream.measures.independence_correlations import COLLINEAR
+from featstream.measures.inputs import as_labels, as_numbers
 from featstream.parallel import count_threads
 from featstream.protocols import Block, BoolArray, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.batch.base import BatchSelector, Selection
-from featstream.selectors.batch.variables import (
-    ContinuousTests,
-    DiscreteTests,
-    Tests,
-    Variables,
-)
+from featstream.selectors.batch.encoded import DiscreteColumns, merge
+from featstream.selectors.batch.standard_columns import StandardColumns, join_values
+from featstream.selectors.osfs.osfs import ConditionalSelector
+from featstream.selectors.osfs.search import N_TESTS, N_UNRELIABLE
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream
 
-TestName = Literal["auto", "g2", "fisher-z"]
-_N_TESTS, _N_UNRELIABLE, _STOPPED = 0, 1, 2
+_DIGITS = 12
+"""Correlations are compared to this many digits: copies are equally strong."""
+
+
+_STOPPED = 2
+"""Place in the tally, after tests run and not run: whether the budget was used up."""
+
+
+class Tests(NamedTuple):
+    """What tests of some columns found; p-value 1 and effect 0 if they were not run."""
+
+    p_value: FloatArray
+    effect: FloatArray
+    is_dependent: BoolArray
+    is_reliable: BoolArray
+
+    def of(self, places: IntArray | BoolArray) -> Tests:
+        """Those in some places."""
+        parts: Any = (found[places] for found in self)
+        return Tests(*parts)
+
+
+class Variables(ABC):
+    """The columns of a data set and its target, ready to be tested.
+
+    Columns are numbered; the number after the last is the target. A test of a million
+    columns given a set takes a pass or two over them, and no Python per column.
+    """
+
+    n_columns: int
+    effects: FloatArray
+    """The dependence of every column on the target alone."""
+
+    @abstractmethod
+    def _test_columns(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
+        """Test variable ``a`` with the columns ``which``, given some variables."""
+
+    def test(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
+        """The same where the last of ``which``, which increase, may be the target."""
+        target = self.n_columns
+        if not which.size or which[-1] != target:
+            return self._test_columns(a, given, which)
+        found = self._test_columns(a, given, which[:-1])
+        last = self._test_columns(target, given, np.array([a]))
+        both: Any = map(np.append, found, last)
+        return Tests(*both)
+
+
+class ManyTests:
+    """A test of one variable with many columns at once, as a measure of them."""
+
+    def __init__(self, test: ConditionalTest, owner: str) -> None:
+        is_table = isinstance(test, GTest) and test.arity != "largest"
+        if not is_table and not isinstance(test, FisherZTest):
+            raise DataTypeError(
+                f"{owner} needs the test G², not with arity='largest', or Fisher's Z. "
+                f"Got {printable(test)}. Use test='g2' (discrete) or test='fisher-z' "
+                "(continuous)."
+            )
+        self._test: Any = test
+
+    def bind(self, y: Any) -> Self:
+        """Prepare for the target ``y``."""
+        options: dict[str, Any] = dict(vars(self._test))
+        if "arity" in options:  # which one it is matters to `DiscreteVariables` alone
+            options["arity"] = "observed"
+        self._y, self._bound = y, type(self._test)(**options).bind(y)
+        self.name, self.n_samples = self._bound.name, self._bound.n_samples
+        self.left_out = self._bound.left_out
+        self.separates = self._test.unreliable == "independent"
+        return self
+
+    def encode(self, block: Block) -> tuple[Any, FloatArray]:
+        """The columns of a block, and the dependence of each on the target."""
+        encoded = self._bound.encode(block)
+        return encoded, self._bound.screen(encoded).effect
+
+    def gather(self, parts: list[Any], n_threads: int) -> Variables:
+        """All columns."""
+        encoded, effects = zip(*parts, strict=True)
+        both = list(encoded), np.concatenate(effects), self._y
+        if isinstance(self._test, FisherZTest):
+            return ContinuousVariables(*both, self._test)
+        return DiscreteVariables(*both, self._test, n_threads)
+
+
+class DiscreteVariables(Variables):
+    """Discrete variables, tested by G²: information within each configuration."""
+
+    def __init__(
+        self, parts: list[Any], effects: FloatArray, y: Any, test: GTest, n_threads: int
+    ) -> None:
+        self.n_columns, self.effects, self._test = effects.size, effects, test
+        labels = as_labels(y)
+        self._classes = labels.codes.astype(np.int64)
+        arity = np.concatenate([part.arity for part in parts])
+        self._arity = np.append(arity, labels.classes.size)
+        self._columns = DiscreteColumns([part.tables for part in parts], n_threads)
+        self._chosen, self._subset = np.arange(self.n_columns), self._columns
+
+    def _test_columns(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
+        n, rule = self._classes.size, self._test
+        free = (self._arity[which] - 1.0) * (self._arity[a] - 1.0)
+        n_possible = np.prod(self._arity[list(given)], dtype=np.float64)
+        df = np.maximum(free * n_possible, 1.0)
+        is_reliable = n >= rule.samples_per_df * df
+        effect = np.zeros(which.size)
+        if is_reliable.any():
+            columns, codes = self._choose(which), self._codes(a)
+            if given:
+                members = self._codes(given[0])
+                for member in given[1:]:
+                    members = merge(members, self._codes(member))
+                both = columns.information(merge(members, codes))
+                found = np.maximum(both - columns.information(members), 0.0)
+                if rule.arity == "occurring":
+                    df = np.maximum(free * np.unique(members).size, 1.0)
+            else:
+                found = columns.information(codes)
+            effect = np.where(is_reliable, found, 0.0)
+        p_value = np.asarray(chdtrc(df, effect * (2.0 * n * np.log(2.0))))
+        p_value = np.where(is_reliable, p_value, 1.0)
+        return Tests(p_value, effect, p_value < rule.alpha, is_reliable)
+
+    def _codes(self, v: int) -> IntArray:
+        return self._classes if v == self.n_columns else self._columns.codes(v)
+
+    def _choose(self, which: IntArray) -> DiscreteColumns:
+        """The columns, copied when others are asked for than before."""
+        if not np.array_equal(which, self._chosen):
+            self._chosen = which
+            self._subset = self._columns.subset(which)
+        return self._subset
+
+
+class ContinuousVariables(Variables):
+    """Continuous variables, tested by their partial correlation.
+
+    Products with an orthonormal basis of the given variables and of what is left of
+    the tested one say it for all columns.
+    """
+
+    def __init__(
+        self, parts: list[Any], effects: FloatArray, y: Any, test: FisherZTest
+    ) -> None:
+        self.n_columns, self.effects, self._alpha = effects.size, effects, test.alpha
+        self._columns = StandardColumns(join_values([part.values for part in parts]))
+        if test.target == "numeric":
+            spanning = as_numbers(y)[:, None]
+        else:
+            labels = as_labels(y)
+            # The last class is where all others are not.
+            classes = np.arange(labels.classes.size - 1)
+            spanning = np.equal.outer(labels.codes, classes).astype(np.float64)
+        self._target = _orthonormal(spanning - spanning.mean(axis=0))
+
+    def _test_columns(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
+        n = self._target.shape[0]
+        members = [self._units(member) for member in given]
+        basis = _orthonormal(np.hstack([np.empty((n, 0)), *members]))
+        own = self._units(a)
+        left = _orthonormal(own - basis @ (basis.T @ own))
+        columns = self._columns
+        if which.size < self.n_columns:
+            columns = columns.take(which)
+        shares = columns.products(np.hstack([basis, left])) ** 2
+        rest = 1.0 - shares[:, : basis.shape[1]].sum(axis=1)
+        shared = shares[:, basis.shape[1] :].sum(axis=1)
+        is_left = rest > COLLINEAR
+        effect = np.sqrt(np.where(is_left, shared / np.where(is_left, rest, 1.0), 0.0))
+        effect = np.minimum(np.round(effect, _DIGITS), 1.0)
+        dims, size = own.shape[1], basis.shape[1]
+        df = n - size - (3 if dims == 1 else dims + 1)
+        is_reliable = np.full(which.size, df > 0)
+        if df <= 0:
+            none = np.zeros(which.size)
+            return Tests(none + 1.0, none, is_reliable, is_reliable)
+        below_one = np.minimum(effect, 1.0 - 1e-16)
+        if dims == 1:
+            p_value = 2.0 * ndtr(-np.sqrt(df) * np.arctanh(below_one))
+        else:
+            odds = below_one**2 / (1.0 - below_one**2)
+            p_value = fdtrc(dims, df, odds * df / dims)
+        return Tests(p_value, effect, p_value <= self._alpha, is_reliable)
+
+    def _units(self, v: int) -> FloatArray:
+        """A variable as columns of length one and mean zero."""
+        if v == self.n_columns:
+            return self._target
+        return self._columns.take(np.array([v])).to_dense()
+
+
+def _orthonormal(columns: FloatArray) -> FloatArray:
+    """A basis of what the columns span; what is left of a column by rounding is not."""
+    basis: list[NDArray[Any]] = []
+    for column in columns.T:
+        before = float(column @ column)
+        for _ in range(2):  # the second time for what rounding left
+            for unit in basis:
+                column = column - (unit @ column) * unit
+        square = float(column @ column)
+        if square > COLLINEAR * max(before, COLLINEAR):
+            basis.append(column / np.sqrt(square))
+    return np.column_stack(basis) if basis else np.empty((columns.shape[0], 0))
 
 
 class OutOfBudget(Exception):  # noqa: N818 (it is no error: the search ends)
@@ -52,7 +254,7 @@ class Search:
     """
 
     variables: Variables
-    separates: bool  # whether a test that cannot be run counts as independence
+    unreliable_separates: bool  # whether a test that is not run means independence
     max_condition: int
     max_tests: float
     deadline: float
@@ -65,24 +267,30 @@ class Search:
 
     def test(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
         """Test variable ``a`` with others, given some."""
-        n_tests = int(self.tally[_N_TESTS])
+        n_tests = int(self.tally[N_TESTS])
         if n_tests + which.size > self.max_tests or time.monotonic() > self.deadline:
             raise OutOfBudget
         found = self.variables.test(a, given, which)
         n_run = int(np.count_nonzero(found.is_reliable))
-        self.tally[_N_TESTS] += n_run
-        self.tally[_N_UNRELIABLE] += which.size - n_run
+        self.tally[N_TESTS] += n_run
+        self.tally[N_UNRELIABLE] += which.size - n_run
         return found
 
     def is_separated(self, found: Tests) -> BoolArray:
         """Which of the tested variables count as independent."""
-        is_open = ~found.is_reliable & (not self.separates)
+        is_open = ~found.is_reliable & (not self.unreliable_separates)
         return ~found.is_dependent & ~is_open
 
-    def subsets(self, members: Sequence[int], limit: int) -> Iterator[tuple[int, ...]]:
-        """Subsets of at most ``limit`` members, the small ones first."""
-        for size in range(min(limit, len(members)) + 1):
-            yield from combinations(members, size)
+    def separates(self, a: int, given: Sequence[int], column: int) -> bool:
+        """Whether some variables make variable ``a`` and a column independent."""
+        found = self.test(a, given, np.array([column]))
+        return bool(self.is_separated(found)[0])
+
+
+def _subsets(members: Sequence[int], limit: int) -> Iterator[tuple[int, ...]]:
+    """Subsets of at most ``limit`` members, the small ones first."""
+    for size in range(min(limit, len(members)) + 1):
+        yield from combinations(members, size)
 
 
 @dataclass(slots=True)
@@ -93,45 +301,37 @@ class Blanket:
     separators: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
-class _BlanketSelector(BatchSelector):
-    """What the methods share: all but the search."""
+@estimator
+class _BlanketSelector(ConditionalSelector, BatchSelector):
+    """What the methods share: all but the search.
 
-    _numeric_target = "FisherZTest(target='numeric')"
+    Parameters
+    ----------
+    test : {"auto", "g2", "fisher-z"} or test object, default="auto"
+        The test of independence. "auto" takes G² for discrete data and Fisher's Z
+        for continuous data.
+    max_tests : int, optional
+        Number of tests after which the search stops, with a warning and what it has
+        found until then.
+    max_seconds : float, optional
+        Seconds after which the search stops, with a warning. What is found then
+        depends on the machine.
 
-    def __init__(
-        self,
-        *,
-        test: TestName | ConditionalTest = "auto",
-        alpha: float = 0.01,
-        max_condition: int | None = None,
-        max_tests: int | None = None,
-        max_seconds: float | None = None,
-        trace: TraceLevel = "full",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.test = test
-        self.alpha = alpha
-        self.max_condition = max_condition
-        self.max_tests = max_tests
-        self.max_seconds = max_seconds
-        self.trace = trace
-        self.n_jobs = n_jobs
+    Attributes
+    ----------
+    is_complete_ : bool
+        Whether the search ended by itself.
+    """
+
+    test: Literal["auto", "g2", "fisher-z"] | ConditionalTest = "auto"
+    max_seconds: float | None = None
+    trace: TraceLevel = "full"
+
+    _n_counters = 3
 
     @abstractmethod
     def _search(self, search: Search, blanket: Blanket) -> None:
         """Find the blanket of the target; it holds what is known at any time."""
-
-    @property
-    def n_tests_(self) -> int:
-        """Number of tests run, those with the target alone included."""
-        self._started()
-        return int(self._tally[_N_TESTS])
-
-    @property
-    def n_unreliable_(self) -> int:
-        """Number of tests not run for want of samples."""
-        self._started()
-        return int(self._tally[_N_UNRELIABLE])
 
     @property
     def is_complete_(self) -> bool:
@@ -139,31 +339,15 @@ class _BlanketSelector(BatchSelector):
         self._started()
         return not self._tally[_STOPPED]
 
-    def _bind(self, y: Any) -> Any:
-        test = resolve_test(self.test, self.alpha, type(self).__name__)
-        return None if test is None else _Binder(test, type(self).__name__).bind(y)
-
-    def _measure_named(self, name: str, **options: Any) -> Any:
-        return _Binder(TESTS[name](alpha=self.alpha, **options), type(self).__name__)
-
-    def _propose(self, blocks: list[Block]) -> Choice:
-        choice = super()._propose(blocks)
-        return choice if choice.name == "fisher-z" else choice._replace(name="g2")
+    def _adapt(self, test: ConditionalTest) -> Any:
+        return ManyTests(test, type(self).__name__)
 
     def _begin(self, stream: Stream) -> None:
+        super()._begin(stream)
         owner, none = type(self).__name__, "for no limit"
         check_count(self.max_condition, "max_condition", owner, none=none)
-        check_count(self.max_tests, "max_tests", owner, none=none)
         if self.max_seconds is not None:
             check_number(self.max_seconds, "max_seconds", owner)
-        self._tally = np.zeros(3, np.int64)
-
-    def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        return {"tally": self._tally}
-
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        table = {"tally": Declared(np.int64, (3,), 0)}
-        self._tally = check_arrays(arrays, table)["tally"]
 
     def _prepare(self, block: Block, stream: Stream) -> Any:
         return stream.measure.encode(block)
@@ -173,7 +357,7 @@ class _BlanketSelector(BatchSelector):
         limit, seconds = self.max_condition, self.max_seconds
         search = Search(
             variables,
-            separates=stream.measure.separates,
+            unreliable_separates=stream.measure.separates,
             max_condition=variables.n_columns if limit is None else limit,
             max_tests=np.inf if self.max_tests is None else self.max_tests,
             deadline=time.monotonic() + (np.inf if seconds is None else seconds),
@@ -201,7 +385,7 @@ class _BlanketSelector(BatchSelector):
         given = [f"{k}={v:g}" for k, v in limits.items() if v is not None]
         warnings.warn(
             f"{type(self).__name__} stopped at {' or '.join(given)}, before a step "
-            f"that would exceed it: {self._tally[_N_TESTS]:,} tests were run, and "
+            f"that would exceed it: {self._tally[N_TESTS]:,} tests were run, and "
             f"{len(blanket.members)} of {n_columns:,} features found. The search is "
             "not complete. Raise the limit, or lower max_condition.",
             FeatstreamWarning,
@@ -219,31 +403,12 @@ class _BlanketSelector(BatchSelector):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Binder:
-    """A test that becomes one of many columns at once."""
-
-    test: ConditionalTest
-    owner: str
-
-    def bind(self, y: Any) -> DiscreteTests | ContinuousTests:
-        test = self.test
-        if isinstance(test, FisherZTest):
-            return ContinuousTests(test, y)
-        if isinstance(test, GTest) and test.arity != "largest":
-            return DiscreteTests(test, y)
-        raise DataTypeError(
-            f"{self.owner} needs the test G², not with arity='largest', or Fisher's Z. "
-            f"Got {printable(test)}. Use test='g2' (discrete) or test='fisher-z' "
-            "(continuous)."
-        )
-
-
 def _strongest(tests: Tests) -> int:
     """The place of the smallest p-value; of equals, of the strongest effect."""
     return int(np.lexsort((-tests.effect, tests.p_value))[0])
 
 
+@estimator
 class IAMB(_BlanketSelector):
     """Incremental association Markov blanket.
 
@@ -253,41 +418,13 @@ class IAMB(_BlanketSelector):
 
     Parameters
     ----------
-    test : {"auto", "g2", "fisher-z"} or test object, default="auto"
-        The test of independence. "auto" takes G² for discrete data and Fisher's Z
-        for continuous data.
-    alpha : float, default=0.01
-        Significance level of a test given by name; a test object has its own.
     max_condition : int, optional
         Size of the largest set conditioned on; no more features are added then.
-    max_tests : int, optional
-        Number of tests after which the search stops, with a warning and what it has
-        found until then.
-    max_seconds : float, optional
-        Seconds after which the search stops, with a warning. What is found then
-        depends on the machine.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of features that are not selected.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
 
     Attributes
     ----------
     selected_ : ndarray of int
         The selected features, in the order in which they were added.
-    scores_ : ndarray of float
-        Their dependence on the target alone: absolute correlation, or mutual
-        information in bits.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is selected.
-    measure_ : str
-        The test in use.
-    n_tests_, n_unreliable_ : int
-        Tests run, and tests not run for want of samples.
-    is_complete_ : bool
-        Whether the search ended by itself.
-    result_ : SelectionResult
-        Names, scores and what became of each feature.
 
     See Also
     --------
@@ -319,6 +456,8 @@ class IAMB(_BlanketSelector):
     array([1])
     """
 
+    max_condition: int | None = None
+
     def _search(self, search: Search, blanket: Blanket) -> None:
         everything, members = np.arange(search.target), blanket.members
         found = search.test(search.target, (), everything)
@@ -333,13 +472,13 @@ class IAMB(_BlanketSelector):
             found = search.test(search.target, members, everything)
         for member in tuple(members):  # shrink
             others = [other for other in members if other != member]
-            alone = search.test(search.target, others, np.array([member]))
-            if others and search.is_separated(alone)[0]:
+            if others and search.separates(search.target, others, member):
                 members.remove(member)
         for column in everything.tolist():
             blanket.separators.setdefault(column, tuple(members))
 
 
+@estimator
 class MMMB(_BlanketSelector):
     """Max-min Markov blanket: parents, children and spouses of the target.
 
@@ -351,35 +490,16 @@ class MMMB(_BlanketSelector):
 
     Parameters
     ----------
-    test : {"auto", "g2", "fisher-z"} or test object, default="auto"
-        The test of independence. "auto" takes G² for discrete data and Fisher's Z
-        for continuous data.
-    alpha : float, default=0.01
-        Significance level of a test given by name; a test object has its own.
-    max_condition : int, default=3
-        Size of the largest set conditioned on.
     symmetric : bool, default=False
         Whether a parent or child must in turn have the target among its candidates:
         the correction of [2]_, which drops false ones. Without it the method is that
         of [1]_, which the SAOLA paper compares with.
-    max_tests : int, optional
-        Number of tests after which the search stops, with a warning and what it has
-        found until then.
-    max_seconds : float, optional
-        Seconds after which the search stops, with a warning. What is found then
-        depends on the machine.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of features that are not selected.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
 
     Attributes
     ----------
     selected_ : ndarray of int
         The selected features: parents and children in the order in which they were
         found, then spouses.
-    scores_, support_, measure_, n_tests_, n_unreliable_, is_complete_, result_
-        As of `IAMB`.
     n_neighbours_ : int
         How many of the selected features, the first ones, are parents or children.
 
@@ -410,28 +530,7 @@ class MMMB(_BlanketSelector):
     array([1, 2])
     """
 
-    def __init__(
-        self,
-        *,
-        test: TestName | ConditionalTest = "auto",
-        alpha: float = 0.01,
-        max_condition: int | None = 3,
-        symmetric: bool = False,
-        max_tests: int | None = None,
-        max_seconds: float | None = None,
-        trace: TraceLevel = "full",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.symmetric = symmetric
-        super().__init__(
-            test=test,
-            alpha=alpha,
-            max_condition=max_condition,
-            max_tests=max_tests,
-            max_seconds=max_seconds,
-            trace=trace,
-            n_jobs=n_jobs,
-        )
+    symmetric: bool = False
 
     @property
     def n_neighbours_(self) -> int:
@@ -491,7 +590,7 @@ def find_neighbours(search: Search, a: int, blanket: Blanket) -> None:
         best = _strongest(weakest)
         newest = int(left[best])
         is_left = np.arange(left.size) != best
-        for others in search.subsets(members, search.max_condition - 1):
+        for others in _subsets(members, search.max_condition - 1):
             if not is_left.any():
                 break
             given = (*others, newest)
@@ -508,11 +607,8 @@ def find_neighbours(search: Search, a: int, blanket: Blanket) -> None:
         left, weakest = left[chosen], weakest.of(chosen)
     for member in tuple(members):  # backward
         rest = [other for other in members if other != member]
-        for given in search.subsets(rest, search.max_condition):
-            if not given:
-                continue
-            found = search.test(a, given, np.array([member]))
-            if search.is_separated(found)[0]:
+        for given in _subsets(rest, search.max_condition):
+            if given and search.separates(a, given, member):
                 members.remove(member)
                 separators[member] = given
                 break

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from featstream.errors import ParameterError, check_count, check_number
+from featstream.estimators import estimator
 from featstream.measures.inputs import Labels
 from featstream.protocols import Fate, FloatArray, IntArray
 from featstream.selectors.batch.base import Selection
@@ -16,6 +17,7 @@ from featstream.selectors.batch.standard_columns import (
     StandardColumns,
     StandardSelector,
     largest,
+    minimise,
 )
 from featstream.selectors.numeric import class_indicators
 from featstream.selectors.result import OVER_LIMIT, TraceLevel
@@ -29,6 +31,7 @@ _MOST_PLANES = 500
 _MOST_CORRELATIONS = 2**22  # held at a time
 
 
+@estimator
 class FGM(StandardSelector):
     """Feature generating machine: groups of features that a sparse SVM needs most.
 
@@ -40,9 +43,6 @@ class FGM(StandardSelector):
 
     Parameters
     ----------
-    n_features : int, default=10
-        Number of features to select, at most. The selection of fewer features is the
-        beginning of that of more.
     plane_size : int, default=2
         Features in a cutting plane. The machine needs about this number of features
         (B in [1]_); a larger value lets it use more.
@@ -51,19 +51,11 @@ class FGM(StandardSelector):
     tol : float, default=0.001
         How much more than the groups of the machine a new group must be violated, as
         a share.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of features that are not selected.
 
     Attributes
     ----------
     selected_ : ndarray of int
         The selected features, plane after plane, the most violated first.
-    scores_ : ndarray of float
-        Their relevance: absolute correlation with the class, or eta with several.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is selected.
-    result_ : SelectionResult
-        Names, scores and why each feature was selected or not.
 
     See Also
     --------
@@ -102,30 +94,20 @@ class FGM(StandardSelector):
         "more"
     )
 
-    def __init__(
-        self,
-        n_features: int = 10,
-        *,
-        plane_size: int = 2,
-        cost: float = 10.0,
-        tol: float = 0.001,
-        trace: TraceLevel = "full",
-    ) -> None:
-        self.n_features = n_features
-        self.plane_size = plane_size
-        self.cost = cost
-        self.tol = tol
-        self.trace = trace
+    n_features: int = field(default=10, kw_only=False)
+    plane_size: int = 2
+    cost: float = 10.0
+    tol: float = 0.001
+    trace: TraceLevel = "full"
+
+    max_correlation = np.inf
 
     def _begin(self, stream: Stream) -> None:
+        super()._begin(stream)
         owner = type(self).__name__
-        check_count(self.n_features, "n_features", owner)
         check_count(self.plane_size, "plane_size", owner)
         check_number(self.cost, "cost", owner)
         check_number(self.tol, "tol", owner)
-
-    def _highest_correlation(self) -> float:
-        return np.inf
 
     def _choose(self, X: Any, labels: Labels, relevance: FloatArray) -> Selection:
         found = generate_features(
@@ -135,20 +117,17 @@ class FGM(StandardSelector):
             plane_size=self.plane_size,
             cost=self.cost,
             tol=self.tol,
-            max_correlation=self._highest_correlation(),
+            max_correlation=self.max_correlation,
         )
-        others = Fate.IRRELEVANT if found.has_converged else OVER_LIMIT
-        fate = np.full(relevance.size, others, np.uint8)
-        fate[relevance == 0.0] = Fate.IRRELEVANT
-        witness = np.full(relevance.size, -1)
-        for feature, near in found.affiliated.items():
-            fate[feature], witness[feature] = Fate.REDUNDANT, near
-        return Selection(found.support, relevance, fate=fate, witness=witness)
+        is_open = (relevance > 0.0) & (not found.has_converged)
+        fate = np.where(is_open, OVER_LIMIT, Fate.IRRELEVANT)
+        return Selection(found.support, relevance, fate=fate, witness=found.nearest)
 
     def _why_irrelevant(self, relevance: str) -> str:
         return f"no group with it would change the machine; {relevance}"
 
 
+@estimator
 class GDM(FGM):
     """Group discovery machine: FGM without features that are highly correlated.
 
@@ -159,18 +138,8 @@ class GDM(FGM):
 
     Parameters
     ----------
-    n_features : int, default=10
-        Number of support features to select, at most. The selection of fewer features
-        is the beginning of that of more.
     max_correlation : float, default=0.7
         Highest absolute correlation between two selected features.
-    plane_size : int, default=2
-        Features in a cutting plane.
-    cost : float, default=10.0
-        Price of the squared losses.
-    tol : float, default=0.001
-        How much more than the groups of the machine a new group must be violated, as
-        a share.
     trace : {"full", "kept"} or None, default="full"
         What is remembered of features that are not selected. Affiliated features need
         "full".
@@ -179,15 +148,9 @@ class GDM(FGM):
     ----------
     selected_ : ndarray of int
         The support features, plane after plane, the most violated first.
-    scores_ : ndarray of float
-        Their relevance: absolute correlation with the class, or eta with several.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is selected.
     affiliated_ : dict of int to ndarray of int
         The affiliated features of each support feature that has some. A feature that
         is correlated with several belongs to the one with the highest correlation.
-    result_ : SelectionResult
-        Names, scores and why each feature was selected or not.
 
     See Also
     --------
@@ -223,28 +186,12 @@ class GDM(FGM):
         "change the machine. With a larger plane_size it may use more"
     )
 
-    def __init__(
-        self,
-        n_features: int = 10,
-        *,
-        max_correlation: float = 0.7,
-        plane_size: int = 2,
-        cost: float = 10.0,
-        tol: float = 0.001,
-        trace: TraceLevel = "full",
-    ) -> None:
-        super().__init__(
-            n_features, plane_size=plane_size, cost=cost, tol=tol, trace=trace
-        )
-        self.max_correlation = max_correlation
-
-    def _highest_correlation(self) -> float:
-        owner = type(self).__name__
-        return check_number(self.max_correlation, "max_correlation", owner, high=1.0)
+    max_correlation: float = 0.7
 
     def _begin(self, stream: Stream) -> None:
         super()._begin(stream)
-        self._highest_correlation()
+        owner = type(self).__name__
+        check_number(self.max_correlation, "max_correlation", owner, high=1.0)
 
     @property
     def affiliated_(self) -> dict[int, IntArray]:
@@ -281,16 +228,9 @@ class Generated:
     groups: list[IntArray] = field(default_factory=list)  # places in `support`
     weights: list[FloatArray] = field(default_factory=list)  # of each group
     intercepts: FloatArray = field(default_factory=lambda: np.empty(0))
-    affiliated: dict[int, int] = field(default_factory=dict)
-    """Features too highly correlated with one of the support, and that one."""
+    nearest: IntArray | None = None
+    """The support feature with which each feature correlates too highly; -1 if none."""
     has_converged: bool = False
-
-    def coefficients(self) -> FloatArray:
-        """The weights of the features, summed over the groups that have them."""
-        total = np.zeros((self.support.size, self.intercepts.size))
-        for group, weights in zip(self.groups, self.weights, strict=True):
-            total[group] += weights
-        return total
 
 
 def generate_features(
@@ -303,7 +243,7 @@ def generate_features(
     tol: float,
     max_correlation: float = np.inf,
 ) -> Generated:
-    """Cutting planes until so many features are found, or none is violated.
+    """Cutting planes until `n_features` are found, or none is violated.
 
     ``signs`` has one column of plus and minus one per model. The dual variables of
     the machine on the groups so far are its losses times ``cost``. Of all features
@@ -330,28 +270,23 @@ def generate_features(
         found.weights.append(np.zeros((group.size, signs.shape[1])))
         losses = _train(columns.take(support), signs, found, cost)
     if np.isfinite(max_correlation):
-        found.affiliated = _affiliates(columns, found.support, max_correlation)
+        found.nearest = _find_nearest(columns, found.support, max_correlation)
     return found
 
 
-def _affiliates(
+def _find_nearest(
     columns: StandardColumns, support: IntArray, max_correlation: float
-) -> dict[int, int]:
-    """Features that correlate more with a support feature, and with which one most."""
-    found: dict[int, int] = {}
+) -> IntArray:
+    """The support feature that each other one is most like; -1 if not above a limit."""
+    found = np.full(columns.shape[1], -1)
     others = columns.take(support)
     width = max(1, _MOST_CORRELATIONS // max(1, support.size))
-    for start in range(0, columns.shape[1] if support.size else 0, width):
-        block = np.arange(start, min(start + width, columns.shape[1]))
+    for start in range(0, found.size if support.size else 0, width):
+        block = np.arange(start, min(start + width, found.size))
         overlaps = np.abs(columns.take(block).correlations(others))
-        nearest = overlaps.argmax(axis=1)
-        is_near = overlaps[np.arange(block.size), nearest] > max_correlation
-        is_near &= ~np.isin(block, support)
-        found.update(
-            zip(
-                block[is_near].tolist(), support[nearest[is_near]].tolist(), strict=True
-            )
-        )
+        nearest = support[overlaps.argmax(axis=1)]
+        found[block] = np.where(overlaps.max(axis=1) > max_correlation, nearest, -1)
+    found[support] = -1
     return found
 
 
@@ -396,8 +331,7 @@ def _train(
 ) -> FloatArray:
     """Solve the machine restricted to the groups, from where it was; its losses.
 
-    Minimises ``(sum of the norms of the groups)² / 2 + cost / 2 * squared losses`` by
-    accelerated proximal gradients, which start again when they overshoot.
+    Minimises ``(sum of the norms of the groups)² / 2 + cost / 2 * squared losses``.
     """
     sizes = [group.size for group in found.groups]
     members = np.concatenate(found.groups)
@@ -419,39 +353,29 @@ def _train(
         point[:-1] *= _shrink_norms(norms, step)[of_group, None]
         return point
 
-    here = np.vstack([*found.weights, found.intercepts[None] * root])
-    outputs = predict(here)
-    ahead, outputs_ahead = here, outputs
-    momentum, curvature = 1.0, cost
-    for _ in range(_MOST_STEPS):
-        losses = lose(outputs_ahead)
-        pull = -cost * losses * signs
+    def slope(outputs: FloatArray) -> FloatArray:
+        pull = -cost * lose(outputs) * signs
         own = columns.products(pull)[members]
-        slope = np.vstack([own, pull.sum(axis=0)[None] / root])
-        value = cost / 2 * float((losses**2).sum())
-        while True:
-            there = shrink(ahead - slope / curvature, 1.0 / curvature)
-            outputs_there = predict(there)
-            move = there - ahead
-            bound = value * (1.0 + 1e-12) + float((slope * move).sum())
-            bound += curvature / 2 * float((move**2).sum())
-            if cost / 2 * float((lose(outputs_there) ** 2).sum()) <= bound:
-                break
-            curvature *= 2.0
-        size = max(1.0, float(np.linalg.norm(there)))
-        has_settled = float(np.linalg.norm(move)) <= _PRECISION * size
-        if float((move * (there - here)).sum()) < 0:  # it overshoots
-            momentum = 1.0
-        faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
-        pace = (momentum - 1.0) / faster
-        ahead = there + pace * (there - here)
-        outputs_ahead = outputs_there + pace * (outputs_there - outputs)
-        here, outputs, momentum = there, outputs_there, faster
-        if has_settled:
-            break
+        return np.vstack([own, pull.sum(axis=0)[None] / root])
+
+    def is_settled(point: FloatArray, move: FloatArray, curvature: float) -> bool:
+        size = max(1.0, float(np.linalg.norm(point)))
+        return float(np.linalg.norm(move)) <= _PRECISION * size
+
+    here, _ = minimise(
+        np.vstack([*found.weights, found.intercepts[None] * root]),
+        predict=predict,
+        loss=lambda outputs: cost / 2 * float((lose(outputs) ** 2).sum()),
+        slope=slope,
+        shrink=shrink,
+        is_settled=is_settled,
+        curvature=cost,
+        slack=1e-12,
+        most_steps=_MOST_STEPS,
+    )
     found.weights = np.split(here[:-1], np.cumsum(sizes)[:-1])
     found.intercepts = here[-1] / root
-    return lose(outputs)
+    return lose(predict(here))
 
 
 def _shrink_norms(norms: FloatArray, step: float) -> FloatArray:

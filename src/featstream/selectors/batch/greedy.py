@@ -1,16 +1,18 @@
-"""mRMR and its relatives: the feature that adds most to those chosen, step by step."""
+"""FCBF, mRMR and its relatives: features chosen by relevance and redundancy."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featstream.engines import prepared_ahead
-from featstream.errors import DataTypeError, check_choice, check_count
+from featstream.errors import DataTypeError, check_choice
+from featstream.estimators import estimator
 from featstream.jit import lean
 from featstream.measures import MutualInformation
 from featstream.measures.inputs import Choice, as_labels, resolve_measure
@@ -22,18 +24,14 @@ from featstream.measures.storages.dispatch import (
     unload_newcomer,
 )
 from featstream.parallel import ScratchPool, count_threads
-from featstream.protocols import Block, FloatArray, IntArray, Measure
+from featstream.protocols import Block, BoundMeasure, FloatArray, IntArray, Measure
 from featstream.runs.arrays import Declared, check_arrays
-from featstream.selectors.batch.base import (
-    BatchSelector,
-    RelevantColumns,
-    Selection,
-    encode_relevant,
-    join_columns,
-)
-from featstream.selectors.batch.discrete import DiscreteColumns, merge
+from featstream.selectors.batch.base import BatchSelector, Selection
+from featstream.selectors.batch.encoded import DiscreteColumns, join_columns, merge
 from featstream.selectors.result import OVER_LIMIT, TraceLevel
-from featstream.selectors.saola.kept import Tuning, start_kept
+from featstream.selectors.saola.algorithm1 import Newcomers, Outcome, scan
+from featstream.selectors.saola.kept import Tuning, make_room, start_kept
+from featstream.selectors.saola.saola import SAOLA, make_rule
 from featstream.selectors.stream import Stream
 
 _FLOOR = 1e-3
@@ -46,25 +44,151 @@ Criteria = Generator[FloatArray, int, None]
 """Yields the criterion of every candidate; is sent the candidate that was chosen."""
 
 
+class _RelevantColumns(NamedTuple):
+    """The scores of all columns of a block, and the relevant ones, encoded.
+
+    Relevant feature ``relevant[k]`` is column ``position[k]`` of ``columns``.
+    """
+
+    scores: FloatArray
+    relevant: IntArray
+    columns: Any
+    position: IntArray
+
+
+def _encode_relevant(
+    block: Block, measure: BoundMeasure, *, has_threshold: bool
+) -> _RelevantColumns:
+    """Score a block, and keep the columns that pass the threshold of the measure.
+
+    Without a threshold all columns are kept that have a relevance.
+    """
+    encoded = measure.encode(block)
+    scores = measure.relevance(encoded)
+    passes = measure.is_relevant(scores) if has_threshold else scores > 0.0
+    relevant = np.flatnonzero(passes)
+    found = measure.columns(encoded, relevant)
+    return _RelevantColumns(scores, block.start + relevant, *found)
+
+
+def _scores_and_relevant(
+    parts: list[_RelevantColumns],
+) -> tuple[FloatArray, IntArray]:
+    scores, relevant, *_ = zip(*parts, strict=True)
+    return np.concatenate(scores), np.concatenate(relevant)
+
+
+def _join(parts: list[_RelevantColumns]) -> Any:
+    return join_columns([(part.columns, part.position) for part in parts])
+
+
+@estimator
+class FCBF(BatchSelector):
+    """Fast correlation-based filter: the predominant features.
+
+    Features whose relevance exceeds the threshold are taken in order of relevance,
+    the most relevant first. Each is selected unless a feature selected before
+    overlaps with it at least as much as it does with the target.
+
+    Parameters
+    ----------
+    measure : {"auto", "su", "mi", "fisher-z"} or measure object, default="auto"
+        How relevance and overlap are measured. "auto" takes symmetrical
+        uncertainty, the authors' measure, for discrete data and Fisher's Z for
+        continuous data; ``SymmetricalUncertainty(threshold=..., binning=...)`` bins
+        continuous data instead.
+
+    See Also
+    --------
+    SAOLA : The same comparison for features that arrive one by one.
+
+    Notes
+    -----
+    Of features of equal relevance the one at the lower position comes first. Time is
+    that of SAOLA on features that arrive in order of relevance with ``ties="drop"``,
+    which is what this is. The encoded columns of all relevant features are in
+    memory: for dense discrete data one bit per row and category, for sparse data the
+    stored entries.
+
+    References
+    ----------
+    .. [1] L. Yu, H. Liu: Efficient Feature Selection via Analysis of Relevance and
+       Redundancy. JMLR 5, 2004.
+
+    Examples
+    --------
+    >>> from featstream import FCBF
+    >>> X = [[0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 1]]
+    >>> y = [0, 0, 1, 1, 1, 0]
+    >>> selector = FCBF(measure="su").fit(X, y)
+    >>> selector.selected_
+    array([0])
+    >>> print(selector.explain(1))
+    'x1' is redundant: its relevance 0.47... is not above that of 'x0', ...
+    """
+
+    measure: str | Measure = "auto"
+    trace: TraceLevel = "full"
+    n_jobs: int | None = None
+
+    ties = "drop"
+
+    def _prepare(self, block: Block, stream: Stream) -> _RelevantColumns:
+        return _encode_relevant(block, stream.measure, has_threshold=True)
+
+    def _select(self, parts: list[_RelevantColumns], stream: Stream) -> Selection:
+        relevance, relevant = _scores_and_relevant(parts)
+        n = relevant.size
+        by_relevance = np.argsort(-relevance[relevant], kind="stable")
+        arrivals = relevant[by_relevance]
+        outcome = Outcome(
+            fate=np.zeros(n, np.uint8),
+            witness=np.full(n, -1, np.int64),
+            overlap=np.full(n, np.nan),
+            gone=np.empty(n, np.int64),
+            gone_by=np.empty(n, np.int64),
+            gone_fate=np.empty(n, np.uint8),
+            n_events=np.zeros(1, np.int64),
+        )
+        if n:
+            no_units = np.empty((n, 0), np.float32)
+            own = by_relevance, relevance[arrivals], arrivals, no_units, 0.0
+            _walk(Newcomers(_join(parts), *own), stream.measure.n_samples, outcome)
+        witness = np.full(relevance.size, -1)
+        witness[arrivals] = outcome.witness
+        order, fate = arrivals[outcome.witness < 0], np.zeros(relevance.size, np.uint8)
+        return Selection(order, relevance, fate=fate, witness=witness)
+
+
+def _walk(newcomers: Newcomers, n_samples: int, outcome: Outcome) -> None:
+    """Algorithm 1 on features in order of relevance: nothing is ever displaced."""
+    columns, column, tuning = newcomers.columns, newcomers.column, Tuning()
+    rule = make_rule(SAOLA(ties="drop"))
+    scratch = storage_of(columns).scratch(n_samples)
+    kept, done = start_kept(columns, column, tuning), 0
+    while True:
+        run = for_storage(scan, columns, kept.index, rule)
+        free = np.empty(kept.live.size, np.int64)
+        done = run(newcomers, done, kept, rule, scratch, free, outcome)
+        if done == column.size:
+            return
+        kept = make_room(kept, columns, int(column[done]), tuning)
+
+
+@estimator
 class _GreedySelector(BatchSelector):
-    """What the methods share: all but the criterion."""
+    """What the methods share: all but the criterion.
 
-    def __init__(
-        self,
-        n_features: int = 10,
-        *,
-        measure: str | Measure = "auto",
-        trace: TraceLevel = "full",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_features = n_features
-        self.measure = measure
-        self.trace = trace
-        self.n_jobs = n_jobs
+    Attributes
+    ----------
+    criterion_ : ndarray of float
+        What the criterion was when each was chosen.
+    """
 
-    @abstractmethod
-    def _open(self, parts: list[Any]) -> tuple[FloatArray, IntArray, Criteria]:
-        """Relevance of all features, which are candidates, and their criteria."""
+    n_features: int = field(default=10, kw_only=False)
+    measure: str | Measure = "auto"
+    trace: TraceLevel = "full"
+    n_jobs: int | None = None
 
     @property
     def criterion_(self) -> FloatArray:
@@ -73,7 +197,7 @@ class _GreedySelector(BatchSelector):
         return self._values
 
     def _begin(self, stream: Stream) -> None:
-        check_count(self.n_features, "n_features", type(self).__name__)
+        super()._begin(stream)
         self._values: FloatArray = np.empty(0)
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
@@ -83,8 +207,10 @@ class _GreedySelector(BatchSelector):
         table = {"criterion": Declared(np.float64, (len(self._stream.kept),))}
         self._values = check_arrays(arrays, table)["criterion"]
 
-    def _select(self, parts: list[Any], stream: Stream) -> Selection:
-        relevance, candidates, criteria = self._open(parts)
+    def _choose(
+        self, relevance: FloatArray, candidates: IntArray, criteria: Criteria
+    ) -> Selection:
+        """Choose candidates by their criteria, step by step."""
         n_chosen = min(self.n_features, candidates.size)
         chosen, values = np.zeros(n_chosen, np.int64), np.zeros(n_chosen)
         is_free = np.ones(candidates.size, np.bool_)
@@ -100,8 +226,22 @@ class _GreedySelector(BatchSelector):
         return Selection(candidates[chosen], relevance, fate=fate)
 
 
+@estimator
 class _PairSelector(_GreedySelector):
-    """Criteria of relevance and of overlaps of two features, by any measure."""
+    """Criteria of relevance and of overlaps of two features, by any measure.
+
+    Parameters
+    ----------
+    measure : {"auto", "mi", "su", "fisher-z"} or measure object, default="auto"
+        How relevance and overlap are measured. "auto" takes mutual information for
+        discrete data and Fisher's Z for continuous data.
+
+    Attributes
+    ----------
+    scores_ : ndarray of float
+        Their relevance: mutual information in bits, symmetrical uncertainty, or
+        absolute correlation (eta with more than two classes).
+    """
 
     _why_no_more = (
         "the others are independent of the class, or do not pass the threshold of the "
@@ -112,25 +252,24 @@ class _PairSelector(_GreedySelector):
         choice = super()._propose(blocks)
         return choice if choice.name == "fisher-z" else choice._replace(name="mi")
 
-    def _prepare(self, block: Block, stream: Stream) -> RelevantColumns:
+    def _prepare(self, block: Block, stream: Stream) -> _RelevantColumns:
         # The threshold of a measure that was named is none that the user has chosen.
         has_threshold = not isinstance(self.measure, str)
-        return encode_relevant(block, stream.measure, has_threshold=has_threshold)
+        return _encode_relevant(block, stream.measure, has_threshold=has_threshold)
 
-    def _open(
-        self, parts: list[RelevantColumns]
-    ) -> tuple[FloatArray, IntArray, Criteria]:
-        relevance = np.concatenate([part.scores for part in parts])
-        candidates = np.concatenate([part.relevant for part in parts])
-        return relevance, candidates, self._criteria(parts, relevance[candidates])
+    def _select(self, parts: list[_RelevantColumns], stream: Stream) -> Selection:
+        relevance, candidates = _scores_and_relevant(parts)
+        criteria = self._criteria(parts, relevance[candidates])
+        return self._choose(relevance, candidates, criteria)
 
     @abstractmethod
     def _criteria(
-        self, parts: list[RelevantColumns], relevance: FloatArray
+        self, parts: list[_RelevantColumns], relevance: FloatArray
     ) -> Criteria:
         """The criterion of the candidates, whose relevance is given, at each step."""
 
 
+@estimator
 class MRMR(_PairSelector):
     """Minimum redundancy, maximum relevance.
 
@@ -140,35 +279,9 @@ class MRMR(_PairSelector):
 
     Parameters
     ----------
-    n_features : int, default=10
-        Number of features to select.
     scheme : {"difference", "quotient"}, default="difference"
         Whether the mean overlap is subtracted from the relevance (MID, FCD) or
         divides it (MIQ, FCQ).
-    measure : {"auto", "mi", "su", "fisher-z"} or measure object, default="auto"
-        How relevance and overlap are measured. "auto" takes mutual information for
-        discrete data and Fisher's Z for continuous data. With Fisher's Z relevance is
-        the F statistic, and overlap the absolute correlation.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of features that are not selected.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
-
-    Attributes
-    ----------
-    selected_ : ndarray of int
-        The selected features, the first choice first.
-    scores_ : ndarray of float
-        Their relevance: mutual information in bits, symmetrical uncertainty, or
-        absolute correlation (eta with more than two classes).
-    criterion_ : ndarray of float
-        What the criterion was when each was chosen.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is selected.
-    measure_ : str
-        The measure in use.
-    result_ : SelectionResult
-        Names, scores and what became of each feature.
 
     See Also
     --------
@@ -176,6 +289,7 @@ class MRMR(_PairSelector):
 
     Notes
     -----
+    With Fisher's Z relevance is the F statistic, and overlap the absolute correlation.
     All features can be chosen but those that are exactly independent of the class. A
     measure object has a threshold that they must pass as well: ``FisherZ(alpha=0.01)``
     admits p-values of at most 0.01. If fewer than ``n_features`` are left, a warning
@@ -202,17 +316,7 @@ class MRMR(_PairSelector):
     True
     """
 
-    def __init__(
-        self,
-        n_features: int = 10,
-        *,
-        scheme: Literal["difference", "quotient"] = "difference",
-        measure: str | Measure = "auto",
-        trace: TraceLevel = "full",
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(n_features, measure=measure, trace=trace, n_jobs=n_jobs)
-        self.scheme = scheme
+    scheme: Literal["difference", "quotient"] = "difference"
 
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
@@ -220,46 +324,65 @@ class MRMR(_PairSelector):
         super()._begin(stream)
 
     def _criteria(
-        self, parts: list[RelevantColumns], relevance: FloatArray
+        self, parts: list[_RelevantColumns], relevance: FloatArray
     ) -> Criteria:
         measure, is_quotient = self._stream.measure, self.scheme == "quotient"
         if measure.name == "fisher-z":
             is_numeric = getattr(self.measure, "target", "") == "numeric"
             n_classes = 2 if is_numeric else as_labels(self._stream.y).classes.size
             relevance = _f_statistic(relevance, measure.n_samples, n_classes)
-        overlaps = _Overlaps(parts, measure.n_samples, count_threads(self.n_jobs))
+        overlaps_with = self._comparer(_join(parts), relevance.size)
         total, n_chosen = np.zeros(relevance.size), 0
         chosen = yield relevance
         while True:
-            found = overlaps.with_candidate(chosen, relevance.size)
+            found = overlaps_with(chosen)
             total += np.maximum(found, _FLOOR) if is_quotient else found
             n_chosen += 1
             mean = total / n_chosen
             chosen = yield relevance / mean if is_quotient else relevance - mean
 
+    def _comparer(self, columns: Any, n: int) -> Callable[[int], FloatArray]:
+        """What finds the overlaps of one of ``n`` columns with all of them."""
+        # Where the comparison of two columns looks for the second one.
+        kept = start_kept(columns, np.empty(0, np.int64), Tuning())
+        kept = kept._replace(columns=columns)
+        run, pool = for_storage(_find_overlaps, columns), ScratchPool()
+        room = storage_of(columns).scratch, self._stream.measure.n_samples
 
+        def overlaps_with(i: int) -> FloatArray:
+            def find(begin: int) -> FloatArray:
+                found = np.empty(min(_STEP, n - begin))
+                with pool.borrow(*room) as scratch:
+                    run(columns, i, kept, begin, scratch, found)
+                return found
+
+            steps, n_threads = iter(range(0, n, _STEP)), count_threads(self.n_jobs)
+            return np.concatenate(list(prepared_ahead(steps, find, n_threads)))
+
+        return overlaps_with
+
+
+@lean
+def _find_overlaps(columns, i, kept, begin, scratch, found):  # type: ignore[no-untyped-def]
+    """Overlaps of column ``i`` with the columns in the slots from ``begin`` on."""
+    load_newcomer(columns, i, scratch)
+    for k in range(found.size):
+        found[k] = overlap(columns, i, kept, begin + k, False, scratch)
+    unload_newcomer(columns, i, scratch)
+
+
+def _f_statistic(scores: FloatArray, n: int, n_classes: int) -> FloatArray:
+    """The F statistic of correlations, or of etas, with the target."""
+    share = np.minimum(scores**2, 1.0 - 2.0**-53)  # of the variance; F is finite
+    return share / (1.0 - share) * ((n - n_classes) / (n_classes - 1))
+
+
+@estimator
 class MIM(_PairSelector):
     """Mutual information maximisation: the most relevant features.
 
     Redundancy does not count: of copies all are selected. It is here to show what
     the other methods gain.
-
-    Parameters
-    ----------
-    n_features : int, default=10
-        Number of features to select.
-    measure : {"auto", "mi", "su", "fisher-z"} or measure object, default="auto"
-        How relevance is measured. "auto" takes mutual information for discrete data
-        and Fisher's Z for continuous data.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of features that are not selected.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
-
-    Attributes
-    ----------
-    selected_, scores_, criterion_, support_, measure_, result_
-        As of `MRMR`.
 
     References
     ----------
@@ -276,42 +399,47 @@ class MIM(_PairSelector):
     """
 
     def _criteria(
-        self, parts: list[RelevantColumns], relevance: FloatArray
+        self, parts: list[_RelevantColumns], relevance: FloatArray
     ) -> Criteria:
         while True:
             yield relevance
 
 
 class _Pairs(NamedTuple):
-    """What every candidate says together with the one that was chosen last.
+    """What every candidate X says alone, and together with Z, which was chosen last."""
 
-    Attributes
-    ----------
-    given : ndarray of float
-        Information with the class given the chosen feature, ``I(X; Y | Z)``.
-    together : ndarray of float
-        Information of both with the class, ``I(X, Z; Y)``.
-    entropy : ndarray of float
-        Entropy of both and the class, ``H(X, Z, Y)``.
-    """
-
-    given: FloatArray
-    together: FloatArray
-    entropy: FloatArray
+    alone: FloatArray  # information with the class, I(X; Y)
+    given: FloatArray  # information with the class given Z, I(X; Y | Z)
+    together: FloatArray  # information of both with the class, I(X, Z; Y)
+    entropy: FloatArray  # of both and the class, H(X, Z, Y)
 
 
+@estimator
 class _ConditionalSelector(_GreedySelector):
     """Criteria of what two features say about the class together.
 
     A feature that says nothing alone may do so beside another: all features but
     constants are candidates.
+
+    Parameters
+    ----------
+    measure : {"auto", "mi"} or MutualInformation, default="auto"
+        Mutual information; ``MutualInformation(binning=..., n_bins=...)`` says how
+        continuous features are cut.
+
+    Attributes
+    ----------
+    scores_ : ndarray of float
+        Their mutual information with the class alone, in bits.
     """
 
     _why_no_more = "the others are constant"
+    _begins_with_relevance = False
+    """Whether the criterion adds to the relevance of a feature, or else to 0."""
 
     @abstractmethod
-    def _criteria(self, relevance: FloatArray) -> Generator[FloatArray, _Pairs, None]:
-        """The criterion of the candidates, whose relevance is given, at each step."""
+    def _add(self, total: FloatArray, pairs: _Pairs) -> FloatArray:
+        """The criterion of the candidates after one more feature was chosen."""
 
     def _bind(self, y: Any) -> Any:
         measure = resolve_measure("mi" if self.measure == "auto" else self.measure)
@@ -327,21 +455,21 @@ class _ConditionalSelector(_GreedySelector):
         encoded = stream.measure.encode(block)
         return encoded, stream.measure.relevance(encoded)
 
-    def _open(
-        self, parts: list[tuple[Any, FloatArray]]
-    ) -> tuple[FloatArray, IntArray, Criteria]:
+    def _select(self, parts: list[tuple[Any, FloatArray]], stream: Stream) -> Selection:
         encoded, scores = zip(*parts, strict=True)
         relevance = np.concatenate(scores)
         columns = DiscreteColumns(list(encoded), count_threads(self.n_jobs))
         candidates = np.flatnonzero(columns.entropy > 0.0)
-        return relevance, candidates, self._compare(columns, candidates, relevance)
+        criteria = self._criteria(columns, candidates, relevance)
+        return self._choose(relevance, candidates, criteria)
 
-    def _compare(
+    def _criteria(
         self, columns: DiscreteColumns, candidates: IntArray, relevance: FloatArray
     ) -> Criteria:
         classes = as_labels(self._stream.y).codes.astype(np.int64)
-        criteria = self._criteria(relevance[candidates])
-        chosen = yield next(criteria)
+        alone = relevance[candidates]
+        total = alone if self._begins_with_relevance else np.zeros(alone.size)
+        chosen = yield alone
         while True:
             z = candidates[chosen]
             codes = columns.codes(z)
@@ -349,42 +477,19 @@ class _ConditionalSelector(_GreedySelector):
             with_both = columns.information(both)
             given = with_both - columns.information(codes)
             entropy = columns.entropy + columns.entropy_of(both) - with_both
-            found = (given, relevance[z] + given, entropy)
+            found = (relevance, given, relevance[z] + given, entropy)
             pairs = _Pairs(*(values[candidates] for values in found))
-            chosen = yield criteria.send(pairs)
+            total = self._add(total, pairs)
+            chosen = yield total
 
 
+@estimator
 class JMI(_ConditionalSelector):
     """Joint mutual information.
 
     The most relevant feature is chosen first, and then, again and again, the one that
     says most about the class together with one of the features chosen before, on
     average: the sum of ``I(X, Z; Y)`` over them.
-
-    Parameters
-    ----------
-    n_features : int, default=10
-        Number of features to select.
-    measure : {"auto", "mi"} or MutualInformation, default="auto"
-        Mutual information; ``MutualInformation(binning=..., n_bins=...)`` says how
-        continuous features are cut.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of features that are not selected.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
-
-    Attributes
-    ----------
-    selected_ : ndarray of int
-        The selected features, the first choice first.
-    scores_ : ndarray of float
-        Their mutual information with the class alone, in bits.
-    criterion_ : ndarray of float
-        What the criterion was when each was chosen.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is selected.
-    result_ : SelectionResult
-        Names, scores and what became of each feature.
 
     Notes
     -----
@@ -414,37 +519,17 @@ class JMI(_ConditionalSelector):
     array([0, 1, 2])
     """
 
-    def _criteria(self, relevance: FloatArray) -> Generator[FloatArray, _Pairs, None]:
-        pairs = yield relevance
-        total = np.zeros(relevance.size)
-        while True:
-            total += pairs.together
-            pairs = yield total
+    def _add(self, total: FloatArray, pairs: _Pairs) -> FloatArray:
+        return total + pairs.together
 
 
+@estimator
 class CMIM(_ConditionalSelector):
     """Conditional mutual information maximisation.
 
     The most relevant feature is chosen first, and then, again and again, the one
     that says most about the class given any one of the features chosen before: the
     least ``I(X; Y | Z)`` over them.
-
-    Parameters
-    ----------
-    n_features : int, default=10
-        Number of features to select.
-    measure : {"auto", "mi"} or MutualInformation, default="auto"
-        Mutual information; ``MutualInformation(binning=..., n_bins=...)`` says how
-        continuous features are cut.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of features that are not selected.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
-
-    Attributes
-    ----------
-    selected_, scores_, criterion_, support_, result_
-        As of `JMI`.
 
     References
     ----------
@@ -464,35 +549,18 @@ class CMIM(_ConditionalSelector):
     array([0, 2])
     """
 
-    def _criteria(self, relevance: FloatArray) -> Generator[FloatArray, _Pairs, None]:
-        pairs, least = (yield relevance), relevance
-        while True:
-            least = np.minimum(least, pairs.given)
-            pairs = yield least
+    _begins_with_relevance = True
+
+    def _add(self, total: FloatArray, pairs: _Pairs) -> FloatArray:
+        return np.minimum(total, pairs.given)
 
 
+@estimator
 class DISR(_ConditionalSelector):
     """Double input symmetrical relevance.
 
     As `JMI`, with what two features say about the class relative to the entropy of
     the three: the sum of ``I(X, Z; Y) / H(X, Z, Y)``.
-
-    Parameters
-    ----------
-    n_features : int, default=10
-        Number of features to select.
-    measure : {"auto", "mi"} or MutualInformation, default="auto"
-        Mutual information; ``MutualInformation(binning=..., n_bins=...)`` says how
-        continuous features are cut.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of features that are not selected.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
-
-    Attributes
-    ----------
-    selected_, scores_, criterion_, support_, result_
-        As of `JMI`.
 
     References
     ----------
@@ -507,14 +575,11 @@ class DISR(_ConditionalSelector):
     array([0, 2])
     """
 
-    def _criteria(self, relevance: FloatArray) -> Generator[FloatArray, _Pairs, None]:
-        pairs = yield relevance
-        total = np.zeros(relevance.size)
-        while True:
-            total += pairs.together / pairs.entropy
-            pairs = yield total
+    def _add(self, total: FloatArray, pairs: _Pairs) -> FloatArray:
+        return total + pairs.together / pairs.entropy
 
 
+@estimator
 class CIFE(_ConditionalSelector):
     """Conditional infomax feature extraction.
 
@@ -522,23 +587,6 @@ class CIFE(_ConditionalSelector):
     with the highest relevance less its redundancy with the features chosen before,
     plus its redundancy given the class: ``I(X; Y)`` and the sum of
     ``I(X; Y | Z) - I(X; Y)`` over them.
-
-    Parameters
-    ----------
-    n_features : int, default=10
-        Number of features to select.
-    measure : {"auto", "mi"} or MutualInformation, default="auto"
-        Mutual information; ``MutualInformation(binning=..., n_bins=...)`` says how
-        continuous features are cut.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of features that are not selected.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
-
-    Attributes
-    ----------
-    selected_, scores_, criterion_, support_, result_
-        As of `JMI`.
 
     References
     ----------
@@ -556,56 +604,7 @@ class CIFE(_ConditionalSelector):
     array([0, 2])
     """
 
-    def _criteria(self, relevance: FloatArray) -> Generator[FloatArray, _Pairs, None]:
-        pairs = yield relevance
-        total = relevance.copy()
-        while True:
-            total += pairs.given - relevance
-            pairs = yield total
+    _begins_with_relevance = True
 
-
-class _Overlaps:
-    """Overlaps of one relevant feature with all of them."""
-
-    def __init__(
-        self, parts: list[RelevantColumns], n_samples: int, n_threads: int
-    ) -> None:
-        self._columns = columns = join_columns(
-            [(part.columns, part.position) for part in parts]
-        )
-        # Where the comparison of two columns looks for the second one.
-        none = np.empty(0, np.int64)
-        self._kept = start_kept(columns, none, Tuning())._replace(columns=columns)
-        self._n_samples, self._n_threads = n_samples, n_threads
-        self._pool = ScratchPool()
-
-    def with_candidate(self, i: int, n_candidates: int) -> FloatArray:
-        """Overlaps of candidate ``i`` with all candidates."""
-        found = np.empty(n_candidates)
-        run = for_storage(_find_overlaps, self._columns)
-        scratch_for = storage_of(self._columns).scratch
-
-        def find(begin: int) -> None:
-            with self._pool.borrow(scratch_for, self._n_samples) as scratch:
-                here = found[begin : begin + _STEP]
-                run(self._columns, i, self._kept, begin, scratch, here)
-
-        steps = iter(range(0, n_candidates, _STEP))
-        for _ in prepared_ahead(steps, find, self._n_threads):
-            pass
-        return found
-
-
-@lean
-def _find_overlaps(columns, i, kept, begin, scratch, found):  # type: ignore[no-untyped-def]
-    """Overlaps of column ``i`` with the columns in the slots from ``begin`` on."""
-    load_newcomer(columns, i, scratch)
-    for k in range(found.size):
-        found[k] = overlap(columns, i, kept, begin + k, False, scratch)
-    unload_newcomer(columns, i, scratch)
-
-
-def _f_statistic(scores: FloatArray, n: int, n_classes: int) -> FloatArray:
-    """The F statistic of correlations, or of etas, with the target."""
-    share = np.minimum(scores**2, 1.0 - 2.0**-53)  # of the variance; F is finite
-    return share / (1.0 - share) * ((n - n_classes) / (n_classes - 1))
+    def _add(self, total: FloatArray, pairs: _Pairs) -> FloatArray:
+        return total + (pairs.given - pairs.alone)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,8 @@ from scipy import sparse
 
 from featstream.measures.fisher import BoundFisherZ, FisherZ
 from featstream.measures.inputs import Labels, as_labels
-from featstream.protocols import (
-    Block,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    SparseColumns,
-)
-from featstream.selectors.batch.base import BatchSelector, Selection, join_values
+from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseColumns
+from featstream.selectors.batch.base import BatchSelector, Selection
 from featstream.selectors.numeric import as_numeric
 from featstream.selectors.stream import Stream
 
@@ -27,27 +21,33 @@ _CONSTANT = 1e-12
 """Share of its values at which the spread of a column is rounding alone."""
 
 
+def join_values(parts: list[NDArray[Any] | SparseColumns]) -> Any:
+    """All columns as one matrix of float64: column-major, or of scipy (CSC).
+
+    The matrix of a single dense part is read-only.
+
+    >>> join_values([np.ones((2, 1)), np.zeros((2, 2))]).shape
+    (2, 3)
+    """
+    stored = [part.alone() for part in parts if isinstance(part, SparseColumns)]
+    if not stored:
+        dense = [part for part in parts if isinstance(part, np.ndarray)]
+        return np.asfortranarray(np.hstack(dense), dtype=np.float64)
+    lengths = np.concatenate([np.diff(part.indptr) for part in stored])
+    values = np.concatenate([part.values for part in stored]).astype(np.float64)
+    rows = np.concatenate([part.rows for part in stored])
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    shape = stored[0].n_samples, lengths.size
+    return sparse.csc_array((values, rows, indptr), shape=shape)
+
+
 class StandardColumns:
-    """All columns of a matrix, centred and scaled to one length.
+    """All columns of a matrix of finite numbers, centred and scaled to one length.
 
-    Dense columns are standardised once. Sparse ones stay as they are: a product with
-    standardised columns follows from that with the stored values, the means and the
-    lengths. A constant column becomes zero.
+    Dense columns are standardised once. Sparse ones (CSC) stay as they are: a product
+    with standardised columns follows from that with the stored values, the means and
+    the lengths. A constant column becomes zero.
 
-    Parameters
-    ----------
-    X : ndarray or CSC array of shape (n_samples, n_features)
-        Finite numbers.
-    length : float, default=1.0
-        The Euclidean length of a standardised column.
-
-    Attributes
-    ----------
-    is_constant : ndarray of bool of shape (n_features,)
-        Columns with one value.
-
-    Examples
-    --------
     >>> X = np.array([[1.0, 5.0], [3.0, 5.0]])
     >>> StandardColumns(sparse.csc_array(X)).products(np.array([-1.0, 1.0]))
     array([1.41421356, 0.        ])
@@ -78,12 +78,10 @@ class StandardColumns:
         self.is_constant |= norms == 0
         self.scales = np.where(self.is_constant, 0.0, length)
         self.scales /= np.where(self.is_constant, 1.0, norms)
-        if sparse.issparse(values):
-            self.values, self.shifts = values, means * self.scales
-        else:
-            values *= self.scales
-            self.values, self.shifts = values, np.zeros(means.size)
-            self.scales = np.ones(means.size)
+        self.values, self.shifts = values, means * self.scales
+        if not sparse.issparse(values):
+            self.values *= self.scales
+            self.shifts, self.scales = np.zeros(means.size), np.ones(means.size)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -93,21 +91,13 @@ class StandardColumns:
 
     def products(self, vectors: FloatArray) -> FloatArray:
         """The product of every column with one or more vectors: one pass."""
-        found = self.values.T @ vectors
-        if not sparse.issparse(self.values):
-            return np.asarray(found)
-        shape = (-1, *(1,) * (vectors.ndim - 1))
-        totals = vectors.sum(axis=0)
-        return np.asarray(
-            found * self.scales.reshape(shape) - self.shifts.reshape(shape) * totals
-        )
+        found = (self.values.T @ vectors).T * self.scales
+        found -= np.multiply.outer(vectors.sum(axis=0), self.shifts)
+        return np.asarray(found.T)
 
     def combine(self, weights: FloatArray) -> FloatArray:
         """The sum of the columns with weights, for one or more sets of them."""
-        if not sparse.issparse(self.values):
-            return np.asarray(self.values @ weights)
-        shape = (-1, *(1,) * (weights.ndim - 1))
-        found = self.values @ (weights * self.scales.reshape(shape))
+        found = self.values @ (weights.T * self.scales).T
         return np.asarray(found - self.shifts @ weights)
 
     def take(self, which: IntArray) -> StandardColumns:
@@ -120,18 +110,18 @@ class StandardColumns:
 
     def to_dense(self) -> FloatArray:
         """The columns as an array; for few of them."""
-        if not sparse.issparse(self.values):
-            return np.asarray(self.values)
-        return np.asarray(self.values.toarray() * self.scales - self.shifts)
+        return np.asarray(_dense(self.values) * self.scales - self.shifts)
 
     def correlations(self, others: StandardColumns) -> FloatArray:
         """The product of each of these columns with each of the others'."""
-        if not sparse.issparse(self.values):
-            return np.asarray(self.values.T @ others.values)
-        found = (self.values.T @ others.values).toarray()
-        n = self.values.shape[0]
+        found = _dense(self.values.T @ others.values)
         scaled = found * self.scales[:, None] * others.scales
+        n = self.values.shape[0]
         return np.asarray(scaled - n * np.outer(self.shifts, others.shifts))
+
+
+def _dense(matrix: Any) -> Any:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
 def largest(scores: FloatArray, count: int) -> IntArray:
@@ -150,32 +140,58 @@ def largest(scores: FloatArray, count: int) -> IntArray:
     return found[np.argsort(-rounded[found], kind="stable")][:count]
 
 
-@dataclass(slots=True)
-class ScoredTarget:
-    """The classes, and the relevance of features: correlation, or its ratio eta."""
+def minimise(
+    here: FloatArray,
+    *,
+    predict: Callable[[FloatArray], FloatArray],
+    loss: Callable[[FloatArray], float],
+    slope: Callable[[FloatArray], FloatArray],
+    shrink: Callable[[FloatArray, float], FloatArray],
+    is_settled: Callable[[FloatArray, FloatArray, float], bool],
+    curvature: float,
+    slack: float,
+    most_steps: int,
+) -> tuple[FloatArray, bool]:
+    """Minimise a loss of outputs and a penalty from a point on; whether it settled.
 
-    labels: Labels
-    measure: BoundFisherZ
-    n_samples: int
-    name: str = "fisher-z"
-
-    @classmethod
-    def of(cls, y: Any) -> ScoredTarget:
-        """The target that `start` was given."""
-        labels = as_labels(y)
-        return cls(labels, FisherZ().bind(y), labels.codes.size)
-
-
-class _Part(NamedTuple):
-    values: NDArray[Any] | SparseColumns
-    relevance: FloatArray
+    By accelerated proximal gradients (FISTA), which start again when they overshoot.
+    ``predict`` gives the outputs of a point, ``shrink`` is the proximal step of the
+    penalty, and ``is_settled`` judges a point, the last move and the curvature.
+    ``slack`` is what rounding may add to the loss, as a share.
+    """
+    outputs = predict(here)
+    ahead, outputs_ahead, momentum = here, outputs, 1.0
+    for _ in range(most_steps):
+        value, steepness = loss(outputs_ahead), slope(outputs_ahead)
+        while True:
+            there = shrink(ahead - steepness / curvature, 1.0 / curvature)
+            outputs_there, move = predict(there), there - ahead
+            bound = value + slack * max(1.0, value) + float((steepness * move).sum())
+            if loss(outputs_there) <= bound + curvature / 2 * float((move**2).sum()):
+                break
+            curvature *= 2.0
+        past = there - here
+        if float((move * past).sum()) < 0:  # it overshoots
+            momentum = 1.0
+        faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
+        pace = (momentum - 1.0) / faster
+        ahead = there + pace * past
+        outputs_ahead = outputs_there + pace * (outputs_there - outputs)
+        here, outputs, momentum = there, outputs_there, faster
+        if is_settled(here, move, curvature):
+            return here, True
+    return here, False
 
 
 class StandardSelector(BatchSelector):
     """Base of batch selectors that fit a model to standardised columns.
 
-    A subclass chooses in `_choose`. The relevance of a feature is its absolute
-    correlation with the class, or eta with several classes.
+    A subclass chooses in `_choose`.
+
+    Attributes
+    ----------
+    scores_ : ndarray of float
+        Their relevance: absolute correlation with the class, or eta with several.
     """
 
     _numeric_target = ""
@@ -184,17 +200,17 @@ class StandardSelector(BatchSelector):
     def _choose(self, X: Any, labels: Labels, relevance: FloatArray) -> Selection:
         """Choose among the columns of a matrix, dense or sparse (CSC)."""
 
-    def _bind(self, y: Any) -> ScoredTarget:
-        return ScoredTarget.of(y)
+    def _bind(self, y: Any) -> BoundFisherZ:
+        return FisherZ().bind(y)
 
-    def _prepare(self, block: Block, stream: Stream) -> _Part:
-        target: ScoredTarget = stream.measure
-        values = as_numeric(block, target.n_samples, type(self).__name__)
-        measure = target.measure
-        return _Part(values, measure.relevance(measure.encode(block)))
+    def _prepare(self, block: Block, stream: Stream) -> tuple[Any, FloatArray]:
+        measure: BoundFisherZ = stream.measure
+        values = as_numeric(block, measure.n_samples, type(self).__name__)
+        return values, measure.relevance(measure.encode(block))
 
-    def _select(self, parts: list[_Part], stream: Stream) -> Selection:
-        relevance = np.concatenate([part.relevance for part in parts])
-        X = join_values([part.values for part in parts])
+    def _select(self, parts: list[tuple[Any, FloatArray]], stream: Stream) -> Selection:
+        values, relevance = map(list, zip(*parts, strict=True))
         parts.clear()  # the matrix holds their values
-        return self._choose(X, stream.measure.labels, relevance)
+        X = join_values(values)
+        values.clear()
+        return self._choose(X, as_labels(stream.y), np.concatenate(relevance))

@@ -146,6 +146,29 @@ def _statistic(cells, n_cells, n_free, classes, own):
 
 
 @inner
+def _fill_cells(cells, total, margin_a, margin_b, common, stride):
+    """The table of a class, from its margins and from the rows that categories share.
+
+    The margins are of the categories but the first; ``common[a * stride + b]`` counts
+    the rows in two of these.
+    """
+    n_b = margin_b.size + 1
+    cells[0] = total
+    for b in range(margin_b.size):
+        cells[b + 1] = margin_b[b]
+        cells[0] -= margin_b[b]
+    for a in range(margin_a.size):
+        row = (a + 1) * n_b
+        cells[row] = margin_a[a]
+        for b in range(margin_b.size):
+            both = np.int64(common[a * stride + b])
+            cells[row + b + 1] = both
+            cells[row] -= both
+            cells[b + 1] -= both
+        cells[0] -= cells[row]
+
+
+@inner
 def _add_hit(hits, newcomer, slot, statistic):
     k = hits.size[0]
     hits.newcomer[k] = newcomer
@@ -154,141 +177,105 @@ def _add_hit(hits, newcomer, slot, statistic):
     hits.size[0] = k + 1
 
 
-@lean
-def compare_binary(new, pool, order, classes, least, tiles, scratch, hits):
-    """Pairs of columns of two categories with a statistic of at least ``least[0]``.
+@inner
+def _screen_binary(new, q, pool, order, first, k, classes, least, scratch, hits):
+    """Count the tests of a newcomer with a tile, and those that may reach a bound.
 
-    From the tile ``tiles[0]`` on, before ``tiles[1]``; returns where it stopped
-    because ``hits`` is full. ``least[1]`` is half the bound in nats: the statistic is
-    at most twice the sum of the chi-square statistics of the two columns within each
-    class, which takes no logarithm.
+    The columns have two categories. The statistic is at most twice the sum of the
+    chi-square statistics of the two columns within each class, which takes no
+    logarithm: ``scratch.bound``; ``least`` is half of what it has to reach.
     """
     n_classes, n = classes.counts.size, classes.nlogn.size - 1
-    counts, total, bound = scratch.counts, scratch.total, scratch.bound
-    cells = scratch.cells
-    least_exact, least_bound = np.int64(least[0]), least[1]
-    for t in range(tiles[0], tiles[1]):
-        if hits.newcomer.size - hits.size[0] < TILE * new.own.size:
-            return t
-        first = t * TILE
-        tile, left = pool.words[t], order.left[first : first + TILE]
-        for q in range(new.own.size):
-            k = min(TILE, order.limit[q] - first)
-            if k <= 0:
-                continue
-            ones_q = 0
-            for i in range(TILE):
-                total[i] = 0
-                bound[i] = 0.0
-            for c in range(n_classes):
-                begin, end = classes.first_word[c], classes.first_word[c + 1]
-                common = counts[c]
-                _count_common(new.words[q], tile, begin, end, 0, 0, common)
-                ones_q += new.ones[c, q]
-                scale_q, shift_q = new.scale[c, q], new.shift[c, q]
-                scale = pool.scale[c, first : first + TILE]
-                shift = pool.shift[c, first : first + TILE]
-                for i in range(TILE):
-                    total[i] += common[i]
-                    z = common[i] * scale_q * scale[i] - shift_q * shift[i]
-                    bound[i] += z * z
-            position = order.position[q]
-            n_tested = n_near = np.int32(0)
-            all_ones = pool.ones[n_classes, first : first + TILE]
-            low_q = np.int32(ones_q - MIN_CELL)
-            rest = np.int32(n - ones_q - MIN_CELL)
-            for i in range(k):
-                is_tested = (
-                    (total[i] >= np.int32(MIN_CELL))
-                    & (total[i] <= low_q)
-                    & (total[i] <= all_ones[i] - np.int32(MIN_CELL))
-                    & (all_ones[i] - total[i] <= rest)
-                    & (position <= left[i])
-                )
-                n_tested += is_tested
-                n_near += is_tested & (bound[i] >= least_bound)
-            hits.n_tested[q] += n_tested
-            if not n_near:
-                continue
-            for i in range(k):
-                if bound[i] < least_bound or position > left[i]:
-                    continue
-                for c in range(n_classes):
-                    both = np.int64(counts[c, i])
-                    only_new = new.ones[c, q] - both
-                    only_old = pool.ones[c, first + i] - both
-                    cells[4 * c] = both
-                    cells[4 * c + 1] = only_new
-                    cells[4 * c + 2] = only_old
-                    cells[4 * c + 3] = classes.counts[c] - both - only_new - only_old
-                own = new.own[q] + pool.own[first + i]
-                value, is_tested = _statistic(cells, 4, 3, classes, own)
-                if is_tested and value >= least_exact:
-                    _add_hit(hits, q, first + i, value)
-    return tiles[1]
+    total, bound, ones_q = scratch.total, scratch.bound, 0
+    tile, left = pool.words[first // TILE], order.left[first : first + TILE]
+    for i in range(TILE):
+        total[i] = 0
+        bound[i] = 0.0
+    for c in range(n_classes):
+        begin, end = classes.first_word[c], classes.first_word[c + 1]
+        common = scratch.counts[c]
+        _count_common(new.words[q], tile, begin, end, 0, 0, common)
+        ones_q += new.ones[c, q]
+        scale_q, shift_q = new.scale[c, q], new.shift[c, q]
+        scale = pool.scale[c, first : first + TILE]
+        shift = pool.shift[c, first : first + TILE]
+        for i in range(TILE):
+            total[i] += common[i]
+            z = common[i] * scale_q * scale[i] - shift_q * shift[i]
+            bound[i] += z * z
+    position = order.position[q]
+    n_tested = n_near = np.int32(0)
+    all_ones = pool.ones[n_classes, first : first + TILE]
+    low_q = np.int32(ones_q - MIN_CELL)
+    rest = np.int32(n - ones_q - MIN_CELL)
+    for i in range(k):
+        is_tested = (
+            (total[i] >= np.int32(MIN_CELL))
+            & (total[i] <= low_q)
+            & (total[i] <= all_ones[i] - np.int32(MIN_CELL))
+            & (all_ones[i] - total[i] <= rest)
+            & (position <= left[i])
+        )
+        n_tested += is_tested
+        n_near += is_tested & (bound[i] >= least)
+    hits.n_tested[q] += n_tested
+    return n_near
 
 
 @lean
-def compare_levels(new, pool, order, classes, least, tiles, scratch, hits):
-    """As `compare_binary`, for columns of any numbers of categories.
+def compare_tiles(new, pool, order, classes, least, tiles, scratch, hits):
+    """Pairs of newcomers and columns with a statistic of at least ``least[0]``.
 
-    The kernel counts the pairs of planes; the rest of a table follows from margins.
+    From the tile ``tiles[0]`` on, before ``tiles[1]``; returns where it stopped
+    because ``hits`` is full. ``least[1]`` is half the bound in nats. The rows that two
+    planes share are counted; the rest of a table follows from margins.
     """
     n_classes, n_words = classes.counts.size, classes.first_word[-1]
     n_new = new.words.shape[1] // n_words
     n_old = pool.words.shape[1] // n_words
-    n_a, n_b = n_new + 1, n_old + 1
-    counts, cells = scratch.counts, scratch.cells
-    least_exact = np.int64(least[0])
+    n_common, n_cells = n_new * n_old, (n_new + 1) * (n_old + 1)
+    counts, cells, is_binary = scratch.counts, scratch.cells, n_common == 1
     for t in range(tiles[0], tiles[1]):
         if hits.newcomer.size - hits.size[0] < TILE * new.own.size:
             return t
-        first = t * TILE
-        tile = pool.words[t]
+        first, tile = t * TILE, pool.words[t]
         for q in range(new.own.size):
             k = min(TILE, order.limit[q] - first)
             if k <= 0:
                 continue
-            for c in range(n_classes):
-                begin, end = classes.first_word[c], classes.first_word[c + 1]
-                for a in range(n_new):
-                    for b in range(n_old):
-                        common = counts[(c * n_new + a) * n_old + b]
-                        _count_common(
-                            new.words[q],
-                            tile,
-                            begin,
-                            end,
-                            a * n_words,
-                            b * n_words,
-                            common,
-                        )
+            if is_binary:
+                n_near = _screen_binary(
+                    new, q, pool, order, first, k, classes, least[1], scratch, hits
+                )
+                if not n_near:
+                    continue
+            for ab in range(0 if is_binary else n_common):
+                offset, other = ab // n_old * n_words, ab % n_old * n_words
+                for c in range(n_classes):
+                    begin, end = classes.first_word[c], classes.first_word[c + 1]
+                    common = counts[c * n_common + ab]
+                    _count_common(new.words[q], tile, begin, end, offset, other, common)
             for i in range(k):
                 if order.position[q] > order.left[first + i]:
                     continue
+                if is_binary and scratch.bound[i] < least[1]:
+                    continue
                 for c in range(n_classes):
-                    at = c * n_a * n_b
-                    cells[at] = classes.counts[c]
-                    for b in range(n_old):
-                        cells[at + b + 1] = pool.ones[c * n_old + b, first + i]
-                        cells[at] -= cells[at + b + 1]
-                    for a in range(n_new):
-                        row = at + (a + 1) * n_b
-                        cells[row] = new.ones[c * n_new + a, q]
-                        for b in range(n_old):
-                            both = np.int64(counts[(c * n_new + a) * n_old + b, i])
-                            cells[row + b + 1] = both
-                            cells[row] -= both
-                            cells[at + b + 1] -= both
-                        cells[at] -= cells[row]
+                    _fill_cells(
+                        cells[c * n_cells : (c + 1) * n_cells],
+                        classes.counts[c],
+                        new.ones[c * n_new : (c + 1) * n_new, q],
+                        pool.ones[c * n_old : (c + 1) * n_old, first + i],
+                        counts[c * n_common : (c + 1) * n_common, i],
+                        n_old,
+                    )
                 own = new.own[q] + pool.own[first + i]
                 value, is_tested = _statistic(
-                    cells, n_a * n_b, n_a + n_b - 1, classes, own
+                    cells, n_cells, n_new + n_old + 1, classes, own
                 )
-                if is_tested:
-                    hits.n_tested[q] += 1
-                    if value >= least_exact:
-                        _add_hit(hits, q, first + i, value)
+                hits.n_tested[q] += is_tested and not is_binary
+                if is_tested and value >= np.int64(least[0]):
+                    _add_hit(hits, q, first + i, value)
     return tiles[1]
 
 
@@ -371,34 +358,29 @@ def compare_sparse(
                     counts[slot, cell] += 1
                     counts[slot, counts.shape[1] - 1] += 1
                 other = index.following[other]
-        n_a, margin_a = members.n_codes[k] + 1, members.margin_offset[k]
+        margin_a = members.margin_offset[k]
+        end_a = margin_a + members.n_codes[k] * n_classes
         for t in range(n_touched):
             slot = touched[t]
             common = counts[slot]
             n_common = common[common.size - 1]
             if n_common >= MIN_CELL and order.position[q] <= order.left[slot]:
-                n_b, margin_b = members.n_codes[slot] + 1, members.margin_offset[slot]
+                margin_b = members.margin_offset[slot]
+                end_b = margin_b + members.n_codes[slot] * n_classes
+                n_cells = (members.n_codes[k] + 1) * (members.n_codes[slot] + 1)
                 for c in range(n_classes):
-                    at = c * n_a * n_b
-                    cells[at] = classes.counts[c]
-                    for b in range(n_b - 1):
-                        cells[at + b + 1] = members.margins[
-                            margin_b + b * n_classes + c
-                        ]
-                        cells[at] -= cells[at + b + 1]
-                    for a in range(n_a - 1):
-                        here = at + (a + 1) * n_b
-                        cells[here] = members.margins[margin_a + a * n_classes + c]
-                        for b in range(n_b - 1):
-                            both = common[(a * most_codes + b) * n_classes + c]
-                            cells[here + b + 1] = both
-                            cells[here] -= both
-                            cells[at + b + 1] -= both
-                        cells[at] -= cells[here]
+                    _fill_cells(
+                        cells[c * n_cells : (c + 1) * n_cells],
+                        classes.counts[c],
+                        members.margins[margin_a + c : end_a : n_classes],
+                        members.margins[margin_b + c : end_b : n_classes],
+                        common[c::n_classes],
+                        most_codes,
+                    )
                 own = members.own[k] + members.own[slot]
                 levels_a, levels_b = members.levels[k], members.levels[slot]
                 value, is_tested = _statistic(
-                    cells, n_a * n_b, levels_a + levels_b - 1, classes, own
+                    cells, n_cells, levels_a + levels_b - 1, classes, own
                 )
                 hits.n_tested[q] += is_tested
                 if is_tested and value >= bounds[levels_a, levels_b]:

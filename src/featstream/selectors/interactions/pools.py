@@ -1,20 +1,21 @@
-"""The pool: columns seen so far, as bits in tiles, with which newcomers are paired."""
+"""The pools: columns seen so far, dense or sparse, with which newcomers are paired."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from featstream.engines import prepared_ahead
 from featstream.measures.inputs import Labels
 from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.tables import fixed_point_nlogn
-from featstream.protocols import FloatArray, IntArray
+from featstream.protocols import BoolArray, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
 from featstream.selectors.interactions.kernels import (
     ALIVE,
@@ -24,189 +25,275 @@ from featstream.selectors.interactions.kernels import (
     Hits,
     Members,
     Order,
-    compare_binary,
-    compare_levels,
+    RowIndex,
+    SparseMembers,
+    SparseScratch,
+    compare_sparse,
+    compare_tiles,
+    link_rows,
     tile_scratch,
 )
+from featstream.selectors.result import appended
 
 MAX_LEVELS = 8
 """A column of more categories takes no part: its tables would be too thin."""
 
 _HITS = 1 << 14
+_NONE = np.empty(0, np.int64)
+_SAVED = {
+    "levels": Declared(np.int64, ("k",), 2, MAX_LEVELS + 1),
+    "arrival": Declared(np.int64, ("k",), 0, "n_seen"),
+    "score": Declared(np.float64, ("k",)),
+}
+
+Arrays = Mapping[str, NDArray[Any]]
+Bounds = Callable[[int, int], FloatArray]
+"""What a statistic must reach, by the numbers of categories of the two columns."""
 
 
 class Pairs(NamedTuple):
-    """Pairs found: position of the newcomer, arrival of its partner, the statistic.
-
-    ``place`` is where the partner is in the pool.
-    """
+    """Pairs found: position of the newcomer, number of its partner, the statistic."""
 
     newcomer: IntArray
     partner: IntArray
     statistic: IntArray
-    place: IntArray
-
-
-_NONE = np.empty(0, np.int64)
-_NO_PAIRS = Pairs(_NONE, _NONE, _NONE, np.empty((0, 2), np.int64))
-
-
-def lay_out(labels: Labels) -> tuple[Classes, IntArray]:
-    """The classes, and the place of each row's bit: sorted by class, padded."""
-    n = labels.codes.size
-    n_words = (labels.counts + 63) // 64
-    first_word = np.concatenate([[0], np.cumsum(n_words)])
-    order = np.argsort(labels.codes, kind="stable")
-    begin = np.cumsum(labels.counts) - labels.counts
-    place = np.empty(n, np.int64)
-    sorted_codes = labels.codes[order]
-    place[order] = 64 * first_word[sorted_codes] + np.arange(n) - begin[sorted_codes]
-    nlogn = fixed_point_nlogn(n)
-    constant = int(nlogn[labels.counts].sum() - nlogn[n])
-    return Classes(first_word, labels.counts, nlogn, constant), place
-
-
-def joined(found: list[Pairs]) -> Pairs:
-    """Lists of pairs as one."""
-    return Pairs(*map(np.concatenate, zip(_NO_PAIRS, *found, strict=True)))
-
-
-def in_threads(
-    run: Callable[[Any], Any], tasks: list[Any], n_threads: int
-) -> list[Any]:
-    """What a function returns for each task, in order."""
-    if n_threads == 1 or len(tasks) < 2:
-        return [run(task) for task in tasks]
-    with ThreadPoolExecutor(n_threads) as threads:
-        return list(threads.map(run, tasks))
-
-
-def new_hits(capacity: int, n_newcomers: int) -> Hits:
-    """Room for pairs."""
-    newcomer, slot, statistic = np.empty((3, capacity), np.int64)
-    size, n_tested = np.zeros(1, np.int64), np.zeros(n_newcomers, np.int64)
-    return Hits(newcomer, slot, statistic, size, n_tested)
 
 
 class Newcomers(NamedTuple):
     """The columns of a block that can take part, in order of arrival.
 
-    ``which`` are their places in the block, ``levels`` their numbers of categories,
-    and ``parts`` holds them by that number: their places in ``which``, and the
-    columns.
+    ``which`` are their places in the block, ``levels`` their numbers of categories;
+    ``columns`` holds them as the pool does.
     """
 
     which: IntArray
     levels: IntArray
-    parts: dict[int, tuple[IntArray, Any]]
+    columns: Any
     n_left_out: int
 
 
-class _Group:
+class Pool(ABC):
+    """Columns by number, from 0 in the order in which they were added.
+
+    ``roster`` lists the members; its order decides who leaves when memory is full.
+    A column that has left did so with the newcomer at the position ``left``. All that
+    are not members are forgotten once there are many.
+    """
+
+    def __init__(self, labels: Labels) -> None:
+        n = labels.codes.size
+        n_words = (labels.counts + 63) // 64
+        first_word = np.concatenate([[0], np.cumsum(n_words)])
+        order = np.argsort(labels.codes, kind="stable")
+        begin = np.cumsum(labels.counts) - labels.counts
+        codes = labels.codes[order]
+        # Where the bit of each row is: sorted by class, each class in its own words.
+        self._place = np.empty(n, np.int64)
+        self._place[order] = 64 * first_word[codes] + np.arange(n) - begin[codes]
+        self.nlogn = nlogn = fixed_point_nlogn(n)
+        constant = int(nlogn[labels.counts].sum() - nlogn[n])
+        self._classes = Classes(first_word, labels.counts, nlogn, constant)
+        self._class_of = labels.codes.astype(np.int64)
+        self._clear()
+
+    def _clear(self) -> None:
+        self.roster = self.arrival = self.levels = self.n_bytes = _NONE
+        self.score, self.left = np.empty(0), np.empty(0, np.int32)
+        self.size = 0
+
+    @abstractmethod
+    def encode(self, codes: Any) -> Newcomers:
+        """Newcomers from the categories that a measure found."""
+
+    @abstractmethod
+    def codes(self, number: int) -> NDArray[np.uint8]:
+        """Categories of a column, its rows sorted by class."""
+
+    @abstractmethod
+    def compare(
+        self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
+    ) -> tuple[Pairs, IntArray]:
+        """Pairs of newcomers with what came before them that reach a bound.
+
+        ``numbers`` are those that the newcomers got. Returns the pairs, and how many
+        were tested for each newcomer.
+        """
+
+    @abstractmethod
+    def _bytes_of(self, new: Newcomers) -> IntArray:
+        """Memory that each newcomer takes."""
+
+    @abstractmethod
+    def _add_columns(self, columns: Any) -> None:
+        """Add columns, which get the numbers from ``size`` on."""
+
+    @abstractmethod
+    def _column_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `_columns_from` needs of the members, in the order of the roster."""
+
+    @abstractmethod
+    def _columns_from(self, saved: Arrays) -> Any:
+        """Columns as newcomers have them."""
+
+    @abstractmethod
+    def restore(self, arrays: Arrays, n_seen: int) -> None:
+        """Take back the members that `arrays` gave, or raise `RunError`."""
+
+    def _count_levels(
+        self, counts: IntArray, owner: IntArray, n_columns: int
+    ) -> tuple[IntArray, BoolArray, BoolArray]:
+        """How many categories columns have, given the rows of all but the background.
+
+        And which have no row in that one, and which vary enough to be tested.
+        """
+        n = self._place.size
+        background = n - np.bincount(owner, counts, n_columns).astype(np.int64)
+        n_used = np.bincount(owner[counts > 0], minlength=n_columns)
+        largest = background.copy()
+        np.maximum.at(largest, owner, counts)
+        is_full = background == 0
+        return n_used + ~is_full, is_full, n - largest >= 2 * MIN_CELL
+
+    def add(self, new: Newcomers, arrivals: IntArray, scores: FloatArray) -> IntArray:
+        """Add newcomers, and return their numbers."""
+        size = self.size
+        self.arrival = appended(self.arrival, size, arrivals)
+        self.score = appended(self.score, size, scores)
+        self.levels = appended(self.levels, size, new.levels)
+        self.n_bytes = appended(self.n_bytes, size, self._bytes_of(new))
+        alive = np.full(arrivals.size, ALIVE, np.int32)
+        self.left = appended(self.left, size, alive)
+        self._add_columns(new.columns)
+        self.size += arrivals.size
+        return np.arange(size, self.size)
+
+    def settle(self) -> None:
+        """Forget the columns that have left, once there are many."""
+        left = self.left[: self.size]
+        has_left = left != ALIVE
+        left[has_left] = -1
+        if np.count_nonzero(has_left) > self.size // 8 + 64:
+            arrays = self.arrays()
+            self._clear()
+            self._take(arrays)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The members in the order of the roster, for `restore`."""
+        own = {name: getattr(self, name)[self.roster] for name in _SAVED}
+        return own | self._column_arrays()
+
+    def _take(self, saved: Arrays) -> None:
+        levels = saved["levels"]
+        columns = self._columns_from(saved)
+        members = Newcomers(np.arange(levels.size), levels, columns, 0)
+        self.roster = self.add(members, saved["arrival"], saved["score"])
+
+
+def _collect(
+    step: Callable[[IntArray, Hits], int], span: IntArray, n_newcomers: int, room: int
+) -> tuple[Pairs, IntArray]:
+    """All pairs that a kernel finds in a span; it stops when its buffer is full.
+
+    Also how many it tested for each newcomer. Partners are slots.
+    """
+    newcomer, slot, statistic = np.empty((3, max(_HITS, room)), np.int64)
+    size, n_tested = np.zeros(1, np.int64), np.zeros(n_newcomers, np.int64)
+    hits = Hits(newcomer, slot, statistic, size, n_tested)
+    found = []
+    while True:
+        span[0] = step(span, hits)
+        k = int(size[0])
+        found.append(Pairs(newcomer[:k].copy(), slot[:k].copy(), statistic[:k].copy()))
+        size[0] = 0
+        if span[0] == span[1]:
+            return _joined(found), n_tested
+
+
+def _joined(found: list[Pairs]) -> Pairs:
+    return Pairs(*map(np.concatenate, zip((_NONE,) * 3, *found, strict=True)))
+
+
+class Group:
     """Columns of one number of categories, in tiles with room for more."""
 
     def __init__(self, levels: int, classes: Classes) -> None:
-        self.levels, self.size = levels, 0
-        n_classes, n_words = classes.counts.size, int(classes.first_word[-1])
-        self._shape = n_classes, (levels - 1) * n_words
-        self._allocate(TILE)
+        self._levels, self._classes = levels, classes
+        self.size, self._numbers = 0, _NONE
+        self.columns = self._allocate(TILE)
 
-    def _allocate(self, n_slots: int) -> None:
-        n_classes, n_words = self._shape
-        self.columns = Members(
-            words=np.zeros((n_slots // TILE, n_words, TILE), np.uint64),
-            ones=np.zeros((n_classes * (self.levels - 1) + 1, n_slots), np.int32),
+    def _allocate(self, n_slots: int) -> Members:
+        n_tiles, n_planes = -(-n_slots // TILE), self._levels - 1
+        n_classes, n_slots = self._classes.counts.size, TILE * n_tiles
+        n_words = n_planes * int(self._classes.first_word[-1])
+        return Members(
+            words=np.zeros((n_tiles, n_words, TILE), np.uint64),
+            ones=np.zeros((n_classes * n_planes + 1, n_slots), np.int32),
             scale=np.zeros((n_classes, n_slots)),
             shift=np.zeros((n_classes, n_slots)),
             own=np.zeros(n_slots, np.int64),
         )
-        self.arrival = np.zeros(n_slots, np.int64)
-        self.score = np.zeros(n_slots)
-        self.left = np.full(n_slots, ALIVE, np.int32)
 
-    def add(self, new: Members, arrivals: IntArray, scores: FloatArray) -> IntArray:
-        """Add columns, and return their slots."""
-        begin, end = self.size, self.size + new.own.size
-        if end > self.own.size:
-            self._move(np.arange(begin), max(end, 2 * begin))
+    def add(self, new: Members, numbers: IntArray) -> None:
+        """Add columns, whose numbers increase."""
+        begin, end = self.size, self.size + numbers.size
+        if end > self.columns.own.size:
+            old, self.columns = self.columns, self._allocate(max(end, 2 * begin))
+            self.columns.words[: len(old.words)] = old.words
+            for larger, array in zip(self.columns[1:], old[1:], strict=True):
+                larger[..., : array.shape[-1]] = array
         slots = np.arange(begin, end)
         self.columns.words[slots // TILE, :, slots % TILE] = new.words
         for mine, theirs in zip(self.columns[1:], new[1:], strict=True):
             mine[..., begin:end] = theirs
-        self.arrival[begin:end], self.score[begin:end] = arrivals, scores
-        self.left[begin:end] = ALIVE
+        self._numbers = appended(self._numbers, begin, numbers)
         self.size = end
-        return slots
 
     @property
-    def own(self) -> IntArray:
-        own: IntArray = self.columns.own
-        return own
+    def numbers(self) -> IntArray:
+        """The number of each column."""
+        return self._numbers[: self.size]
 
-    def words(self, slots: IntArray) -> NDArray[np.uint64]:
+    def words(self, numbers: IntArray) -> NDArray[np.uint64]:
         """The words of columns, one row per column."""
+        slots = np.searchsorted(self.numbers, numbers)
         found: NDArray[np.uint64] = self.columns.words[slots // TILE, :, slots % TILE]
         return found
 
-    def keep(self, slots: IntArray) -> None:
-        """Drop all columns but these, which get the first slots."""
-        self._move(slots, self.own.size)
-        self.size = slots.size
 
-    def _move(self, slots: IntArray, n_slots: int) -> None:
-        before, words = self.__dict__.copy(), self.words(slots)
-        self._allocate(-(-n_slots // TILE) * TILE)
-        new = np.arange(slots.size)
-        self.columns.words[new // TILE, :, new % TILE] = words
-        pairs = zip(self.columns[1:], before["columns"][1:], strict=True)
-        named = ((getattr(self, k), before[k]) for k in ("arrival", "score", "left"))
-        for mine, old in (*pairs, *named):
-            mine[..., : slots.size] = old[..., slots]
-
-
-class DensePool:
-    """Columns as bits, by their number of categories.
-
-    ``roster`` lists the members, each by its number of categories and its slot. The
-    order in which it does so decides who leaves when memory is full.
-    """
+class DensePool(Pool):
+    """Columns as bits, in groups by their number of categories."""
 
     def __init__(self, labels: Labels) -> None:
-        self._classes, self._place = lay_out(labels)
-        self.nlogn = self._classes.nlogn
+        super().__init__(labels)
         self._n_bits = 64 * int(self._classes.first_word[-1])
-        self._groups: dict[int, _Group] = {}
-        self.roster = np.empty((0, 2), np.int64)
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._groups: dict[int, Group] = {}
 
     def encode(self, codes: DenseCodes) -> Newcomers:
         """Newcomers from the categories that a measure found."""
-        n, m = self._place.size, codes.arity.size
-        has_planes = codes.code_row < 0
-        n_planes = np.where(has_planes, codes.arity - 1, 0)
-        owner = np.repeat(np.arange(m), n_planes)
+        m, has_planes = codes.arity.size, codes.code_row < 0
+        owner = np.repeat(np.arange(m), np.where(has_planes, codes.arity - 1, 0))
         ones = codes.plane_count
-        background = n - np.bincount(owner, ones, m).astype(np.int64)
+        levels, is_full, is_varied = self._count_levels(ones, owner, m)
         is_used = ones > 0
         used = np.flatnonzero(is_used)
         first = used[np.unique(owner[used], return_index=True)[1]]
-        first = first[background[owner[first]] == 0]
-        background[owner[first]], is_used[first] = ones[first], False
-        levels = 1 + np.bincount(owner[is_used], minlength=m)
-        largest = background.copy()
-        np.maximum.at(largest, owner[is_used], ones[is_used])
-        can = has_planes & (levels <= MAX_LEVELS) & (n - largest >= 2 * MIN_CELL)
-        which = np.flatnonzero(can)
-        parts = {}
+        is_used[first[is_full[owner[first]]]] = False  # the background from now on
+        is_large = ~has_planes | (levels > MAX_LEVELS)
+        which = np.flatnonzero(~is_large & is_varied)
+        columns = {}
         for level in np.unique(levels[which]).tolist():
             mine = np.flatnonzero(levels[which] == level)
             is_mine = np.zeros(m, np.bool_)
             is_mine[which[mine]] = True
             planes = codes.planes[is_used & is_mine[owner]]
-            parts[level] = mine, self._as_members(planes, level)
-        n_left_out = int(np.count_nonzero(~has_planes | (levels > MAX_LEVELS)))
-        return Newcomers(which, levels[which], parts, n_left_out)
+            columns[level] = mine, self.as_members(planes, level)
+        n_left_out = int(np.count_nonzero(is_large))
+        return Newcomers(which, levels[which], columns, n_left_out)
 
-    def _as_members(self, planes: NDArray[np.uint64], levels: int) -> Members:
+    def as_members(self, planes: NDArray[np.uint64], levels: int) -> Members:
         """Columns of planes in the order of rows, their bits sorted by class."""
         n = self._place.size
         rows = np.unpackbits(planes.view(np.uint8), axis=1, bitorder="little")[:, :n]
@@ -236,160 +323,258 @@ class DensePool:
         flat = np.vstack([ones.reshape(n_classes * n_planes, m), all_ones[:1]])
         return Members(np.ascontiguousarray(words), flat, scale, shift, own)
 
-    def bytes_of(self, newcomers: Newcomers) -> IntArray:
-        """Memory that each newcomer takes."""
-        return self._bytes_of(newcomers.levels)
-
-    def bytes_held(self) -> list[int]:
-        """Memory that each member takes, in the order of the roster."""
-        held: list[int] = self._bytes_of(self.roster[:, 0]).tolist()
-        return held
-
-    def _bytes_of(self, levels: IntArray) -> IntArray:
+    def _bytes_of(self, new: Newcomers) -> IntArray:
         n_classes = self._classes.counts.size
         per_plane = self._n_bits // 8 + 4 * n_classes
-        return (levels - 1) * per_plane + 16 * n_classes + 48
+        return (new.levels - 1) * per_plane + 16 * n_classes + 48
 
-    def arrivals(self) -> IntArray:
-        """Arrivals of the members, in the order of the roster."""
-        arrivals = np.empty(self.roster.shape[0], np.int64)
-        for level, group in self._groups.items():
-            mine = self.roster[:, 0] == level
-            arrivals[mine] = group.arrival[self.roster[mine, 1]]
-        return arrivals
-
-    def score_of(self, place: NDArray[np.int64]) -> float:
-        """The score that a column was added with."""
-        return float(self._groups[int(place[0])].score[place[1]])
-
-    def add(
-        self, newcomers: Newcomers, arrivals: IntArray, scores: FloatArray
-    ) -> IntArray:
-        """Add newcomers, and return the number of categories and slot of each."""
-        places = np.empty((newcomers.which.size, 2), np.int64)
-        for level, (mine, columns) in newcomers.parts.items():
+    def _add_columns(self, columns: dict[int, tuple[IntArray, Members]]) -> None:
+        for level, (mine, new) in columns.items():
             if level not in self._groups:
-                self._groups[level] = _Group(level, self._classes)
-            slots = self._groups[level].add(columns, arrivals[mine], scores[mine])
-            places[mine, 0], places[mine, 1] = level, slots
-        return places
-
-    def leave(self, place: NDArray[np.int64], position: int) -> None:
-        """Mark that a column leaves with the newcomer at a position."""
-        self._groups[int(place[0])].left[place[1]] = position
+                self._groups[level] = Group(level, self._classes)
+            self._groups[level].add(new, self.size + mine)
 
     def compare(
-        self, newcomers: Newcomers, places: IntArray, least: Any, n_threads: int
+        self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
     ) -> tuple[Pairs, IntArray]:
-        """Pairs of newcomers with what came before them that reach a bound.
-
-        ``least(levels, others)`` is that bound. Returns the pairs, and how many were
-        tested for each newcomer.
-        """
+        """Pairs of newcomers with what came before them that reach a bound."""
         tasks: list[Any] = []
-        for level, (mine, columns) in newcomers.parts.items():
+        for level, (mine, columns) in new.columns.items():
             for other, group in self._groups.items():
-                new = np.flatnonzero(places[:, 0] == other)
-                limit = group.size - new.size + np.searchsorted(new, mine)
+                limit = np.searchsorted(group.numbers, numbers[mine])
                 n_tiles = -(-int(limit.max(initial=0)) // TILE)
-                order = Order(limit, mine.astype(np.int32), group.left)
+                left = np.full(TILE * -(-group.size // TILE), -1, np.int32)
+                left[: group.size] = self.left[group.numbers]
+                order = Order(limit, mine.astype(np.int32), left)
                 cuts = np.linspace(0, n_tiles, min(n_threads, max(n_tiles, 1)) + 1)
                 for first, last in pairwise(cuts.tolist()):
                     tiles = np.array([first, last], np.int64)
                     tasks.append((level, columns, other, group, order, tiles))
-        n_tested = np.zeros(newcomers.which.size, np.int64)
-        found: list[Pairs] = []
-        run = partial(self._run, least=least)
-        for pairs, mine, counted in in_threads(run, tasks, n_threads):
-            found += pairs
-            n_tested[mine] += counted
-        return joined(found), n_tested
 
-    def _run(self, task: Any, least: Any) -> tuple[list[Pairs], IntArray, IntArray]:
-        level, new, other, group, order, tiles = task
-        kernel = compare_binary if level == other == 2 else compare_levels
-        capacity = max(_HITS, TILE * new.own.size)
-        hits = new_hits(capacity, new.own.size)
-        scratch = tile_scratch(self._classes.counts.size, level - 1, other - 1)
-        bounds, found = least(level, other), []
-        while True:
-            pool, classes = group.columns, self._classes
-            tiles[0] = kernel(new, pool, order, classes, bounds, tiles, scratch, hits)
-            k = int(hits.size[0])
-            found.append(
-                Pairs(
-                    order.position[hits.newcomer[:k]].astype(np.int64),
-                    group.arrival[hits.slot[:k]],
-                    hits.statistic[:k].copy(),
-                    np.stack([np.full(k, other), hits.slot[:k]], axis=1),
-                )
+        def run(task: Any) -> tuple[Pairs, IntArray, IntArray]:
+            level, columns, other, group, order, tiles = task
+            scratch = tile_scratch(self._classes.counts.size, level - 1, other - 1)
+            given = columns, group.columns, order, self._classes, least(level, other)
+            n_new = columns.own.size
+            found, n_tested = _collect(
+                lambda tiles, hits: compare_tiles(*given, tiles, scratch, hits),
+                tiles,
+                n_new,
+                TILE * n_new,
             )
-            hits.size[0] = 0
-            if tiles[0] == tiles[1]:
-                return found, order.position.astype(np.int64), hits.n_tested
+            mine = order.position.astype(np.int64)
+            partner = group.numbers[found.partner]
+            return Pairs(mine[found.newcomer], partner, found.statistic), mine, n_tested
 
-    def codes(self, place: NDArray[np.int64]) -> NDArray[np.uint8]:
+        n_tested = np.zeros(numbers.size, np.int64)
+        pairs = []
+        for found, mine, counted in prepared_ahead(iter(tasks), run, n_threads):
+            pairs.append(found)
+            n_tested[mine] += counted
+        return _joined(pairs), n_tested
+
+    def codes(self, number: int) -> NDArray[np.uint8]:
         """Categories of a column, its rows sorted by class."""
-        level, slot = place.tolist()
-        words = self._groups[level].words(np.array([slot]))
+        level = int(self.levels[number])
+        words = self._groups[level].words(np.array([number]))
         bits = np.unpackbits(words.view(np.uint8), bitorder="little")
         planes = bits.reshape(level - 1, self._n_bits)[:, np.sort(self._place)]
-        return planes.T @ np.arange(1, level, dtype=np.uint8)
+        return np.asarray(planes.T @ np.arange(1, level, dtype=np.uint8), np.uint8)
 
-    def settle(self) -> None:
-        """Forget the columns that have left, once there are many."""
-        for level, group in self._groups.items():
-            is_alive = group.left[: group.size] == ALIVE
-            n_alive = int(np.count_nonzero(is_alive))
-            if n_alive < group.size - group.size // 8 - TILE:
-                group.keep(np.flatnonzero(is_alive))
-                mine = self.roster[:, 0] == level
-                self.roster[mine, 1] = np.cumsum(is_alive)[self.roster[mine, 1]] - 1
-            else:
-                group.left[: group.size][~is_alive] = -1
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The members in the order of the roster, for `restore`."""
-        levels, slots = self.roster.T
-        n_planes = levels - 1
-        first = np.cumsum(n_planes) - n_planes
-        words = np.empty((int(n_planes.sum()), self._n_bits // 64), np.uint64)
-        arrival, score = np.empty(levels.size, np.int64), np.empty(levels.size)
+    def _column_arrays(self) -> dict[str, NDArray[Any]]:
+        levels = self.levels[self.roster]
+        first = np.cumsum(levels - 1) - (levels - 1)
+        words = np.empty((int((levels - 1).sum()), self._n_bits // 64), np.uint64)
         for level, group in self._groups.items():
             mine = np.flatnonzero(levels == level)
             rows = first[mine, None] + np.arange(level - 1)
             shape = (mine.size, level - 1, words.shape[1])
-            words[rows] = group.words(slots[mine]).reshape(shape)
-            arrival[mine] = group.arrival[slots[mine]]
-            score[mine] = group.score[slots[mine]]
-        return {"levels": levels, "arrival": arrival, "score": score, "words": words}
+            words[rows] = group.words(self.roster[mine]).reshape(shape)
+        return {"words": words}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], n_seen: int) -> None:
-        """Take back the members that `arrays` gave."""
-        table = {
-            "levels": Declared(np.int64, ("k",), 2, MAX_LEVELS + 1),
-            "arrival": Declared(np.int64, ("k",), 0, "n_seen"),
-            "score": Declared(np.float64, ("k",)),
-            "words": Declared(np.uint64, (None, self._n_bits // 64)),
-        }
-        saved = check_arrays(arrays, table, n_seen=n_seen)
-        levels, words = saved["levels"], saved["words"]
-        n_planes = levels - 1
-        if words.shape[0] != n_planes.sum():
+    def restore(self, arrays: Arrays, n_seen: int) -> None:
+        """Take back the members that `arrays` gave, or raise `RunError`."""
+        words = {"words": Declared(np.uint64, (None, self._n_bits // 64))}
+        saved = check_arrays(arrays, _SAVED | words, n_seen=n_seen)
+        planes, ends = saved["words"], np.cumsum(saved["levels"] - 1)
+        if planes.shape[0] != ends.max(initial=0):
             raise damaged("the planes of the pool do not fit its categories")
         is_row = np.zeros(self._n_bits, np.uint8)
         is_row[self._place] = 1
-        if (words & ~np.packbits(is_row, bitorder="little").view(np.uint64)).any():
+        if (planes & ~np.packbits(is_row, bitorder="little").view(np.uint64)).any():
             raise damaged("the pool has bits beyond the samples")
-        first = np.cumsum(n_planes) - n_planes
-        parts: dict[int, tuple[IntArray, Any]] = {}
+        if ends.size:
+            either = np.bitwise_or.reduceat(planes, np.append(0, ends[:-1]))
+            if np.bitwise_count(either).sum() != np.bitwise_count(planes).sum():
+                raise damaged("a row of the pool has two categories")
+        self._take(saved)
+
+    def _columns_from(self, saved: Arrays) -> dict[int, tuple[IntArray, Members]]:
+        levels, words = saved["levels"], saved["words"]
+        first = np.cumsum(levels - 1) - (levels - 1)
+        columns = {}
         for level in np.unique(levels).tolist():
             mine = np.flatnonzero(levels == level)
             planes = words[first[mine, None] + np.arange(level - 1)]
-            either = np.bitwise_count(np.bitwise_or.reduce(planes, axis=1))
-            if either.sum() != np.bitwise_count(planes).sum():
-                raise damaged("a row of the pool has two categories")
             flat = planes.reshape(mine.size, (level - 1) * words.shape[1])
-            parts[level] = mine, self._measured(flat, level)
-        members = Newcomers(np.arange(levels.size), levels, parts, 0)
-        self.roster = self.add(members, saved["arrival"], saved["score"])
+            columns[level] = mine, self._measured(flat, level)
+        return columns
+
+
+class SparsePool(Pool):
+    """Columns by the rows outside their background category, and an index of rows."""
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._members = SparseMembers(
+            offset=np.zeros(1, np.int64),
+            rows=np.empty(0, np.int32),
+            codes=np.empty(0, np.uint8),
+            levels=_NONE,
+            n_codes=_NONE,
+            margin_offset=_NONE,
+            margins=_NONE,
+            own=_NONE,
+        )
+        self._index = RowIndex(np.full(self._class_of.size, -1), _NONE, _NONE)
+        self._n_margins = 0
+
+    def encode(self, codes: SparseCodes) -> Newcomers:
+        """Newcomers from the categories that a measure found."""
+        m, n_codes = codes.arity.size, codes.arity - 1
+        owner = np.repeat(np.arange(m), n_codes)
+        counts = codes.counts[: owner.size]
+        levels, _, is_varied = self._count_levels(counts, owner, m)
+        which = np.flatnonzero((levels <= MAX_LEVELS) & is_varied)
+        length = codes.length[which]
+        entries = _entries(codes.offset[which], length)
+        saved = {
+            "length": length,
+            "rows": codes.rows[entries].astype(np.int32),
+            "codes": codes.codes[entries].astype(np.uint8),
+            "levels": levels[which],
+            "n_codes": n_codes[which],
+        }
+        n_left_out = int(np.count_nonzero(levels > MAX_LEVELS))
+        return Newcomers(which, levels[which], self._columns_from(saved), n_left_out)
+
+    def _columns_from(self, saved: Arrays) -> SparseMembers:
+        sizes, nlogn, codes = self._classes.counts, self.nlogn, saved["codes"]
+        rows, levels, n_codes = saved["rows"], saved["levels"], saved["n_codes"]
+        offset, m = np.concatenate([[0], np.cumsum(saved["length"])]), levels.size
+        n_margins = n_codes * sizes.size
+        margin_offset = np.cumsum(n_margins) - n_margins
+        owner = np.repeat(np.arange(m), saved["length"])
+        at = margin_offset[owner] + (codes.astype(np.int64) - 1) * sizes.size
+        margins = np.bincount(at + self._class_of[rows], minlength=int(n_margins.sum()))
+        own = np.zeros(m, np.int64)
+        if m:
+            first = np.cumsum(n_codes) - n_codes
+            by_code = margins.reshape(-1, sizes.size)
+            rest = sizes - np.add.reduceat(by_code, first)
+            own = np.add.reduceat(nlogn[by_code.sum(axis=1)], first)
+            own -= np.add.reduceat(nlogn[by_code].sum(axis=1), first)
+            own += nlogn[rest.sum(axis=1)] - nlogn[rest].sum(axis=1)
+        return SparseMembers(
+            offset, rows, codes, levels, n_codes, margin_offset, margins, own
+        )
+
+    def _bytes_of(self, new: Newcomers) -> IntArray:
+        n_entries: IntArray = np.diff(new.columns.offset)
+        n_margins: IntArray = new.columns.n_codes * self._classes.counts.size
+        return 21 * n_entries + 8 * n_margins + 80
+
+    def _add_columns(self, columns: SparseMembers) -> None:
+        old, index, size = self._members, self._index, self.size
+        n_entries, n_margins = int(old.offset[size]), self._n_margins
+        blank = np.empty(columns.rows.size, np.int64)
+        sizes = size + 1, n_entries, n_entries, size, size, size, n_margins, size
+        moved = columns._replace(
+            offset=n_entries + columns.offset[1:],
+            margin_offset=n_margins + columns.margin_offset,
+        )
+        self._members = SparseMembers(*map(appended, old, sizes, moved))
+        self._index = index._replace(
+            following=appended(index.following, n_entries, blank),
+            owner=appended(index.owner, n_entries, blank),
+        )
+        self._n_margins += columns.margins.size
+        link_rows(self._members, self._index, size, size + columns.own.size)
+
+    def compare(
+        self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
+    ) -> tuple[Pairs, IntArray]:
+        """Pairs of newcomers with what came before them that reach a bound."""
+        n_new, size = numbers.size, self.size
+        bounds = np.zeros((MAX_LEVELS + 1, MAX_LEVELS + 1))
+        levels = np.unique(self.levels[:size]).tolist()
+        for a in levels:
+            for b in levels:
+                bounds[a, b] = least(a, b)[0]
+        most_codes = int(self._members.n_codes[:size].max())
+        order = Order(_NONE, np.arange(n_new, dtype=np.int32), self.left)
+        n_classes = self._classes.counts.size
+        n_parts = n_threads if n_new >= 2 * n_threads else 1
+        cuts = np.linspace(size - n_new, size, n_parts + 1).astype(np.int64)
+        given = self._members, self._index, self._class_of, order, self._classes
+
+        def run(part: int) -> tuple[Pairs, IntArray]:
+            scratch = SparseScratch(
+                np.zeros((size, most_codes**2 * n_classes + 1), np.int32),
+                np.empty(size, np.int64),
+                np.empty((most_codes + 1) ** 2 * n_classes, np.int64),
+            )
+            return _collect(
+                lambda span, hits: compare_sparse(*given, bounds, span, scratch, hits),
+                np.array([*cuts[part : part + 2], size - n_new]),
+                n_new,
+                size,
+            )
+
+        found = prepared_ahead(iter(range(n_parts)), run, n_threads)
+        pairs, n_tested = zip(*found, strict=True)
+        return _joined(list(pairs)), np.sum(n_tested, axis=0)
+
+    def codes(self, number: int) -> NDArray[np.uint8]:
+        """Categories of a column, its rows sorted by class."""
+        begin, end = self._members.offset[number : number + 2]
+        codes = np.zeros(self._class_of.size, np.uint8)
+        codes[self._members.rows[begin:end]] = self._members.codes[begin:end]
+        return codes[np.argsort(self._place)]
+
+    def _column_arrays(self) -> dict[str, NDArray[Any]]:
+        members, roster = self._members, self.roster
+        length: IntArray = np.diff(members.offset)[roster]
+        entries = _entries(members.offset[roster], length)
+        return {
+            "n_codes": members.n_codes[roster],
+            "length": length,
+            "rows": members.rows[entries],
+            "codes": members.codes[entries],
+        }
+
+    def restore(self, arrays: Arrays, n_seen: int) -> None:
+        """Take back the members that `arrays` gave, or raise `RunError`."""
+        n = self._class_of.size
+        table = {
+            "n_codes": Declared(np.int64, ("k",), 1, MAX_LEVELS + 1),
+            "length": Declared(np.int64, ("k",), 1, n + 1),
+            "rows": Declared(np.int32, ("n_entries",), 0, n),
+            "codes": Declared(np.uint8, ("n_entries",), 1, MAX_LEVELS + 1),
+        }
+        saved = check_arrays(arrays, _SAVED | table, n_seen=n_seen)
+        length, rows = saved["length"], saved["rows"]
+        owner = np.repeat(np.arange(length.size), length)
+        if owner.size != rows.size:
+            raise damaged("the rows of the pool do not fit its columns")
+        if (saved["codes"] > saved["n_codes"][owner]).any():
+            raise damaged("a code of the pool is out of range")
+        if ((np.diff(rows) <= 0) & (np.diff(owner) == 0)).any():
+            raise damaged("the rows of a column of the pool do not increase")
+        self._take(saved)
+
+
+def _entries(begin: IntArray, length: IntArray) -> IntArray:
+    """The entries of columns, one column after the other."""
+    first = np.cumsum(length) - length
+    return np.repeat(begin - first, length) + np.arange(int(length.sum()))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from featstream.estimators import estimator
 from featstream.parallel import count_threads
 from featstream.protocols import Block, Fate, FloatArray, IntArray, Span
 from featstream.selectors.base import StreamSelector
@@ -59,10 +60,16 @@ class PairKeeper(StreamSelector):
 
     def _why_paired(self, arrival: int) -> str | None:
         """Why a member of a pair is kept; None if it is none."""
-        search, stream = self._search(), self._started()
-        if search is None or search.pair_of(arrival) is None:
+        search = self._search()
+        pair = None if search is None else search.pair_of(arrival)
+        if pair is None:
             return None
-        return search.why_kept(arrival, lambda a: self._shown(a, stream))
+        other = self._shown(pair.first + pair.second - arrival, self._started())
+        return (
+            f" because of {other}, with which it interacts: together they tell "
+            f"{pair.information:.3g} bits more about the class than each alone "
+            f"(p = {pair.p_value:.2g}, level {pair.level:.2g})"
+        )
 
 
 def search_arrays(search: PairSearch | None) -> dict[str, NDArray[Any]]:
@@ -121,6 +128,7 @@ def with_pairs(
     )
 
 
+@estimator
 class InteractionScreen(PairKeeper):
     """Keep features that say more about the class in pairs than alone.
 
@@ -152,15 +160,9 @@ class InteractionScreen(PairKeeper):
         full they are compared with a random sample of them.
     seed : int, default=0
         Of that sample.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of dropped features.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
 
     Attributes
     ----------
-    selected_ : ndarray of int
-        Kept features, in order of arrival.
     scores_ : ndarray of float
         Interaction information, in bits, of the pair that brought each in.
     pairs_ : list of Pair
@@ -171,10 +173,6 @@ class InteractionScreen(PairKeeper):
         Share of all pairs of features that were compared: 1 until memory is full.
     n_left_out_ : int
         Number of features with too many categories, more than 8, to be compared.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is kept.
-    result_ : SelectionResult
-        Names, scores and history.
 
     Notes
     -----
@@ -200,29 +198,17 @@ class InteractionScreen(PairKeeper):
     'x7' is kept because of 'x31', with which it interacts: together they ...
     """
 
+    alpha: float = 0.05
+    n_bins: int = 3
+    n_features: int | None = None
+    redundancy_alpha: float | None = None
+    memory: str | int = "1GB"
+    seed: int = 0
+    trace: TraceLevel = "full"
+    n_jobs: int | None = None
+
     _numeric_target = ""
     _uses_blas = False
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.05,
-        n_bins: int = 3,
-        n_features: int | None = None,
-        redundancy_alpha: float | None = None,
-        memory: str | int = "1GB",
-        seed: int = 0,
-        trace: TraceLevel = "full",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_bins = n_bins
-        self.n_features = n_features
-        self.redundancy_alpha = redundancy_alpha
-        self.memory = memory
-        self.seed = seed
-        self.trace = trace
-        self.n_jobs = n_jobs
 
     @property
     def n_left_out_(self) -> int:
@@ -246,23 +232,19 @@ class InteractionScreen(PairKeeper):
         return self._search().arrays()
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        stream = self._stream
-        is_sparse = bool(stream.is_sparse)
-        self._search().restore(arrays, stream.n_seen, is_sparse=is_sparse)
+        n_seen, is_sparse = self._stream.n_seen, bool(self._stream.is_sparse)
+        self._search().restore(arrays, n_seen, is_sparse=is_sparse)
 
     def _decide(self, block: Block, stream: Stream) -> Verdict:
         return self._prepare(block, stream)()
 
     def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
-        encoded = stream.measure.encode(block)
-        return partial(self._decide_about, block, encoded)
+        return partial(self._decide_about, block, stream.measure.encode(block))
 
     def _decide_about(self, block: Block, encoded: Any) -> Verdict:
-        search, start = self._search(), block.start
-        found = search.take(start, block.n_columns, encoded, is_sparse=block.is_sparse)
-        nothing = Verdict(
-            np.zeros(block.n_columns, np.uint8), np.zeros(block.n_columns)
-        )
+        search, start, n_columns = self._search(), block.start, block.n_columns
+        found = search.take(block, encoded)
+        nothing = Verdict(np.zeros(n_columns, np.uint8), np.zeros(n_columns))
         verdict = with_pairs(nothing, found, start, np.empty(0, np.int64), search)
         assert verdict.witness is not None
         for arrival, (witness, bits) in found.redundant.items():

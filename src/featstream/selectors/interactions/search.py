@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -29,8 +30,9 @@ from featstream.selectors.interactions.pools import (
     DensePool,
     Newcomers,
     Pairs,
+    Pool,
+    SparsePool,
 )
-from featstream.selectors.interactions.sparse_pool import SparsePool
 
 FIRST_PAIRS = 1e5
 """Pairs after which the level begins to fall."""
@@ -86,7 +88,7 @@ class _Member:
 
 
 def spent(n_tested: float, n_more: float, alpha: float) -> float:
-    """Level of each of the next tests, if so many have been made.
+    """Level of each of the next ``n_more`` tests, after ``n_tested``.
 
     The tests up to number m may spend ``alpha * (1 - 1 / log2(2 + m / 100,000))``, so
     that all tests of a stream without end spend ``alpha``.
@@ -137,9 +139,8 @@ class PairSearch:
         self.left_out = self._encoder.left_out
         self._n_classes = labels.classes.size
         self._class_of = np.repeat(np.arange(self._n_classes), labels.counts)
-        self._pools: dict[bool, Any] = {}
-        self._pools[False], self._pools[True] = DensePool(labels), SparsePool(labels)
-        self._pool = self._pools[False]
+        self._pools = {False: DensePool(labels), True: SparsePool(labels)}
+        self._pool: Pool = self._pools[False]
         nlogn = self._pool.nlogn
         self._nats = 4 * np.log(2) / float(nlogn[2])  # statistic to G², twice n nats
         self.pairs: list[Pair] = []
@@ -150,11 +151,6 @@ class PairSearch:
         self.is_full = False
         self._departed: set[int] = set()  # in the last block
         self._has_scores = False
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs of features that are not constant or all but constant."""
-        return self.n_candidates * (self.n_candidates - 1) // 2
 
     def kept(self) -> tuple[IntArray, FloatArray]:
         """Members of kept pairs and their scores, in order of arrival."""
@@ -173,29 +169,19 @@ class PairSearch:
 
     @property
     def share_compared(self) -> float:
-        """Share of the pairs that were compared."""
-        return self.n_compared / self.n_pairs if self.n_pairs else 1.0
+        """Share of the pairs that were compared, of features that vary."""
+        n_pairs = math.comb(self.n_candidates, 2)
+        return self.n_compared / n_pairs if n_pairs else 1.0
 
     def forgotten(self, start: int, end: int) -> set[int]:
         """Features that cannot be recalled: of some that arrived, and of departed."""
-        members = set(self._pool.arrivals().tolist())
+        members = set(self._pool.arrival[self._pool.roster].tolist())
         return (set(range(start, end)) | self._departed) - members
-
-    def why_kept(self, arrival: int, shown: Callable[[int], str]) -> str:
-        """Why a member of a pair is kept; ``shown`` names a feature."""
-        pair = self.pair_of(arrival)
-        assert pair is not None
-        other = shown(pair.second if arrival == pair.first else pair.first)
-        return (
-            f" because of {other}, with which it interacts: together they tell "
-            f"{pair.information:.3g} bits more about the class than each alone "
-            f"(p = {pair.p_value:.2g}, level {pair.level:.2g})"
-        )
 
     def encode(self, block: Block) -> list[tuple[int, Newcomers]]:
         """Columns in a form that can be compared; in parts that fit the caches."""
         parts: list[tuple[int, Newcomers]] = []
-        pool: Any = self._pools[block.is_sparse]
+        pool = self._pools[block.is_sparse]
         for begin in range(0, block.n_columns, _STEP):
             part = block.part(begin, min(begin + _STEP, block.n_columns))
             parts.append((begin, pool.encode(self._encoder.encode(part))))
@@ -211,13 +197,7 @@ class PairSearch:
             )
 
     def take(
-        self,
-        start: int,
-        n_columns: int,
-        encoded: list[tuple[int, Newcomers]],
-        *,
-        is_sparse: bool,
-        scores: FloatArray | None = None,
+        self, block: Block, encoded: Any, scores: FloatArray | None = None
     ) -> Found:
         """Test the columns of a block with all in the pool, and add them to it.
 
@@ -225,27 +205,25 @@ class PairSearch:
         interaction information of the pair that brought it in.
         """
         self._has_scores, self._departed = scores is not None, set()
-        self._pool = self._pools[is_sparse]
-        self.check_number(start + n_columns)
+        self._pool = self._pools[block.is_sparse]
+        self.check_number(block.start + block.n_columns)
         found = Found({}, {})
         for begin, newcomers in encoded:
             self.n_left_out += newcomers.n_left_out
             which = begin + newcomers.which
             own = np.zeros(which.size) if scores is None else scores[which]
             if which.size:
-                self._take_part(start + which, newcomers, own, found)
+                self._take_part(block.start + which, newcomers, own, found)
         return found
 
     def _take_part(
         self, arrivals: IntArray, newcomers: Newcomers, scores: FloatArray, found: Found
     ) -> None:
         pool = self._pool
-        places = pool.add(newcomers, arrivals, scores)
-        n_members = self._admit(newcomers, places, arrivals)
-        level = self._level(1)
-        pairs, n_tested = pool.compare(
-            newcomers, places, lambda a, b: self._bounds(level, a, b), self._n_threads
-        )
+        numbers = pool.add(newcomers, arrivals, scores)
+        n_members = self._admit(numbers)
+        bounds = partial(self._bounds, self._level(1))
+        pairs, n_tested = pool.compare(newcomers, numbers, bounds, self._n_threads)
         self.n_candidates += arrivals.size
         self.n_compared += int(n_members.sum())
         order = np.argsort(pairs.newcomer, kind="stable")
@@ -255,16 +233,15 @@ class PairSearch:
             if here.size:
                 level = self._level(int(n_tested[q]))
                 own = Pairs(*(part[here] for part in pairs))
-                self._judge(int(arrivals[q]), places[q], own, level, found)
+                self._judge(int(numbers[q]), own, level, found)
             self.n_tested += int(n_tested[q])
         pool.settle()
 
     def _level(self, n_tests: int) -> float:
         """Level of each of the next tests."""
-        if self._n_features is not None:
-            n = self._n_features
-            return self._alpha / max(1, n * (n - 1) // 2)
-        return spent(self.n_tested, max(n_tests, 1), self._alpha)
+        if self._n_features is None:
+            return spent(self.n_tested, n_tests, self._alpha)
+        return self._alpha / max(1, math.comb(self._n_features, 2))
 
     def _bounds(self, level: float, a: int, b: int) -> FloatArray:
         """Bounds of the statistic, a little below that of the level."""
@@ -274,44 +251,38 @@ class PairSearch:
     def _df(self, a: Any, b: Any) -> Any:
         return (a - 1) * (b - 1) * (self._n_classes - 1)
 
-    def _admit(
-        self, newcomers: Newcomers, places: IntArray, arrivals: IntArray
-    ) -> IntArray:
+    def _admit(self, numbers: IntArray) -> IntArray:
         """Enter newcomers in the roster; how many members each is compared with.
 
         When memory is full a newcomer replaces a member with the probability with
         which every earlier feature is in the pool: a uniform sample of the stream.
         """
-        pool, n_before = self._pool, int(self._pool.roster.shape[0])
-        sizes = pool.bytes_of(newcomers)
-        if not self.is_full and self._used + int(sizes.sum()) <= self._memory:
-            self._used += int(sizes.sum())
-            pool.roster = np.concatenate([pool.roster, places])
-            return n_before + np.arange(arrivals.size)
-        roster, members = list(pool.roster), []
-        held, names = pool.bytes_held(), pool.arrivals().tolist()
-        n_seen = self.n_candidates
-        for q, (size, arrival) in enumerate(
-            zip(sizes.tolist(), arrivals.tolist(), strict=True)
-        ):
-            members.append(len(roster))
+        pool, n_before = self._pool, self._pool.roster.size
+        n_bytes = int(pool.n_bytes[numbers].sum())
+        if not self.is_full and self._used + n_bytes <= self._memory:
+            self._used += n_bytes
+            pool.roster = np.concatenate([pool.roster, numbers])
+            return n_before + np.arange(numbers.size)
+        roster, n_members = pool.roster.tolist(), []
+        for q, number in enumerate(numbers.tolist()):
+            n_members.append(len(roster))
+            size, arrival = int(pool.n_bytes[number]), int(pool.arrival[number])
             if self._used + size <= self._memory and not self.is_full:
-                roster.append(places[q])
-                held.append(size)
-                names.append(arrival)
+                roster.append(number)
                 self._used += size
                 continue
             self._say_full(arrival, len(roster))
-            r = _draw(self._seed, arrival, n_seen + q + 1)
-            if r < len(roster) and self._used - held[r] + size <= self._memory:
-                pool.leave(roster[r], q)
-                self._used += size - held[r]
-                self._departed.add(names[r])
-                roster[r], held[r], names[r] = places[q], size, arrival
-            else:
-                pool.leave(places[q], q)
-        pool.roster = np.array(roster, np.int64).reshape(-1, 2)
-        return np.array(members, np.int64)
+            r = _draw(self._seed, arrival, self.n_candidates + q + 1)
+            leaves = number
+            if r < len(roster):
+                freed = int(pool.n_bytes[roster[r]])
+                if self._used - freed + size <= self._memory:
+                    self._used += size - freed
+                    leaves, roster[r] = roster[r], number
+                    self._departed.add(int(pool.arrival[leaves]))
+            pool.left[leaves] = q
+        pool.roster = np.array(roster, np.int64)
+        return np.array(n_members, np.int64)
 
     def _say_full(self, arrival: int, n_members: int) -> None:
         if self.is_full:
@@ -326,24 +297,19 @@ class PairSearch:
             stacklevel=2,
         )
 
-    def _judge(
-        self,
-        arrival: int,
-        place: NDArray[np.int64],
-        pairs: Pairs,
-        level: float,
-        found: Found,
-    ) -> None:
+    def _judge(self, number: int, pairs: Pairs, level: float, found: Found) -> None:
         """Keep the significant pairs of a newcomer, the most significant first."""
         pool = self._pool
+        arrival, partners = int(pool.arrival[number]), pool.arrival[pairs.partner]
         g2 = pairs.statistic * self._nats
-        p_value = chdtrc(self._df(place[0], pairs.place[:, 0]), g2)
-        order = np.lexsort((pairs.partner, -g2, p_value))
+        df = self._df(pool.levels[number], pool.levels[pairs.partner])
+        p_value = chdtrc(df, g2)
+        order = np.lexsort((partners, -g2, p_value))
         for k in order[p_value[order] <= level].tolist():
-            partner, other = int(pairs.partner[k]), pairs.place[k]
+            partner, other = int(partners[k]), int(pairs.partner[k])
             bits = float(g2[k] / (2 * self.n_samples * np.log(2)))
             pair = Pair(partner, arrival, bits, float(p_value[k]), level)
-            both = {partner: pool.codes(other), arrival: pool.codes(place)}
+            both = {partner: pool.codes(other), arrival: pool.codes(number)}
             entering = [a for a in both if a not in self._members]
             witness = self._witness(both, entering)
             if witness is not None:
@@ -353,7 +319,7 @@ class PairSearch:
             for a in entering:
                 score = bits
                 if self._has_scores:
-                    score = pool.score_of(place if a == arrival else other)
+                    score = float(pool.score[number if a == arrival else other])
                 self._enter(a, _Member(score, len(self.pairs) - 1, both[a]))
                 found.entered[a] = partner + arrival - a
 
@@ -382,20 +348,18 @@ class PairSearch:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The state as plain arrays, for `restore`."""
-        members = sorted(self._members)
-        numbers = [[*pair[:2]] for pair in self.pairs]
-        entered = [self._members[a].pair for a in members]
-        codes = [self._members[a].codes for a in members]
+        arrivals, scores = self.kept()
+        members = [self._members[arrival] for arrival in arrivals.tolist()]
         counts = self.n_tested, self.n_compared, self.n_candidates, self.n_left_out
-        scores = [self._members[a].score for a in members]
+        codes = np.array([member.codes for member in members], np.uint8)
         own: dict[str, NDArray[Any]] = {
             "counts": np.array([*counts, self.is_full], np.int64),
-            "pairs": np.array(numbers, np.int64).reshape(-1, 2),
+            "pairs": np.array([p[:2] for p in self.pairs], np.int64).reshape(-1, 2),
             "tests": np.array([p[2:] for p in self.pairs], np.float64).reshape(-1, 3),
-            "member": np.array(members, np.int64),
-            "member_pair": np.array(entered, np.int64),
-            "member_score": np.array(scores, np.float64),
-            "member_codes": np.array(codes, np.uint8).reshape(-1, self.n_samples),
+            "member": arrivals,
+            "member_pair": np.array([member.pair for member in members], np.int64),
+            "member_score": scores,
+            "member_codes": codes.reshape(-1, self.n_samples),
         }
         return own | {_POOL + k: v for k, v in self._pool.arrays().items()}
 
@@ -428,7 +392,7 @@ class PairSearch:
         names = [name for name in arrays if name.startswith(_POOL)]
         own = {name.removeprefix(_POOL): arrays[name] for name in names}
         self._pool.restore(own, n_seen)
-        self._used = sum(self._pool.bytes_held())
+        self._used = int(self._pool.n_bytes[self._pool.roster].sum())
 
 
 def _draw(seed: int, arrival: int, n: int) -> int:

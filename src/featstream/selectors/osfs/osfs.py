@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import FeatstreamWarning, check_count, printable
+from featstream.estimators import estimator
 from featstream.measures import ConditionalTest
 from featstream.measures.independence import TESTS, BoundTest, Screening, resolve_test
 from featstream.measures.independence_tables import CodedColumns, pack_plane
@@ -18,7 +19,7 @@ from featstream.measures.inputs import Choice
 from featstream.measures.storages.bitplanes import unpack
 from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
-from featstream.selectors.base import StreamSelector
+from featstream.selectors.base import OnlineSelector, StreamSelector
 from featstream.selectors.osfs.search import (
     CUT,
     N_TESTS,
@@ -30,9 +31,6 @@ from featstream.selectors.osfs.search import (
 )
 from featstream.selectors.result import TraceLevel, appended
 from featstream.selectors.stream import Stream, Verdict
-
-TestName = Literal["auto", "g2", "chi2", "fisher-z"]
-
 
 _FEW = 16
 
@@ -76,18 +74,6 @@ class Separators:
         self.add(*(array.astype(np.int64) for array in found.values()))
 
 
-def grow_kept_set(kept: KeptSet | None, test: BoundTest) -> KeptSet:
-    """A copy with twice as many slots, or an empty set with a few."""
-    if kept is None:
-        return _empty_kept_set(test, _FEW)
-    larger = _empty_kept_set(test, 2 * kept.arrival.size)
-    for old, new in zip(
-        (*kept.pool, *kept[1:]), (*larger.pool, *larger[1:]), strict=True
-    ):
-        new[tuple(map(slice, old.shape))] = old
-    return larger
-
-
 def _empty_kept_set(test: BoundTest, capacity: int) -> KeptSet:
     pool, values = test.allocate(capacity)
     return KeptSet(
@@ -97,29 +83,43 @@ def _empty_kept_set(test: BoundTest, capacity: int) -> KeptSet:
         values=values,
         total=np.zeros(capacity),
         norm=np.zeros(capacity),
+        slots=np.arange(capacity),
         size=np.zeros(1, np.int64),
     )
+
+
+def _grown(kept: KeptSet, test: BoundTest) -> KeptSet:
+    """A copy with twice as many slots."""
+    larger = _empty_kept_set(test, 2 * kept.arrival.size)
+    for old, new in zip(
+        (*kept.pool, *kept[1:]), (*larger.pool, *larger[1:]), strict=True
+    ):
+        new[tuple(map(slice, old.shape))] = old
+    return larger
+
+
+def _saved_arrays(kept: KeptSet, slots: Any) -> dict[str, NDArray[Any]]:
+    """What a run saves of the features in some slots; views, if these are a slice."""
+    pool, names = kept.pool, ["arrival", "score"]
+    if isinstance(pool, CodedColumns):
+        own = {"codes": pool.codes[slots], "arity": pool.arity[slots]}
+    else:
+        own = {"gram": pool.gram[slots][:, slots], "links": pool.links[slots]}
+        names += ["values", "total", "norm"]
+    return {name: getattr(kept, name)[slots] for name in names} | own
 
 
 def pack_kept_set(kept: KeptSet | None) -> dict[str, NDArray[Any]]:
     """What the tests need to know of the kept features, in order of arrival."""
     if kept is None:
         return {}
-    size = int(kept.size[0])
-    arrays = {"arrival": kept.arrival[:size], "score": kept.score[:size]}
-    pool = kept.pool
+    slots, pool = kept.slots[: kept.size[0]], kept.pool
+    arrays = _saved_arrays(kept, slots)
     if isinstance(pool, CodedColumns):
-        codes = pool.codes[:size].copy()
-        for i in np.flatnonzero(~pool.has_codes[:size]):
-            unpack(pool.planes[i : i + 1], codes[i])
-        return arrays | {"codes": codes, "arity": pool.arity[:size]}
-    return arrays | {
-        "gram": pool.gram[:size, :size],
-        "links": pool.links[:size],
-        "values": kept.values[:size],
-        "total": kept.total[:size],
-        "norm": kept.norm[:size],
-    }
+        for row, slot in zip(arrays["codes"], slots, strict=True):
+            if not pool.has_codes[slot]:
+                unpack(pool.planes[slot : slot + 1], row)
+    return arrays
 
 
 def unpack_kept_set(
@@ -130,69 +130,67 @@ def unpack_kept_set(
         return None
     size = arrays["arrival"].size
     kept = _empty_kept_set(test, max(_FEW, 2 * size))
-    pool = kept.pool
+    room, pool = _saved_arrays(kept, slice(size)), kept.pool
+    limits = {"arrival": (0, n_seen), "codes": (0, test.n_samples), "arity": (1, None)}
     table = {
-        "arrival": Declared(np.int64, (size,), 0, n_seen),
-        "score": Declared(np.float64, (size,)),
+        name: Declared(array.dtype, array.shape, *limits.get(name, ()))
+        for name, array in room.items()
     }
-    if isinstance(pool, CodedColumns):
-        n = pool.codes.shape[1]
-        table["codes"] = Declared(np.int32, (size, n), 0, n)
-        table["arity"] = Declared(np.int64, (size,), 1)
-    else:
-        table["gram"] = Declared(np.float64, (size, size))
-        table["links"] = Declared(np.float64, (size, pool.links.shape[1]))
-        table["values"] = Declared(np.float64, (size, kept.values.shape[1]))
-        table["total"] = table["norm"] = Declared(np.float64, (size,))
     found = check_arrays(arrays, table)
-    kept.arrival[:size], kept.score[:size] = found["arrival"], found["score"]
+    for name, array in room.items():
+        array[...] = found[name]
     kept.size[0] = size
     if isinstance(pool, CodedColumns):
-        _fill_codes(pool, found["codes"], found["arity"])
-    else:
-        pool.gram[:size, :size], pool.links[:size] = found["gram"], found["links"]
-        kept.values[:size], kept.total[:size] = found["values"], found["total"]
-        kept.norm[:size] = found["norm"]
+        n_codes = found["codes"].max(axis=1, initial=0) + 1
+        if (found["arity"] < n_codes).any():
+            raise damaged("a kept feature has more categories than it can have")
+        pool.has_codes[:size], pool.n_codes[:size] = True, n_codes
+        for i in np.flatnonzero(n_codes == 2):
+            pack_plane(pool.codes[i], pool.planes[i])
     return kept
 
 
-def _fill_codes(pool: CodedColumns, codes: IntArray, arity: IntArray) -> None:
-    n_codes = codes.max(axis=1, initial=0) + 1
-    if (arity < n_codes).any():
-        raise damaged("a kept feature has more categories than it can have")
-    size = arity.size
-    pool.codes[:size], pool.has_codes[:size] = codes, True
-    pool.n_codes[:size], pool.arity[:size] = n_codes, arity
-    for i in np.flatnonzero(n_codes == 2):
-        pack_plane(pool.codes[i], pool.planes[i])
+@estimator
+class ConditionalSelector(OnlineSelector):
+    """Base of selectors that test independence given sets of other features.
 
+    Parameters
+    ----------
+    test : {"auto", "g2", "chi2", "fisher-z"} or test object, default="auto"
+        The test of independence. "auto" takes G² for discrete data and Fisher's Z
+        for continuous data, judged by the first 256 features; see `measure_`.
+    alpha : float, default=0.01
+        Significance level of a test given by name; a test object has its own.
+    max_condition : int, default=3
+        Size of the largest set conditioned on.
 
-class _ConditionalSelector(StreamSelector):
-    """What OSFS and Fast-OSFS share: all but the order of their two questions."""
+    Attributes
+    ----------
+    scores_ : ndarray of float
+        Their dependence on the target alone: absolute correlation, mutual
+        information in bits, or chi-square per sample.
+    measure_ : str
+        The test in use.
+    n_tests_ : int
+        Number of tests run.
+    n_unreliable_ : int
+        Number of tests not run for want of samples.
+    """
 
-    _is_fast: ClassVar[bool]
+    test: Literal["auto", "g2", "chi2", "fisher-z"] | ConditionalTest = "auto"
+    alpha: float = 0.01
+    max_condition: int | None = 3
+    max_tests: int | None = None
+    trace: TraceLevel = "full"
+    n_jobs: int | None = None
+
     _numeric_target = "FisherZTest(target='numeric')"
-
-    def __init__(
-        self,
-        *,
-        test: TestName | ConditionalTest = "auto",
-        alpha: float = 0.01,
-        max_condition: int = 3,
-        max_tests: int | None = None,
-        trace: TraceLevel = "full",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.test = test
-        self.alpha = alpha
-        self.max_condition = max_condition
-        self.max_tests = max_tests
-        self.trace = trace
-        self.n_jobs = n_jobs
+    _n_counters: ClassVar[int]
+    """Length of the tally, which begins with `n_tests_` and `n_unreliable_`."""
 
     @property
     def n_tests_(self) -> int:
-        """Number of conditional tests run."""
+        """Number of tests run: by OSFS, of those given other features."""
         self._started()
         return int(self._tally[N_TESTS])
 
@@ -201,6 +199,52 @@ class _ConditionalSelector(StreamSelector):
         """Number of tests not run for want of samples, marginal ones included."""
         self._started()
         return int(self._tally[N_UNRELIABLE])
+
+    def _adapt(self, test: ConditionalTest) -> Any:
+        """The test as the selector uses it."""
+        return test
+
+    def _bind(self, y: Any) -> Any:
+        test = resolve_test(self.test, self.alpha, type(self).__name__)
+        return None if test is None else self._adapt(test).bind(y)
+
+    def _measure_named(self, name: str, **options: Any) -> Any:
+        return self._adapt(TESTS[name](alpha=self.alpha, **options))
+
+    def _propose(self, blocks: list[Block]) -> Choice:
+        choice = super()._propose(blocks)
+        return choice if choice.name == "fisher-z" else choice._replace(name="g2")
+
+    def _begin(self, stream: Stream) -> None:
+        owner = type(self).__name__
+        check_count(self.max_tests, "max_tests", owner, none="for no limit")
+        self._tally = np.zeros(self._n_counters, np.int64)
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"tally": self._tally}
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        table = {"tally": Declared(np.int64, (self._n_counters,), 0)}
+        self._tally = check_arrays(arrays, table)["tally"]
+
+
+class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
+    """What OSFS and Fast-OSFS share: all but the order of their two questions.
+
+    Parameters
+    ----------
+    max_tests : int, optional
+        Conditional tests that one arrival may cost. A search that needs more is cut
+        short: the features it was about stay, and a warning says so once.
+
+    Attributes
+    ----------
+    n_cut_short_ : int
+        Number of arrivals whose search was cut short by ``max_tests``.
+    """
+
+    _is_fast: ClassVar[bool]
+    _n_counters = 4
 
     @property
     def n_cut_short_(self) -> int:
@@ -221,43 +265,26 @@ class _ConditionalSelector(StreamSelector):
         members = self._separators.find(self._find(feature, stream))
         return tuple(stream.names[member] for member in members)
 
-    def _bind(self, y: Any) -> BoundTest | None:
-        test = resolve_test(self.test, self.alpha, type(self).__name__)
-        return None if test is None else test.bind(y)
-
-    def _propose(self, blocks: list[Block]) -> Choice:
-        choice = super()._propose(blocks)
-        return choice if choice.name == "fisher-z" else choice._replace(name="g2")
-
     def _begin(self, stream: Stream) -> None:
+        super()._begin(stream)
         owner = type(self).__name__
         self._limit = check_count(self.max_condition, "max_condition", owner)
-        budget = check_count(self.max_tests, "max_tests", owner, none="for no limit")
-        self._budget = np.iinfo(np.int64).max if budget is None else budget
         self._state: KeptSet | None = None
-        self._tally = np.zeros(4, np.int64)
         self._separators = Separators(self._limit)
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
         if self._state is None:
             return np.empty(0, np.int64), np.empty(0)
-        size = int(self._state.size[0])
-        return self._state.arrival[:size].copy(), self._state.score[:size].copy()
-
-    def _measure_named(self, name: str, **options: Any) -> Any:
-        return TESTS[name](alpha=self.alpha, **options)
+        slots = self._state.slots[: self._state.size[0]]
+        return self._state.arrival[slots], self._state.score[slots]
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        return {
-            "tally": self._tally,
-            **self._separators.arrays(),
-            **pack_kept_set(self._state),
-        }
+        own = self._separators.arrays() | pack_kept_set(self._state)
+        return super()._state_arrays() | own
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        super()._restore(arrays)
         stream = self._stream
-        table = {"tally": Declared(np.int64, (4,), 0)}
-        self._tally = check_arrays(arrays, table)["tally"]
         self._separators.restore(arrays, stream.n_seen)
         if stream.measure is not None:
             self._state = unpack_kept_set(arrays, stream.measure, stream.n_seen)
@@ -273,20 +300,15 @@ class _ConditionalSelector(StreamSelector):
         columns, positions, arity, links = test.newcomers(encoded, relevant)
         scores, arrivals = screening.effect[relevant], block.start + relevant
         new = Candidates(columns, positions, scores, arrivals, arity, links)
-        return partial(self._decide_about, block, screening, relevant, new, stream)
+        return partial(self._decide_about, screening, relevant, new, stream)
 
     def _decide_about(
-        self,
-        block: Block,
-        screening: Screening,
-        relevant: IntArray,
-        new: Candidates,
-        stream: Stream,
+        self, screening: Screening, relevant: IntArray, new: Candidates, stream: Stream
     ) -> Verdict:
         self._tally[N_UNRELIABLE] += np.count_nonzero(~screening.is_reliable)
         outcome = self._judge(new, stream.measure)
-        fate = np.zeros(block.n_columns, np.uint8)
-        witness = np.full(block.n_columns, -1, np.int64)
+        fate = np.zeros(screening.effect.size, np.uint8)
+        witness = np.full(screening.effect.size, -1, np.int64)
         fate[relevant], witness[relevant] = outcome.fate, outcome.sets[:, 0]
         n_gone = int(outcome.n_events[0])
         gone, gone_by = outcome.gone[:n_gone], outcome.gone_by[:n_gone]
@@ -298,7 +320,7 @@ class _ConditionalSelector(StreamSelector):
 
     def _judge(self, new: Candidates, test: BoundTest) -> Outcome:
         """Take the candidates through the kernel, with room for all that stay."""
-        kept = grow_kept_set(None, test) if self._state is None else self._state
+        kept = _empty_kept_set(test, _FEW) if self._state is None else self._state
         n_new, n_cut = new.column.size, int(self._tally[CUT])
         most_events = n_new + int(kept.size[0])
         width = max(1, self._limit)
@@ -311,24 +333,16 @@ class _ConditionalSelector(StreamSelector):
             n_events=np.zeros(1, np.int64),
         )
         rule, work, done = test.rule(self._limit), test.work(self._limit), 0
+        budget = np.iinfo(np.int64).max if self.max_tests is None else self.max_tests
         while done < n_new:
-            done = judge_candidates(
-                new,
-                done,
-                kept,
-                self._is_fast,
-                rule,
-                work,
-                self._tally,
-                self._budget,
-                outcome,
-            )
+            given = new, done, kept, self._is_fast, rule, work
+            done = judge_candidates(*given, self._tally, budget, outcome)
             if done < n_new:
-                kept = grow_kept_set(kept, test)
+                kept = _grown(kept, test)
         self._state = kept
         if n_cut == 0 and self._tally[CUT] > 0:
             warnings.warn(
-                f"{type(self).__name__} needed more than max_tests={self._budget} "
+                f"{type(self).__name__} needed more than max_tests={budget} "
                 "tests for a feature: what they did not show to be redundant stays. "
                 "Raise max_tests or lower max_condition; n_cut_short_ counts such "
                 "features.",
@@ -345,58 +359,20 @@ class _ConditionalSelector(StreamSelector):
         names = self._started().names
         members = self._separators.find(arrival)
         given = ", ".join(printable(names[m]) for m in members) or other
-        if fate is Fate.REDUNDANT:
-            return (
-                f"{name} is redundant: given {given} it is independent of the target; "
-                f"{relevance}."
-            )
+        is_redundant = fate is Fate.REDUNDANT
+        how = "is redundant" if is_redundant else f"was displaced by {other}"
         return (
-            f"{name} was displaced by {other}: given {given} it is independent of the "
-            f"target; {relevance}."
+            f"{name} {how}: given {given} it is independent of the target; {relevance}."
         )
 
 
-class OSFS(_ConditionalSelector):
+@estimator
+class OSFS(_OnlineConditionalSelector):
     """Online streaming feature selection.
 
     Features arrive one by one. A feature that depends on the class is added; then
     every selected feature, the oldest first and the newcomer last, is dropped if
     some set of other selected features makes it independent of the class.
-
-    Parameters
-    ----------
-    test : {"auto", "g2", "chi2", "fisher-z"} or test object, default="auto"
-        The test of independence. "auto" takes G² for discrete data and Fisher's Z
-        for continuous data, judged by the first 256 features; see `measure_`.
-    alpha : float, default=0.01
-        Significance level of a test given by name; a test object has its own.
-    max_condition : int, default=3
-        Size of the largest set conditioned on.
-    max_tests : int, optional
-        Conditional tests that one arrival may cost. A search that needs more is cut
-        short: the features it was about stay, and a warning says so once.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of dropped features: why each was dropped, only those
-        once kept, or nothing.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
-
-    Attributes
-    ----------
-    selected_ : ndarray of int
-        Kept features, in order of arrival.
-    scores_ : ndarray of float
-        Their dependence on the class alone: absolute correlation, mutual
-        information in bits, or chi-square per sample.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is kept.
-    measure_ : str
-        The test in use.
-    n_tests_, n_unreliable_, n_cut_short_ : int
-        Conditional tests run, tests not run for want of samples, and arrivals
-        that ``max_tests`` cut short.
-    result_ : SelectionResult
-        Names, scores and history.
 
     See Also
     --------
@@ -429,36 +405,13 @@ class OSFS(_ConditionalSelector):
     _is_fast = False
 
 
-class FastOSFS(_ConditionalSelector):
+@estimator
+class FastOSFS(_OnlineConditionalSelector):
     """Fast online streaming feature selection.
 
     As `OSFS`, but the newcomer is judged first: if a set of selected features makes
     it independent of the class it is dropped at once. Only if it is admitted are
     the older features judged again, by the sets that contain it.
-
-    Parameters
-    ----------
-    test : {"auto", "g2", "chi2", "fisher-z"} or test object, default="auto"
-        The test of independence. "auto" takes G² for discrete data and Fisher's Z
-        for continuous data, judged by the first 256 features; see `measure_`.
-    alpha : float, default=0.01
-        Significance level of a test given by name; a test object has its own.
-    max_condition : int, default=3
-        Size of the largest set conditioned on.
-    max_tests : int, optional
-        Conditional tests that one arrival may cost. A search that needs more is cut
-        short: the features it was about stay, and a warning says so once.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of dropped features.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
-
-    Attributes
-    ----------
-    selected_, scores_, support_, measure_, result_
-        As of `OSFS`.
-    n_tests_, n_unreliable_, n_cut_short_ : int
-        As of `OSFS`.
 
     References
     ----------

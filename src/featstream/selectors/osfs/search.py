@@ -1,7 +1,7 @@
 """OSFS and Fast-OSFS: newcomers against the kept features, given sets of them.
 
-The kept features lie in the first slots of a pool, in order of arrival; the
-newcomer takes the slot after them while it is judged.
+The kept features lie in slots of a pool, which are listed in order of arrival; the
+newcomer takes the slot that is listed after theirs while it is judged.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Candidates(NamedTuple):
 
 
 class KeptSet(NamedTuple):
-    """The kept features in the first ``size[0]`` slots.
+    """The kept features, in the first ``size[0]`` of ``slots``.
 
     ``pool`` is what the tests read. ``values`` and ``total`` are deviations and
     their sums, by which continuous newcomers are correlated with the kept ones;
@@ -136,6 +136,7 @@ class KeptSet(NamedTuple):
     values: np.ndarray
     total: np.ndarray
     norm: np.ndarray
+    slots: np.ndarray
     size: np.ndarray
 
 
@@ -172,7 +173,7 @@ def _place_dense_moments(columns, new, k, kept, slot):
     i = new.column[k]
     values, total, norm = kept.values[slot], columns.total[i], columns.norm[i]
     keep_dense_deviations(columns, i, values)
-    for j in range(slot):
+    for j in kept.slots[: kept.size[0]]:
         product = dot(values, kept.values[j])
         _relate(product, values.size, total, norm, kept, slot, j)
     _finish_moments(new, k, kept, slot, total, norm)
@@ -182,7 +183,7 @@ def _place_dense_moments(columns, new, k, kept, slot):
 def _place_sparse_moments(columns, new, k, kept, slot):
     i = new.column[k]
     total, norm, base = columns.total[i], columns.norm[i], columns.background[i]
-    for j in range(slot):
+    for j in kept.slots[: kept.size[0]]:
         values, product = kept.values[j], base * kept.total[j]
         for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
             product += (columns.values[e] - base) * values[columns.rows[e]]
@@ -210,39 +211,14 @@ place = by_type(
 
 
 @inner_jit
-def _move_codes(pool, source, slot, size):
-    pool.has_codes[slot] = pool.has_codes[source]
-    pool.planes[slot] = pool.planes[source]
-    if pool.has_codes[source]:
-        pool.codes[slot] = pool.codes[source]
-    pool.n_codes[slot] = pool.n_codes[source]
-    pool.arity[slot] = pool.arity[source]
-
-
-@inner_jit
-def _move_correlations(pool, source, slot, size):
-    for j in range(size):
-        pool.gram[slot, j] = pool.gram[source, j]
-    for j in range(size):
-        pool.gram[j, slot] = pool.gram[j, source]
-    pool.links[slot] = pool.links[source]
-
-
-move = by_type({CodedColumns: _move_codes, Correlations: _move_correlations})
-"""Copy a column of a pool to another slot."""
-
-
-@inner_jit
-def _leave(kept, position, end):
-    """Take out the feature of a slot; those after it, up to ``end``, move up."""
-    for slot in range(position, end - 1):
-        move(kept.pool, slot + 1, slot, end)
-        kept.score[slot] = kept.score[slot + 1]
-        kept.arrival[slot] = kept.arrival[slot + 1]
-        kept.total[slot] = kept.total[slot + 1]
-        kept.norm[slot] = kept.norm[slot + 1]
-        if kept.values.shape[0]:
-            kept.values[slot] = kept.values[slot + 1]
+def _leave(kept, position):
+    """Free the slot of a kept feature; it is listed after that of the newcomer."""
+    n = kept.size[0]
+    slot = kept.slots[position]
+    for q in range(position, n):
+        kept.slots[q] = kept.slots[q + 1]
+    kept.slots[n] = slot
+    kept.size[0] = n - 1
 
 
 @inner_jit
@@ -253,28 +229,36 @@ def _write_set(arrivals, found, size, row):
 
 
 @inner_jit
-def _revise(kept, arrival, rule, work, others, found, tally, outcome):
+def _separate_newcomer(kept, rule, work, found, tally):
+    """Find a set of kept features that separates the newcomer, as `separate` does."""
+    n = kept.size[0]
+    slot, others = kept.slots[n], kept.slots[:n]
+    return separate(kept.pool, slot, others, -1, rule, work, found, tally)
+
+
+@inner_jit
+def _revise(kept, rule, work, others, found, tally, outcome):
     """Take out kept features that a set with the newcomer makes redundant.
 
     Sets without it have been tried before, when their last member arrived: all
     that is left of the kept features has survived them.
     """
-    j = 0
-    while j < kept.size[0]:
+    position = 0
+    while position < kept.size[0]:
         n = kept.size[0]
+        new, old, rest = kept.slots[n], kept.slots[position], others[: n - 1]
         for q in range(n - 1):
-            others[q] = q if q < j else q + 1
-        size = separate(kept.pool, j, others[: n - 1], n, rule, work, found, tally)
+            rest[q] = kept.slots[q if q < position else q + 1]
+        size = separate(kept.pool, old, rest, new, rule, work, found, tally)
         if size == 0:
-            j += 1
+            position += 1
             continue
         event = outcome.n_events[0]
-        outcome.gone[event] = kept.arrival[j]
-        outcome.gone_by[event] = arrival
+        outcome.gone[event] = kept.arrival[old]
+        outcome.gone_by[event] = kept.arrival[new]
         _write_set(kept.arrival, found, size, outcome.gone_sets[event])
         outcome.n_events[0] = event + 1
-        _leave(kept, j, n + 1)
-        kept.size[0] = n - 1
+        _leave(kept, position)
 
 
 @jit
@@ -284,33 +268,23 @@ def judge_candidates(new, begin, kept, is_fast, rule, work, tally, max_tests, ou
     Returns the number dealt with: all of them, or fewer if the pool is full.
     """
     columns = new.columns
-    others = np.arange(kept.arrival.size)
+    others = np.empty(kept.arrival.size, np.int64)
     found = np.zeros(max(1, rule.max_size), np.int64)
     for k in range(begin, new.column.size):
         if kept.size[0] + 1 >= kept.arrival.size:
             return k
-        arrival, cut_before = new.arrival[k], tally[CUT]
-        tally[LEFT] = max_tests
-        slot = kept.size[0]
-        kept.arrival[slot] = arrival
+        cut_before, tally[LEFT] = tally[CUT], max_tests
+        slot = kept.slots[kept.size[0]]
+        kept.arrival[slot] = new.arrival[k]
         kept.score[slot] = new.score[k]
         place(columns, new, k, kept, slot)
         size = 0
         if is_fast:
-            for q in range(slot):
-                others[q] = q
-            size = separate(
-                kept.pool, slot, others[:slot], -1, rule, work, found, tally
-            )
+            size = _separate_newcomer(kept, rule, work, found, tally)
         if size == 0:
-            _revise(kept, arrival, rule, work, others, found, tally, outcome)
-            slot = kept.size[0]
+            _revise(kept, rule, work, others, found, tally, outcome)
             if not is_fast:
-                for q in range(slot):
-                    others[q] = q
-                size = separate(
-                    kept.pool, slot, others[:slot], -1, rule, work, found, tally
-                )
+                size = _separate_newcomer(kept, rule, work, found, tally)
         tally[CUT] = min(tally[CUT], cut_before + 1)
         if size:
             outcome.fate[k] = REDUNDANT
@@ -319,5 +293,5 @@ def judge_candidates(new, begin, kept, is_fast, rule, work, tally, max_tests, ou
         outcome.fate[k] = KEPT
         if kept.values.shape[0]:
             keep_values(columns, new.column[k], kept.values[slot])
-        kept.size[0] = slot + 1
+        kept.size[0] += 1
     return new.column.size

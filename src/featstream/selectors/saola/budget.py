@@ -141,15 +141,13 @@ class Budget:
         """What `restore` needs."""
         return {"budget": self._state} if self._state.size else {}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Take back what `arrays` gave; returns the other arrays."""
-        size = self._first_state().size
-        table = {"budget": Declared(np.float64, (size,), 0, is_optional=True)}
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `arrays` gave."""
         if "budget" in arrays:
             if self.correction == "none":
                 raise damaged("it has levels, and no correction")
+            table = {"budget": Declared(np.float64, self._first_state().shape, 0)}
             self._state = check_arrays(arrays, table)["budget"].copy()
-        return {name: array for name, array in arrays.items() if name != "budget"}
 
 
 def are_relevant(measure: Any, encoded: Any, scores: FloatArray) -> BoolArray:
@@ -184,7 +182,7 @@ def warn_of_chance(stream: Any, kept: Any) -> None:
             f"{stream.n_seen:,} features that it judged. Use SelectFromStream, or "
             "correction='online-fdr'.",
             FeatstreamWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
 

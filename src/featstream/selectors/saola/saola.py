@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.engines import Engine
+from featstream.engines import Engine, as_engine
 from featstream.errors import (
     ParameterError,
     check_alpha,
@@ -18,6 +18,7 @@ from featstream.errors import (
     check_count,
     printable,
 )
+from featstream.estimators import estimator
 from featstream.measures.storages.dispatch import (
     EARLIER,
     NEITHER,
@@ -27,10 +28,8 @@ from featstream.measures.storages.dispatch import (
     storage_of,
 )
 from featstream.parallel import count_threads, uninterrupted
-from featstream.progress import Observer
 from featstream.protocols import (
     Block,
-    BoundMeasure,
     FloatArray,
     IntArray,
     Measure,
@@ -38,7 +37,7 @@ from featstream.protocols import (
     Span,
     Storage,
 )
-from featstream.runs.folder import Checkpoint
+from featstream.selectors.base import SequentialSelector
 from featstream.selectors.interactions.screen import (
     InteractionScreen,
     PairKeeper,
@@ -70,22 +69,16 @@ from featstream.selectors.saola.shortcuts import (
     take_snapshot,
     update_ceilings,
 )
-from featstream.selectors.saola.spread import Spread, using
-from featstream.selectors.stream import Stream, Verdict, join_verdicts
-from featstream.sources.memory import in_storage
+from featstream.selectors.saola.spread import Spread
+from featstream.selectors.stream import Stream, Verdict
 
 _IRRELEVANT, _NOBODY = np.zeros(1, np.uint8), np.full(1, -1)
 _UNKNOWN, _NO_CEILING = np.full(1, np.nan), np.empty((1, 0), np.float32)
 
 
-class SAOLA(PairKeeper):
-    """Scalable and accurate online feature selection.
-
-    Features arrive one by one. A feature is dropped if it is irrelevant to the
-    class, or redundant: a kept feature is more relevant and overlaps with it at
-    least as much as the class does. A feature that stays may displace kept ones
-    in the same way. One pass, and pairs only: the cost is the number of features
-    times the number kept.
+@estimator
+class PairwiseSelector(SequentialSelector):
+    """Base of SAOLA and Group-SAOLA: features that are compared two by two.
 
     Parameters
     ----------
@@ -112,13 +105,147 @@ class SAOLA(PairKeeper):
         other one, which the bound approximates. ``bound`` and ``overlap`` are about
         the bound alone.
     redundancy_alpha : float, default=0.05
-        Level of that test: the feature is redundant if its p-value is above.
+        Level of the conditional test: a feature is redundant if its p-value is above. A
+        smaller value keeps fewer features.
     correction : {"none", "bonferroni", "online-fdr"}, default="none"
         Whether thresholds pay for the number of features judged. Relevance is then
         judged by the p-value, at a level that bounds the chance that any irrelevant
         feature passes, or the expected share of irrelevant ones among those that
         pass (false discovery rate). The level is the ``alpha`` of the measure, 0.05
         if none is given.
+    engine : {"dask"}, optional
+        Where features are read and judged: on the cluster of the current Dask client,
+        or in this process. The selection does not depend on it.
+
+    Attributes
+    ----------
+    measure_ : str
+        The measure in use.
+    """
+
+    measure: str | Measure = "auto"
+    bound: Literal["min", "max"] = "min"
+    ties: Literal["keep", "drop"] = "keep"
+    pruning: Literal["interleaved", "deferred"] = "interleaved"
+    overlap: Literal[">=", ">"] = ">="
+    redundancy: Literal["bound", "conditional"] = "bound"
+    redundancy_alpha: float = 0.05
+    correction: Literal["none", "bonferroni", "online-fdr"] = "none"
+    trace: TraceLevel = "full"
+    n_jobs: int | None = None
+    engine: Literal["dask"] | None = None
+
+    _tuning = Tuning()  # tests and benchmarks compare with the plain scan
+    _engine = cast("Engine | None", None)  # in use by `consume`
+
+    def _begin(self, stream: Stream) -> None:
+        self._rule: Any = make_rule(self)
+        self._budget = Budget(self.correction, getattr(self, "alpha", None))
+        self._state: Kept | None = None
+        self._snapshot: Snapshot | None = None  # read by the threads that prepare
+
+    def _bind_measure(self, measure: Any) -> None:
+        """Let the measure decide about the rule and the level, once it is known."""
+        owner, is_bound = type(self).__name__, self.redundancy == "bound"
+        if not is_bound and not isinstance(self._rule, ConditionalRule):
+            if not hasattr(measure, "conditional_rule"):
+                raise ParameterError(
+                    f"{owner} with redundancy='conditional' needs a measure that tests "
+                    f"features given others. {printable(measure.name)} does not. Use "
+                    "'su', 'mi' or 'fisher-z', or redundancy='bound'."
+                )
+            level = float(self.redundancy_alpha)
+            self._rule = measure.conditional_rule(level, self._rule)
+        self._budget.bind(measure, owner)
+
+    def _kept(self) -> tuple[IntArray, FloatArray]:
+        return arrivals_and_scores(self._state)
+
+    def _kept_columns(self) -> NDArray[Any] | None:
+        return columns_of(self._state, len(self._stream.y))
+
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        own = pack_kept(self._state) | self._budget.arrays()
+        return super()._state_arrays() | own
+
+    def _unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Kept | None:
+        """Kept features that were packed, here or elsewhere."""
+        stream, measure = self._stream, self._stream.measure
+        self._budget.restore(arrays)
+        storages: tuple[Storage, ...] = ()
+        if measure is not None:
+            self._bind_measure(measure)
+            storages = measure.storages
+        if len(storages) > 1:  # the first block decides
+            storages = tuple(s for s in storages if s.is_sparse == stream.is_sparse)
+        own = {k: arrays[k] for k in arrays if "." in k or k in ("arrival", "score")}
+        return unpack_kept(own, len(stream.y), storages, measure, self._tuning)
+
+    @contextmanager
+    def _using(self, engine: Any) -> Iterator[None]:
+        if getattr(self, "interactions", False):
+            raise ParameterError(
+                f"`interactions` of {type(self).__name__} needs one process for all "
+                "features. Leave out the engine, or interactions."
+            )
+        self._engine = as_engine(engine)
+        try:
+            yield
+        finally:
+            self._engine = None
+
+    def _decisions(
+        self, source: Source, blocks: Iterator[Block], layout: Any, position: int
+    ) -> Iterator[Callable[[], object]]:
+        if not position:
+            self._budget.open_source(source.n_features)
+        if self._engine is None:
+            return super()._decisions(source, blocks, layout, position)
+        self._snapshot = None
+        return Spread(self, source, blocks, self._engine, layout).steps(position)
+
+    def _packed(self) -> dict[str, NDArray[Any]]:
+        """What a worker needs to know of the kept features."""
+        return pack_kept(self._state)
+
+    def _load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep what was packed, and nothing else."""
+        self._restore(arrays)
+
+    def _verdict(self, outcome: Any, scores: FloatArray) -> Verdict:
+        """What a kernel decided about features of these scores."""
+        n_gone, overlap, p_value = int(outcome.n_events[0]), outcome.overlap, None
+        if self.redundancy == "conditional":
+            overlap, p_value = None, self._stream.measure.p_given(overlap)
+        fates = getattr(outcome, "gone_fate", None)
+        return Verdict(
+            outcome.fate,
+            scores,
+            outcome.witness,
+            overlap,
+            outcome.gone[:n_gone],
+            outcome.gone_by[:n_gone],
+            None if fates is None else fates[:n_gone],
+            p_value=p_value,
+        )
+
+    def _warn_of_chance(self) -> None:
+        if self.correction == "none":
+            warn_of_chance(self._stream, self._state)
+
+
+@estimator
+class SAOLA(PairwiseSelector, PairKeeper):
+    """Scalable and accurate online feature selection.
+
+    Features arrive one by one. A feature is dropped if it is irrelevant to the
+    class, or redundant: a kept feature is more relevant and overlaps with it at
+    least as much as the class does. A feature that stays may displace kept ones
+    in the same way. One pass, and pairs only: the cost is the number of features
+    times the number kept.
+
+    Parameters
+    ----------
     max_features : int, optional
         Keep at most this number: after each arrival the least relevant leaves.
     interactions : bool or InteractionScreen, default=False
@@ -126,30 +253,12 @@ class SAOLA(PairKeeper):
         irrelevant alone: every newcomer is tested with every feature before it. An
         `InteractionScreen` says how. Features in pairs are not displaced and do not
         count in `max_features`.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of dropped features: why each was dropped (nine bytes
-        per feature), only those once kept, or nothing.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
-    engine : {"dask"}, optional
-        Where blocks are read and scanned: on the cluster of the current Dask client,
-        or in this process. The selection does not depend on it.
 
     Attributes
     ----------
-    selected_ : ndarray of int
-        Kept features, in order of arrival.
-    scores_ : ndarray of float
-        Their relevance.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is kept.
-    measure_ : str
-        The measure in use.
     pairs_ : list of Pair
         The pairs that were kept, with ``interactions``; `n_tested_` and
         `share_compared_` say how many were tested.
-    result_ : SelectionResult
-        Names, scores and history.
 
     Notes
     -----
@@ -180,49 +289,15 @@ class SAOLA(PairKeeper):
     'gene_17' is kept: its relevance is 0.39671.
     """
 
-    _uses_blas = False  # not for single features
-    _engine: Engine | None = None  # in use by `consume`
-    _needs_same_snapshot = False
-    _tuning = Tuning()  # tests and benchmarks compare with the plain scan
+    max_features: int | None = None
+    interactions: bool | InteractionScreen = False
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "auto",
-        bound: Literal["min", "max"] = "min",
-        ties: Literal["keep", "drop"] = "keep",
-        pruning: Literal["interleaved", "deferred"] = "interleaved",
-        overlap: Literal[">=", ">"] = ">=",
-        redundancy: Literal["bound", "conditional"] = "bound",
-        redundancy_alpha: float = 0.05,
-        correction: Literal["none", "bonferroni", "online-fdr"] = "none",
-        max_features: int | None = None,
-        interactions: bool | InteractionScreen = False,
-        trace: TraceLevel = "full",
-        n_jobs: int | None = None,
-        engine: Literal["dask"] | None = None,
-    ) -> None:
-        self.measure = measure
-        self.bound = bound
-        self.ties = ties
-        self.pruning = pruning
-        self.overlap = overlap
-        self.redundancy = redundancy
-        self.redundancy_alpha = redundancy_alpha
-        self.correction = correction
-        self.max_features = max_features
-        self.interactions = interactions
-        self.trace = trace
-        self.n_jobs = n_jobs
-        self.engine = engine
+    _uses_blas = False  # not for single features
 
     def _begin(self, stream: Stream) -> None:
-        self._rule: Rule | ConditionalRule = make_rule(self)
-        self._budget = Budget(self.correction, getattr(self, "alpha", None))
-        self._state: Kept | None = None
+        super()._begin(stream)
         self._scratch: Any = None
         self._alone: Outcome | None = None  # of the last single feature
-        self._snapshot: Snapshot | None = None  # read by the threads that prepare
         self._batch = FIRST_BATCH
         self._pairs = make_search(self, stream.y)
 
@@ -230,12 +305,8 @@ class SAOLA(PairKeeper):
         self._started()
         return self._pairs
 
-    def _bind_measure(self, measure: Any) -> None:
-        self._rule = bind_rule(self, self._rule, measure)
-        self._budget.bind(measure, type(self).__name__)
-
     def _kept(self) -> tuple[IntArray, FloatArray]:
-        own, scores = arrivals_and_scores(self._state)
+        own, scores = super()._kept()
         if self._pairs is None or not self._pairs.pairs:
             return own, scores
         others, theirs = self._pairs.kept()
@@ -243,23 +314,10 @@ class SAOLA(PairKeeper):
         return arrivals, np.concatenate([scores, theirs])[first]
 
     def _kept_columns(self) -> NDArray[Any] | None:
-        if self.pairs_:
-            return None  # not all of them are here
-        return columns_of(self._state, len(self._stream.y))
+        return None if self.pairs_ else super()._kept_columns()
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        own = pack_kept(self._state) | self._budget.arrays()
-        return own | search_arrays(self._pairs)
-
-    def _unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Kept | None:
-        """Kept features that were packed, here or elsewhere."""
-        stream = self._stream
-        arrays = self._budget.restore(arrays)
-        if stream.measure is not None:
-            self._bind_measure(stream.measure)
-        storages = storages_in(stream.measure, stream.is_sparse)
-        n_samples = len(stream.y)
-        return unpack_kept(arrays, n_samples, storages, stream.measure, self._tuning)
+        return super()._state_arrays() | search_arrays(self._pairs)
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         arrays, others = split_arrays(arrays)
@@ -269,106 +327,6 @@ class SAOLA(PairKeeper):
         self._state = self._unpack(arrays)
         if self._state is not None and storage_of(self._state.columns).units:
             self._snapshot = take_snapshot(self._state, self._tuning)
-
-    def consume(
-        self,
-        source: Any,
-        *,
-        engine: Any = None,
-        progress: bool | Observer = False,
-        checkpoint: str | PathLike[str] | Checkpoint | None = None,
-        every: float = 10.0,
-    ) -> Self:
-        """Decide about every feature of a source.
-
-        Parameters
-        ----------
-        source : anything that `as_source` takes
-            Features in order of arrival; further calls continue the stream.
-        engine : distributed.Client or "dask", optional
-            The cluster to use, by default that of the parameter `engine`. Workers
-            read a column store, zarr, parquet with one row per feature, PLINK files
-            and folders of these by themselves, from the same path, and the chunks of
-            a dask.array where they are; other data are sent to them.
-        progress : bool or callable, default=False
-            Show a live line, or call with a `Progress` after each block.
-        checkpoint : str, path or Checkpoint, optional
-            Folder in which the run is saved, now and then and at Ctrl-C, for
-            `featstream.resume`. If it holds this very run, unfinished, that is
-            continued. Later calls use the same folder.
-        every : float, default=10.0
-            Seconds between checkpoints.
-
-        Notes
-        -----
-        After a Ctrl-C or an error, a call with the same source continues where
-        that stopped, in memory as in a run. After a Ctrl-C nothing else is
-        accepted until `start`.
-        """
-        options: Any = {"progress": progress, "checkpoint": checkpoint, "every": every}
-        if engine is None and self.engine is None:
-            return super().consume(source, **options)
-        with using(self, engine):
-            return super().consume(source, **options)
-
-    def _decisions(
-        self, source: Source, blocks: Iterator[Block], position: int
-    ) -> Iterator[Callable[[], object]]:
-        if self._engine is None:
-            return super()._decisions(source, blocks, position)
-        if self._pairs is not None:
-            raise ParameterError(
-                f"`interactions` of {type(self).__name__} needs one process for all "
-                "features. Leave out the engine, or interactions."
-            )
-        return Spread(self, source, blocks, self._engine).steps(position)
-
-    def _kept_ends(self) -> IntArray:
-        return np.empty(0, np.int64)
-
-    def _load(self, arrays: Mapping[str, NDArray[Any]], kept_ends: IntArray) -> None:
-        self._restore(arrays)
-
-    def _judge(self, blocks: Sequence[Block], ends: IntArray | None) -> Verdict:
-        """Decide about blocks in order, and record nothing."""
-        stream = self._stream
-        assert stream.is_sparse is not None
-        return join_verdicts(
-            [
-                self._decide(part, stream)
-                for block in blocks
-                for part in in_storage(block, is_sparse=stream.is_sparse)
-            ]
-        )
-
-    def _commit(
-        self,
-        span: Span,
-        labels: Sequence[Hashable] | None,
-        ends: IntArray | None,
-        verdict: Verdict,
-        keep: Callable[[Verdict], None],
-    ) -> None:
-        """Record what was decided elsewhere."""
-
-        def decide() -> Verdict:
-            keep(verdict)
-            self._snapshot = None
-            return verdict
-
-        self._take(span, decide, self._stream)
-
-    def _steps(self, source: Source, position: int) -> Iterator[Callable[[], object]]:
-        if not position:
-            self._budget.open_source(source.n_features)
-        return super()._steps(source, position)
-
-    def _warn_of_chance(self) -> None:
-        if self.correction == "none":
-            warn_of_chance(self._stream, self._state)
-
-    def _decide(self, block: Block, stream: Stream) -> Verdict:
-        return self._prepare(block, stream)()
 
     def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
         """Steps 5 to 8 for all features of a block; what decides about the rest."""
@@ -394,7 +352,7 @@ class SAOLA(PairKeeper):
         )
 
     def _decide_plain(
-        self, values: NDArray[Any], name: str | None, stream: Stream
+        self, values: NDArray[Any], names: Sequence[str] | None, stream: Stream
     ) -> Verdict | None:
         """All steps for one column, in the memory of the one before it."""
         measure = stream.measure
@@ -406,7 +364,7 @@ class SAOLA(PairKeeper):
         if encoded is None:
             return None
         start = stream.trace.n_seen
-        span = Span(start, 1, None if name is None else [name])
+        span = Span(start, 1, names)
         scores = measure.relevance(encoded)
         p_values, relevant = self._budget.screen(measure, encoded, scores)
         with uninterrupted():
@@ -424,10 +382,9 @@ class SAOLA(PairKeeper):
         relevant: IntArray,
     ) -> Verdict:
         measure, alone = self._stream.measure, self._alone
-        is_tested = self.redundancy == "conditional"
         passes = p_values is None or self._budget.judge(p_values)[0]
         if not (relevant.size and passes):
-            unknown = _UNKNOWN if is_tested else None
+            unknown = _UNKNOWN if self.redundancy == "conditional" else None
             return Verdict(_IRRELEVANT, scores, _NOBODY, p_value=unknown)
         columns, column = measure.columns(encoded, relevant)
         kept = self._state
@@ -440,13 +397,7 @@ class SAOLA(PairKeeper):
         )
         self._scan(newcomers, alone)
         self._snapshot = None
-        n_gone = alone.n_events[0]
-        gone = alone.gone[:n_gone], alone.gone_by[:n_gone], alone.gone_fate[:n_gone]
-        overlap = None if is_tested else alone.overlap
-        p_value = measure.p_given(alone.overlap) if is_tested else None
-        return Verdict(
-            alone.fate, scores, alone.witness, overlap, *gone, p_value=p_value
-        )
+        return self._verdict(alone, scores)
 
     def _decide_with_pairs(
         self, block: Block, encoded: Any, decide: Callable[[], Verdict]
@@ -456,13 +407,7 @@ class SAOLA(PairKeeper):
         assert pairs is not None
         pairs.check_number(start + block.n_columns)
         verdict = decide()
-        found = pairs.take(
-            start,
-            block.n_columns,
-            encoded,
-            is_sparse=block.is_sparse,
-            scores=verdict.scores,
-        )
+        found = pairs.take(block, encoded, verdict.scores)
         own, _ = arrivals_and_scores(self._state)
         return with_pairs(verdict, found, start, own, pairs)
 
@@ -485,34 +430,18 @@ class SAOLA(PairKeeper):
             if chosen is not None:
                 columns, column, found = chosen
                 found = None if found is None else found.part(passes)
-                chosen = (columns, column[passes], found) if relevant.size else None
-        is_tested = self.redundancy == "conditional"
-        if chosen is None:
-            fate, witness = np.zeros(scores.size, np.uint8), np.full(scores.size, -1)
-            unknown = np.full(scores.size, np.nan) if is_tested else None
-            return Verdict(fate, scores, witness, p_value=unknown)
+                chosen = columns, column[passes], found
         n_kept = 0 if self._state is None else int(self._state.size[0])
         outcome = _new_outcome(relevant.size, n_kept)
-        self._walk(chosen, scores[relevant], start + relevant, outcome)
-        fate, witness, overlap = outcome.fate, outcome.witness, outcome.overlap
+        if chosen is not None and relevant.size:
+            self._walk(chosen, scores[relevant], start + relevant, outcome)
         if relevant.size < scores.size:
-            fate = np.zeros(scores.size, np.uint8)
-            witness = np.full(scores.size, -1)
+            fate, witness = np.zeros(scores.size, np.uint8), np.full(scores.size, -1)
             overlap = np.full(scores.size, np.nan)
-            fate[relevant] = outcome.fate
-            witness[relevant] = outcome.witness
+            fate[relevant], witness[relevant] = outcome.fate, outcome.witness
             overlap[relevant] = outcome.overlap
-        n_gone = int(outcome.n_events[0])
-        return Verdict(
-            fate,
-            scores,
-            witness,
-            None if is_tested else overlap,
-            outcome.gone[:n_gone],
-            outcome.gone_by[:n_gone],
-            outcome.gone_fate[:n_gone],
-            p_value=self._stream.measure.p_given(overlap) if is_tested else None,
-        )
+            outcome = outcome._replace(fate=fate, witness=witness, overlap=overlap)
+        return self._verdict(outcome, scores)
 
     def _walk(
         self,
@@ -570,16 +499,6 @@ class SAOLA(PairKeeper):
         self._state = kept
 
 
-def storages_in(
-    measure: BoundMeasure | None, is_sparse: bool | None
-) -> tuple[Storage, ...]:
-    """The storages that a stream can have: its first block decides."""
-    storages = () if measure is None else measure.storages
-    if len(storages) < 2:
-        return storages
-    return tuple(storage for storage in storages if storage.is_sparse == is_sparse)
-
-
 def make_search(selector: Any, y: Any) -> PairSearch | None:
     """The search for pairs that `interactions` describes; None if there is none."""
     screen = selector.interactions
@@ -633,20 +552,6 @@ def make_rule(selector: Any) -> Rule:
         is_deferred=selector.pruning == "deferred",
         limit=np.iinfo(np.int64).max if limit is None else int(limit),
     )
-
-
-def bind_rule(selector: Any, rule: Any, measure: Any) -> Any:
-    """The rule that fits ``redundancy``, once the measure is known."""
-    is_bound = selector.redundancy == "bound" or measure is None
-    if is_bound or isinstance(rule, ConditionalRule):
-        return rule
-    if not hasattr(measure, "conditional_rule"):
-        raise ParameterError(
-            f"{type(selector).__name__} with redundancy='conditional' needs a measure "
-            f"that tests features given others. {printable(measure.name)} does not. "
-            "Use 'su', 'mi' or 'fisher-z', or redundancy='bound'."
-        )
-    return measure.conditional_rule(float(selector.redundancy_alpha), rule)
 
 
 def _new_outcome(n_newcomers: int, n_kept: int) -> Outcome:

@@ -40,8 +40,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
-from featstream.engines import Engine, as_engine, in_order
+from featstream.engines import Engine, in_order
 from featstream.errors import DataError, FeatstreamError
 from featstream.parallel import single_blas
 from featstream.protocols import (
@@ -58,6 +59,7 @@ from featstream.protocols import (
     fingerprint_of,
     reopener_of,
 )
+from featstream.selectors.base import in_stream
 from featstream.selectors.result import Trace
 from featstream.selectors.saola.budget import Budget
 from featstream.selectors.saola.kept import (
@@ -66,24 +68,13 @@ from featstream.selectors.saola.kept import (
     only,
     pack_kept,
 )
-from featstream.selectors.stream import Stream, Verdict
+from featstream.selectors.stream import Stream, Verdict, join_verdicts
 from featstream.sources import as_source
-from featstream.sources.grouping import Layout, batches
+from featstream.sources.grouping import Batch, Layout, batches
+from featstream.sources.values import as_sparse_columns
 
 if TYPE_CHECKING:
-    from featstream.selectors.saola.group_saola import GroupSAOLA
-    from featstream.selectors.saola.saola import SAOLA
-
-
-@contextmanager
-def using(selector: SAOLA | GroupSAOLA, engine: Any) -> Iterator[None]:
-    """Use an engine, or that of the parameter of the selector, for a while."""
-    selector._engine = as_engine(selector.engine if engine is None else engine)
-    try:
-        yield
-    finally:
-        selector._engine = None
-
+    from featstream.selectors.saola.saola import PairwiseSelector
 
 FIRST_WIDTH = 64
 """Features of the first block; each is twice as wide as the one before it."""
@@ -105,7 +96,7 @@ class Job:
     ``reopen`` opens the source; it is None if the values come with the tasks.
     """
 
-    selector: SAOLA | GroupSAOLA
+    selector: PairwiseSelector
     y: Any
     is_sparse: bool
     reopen: Callable[[], Source] | None
@@ -132,7 +123,7 @@ class Job:
             self._source = source
         return cast(Source, self._source)
 
-    def resume(self, snapshot: Arrays, kept_ends: IntArray, n_seen: int) -> Any:
+    def resume(self, snapshot: Arrays, n_seen: int) -> Any:
         """A selector of its own that has kept what is in the snapshot."""
         if self._started is None:
             from sklearn.base import clone
@@ -146,38 +137,29 @@ class Job:
         stream.is_sparse, stream.trace.n_seen = self.is_sparse, n_seen
         selector._stream = stream
         selector._begin(stream)
-        selector._load(snapshot, kept_ends)
+        selector._load(snapshot)
         return selector
 
 
-class Guess:
-    """A budget that remembers the p-values that it judges."""
+class Guess(Budget):
+    """A copy of a budget that remembers the p-values that it judges."""
 
     def __init__(self, budget: Budget) -> None:
-        self._budget, self._judged = deepcopy(budget), list[FloatArray]()
+        self.__dict__.update(deepcopy(budget).__dict__)
+        self._judged: list[FloatArray] = []
 
     @property
     def p_values(self) -> FloatArray | None:
         """Those of all features judged, in order; None if there is no correction."""
         return np.concatenate(self._judged) if self._judged else None
 
-    def bind(self, measure: Any, owner: str) -> None:
-        """Bind the budget to a measure."""
-        self._budget.bind(measure, owner)
-
-    def screen(
-        self, measure: Any, encoded: Any, scores: FloatArray
-    ) -> tuple[FloatArray | None, IntArray]:
-        """The p-values of some columns, and which of them may pass."""
-        return self._budget.screen(measure, encoded, scores)
-
     def judge(self, p_values: FloatArray) -> BoolArray:
         """Which of the next features pass."""
         self._judged.append(p_values)
-        return self._budget.judge(p_values)
+        return super().judge(p_values)
 
 
-class AllRelevant(Guess):
+class AllRelevant(Budget):
     """Lets every feature pass: it is known that all are relevant."""
 
     def screen(
@@ -190,14 +172,8 @@ class AllRelevant(Guess):
 class Task(NamedTuple):
     """Some consecutive features of a stream.
 
-    Attributes
-    ----------
-    first : int
-        Arrival of the first feature.
-    positions : range or ndarray of int
-        Where the features are in the source.
-    ends : ndarray of int, optional
-        Where each group ends, counted from ``first``.
+    ``first`` is the arrival of the first, ``positions`` where they are in the source,
+    and ``ends`` where each group ends, counted from ``first``.
     """
 
     first: int
@@ -222,22 +198,11 @@ class Appeal(NamedTuple):
 class Report(NamedTuple):
     """What a worker found.
 
-    Attributes
-    ----------
-    verdict : Verdict, optional
-        About all features of the task, or about those ``walked``.
-    walked : ndarray of int, optional
-        Which features it is about, counted from the first of the task.
-    added : dict of ndarray
-        The columns that were kept, if they were asked for, as a run saves them.
-    names : list of str, optional
-        Names of the features.
-    p_values : ndarray of float, optional
-        How relevant each feature is, if the threshold is corrected.
-    left_out : dict
-        Names of identifiers that were left out, by arrival.
-    error : FeatstreamError, optional
-        What is wrong with the data: raised when the turn of the block comes.
+    ``verdict`` is about all features of the task, or about those ``walked``, counted
+    from its first. ``added`` are the columns that were kept, if they were asked for,
+    as a run saves them; ``p_values`` are known if the threshold is corrected;
+    ``left_out`` names identifiers by arrival. An ``error`` of the data is raised when
+    the turn of the block comes.
     """
 
     verdict: Verdict | None = None
@@ -257,7 +222,7 @@ def share(value: Any) -> Any:
 def judge(
     job: Job,
     task: Task,
-    snapshot: tuple[Arrays, IntArray],
+    snapshot: Arrays,
     budget: Budget,
     values: Any,
     ships: bool,
@@ -269,34 +234,30 @@ def judge(
     """
     try:
         with single_blas:
-            selector = job.resume(*snapshot, task.first)
+            selector = job.resume(snapshot, task.first)
             selector._budget = guess = Guess(budget)
             with _blocks_of(job, task, values) as found:
-                blocks = _place(found, task.first)
-                verdict = selector._judge(blocks, task.ends)
+                names = [name for block in found for name in block.names or ()]
+                verdict = _walk(selector, found, task.ends)
                 added = _pack_new(selector, task.first) if ships else None
     except FeatstreamError as error:
         return Report(error=error)
-    names = None
-    if any(block.names is not None for block in blocks):
-        names = [name for block in blocks for name in block.names or ()]
     left_out = getattr(selector._stream.measure, "left_out", None)
     others = {} if left_out is None else left_out.names
     end = task.first + len(task.positions)
     mine = {a: others.pop(a) for a in list(others) if task.first <= a < end}
-    verdict = _without_overlap(verdict, job)
-    return Report(verdict, None, added, names, guess.p_values, mine)
+    return Report(verdict, None, added, names or None, guess.p_values, mine)
 
 
 def settle(
-    job: Job, task: Task, snapshot: tuple[Arrays, IntArray], values: Any, appeal: Appeal
+    job: Job, task: Task, snapshot: Arrays, values: Any, appeal: Appeal
 ) -> Report:
     """Walk the uncertain features of a block, from what is kept at its beginning."""
     which = appeal.uncertain
     while True:
         with single_blas:
-            selector = job.resume(*snapshot, task.first)
-            selector._budget = AllRelevant(selector._budget)
+            selector = job.resume(snapshot, task.first)
+            selector._budget = AllRelevant("none")
             with _blocks_of(job, task, values) as found:
                 blocks = _choose(found, which)
             ends = None
@@ -306,7 +267,7 @@ def settle(
                 )
                 ends = np.cumsum(sizes)
             # The scan needs to know the order of arrivals, and no more: count them.
-            verdict = selector._judge(_place(blocks, task.first), ends)
+            verdict = _walk(selector, blocks, ends)
         arrival_of = partial(_arrivals, task.first, task.first + which)
         gone, by = arrival_of(verdict.gone), arrival_of(verdict.gone_by)
         lost = np.isin(
@@ -322,14 +283,19 @@ def settle(
     added = _pack_new(selector, task.first)
     if added:
         added["arrival"] = arrival_of(added["arrival"])
-    return Report(_without_overlap(verdict, job), which, added)
+    return Report(verdict, which, added)
 
 
-def _without_overlap(verdict: Verdict, job: Job) -> Verdict:
-    """The verdict without what no trace records, unless overlaps are statistics."""
-    if getattr(job.selector, "redundancy", "bound") == "bound":
-        return replace(verdict, overlap=None)
-    return verdict
+def _walk(
+    selector: PairwiseSelector, blocks: list[Block], ends: IntArray | None
+) -> Verdict:
+    """Decide about blocks, or about the groups that they hold; record nothing."""
+    stream = selector._stream
+    placed: list[Any] = list(in_stream(blocks, stream))
+    if ends is not None:
+        placed = [Batch(placed, range(ends.size), ends)]
+    verdict = join_verdicts([selector._prepare(batch, stream)() for batch in placed])
+    return replace(verdict, overlap=None)  # no trace records it
 
 
 def _are_lost(appeal: Appeal, first: int, gone: IntArray, by: IntArray) -> BoolArray:
@@ -347,7 +313,7 @@ def _arrivals(first: int, arrivals: IntArray, counted: IntArray) -> IntArray:
     return found
 
 
-def _pack_new(selector: SAOLA | GroupSAOLA, first: int) -> Arrays:
+def _pack_new(selector: PairwiseSelector, first: int) -> Arrays:
     """The columns of the features that arrived from ``first`` on."""
     if selector._state is None:
         return {}
@@ -390,21 +356,10 @@ def _own(block: Block) -> Block:
 
 def _to_send(block: Block) -> Block:
     """The block without the entries of other columns, of which it may be a view."""
-    block, columns = _own(block), block.columns
+    columns = block.columns
     if isinstance(columns, SparseColumns):
-        first, last = int(columns.indptr[0]), int(columns.indptr[-1])
-        rows, values = columns.rows[first:last], columns.values[first:last]
-        columns = SparseColumns(columns.indptr - first, rows, values, block.n_samples)
-    return replace(block, columns=columns)
-
-
-def _place(blocks: Sequence[Block], first: int) -> list[Block]:
-    """The blocks, one after the other from an arrival on."""
-    placed = []
-    for block in blocks:
-        placed.append(replace(block, start=first))
-        first += block.n_columns
-    return placed
+        columns = columns.alone()
+    return replace(_own(block), columns=columns)
 
 
 def _choose(blocks: Sequence[Block], which: IntArray) -> list[Block]:
@@ -422,19 +377,14 @@ def _choose(blocks: Sequence[Block], which: IntArray) -> list[Block]:
 def _take_columns(block: Block, which: IntArray) -> Block:
     columns = block.columns
     if isinstance(columns, SparseColumns):
-        begins, sizes = columns.indptr[which], np.diff(columns.indptr)[which]
-        indptr = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.arange(indptr[-1]) + np.repeat(begins - indptr[:-1], sizes)
-        columns = SparseColumns(
-            indptr, columns.rows[entries], columns.values[entries], block.n_samples
-        )
+        own = columns.alone()
+        parts = own.values, own.rows, own.indptr
+        columns = as_sparse_columns(csc_array(parts, own.shape)[:, which])
     else:
         columns = np.asfortranarray(columns[:, which])
-    return Block(
-        columns,
-        names=None if block.names is None else [block.names[i] for i in which.tolist()],
-        nominal=None if block.nominal is None else block.nominal[which],
-    )
+    names = None if block.names is None else [block.names[i] for i in which.tolist()]
+    nominal = None if block.nominal is None else block.nominal[which]
+    return Block(columns, names=names, nominal=nominal)
 
 
 @dataclass(slots=True)
@@ -456,32 +406,15 @@ class Item:
 
 
 class Spread:
-    """The driver of a scan on workers.
+    """The driver of a scan on workers, by a selector that knows its measure.
 
-    Parameters
-    ----------
-    selector : SAOLA or GroupSAOLA
-        It has been started, and its measure is known.
-    source : Source
-        The features.
-    blocks : iterator of Block
-        The same from a position on, to be used if workers cannot open the source.
-    engine : Engine
-        Where tasks run.
-    layout : Layout, optional
-        How the features fall into groups.
-
-    Attributes
-    ----------
-    n_columns : int
-        Number of columns that have come to the driver.
-    n_blocks : int
-        Number of blocks decided.
+    ``blocks`` are those of the source from a position on, for workers that cannot open
+    it themselves. ``n_columns`` have come to the driver, ``n_blocks`` are decided.
     """
 
     def __init__(
         self,
-        selector: SAOLA | GroupSAOLA,
+        selector: PairwiseSelector,
         source: Source,
         blocks: Iterator[Block],
         engine: Engine,
@@ -593,8 +526,7 @@ class Spread:
         """A future of the kept features, submitted again whenever they change."""
         version, future = self._snapshot
         if version != self._version:
-            packed = pack_kept(self.selector._state), self.selector._kept_ends()
-            future = self.engine.submit(share, packed)
+            future = self.engine.submit(share, self.selector._packed())
             self._snapshot = self._version, future
         return future
 
@@ -620,9 +552,9 @@ class Spread:
         first, ends = item.task.first, item.task.ends
         live, _ = arrivals_and_scores(self.selector._state)
         uncertain, certain = find_certain(verdict, first, live, ends, passes)
-        if self.selector._needs_same_snapshot and (
-            uncertain.size or item.version != self._version
-        ):
+        # A feature that has met its witness may still displace others.
+        is_library = getattr(self.selector, "reading", "printed") == "library"
+        if is_library and (uncertain.size or item.version != self._version):
             uncertain, certain = np.flatnonzero(passes), np.empty(0, np.int64)
         verdict = verdict.without(np.flatnonzero(~passes))
         if not uncertain.size:
@@ -655,25 +587,27 @@ class Spread:
         left_out: dict[int, str],
     ) -> None:
         """Record a block, and change what is kept."""
-        selector = self.selector
-        span = Span(item.task.first, verdict.fate.size, names)
-        labels = item.labels
-        if self.layout is not None and labels is None:
-            labels, _, _ = self.layout.runs(span._replace(start=item.position))
-        selector._commit(
-            span, labels, item.task.ends, verdict, partial(self._keep, added, budget)
-        )
+        selector, task = self.selector, item.task
+        batch: Any = Span(task.first, verdict.fate.size, names)
+        if self.layout is not None:
+            labels = item.labels
+            if labels is None:
+                labels, _, _ = self.layout.runs(batch._replace(start=item.position))
+            assert task.ends is not None
+            batch = Batch([batch], labels, task.ends)
+        keep = partial(self._keep, added, budget, verdict)
+        selector._take(batch, keep, selector._stream)
         if left_out:
             selector._stream.measure.left_out.names.update(left_out)
         self.n_blocks += 1
 
-    def _keep(self, added: Arrays | None, budget: Budget, verdict: Verdict) -> None:
+    def _keep(self, added: Arrays | None, budget: Budget, verdict: Verdict) -> Verdict:
         """Remove what has left the kept features, and add what has come."""
         selector = self.selector
         selector._budget = budget
         new = selector._unpack(added) if added else None
         if new is None and not verdict.gone.size:
-            return
+            return verdict
         kept = selector._state
         if kept is None:
             selector._state = new
@@ -683,6 +617,7 @@ class Spread:
             selector._state = merge_kept(only(kept, stays), new or nothing)
         self.n_columns += 0 if new is None else int(new.size[0])
         self._version += 1
+        return verdict
 
 
 def find_certain(

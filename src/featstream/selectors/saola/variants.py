@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
+from featstream.estimators import estimator
 from featstream.protocols import Measure
 from featstream.selectors.interactions.screen import InteractionScreen
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.saola.saola import SAOLA
 
 
+@estimator
 class SelectFromStream(SAOLA):
     """Select features in one pass, with the settings that we recommend.
 
@@ -26,33 +28,6 @@ class SelectFromStream(SAOLA):
     redundancy_alpha : float, default=0.2
         A feature adds nothing if its p-value, given another feature, is above this. A
         smaller value keeps fewer features.
-    measure : {"auto", "su", "mi", "fisher-z"} or measure object, default="auto"
-        How relevance is measured. "auto" takes symmetrical uncertainty for discrete
-        data and Fisher's Z for continuous data.
-    max_features : int, optional
-        Keep at most this number: after each arrival the least relevant leaves.
-    interactions : bool or InteractionScreen, default=False
-        Whether members of pairs that interact are kept as well.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of dropped features.
-    n_jobs : int, optional
-        Number of threads. The selection does not depend on it.
-    engine : {"dask"}, optional
-        Where features are read and judged: on the cluster of the current Dask client,
-        or in this process. The selection does not depend on it.
-
-    Attributes
-    ----------
-    selected_ : ndarray of int
-        Kept features, in order of arrival.
-    scores_ : ndarray of float
-        Their relevance.
-    support_ : ndarray of bool of shape (n_features,)
-        Whether each feature is kept.
-    measure_ : str
-        The measure in use.
-    result_ : SelectionResult
-        Names, scores and history.
 
     See Also
     --------
@@ -112,32 +87,11 @@ class SelectFromStream(SAOLA):
         self.engine = engine
 
 
+@estimator
 class ConditionalSAOLA(SAOLA):
     """`SAOLA` with the conditional test in place of the bound.
 
     It is ``SAOLA(redundancy="conditional")``, under a name for comparisons.
-
-    Parameters
-    ----------
-    measure : {"auto", "su", "mi", "fisher-z"} or measure object, default="auto"
-        How relevance is measured.
-    ties : {"keep", "drop"}, default="keep"
-        Whether two features of exactly equal relevance never remove each other, or
-        the earlier may make the later redundant.
-    pruning : {"interleaved", "deferred"}, default="interleaved"
-        Whether a newcomer displaces kept features during the walk, or once it is kept.
-    redundancy_alpha : float, default=0.05
-        Level of the conditional test.
-    correction : {"none", "bonferroni", "online-fdr"}, default="none"
-        Whether thresholds pay for the number of features judged.
-    max_features : int, optional
-        Keep at most this number.
-    trace : {"full", "kept"} or None, default="full"
-        What is remembered of dropped features.
-    n_jobs : int, optional
-        Number of threads.
-    engine : {"dask"} or None, default=None
-        Where features are judged; as for `SAOLA`.
 
     Examples
     --------

@@ -20,8 +20,8 @@ from featstream.jit import INNER, inner, inner_jit, jit
 CHUNK_BYTES = 512
 """Of each row at a time: more, and the pages written to are too many at once."""
 
-AHEAD_BYTES = 8192
-"""How far ahead to prefetch: the best of the distances tried, from 2 to 16 KiB."""
+AHEAD_BYTES = 6144
+"""How far ahead to prefetch: the best of the distances tried, from 4 to 32 KiB."""
 
 CACHE_LINE = 64
 _VECTOR_BYTES = 32
@@ -47,6 +47,15 @@ def copy_columns(columns: NDArray[Any], out: NDArray[Any]) -> None:
         # Bits are moved, so one kernel per size serves every dtype.
         bits = np.dtype(f"u{columns.itemsize}")
         _copy_columns(columns.view(bits), out.view(bits))
+
+
+def aligned(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that begins where a cache line does: a vector never spans two lines."""
+    room = np.empty(values.nbytes + CACHE_LINE, np.uint8)
+    begin = -room.ctypes.data % CACHE_LINE
+    copy = room[begin : begin + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy[...] = values
+    return copy
 
 
 def is_by_row(columns: NDArray[Any]) -> bool:

@@ -10,14 +10,27 @@ import json
 import shlex
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from featstream.cli.main import JSON, QUIET, add_flags
+from featstream.errors import ParameterError, printable
 
 if TYPE_CHECKING:
-    from featstream.paper.exhibits import Exhibit
-    from featstream.paper.findings import Findings
+    from featstream.paper.study import Findings
 
-_TIME_LIMIT = 60.0
+_DATA = "--data DIR  folder of the data sets (default: the variable FEATSTREAM_DATA)"
+_RUN = """
+exhibits TABLE|FIGURE|all...  as printed (table3, figure14), by label (tb3, fig16), or
+    all
+-o, --output FOLDER  folder for the results (default: paper); what is done is kept there
+--jobs N  processes at a time (default: 1, which measures time best)
+--time-limit S  seconds for a selection, and for each classifier (default: 60)
+--memory-limit SIZE  memory of each process (default: none)
+--seed N  default: 0
+--quick  three repetitions, for a first look
+"""
 
 
 def add_paper(paper: argparse.ArgumentParser) -> None:
@@ -27,76 +40,23 @@ def add_paper(paper: argparse.ArgumentParser) -> None:
         "paper's own numbers."
     )
     actions = paper.add_subparsers(title="actions", metavar="ACTION", required=True)
-
-    listing = actions.add_parser(
-        "list",
-        help="list the tables and figures, and which data they need",
-        description="List the tables and figures, and which data they need.",
-    )
-    _add_data(listing)
-    listing.add_argument("--json", action="store_true", help="print JSON")
+    about = "list the tables and figures, and which data they need"
+    listing = actions.add_parser("list", help=about, description=f"L{about[1:]}.")
+    add_flags(listing, _DATA, JSON)
     listing.set_defaults(run=_list)
-
     run = actions.add_parser(
         "run",
         help="run tables and figures",
         description="Run tables and figures, and write each next to the paper's "
         "numbers. The same command continues where it was interrupted.",
     )
-    run.add_argument(
-        "exhibits",
-        nargs="+",
-        metavar="TABLE|FIGURE|all",
-        help="as printed (table3, figure14), by label (tb3, fig16), or all",
-    )
-    _add_data(run)
-    run.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("paper"),
-        metavar="OUT",
-        help="folder for the results (default: paper); what is done is kept there",
-    )
-    run.add_argument(
-        "--jobs",
-        type=int,
-        default=1,
-        metavar="N",
-        help="processes at a time (default: 1, which measures time best)",
-    )
-    run.add_argument(
-        "--time-limit",
-        type=float,
-        default=_TIME_LIMIT,
-        metavar="S",
-        help="seconds for a selection, and for each classifier (default: "
-        f"{_TIME_LIMIT:g})",
-    )
-    run.add_argument(
-        "--memory-limit", metavar="SIZE", help="memory of each process (default: none)"
-    )
-    run.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
-    run.add_argument(
-        "--quick", action="store_true", help="three repetitions, for a first look"
-    )
-    run.add_argument("--json", action="store_true", help="print JSON")
-    run.add_argument("-q", "--quiet", action="store_true", help="show no progress")
-    run.set_defaults(run=_run)
-
-
-def _add_data(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--data",
-        metavar="DIR",
-        help="folder of the data sets (default: the variable FEATSTREAM_DATA)",
-    )
+    add_flags(run, _RUN, _DATA, JSON, QUIET)
+    run.set_defaults(run=_run, output=Path("paper"), jobs=1, time_limit=60.0, seed=0)
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from featstream.errors import ParameterError
     from featstream.paper.datasets import available_datasets, files_of_dataset
-    from featstream.paper.exhibits import exhibits
+    from featstream.paper.tables import exhibits
 
     try:
         present = available_datasets(arguments.data)
@@ -105,7 +65,11 @@ def _list(arguments: argparse.Namespace) -> int:
     wanted = dict.fromkeys(d for e in exhibits() for d in e.datasets)
     missing = {d: files_of_dataset(d) for d in wanted if d not in present}
     if arguments.json:
-        listed = [_facts(e, present) for e in exhibits()]
+        listed = [
+            {"name": e.name, **asdict(e)}
+            | {"datasets_not_here": [d for d in e.datasets if d not in present]}
+            for e in exhibits()
+        ]
         facts = {"exhibits": listed, "data": list(present), "missing": missing}
         print(json.dumps(facts, indent=2))
         return 0
@@ -124,26 +88,16 @@ def _list(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _facts(exhibit: Exhibit, present: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        "name": exhibit.name,
-        "label": exhibit.label,
-        "section": exhibit.section,
-        "title": exhibit.title,
-        "methods": list(exhibit.methods),
-        "classifiers": list(exhibit.classifiers),
-        "design": exhibit.design,
-        "datasets": list(exhibit.datasets),
-        "datasets_not_here": [d for d in exhibit.datasets if d not in present],
-    }
-
-
 def _run(arguments: argparse.Namespace) -> int:
     from featstream.paper.pages import headline, write_paper
     from featstream.paper.study import PaperStudy
+    from featstream.paper.tables import exhibits, find_exhibit
 
+    chosen = set(exhibits())
+    if "all" not in arguments.exhibits:
+        chosen = {find_exhibit(name) for name in arguments.exhibits}
     study = PaperStudy(
-        _wanted(arguments.exhibits),
+        [exhibit for exhibit in exhibits() if exhibit in chosen],
         arguments.data,
         seed=arguments.seed,
         time_limit=arguments.time_limit,
@@ -202,8 +156,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _claim_folder(folder: Path) -> None:
     """Refuse a folder with files that an earlier run has not made."""
-    from featstream.errors import ParameterError, printable
-
     others = sorted(path.name for path in folder.glob("*"))
     if others and not (folder / "work").is_dir():
         raise ParameterError(
@@ -211,16 +163,6 @@ def _claim_folder(folder: Path) -> None:
             f"{printable(others[0])}. Choose a folder that is new or empty with -o."
         )
     (folder / "work").mkdir(parents=True, exist_ok=True)
-
-
-def _wanted(names: list[str]) -> list[Exhibit]:
-    """The tables and figures asked for, in the paper's order, each once."""
-    from featstream.paper.exhibits import exhibits, find
-
-    if "all" in names:
-        return list(exhibits())
-    found = {find(name) for name in names}
-    return [exhibit for exhibit in exhibits() if exhibit in found]
 
 
 def _provenance(

@@ -1,4 +1,4 @@
-"""Discrete columns of all blocks: their information with any other variable."""
+"""Encoded columns of all blocks: joined, and their information with any variable."""
 
 from __future__ import annotations
 
@@ -8,21 +8,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.engines import prepared_ahead
-from featstream.jit import jit
+from featstream.jit import jit, lean
 from featstream.measures.independence_tables import write_codes
-from featstream.measures.information import counter_of
 from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.dispatch import copy_column, for_storage, storage_of
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.tables import (
-    CodedTarget,
-    class_planes,
     code_scratch,
+    coded_target,
     score_columns,
-    sum_nlogn,
 )
 from featstream.parallel import ScratchPool
 from featstream.protocols import FloatArray, IntArray
-from featstream.selectors.batch.base import join_columns
+
+
+def join_columns(parts: list[tuple[Any, IntArray]]) -> Any:
+    """The chosen columns of all blocks, at least one, in one storage."""
+    parts = [(columns, which) for columns, which in parts if which.size]
+    like, n_columns = parts[0][0], sum(which.size for _, which in parts)
+    storage = storage_of(like)
+    demand = np.hstack([storage.demand(columns, which) for columns, which in parts])
+    first, second = demand.sum(axis=1).tolist()
+    joined = storage.allocate(like, n_columns, first, second)
+    used, copied, run = np.zeros(2, np.int64), 0, for_storage(_copy_columns, like)
+    for columns, which in parts:
+        copied = run(columns, which, joined, copied, used)
+    # Read-only where the measure makes them so: the same kernels as for newcomers.
+    for old, new in zip(like, joined, strict=True):
+        if isinstance(old, np.ndarray) and not old.flags.writeable:
+            new.flags.writeable = False
+    return joined
+
+
+@lean
+def _copy_columns(columns, which, joined, slot, used):  # type: ignore[no-untyped-def]
+    """Copy the chosen columns to the slots from ``slot`` on; the next free slot."""
+    for k in range(which.size):
+        copy_column(columns, which[k], joined, slot + k, used)
+    return slot + which.size
 
 
 class DiscreteColumns:
@@ -30,13 +53,6 @@ class DiscreteColumns:
 
     The time of `information` is in the stored entries of sparse columns, and in
     words of 64 rows of dense columns of few categories.
-
-    Parameters
-    ----------
-    parts : list of DenseCodes or SparseCodes
-        The columns.
-    n_threads : int
-        Number of threads.
     """
 
     def __init__(self, parts: list[Any], n_threads: int) -> None:
@@ -60,10 +76,13 @@ class DiscreteColumns:
 
     def information(self, codes: IntArray) -> FloatArray:
         """Mutual information of every column with a variable, in bits."""
-        target = self._as_target(codes)
-        found = prepared_ahead(
-            iter(self._parts), lambda part: self._score(part, target), self._n_threads
-        )
+        target = coded_target(codes, np.bincount(codes), self._nlogn, self._bits)
+
+        def score(part: DenseCodes | SparseCodes) -> FloatArray:
+            with self._pool.borrow(code_scratch, self.n_samples) as scratch:
+                return score_columns(part, target, scratch, has_entropy_norm=False)
+
+        found = prepared_ahead(iter(self._parts), score, self._n_threads)
         return np.concatenate(list(found))
 
     def entropy_of(self, codes: IntArray) -> float:
@@ -74,23 +93,10 @@ class DiscreteColumns:
     def subset(self, which: IntArray) -> DiscreteColumns:
         """A copy of the chosen columns, which increase."""
         begins = self._ends - [part.arity.size for part in self._parts]
-        cuts = np.searchsorted(which, np.append(begins, self._ends[-1]))
-        chosen = [
-            which[cuts[k] : cuts[k + 1]] - begin for k, begin in enumerate(begins)
-        ]
-        joined = join_columns(list(zip(self._parts, chosen, strict=True)))
+        chosen = np.split(which, np.searchsorted(which, begins[1:]))
+        found = zip(self._parts, chosen, begins, strict=True)
+        joined = join_columns([(part, own - begin) for part, own, begin in found])
         return DiscreteColumns([joined], self._n_threads)
-
-    def _as_target(self, codes: IntArray) -> CodedTarget:
-        counts = np.bincount(codes)
-        planes = class_planes(codes, counts.size)
-        own = int(sum_nlogn(self._nlogn, counts))
-        return CodedTarget(codes.astype(np.int32), counts, planes, own, self._bits)
-
-    def _score(self, part: DenseCodes | SparseCodes, target: CodedTarget) -> FloatArray:
-        with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            given = counter_of(part), part, target, scratch
-            return score_columns(*given, has_entropy_norm=False)
 
 
 def merge(a: IntArray, b: IntArray) -> IntArray:
