@@ -36,7 +36,6 @@ from featstream.evaluation import (
     as_selector,
     sweep,
 )
-from featstream.evaluation.cell import distinct
 from featstream.evaluation.cell_cache import deciding_files, describe, key_of
 
 
@@ -205,12 +204,6 @@ def test_failures_are_reported_and_stay_in_the_table(tmp_path):
     comparison = result.statistics()
     assert comparison.selectors == ("fine",)
     assert "no score on any data set" in comparison.conclusion
-
-
-def test_of_equal_selections_one_is_judged():
-    chosen = [[1, 2], [3], [1, 2], [], [3]]
-    selections = [{"selected": s, "value": i} for i, s in enumerate(chosen)]
-    assert [s["value"] for s in distinct(selections)] == [0, 1, 3]
 
 
 SLOW = spies.FirstFeatures(seconds=0.6)  # each of four values is within 2 s

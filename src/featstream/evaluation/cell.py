@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import StratifiedKFold
@@ -51,8 +52,8 @@ class Job:
     folder: Path  # of the data set, for `map_rows`
     split: Split
     classifiers: dict[str, Any]
-    seed: int = 0  # for selectors and classifiers without a seed of their own
-    known: Sequence[dict[str, Any]] = ()  # selections made before
+    seed: int  # for selectors and classifiers without a seed of their own
+    known: Sequence[dict[str, Any]]  # selections made before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,43 +111,31 @@ def work(job: Job, say: Say) -> None:
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rows = map_rows(job.folder)
-        for name, selections in select_for_each(job, rows, say).items():
+        part = TrainingPart.of(rows, job.split)
+        found = {selection["value"]: selection for selection in job.known}
+        entry, wanted = job.selector, set(variants_of(job.selector))
+        chosen: dict[str, Any] = {}  # the value that each classifier takes
+        is_chosen_first = isinstance(entry, BestOf) and entry.judged_on == "training"
+        if is_chosen_first or wanted - found.keys():
+            warm_up(entry, part)
+        if is_chosen_first:
+            chosen = choose_within_training(job, rows, say)
+            wanted = set(chosen.values())
+        for selection in select_each(job, wanted - found.keys(), part, say):
+            found[selection["value"]] = selection
+            say("selected", selection)
+        for name, classifier in job.classifiers.items():
             say("step", name)
-            scored = [
-                score_selection(selection, job.classifiers[name], rows, job)
-                for selection in distinct(selections)
-            ]
-            best = max(scored, key=lambda scores: scores.get("accuracy", -1.0))
+            scored: dict[tuple[int, ...], dict[str, Any]] = {}
+            for selection in [found[chosen[name]]] if chosen else found.values():
+                features = tuple(selection["selected"])
+                if features not in scored:  # several values may select the same
+                    scores = score_selection(selection, classifier, rows, job)
+                    scored[features] = scores
+            best = max(scored.values(), key=lambda scores: scores.get("accuracy", -1.0))
             say("scored", name, best)
     noted = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught)
     say("done", [text[:_MAX_REASON] for text in noted][:20])
-
-
-def select_for_each(job: Job, rows: Rows, say: Say) -> dict[str, list[dict[str, Any]]]:
-    """The selections of which each classifier takes its best: one unless `BestOf`."""
-    part = TrainingPart.of(rows, job.split)
-    found = {s["value"]: s for s in job.known}
-    is_tried = isinstance(job.selector, BestOf) and job.selector.judged_on == "training"
-    wanted = set(variants_of(job.selector))
-    best: dict[str, Any] = {}
-    if is_tried or wanted - found.keys():
-        warm_up(job.selector, part)
-    if is_tried:
-        best = choose_within_training(job, rows, say)
-        wanted = set(best.values())
-    for selection in select_each(job, wanted - found.keys(), part, say):
-        found[selection["value"]] = selection
-        say("selected", selection)
-    everything = list(found.values())
-    return {n: [found[best[n]]] if best else everything for n in job.classifiers}
-
-
-def distinct(selections: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The selections without those that repeat an earlier one."""
-    found: dict[tuple[int, ...], dict[str, Any]] = {}
-    for selection in selections:
-        found.setdefault(tuple(selection["selected"]), selection)
-    return list(found.values())
 
 
 def choose_within_training(job: Job, rows: Rows, say: Say) -> dict[str, Any]:
@@ -242,8 +231,7 @@ def warm_up(selector: Any, part: TrainingPart) -> None:
 
     Other selectors are fitted only as often as asked for.
     """
-    if isinstance(selector, BestOf):
-        selector = selector.selector
+    selector, *_ = variants_of(selector).values()
     if library_of(selector) != "featstream":
         return
     classes = np.unique(part.y)
@@ -283,10 +271,8 @@ def take(X: Any, rows: IntArray, columns: Any) -> FloatArray:
     Always as float64: scikit-learn's nearest neighbours break ties differently for
     integers, and the storage of a data set must not matter.
     """
-    columns = np.asarray(columns, np.int64)
-    if hasattr(X, "toarray"):
-        return np.asarray(X[:, columns][rows].toarray(), np.float64)
-    return np.asarray(X[np.ix_(rows, columns)], np.float64)
+    taken = X[np.ix_(rows, columns)]
+    return np.asarray(taken.toarray() if sparse.issparse(taken) else taken, np.float64)
 
 
 def seeded(estimator: Any, seed: int) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ from featstream.evaluation.entrants import (
 from featstream.evaluation.results import ExperimentResult
 from featstream.evaluation.splits import (
     CrossValidation,
+    Split,
     SplitProtocol,
     TaskShape,
     default_protocol,
@@ -242,29 +244,15 @@ class PendingCell:
     """A cell that is still to be computed."""
 
     record: dict[str, Any]
-    shape: TaskShape
-    protocol: SplitProtocol
     selector: Any
-    classifiers: dict[str, Any]
-    folder: Path
-    seed: int
+    classifiers: dict[str, Any]  # those without scores
+    folder: Path  # of the data
+    make_split: Callable[[], Split]  # splits are large, and made one at a time
 
     @property
     def name(self) -> str:
         """How it is shown."""
         return "{selector} on {dataset}, split {split}".format_map(self.record)
-
-    def job(self) -> Job:
-        """What the process gets."""
-        index = self.record["split"]
-        return Job(
-            self.selector,
-            self.folder,
-            self.protocol.split(index, self.shape, self.seed),
-            self.classifiers,
-            random_int(self.seed, index),
-            self.record["selections"],
-        )
 
 
 @dataclass(slots=True, eq=False)
@@ -352,8 +340,9 @@ class Run:
             record |= zip(_PLACE, place, strict=True)
             self.records.append(record)
             if todo:
-                how = protocol, selector, todo, folder, experiment.seed
-                self.pending.append(PendingCell(record, shape, *how))
+                make_split = partial(protocol.split, index, shape, experiment.seed)
+                cell = PendingCell(record, selector, todo, folder, make_split)
+                self.pending.append(cell)
         if len(self.pending) > n_before:
             rows.write(folder)
         self.at.n_cells = len(self.records)
@@ -389,7 +378,9 @@ class Run:
         for cell in tuple(self.pending):
             self.at.running.append(cell.name)
             self.observe(self.at)
-            yield cell, cell.job()
+            seed = random_int(self.experiment.seed, cell.record["split"])
+            how = cell.make_split(), cell.classifiers, seed, cell.record["selections"]
+            yield cell, Job(cell.selector, cell.folder, *how)
 
     def _save(self, cell: PendingCell, outcome: CellOutcome) -> None:
         """Save a finished cell."""

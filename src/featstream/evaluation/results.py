@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal
@@ -37,25 +37,13 @@ TITLES = {
 Statistic = Literal["mean", "sd", "median", "best", "worst"]
 
 
-def deviation(values: FloatArray) -> float:
-    """Standard deviation of a sample; 0 for a single value."""
-    return float(np.std(values, ddof=1)) if values.size > 1 else 0.0
-
-
-STATISTICS: dict[str, tuple[str, Callable[[FloatArray, FloatArray], float]]] = {
-    "mean": (
-        "mean ± standard deviation of the splits",
-        lambda values, by: values.mean(),
-    ),
-    "sd": (
-        "standard deviation over the splits",
-        lambda values, by: deviation(values),
-    ),
-    "median": ("median of the splits", lambda values, by: np.median(values)),
-    "best": ("best of the splits", lambda values, by: values[by.argmax()]),
-    "worst": ("worst of the splits", lambda values, by: values[by.argmin()]),
+STATISTICS = {
+    "mean": "mean ± standard deviation of the splits",
+    "sd": "standard deviation over the splits",
+    "median": "median of the splits",
+    "best": "best of the splits",
+    "worst": "worst of the splits",
 }
-"""What is shown of the splits; the best and worst are chosen by a second metric."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +89,7 @@ class ScoreTable:
     @property
     def title(self) -> str:
         """What the table shows, in words."""
-        how = STATISTICS[self.statistic][0]
+        how = STATISTICS[self.statistic]
         if self.statistic in ("best", "worst"):
             is_cost = self.metric in COSTS
             how += ", by accuracy" if is_cost else ", not an estimate of what to expect"
@@ -368,9 +356,16 @@ class ExperimentResult(Written):
             if reason is not None:
                 reasons[names] = reason
                 continue
-            values[i, j] = STATISTICS[statistic][1](found, by)
+            deviation = np.std(found, ddof=1) if found.size > 1 else 0.0
+            values[i, j] = {
+                "mean": found.mean(),
+                "sd": deviation,
+                "median": np.median(found),
+                "best": found[by.argmax()],
+                "worst": found[by.argmin()],
+            }[statistic]
             if statistic == "mean":
-                spreads[i, j] = deviation(found)
+                spreads[i, j] = deviation
         first = [self._cells[self.datasets[0], s][0] for s in self.selectors]
         n_splits = [len(self._cells[d, self.selectors[0]]) for d in self.datasets]
         return ScoreTable(
@@ -432,27 +427,24 @@ class ExperimentResult(Written):
         """
         found: dict[tuple[str, str], Stability | None] = {}
         for dataset in self.datasets:
-            X = self._matrix(dataset) if method == "yu" else None
-            about = {"n_features": self.about["datasets"][dataset]["n_features"]}
-            for selector in self.selectors:
-                sets = [
-                    s.tolist() for s in self.selections(dataset, selector, classifier)
-                ]
-                found[dataset, selector] = None
-                if len(sets) > 1:
-                    found[dataset, selector] = stability(
-                        sets, X, method=method, **about, **options
+            X = None
+            if method == "yu":
+                if dataset not in self._tasks:
+                    raise DataError(
+                        f"Stability by 'yu' compares the values of {dataset!r}, which "
+                        "are not at hand. Run the experiment again in the same folder, "
+                        "or use method='nogueira'."
                     )
+                X = as_task(self._tasks[dataset]).rows().X
+            options["n_features"] = self.about["datasets"][dataset]["n_features"]
+            for selector in self.selectors:
+                sets: list[Any] = self.selections(dataset, selector, classifier)
+                found[dataset, selector] = (
+                    stability(sets, X, method=method, **options)
+                    if len(sets) > 1
+                    else None
+                )
         return found
-
-    def _matrix(self, dataset: str) -> Any:
-        if dataset not in self._tasks:
-            raise DataError(
-                f"The values of {dataset!r} are not at hand, which stability by 'yu' "
-                "compares. Run the experiment again in the same folder, or use "
-                "method='nogueira'."
-            )
-        return as_task(self._tasks[dataset]).rows().X
 
     def _classifier(self, name: str | None) -> str:
         if name is None:

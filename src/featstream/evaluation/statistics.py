@@ -433,10 +433,15 @@ def compare_scores(table: ScoreTable, repeats: Repeats, alpha: float) -> Compari
             left_out[dataset] = f"no score of {enumerate_words(lost)}"
     # The same splits summed in another order differ in the last digit: that is a tie.
     scores = np.round(table.values[np.ix_(complete, ranked)], 12)
-    wins = {
-        pair: count_wins(*pair, table, repeats, alpha)
-        for pair in permutations(table.selectors, 2)
-    }
+    wins = {}
+    for ours, rival in permutations(table.selectors, 2):
+        counts = np.zeros(3, np.int64)
+        for dataset in table.datasets:
+            both = np.array([repeats[dataset, ours], repeats[dataset, rival]])
+            if not np.isnan(both).any():
+                first, second = both if both.shape[1] == 1 else both[:, None]
+                counts += win_tie_lose(first, second, table.best, alpha=alpha)
+        wins[ours, rival] = WinTieLose(*counts.tolist())
     ranks: dict[str, float] = {}
     test: Friedman | None = None
     posthoc: Nemenyi | None = None
@@ -469,21 +474,6 @@ def compare_scores(table: ScoreTable, repeats: Repeats, alpha: float) -> Compari
         win_tie_lose=wins,
         conclusion=text,
     )
-
-
-def count_wins(
-    ours: str, rival: str, table: ScoreTable, repeats: Repeats, alpha: float
-) -> WinTieLose:
-    """Over the data sets in which neither failed in any split."""
-    counts = np.zeros(3, np.int64)
-    for dataset in table.datasets:
-        first, second = repeats[dataset, ours], repeats[dataset, rival]
-        if np.isnan(first).any() or np.isnan(second).any():
-            continue
-        if first.size > 1:
-            first, second = first[None], second[None]
-        counts += win_tie_lose(first, second, table.best, alpha=alpha)
-    return WinTieLose(*counts.tolist())
 
 
 def one_dataset_words(

@@ -21,7 +21,7 @@ import types
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
@@ -88,6 +88,77 @@ class _Running:
         """Seconds spent in the current step, earlier visits included."""
         return self.spent.get(self.step, 0.0) + time.monotonic() - self.since
 
+    def listen(self) -> bool:
+        """Handle the messages of the process; True when it has ended."""
+        while True:
+            try:
+                if not self.connection.poll():
+                    return False
+                message = self.connection.recv()
+            except (EOFError, OSError):
+                self.fail(self.cause_of_death())
+                return True
+            match message:
+                case ("begun",):
+                    self.has_begun = True
+                case "step", step:
+                    self.enter(step)
+                case "selected", selection:
+                    others = self.outcome.selections
+                    others = [s for s in others if s["value"] != selection["value"]]
+                    self.outcome.selections = [*others, selection]
+                case "scored", classifier, scores:
+                    self.outcome.scores[classifier] = scores
+                case "failed", reason:
+                    self.fail(reason)
+                    return True
+                case "done", warnings:
+                    self.outcome.warnings += warnings
+                    return True
+
+    def cause_of_death(self) -> str:
+        """Why the process ended before it was done."""
+        self.process.join(5)
+        code = self.process.exitcode
+        if not self.has_begun:
+            raise RunError(
+                "A process could not begin its work; its own error is above. If the "
+                "script that runs the experiment defines the selector itself, put the "
+                'running part under: if __name__ == "__main__":'
+            )
+        if code is None or code >= 0:
+            return f"its process ended with exit code {code}"
+        with suppress(ValueError):
+            code = signal.Signals(-code).name
+        return f"its process was killed ({code})"
+
+    def has_exceeded(self, seconds: float | None, memory: int | None) -> bool:
+        """Whether the process has exceeded a limit, which is recorded."""
+        spare = _WARMING_SECONDS if self.step == _WARMING else 0.0
+        if seconds is not None and self.seconds() > seconds + spare:
+            self.fail(f"exceeded {seconds:g} s", {"seconds": seconds})
+        elif memory is not None and (resident_bytes(self.process.pid) or 0) > memory:
+            self.fail(f"exceeded {size_text(memory)}", {"memory": memory})
+        else:
+            return False
+        return True
+
+    def fail(self, reason: str, limit: dict[str, float] | None = None) -> None:
+        """Record why the current step has no result."""
+        if self.step in (_WARMING, "selection"):
+            self.outcome.reason, self.outcome.limit = reason, limit
+        else:
+            self.outcome.scores[self.step] = {"reason": reason, "limit": limit}
+
+    def end(self) -> None:
+        """End the process, if it has not ended."""
+        with suppress(ValueError):  # it was closed before
+            if self.process.is_alive():
+                self.process.kill()
+            self.process.join()
+            self.connection.close()
+            self.process.close()
+
 
 def run_jobs(
     cells: Iterable[tuple[Cell, Job]],
@@ -102,32 +173,36 @@ def run_jobs(
     time limit holds for the selection, and again for each classifier; for `BestOf`,
     for all its values together. However this ends, no process is left.
     """
-    waiting, context = iter(cells), None
+    waiting = ((cell, job, CellOutcome(list(job.known))) for cell, job in cells)
+    again: list[tuple[Cell, Job, CellOutcome]] = []  # with the classifiers left to try
     running: list[_Running] = []
+    context = None
     try:
         while not is_over():
-            for cell, job in islice(waiting, n_jobs - len(running)):
+            n_free = n_jobs - len(running) - len(again)
+            for cell, job, outcome in chain(again, islice(waiting, n_free)):
                 context = context or _context(job)
-                outcome = CellOutcome(list(job.known))
                 with uninterrupted():  # a half-made process would complain
                     running.append(_start(context, cell, job, outcome))
+            again.clear()
             if not running:
                 return
             wait([r.connection for r in running], _POLL_SECONDS)
             for r in list(running):
-                if not (_listen(r) or _is_stopped(r, time_limit, memory_limit)):
+                if not (r.listen() or r.has_exceeded(time_limit, memory_limit)):
                     continue
-                _end(r)
+                r.end()
                 running.remove(r)
-                rest = _rest_of(r)
-                if rest is None:
-                    yield r.cell, r.outcome
+                done = r.outcome.scores
+                rest = {n: c for n, c in r.job.classifiers.items() if n not in done}
+                if rest and r.outcome.reason is None:
+                    job = replace(r.job, classifiers=rest, known=r.outcome.selections)
+                    again.append((r.cell, job, r.outcome))
                 else:
-                    with uninterrupted():
-                        running.append(_start(context, r.cell, rest, r.outcome))
+                    yield r.cell, r.outcome
     finally:
         for r in running:
-            _end(r)
+            r.end()
 
 
 def run_on(
@@ -176,14 +251,6 @@ def compute_cell(
     raise EngineError("The comparison has ended, and the cell with it.")
 
 
-def _rest_of(r: _Running) -> Job | None:
-    """The job without the classifiers that are done; None if nothing is left."""
-    left = {n: c for n, c in r.job.classifiers.items() if n not in r.outcome.scores}
-    if r.outcome.reason is not None or not left:
-        return None
-    return replace(r.job, classifiers=left, known=r.outcome.selections)
-
-
 def _start(context: Any, cell: Any, job: Job, outcome: CellOutcome) -> _Running:
     message = as_message(job)
     ours, theirs = context.Pipe()
@@ -191,7 +258,7 @@ def _start(context: Any, cell: Any, job: Job, outcome: CellOutcome) -> _Running:
     with _STARTING, _hidden_main(is_needed=b"__main__" in message):
         process.start()
     theirs.close()
-    with suppress(BrokenPipeError):  # it has died, which `_listen` will notice
+    with suppress(BrokenPipeError):  # it has died, which `listen` will notice
         ours.send_bytes(message)
     return _Running(cell, job, outcome, process, ours)
 
@@ -230,82 +297,6 @@ def _hidden_main(*, is_needed: bool) -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
-
-
-def _listen(r: _Running) -> bool:
-    """Handle the messages of a process; True when it has ended."""
-    while True:
-        try:
-            if not r.connection.poll():
-                return False
-            message = r.connection.recv()
-        except (EOFError, OSError):
-            _note_death(r)
-            return True
-        match message:
-            case ("begun",):
-                r.has_begun = True
-            case "step", step:
-                r.enter(step)
-            case "selected", selection:
-                others = r.outcome.selections
-                others = [s for s in others if s["value"] != selection["value"]]
-                r.outcome.selections = [*others, selection]
-            case "scored", classifier, scores:
-                r.outcome.scores[classifier] = scores
-            case "failed", reason:
-                _fail(r, reason)
-                return True
-            case "done", warnings:
-                r.outcome.warnings += warnings
-                return True
-
-
-def _note_death(r: _Running) -> None:
-    """Record that a process died before it was done."""
-    r.process.join(5)
-    code = r.process.exitcode
-    if not r.has_begun:
-        raise RunError(
-            "A process could not begin its work; its own error is above. If the "
-            "script that runs the experiment defines the selector itself, put the "
-            'running part under: if __name__ == "__main__":'
-        )
-    if code is not None and code < 0:
-        with suppress(ValueError):
-            code = signal.Signals(-code).name
-        reason = f"its process was killed ({code})"
-    else:
-        reason = f"its process ended with exit code {code}"
-    _fail(r, reason)
-
-
-def _fail(r: _Running, reason: str, limit: dict[str, float] | None = None) -> None:
-    if r.step in (_WARMING, "selection"):
-        r.outcome.reason, r.outcome.limit = reason, limit
-    else:
-        r.outcome.scores[r.step] = {"reason": reason, "limit": limit}
-
-
-def _is_stopped(r: _Running, seconds: float | None, memory: int | None) -> bool:
-    """Whether a process has exceeded a limit, which is recorded."""
-    spare = _WARMING_SECONDS if r.step == _WARMING else 0.0
-    if seconds is not None and r.seconds() > seconds + spare:
-        _fail(r, f"exceeded {seconds:g} s", {"seconds": seconds})
-    elif memory is not None and (resident_bytes(r.process.pid) or 0) > memory:
-        _fail(r, f"exceeded {size_text(memory)}", {"memory": memory})
-    else:
-        return False
-    return True
-
-
-def _end(r: _Running) -> None:
-    with suppress(ValueError):  # ended before
-        if r.process.is_alive():
-            r.process.kill()
-        r.process.join()
-        r.connection.close()
-        r.process.close()
 
 
 def _serve(connection: Connection) -> None:
