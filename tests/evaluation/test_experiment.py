@@ -36,7 +36,7 @@ from featstream.evaluation import (
     as_selector,
     sweep,
 )
-from featstream.evaluation.cell_cache import deciding_files, describe, key_of
+from featstream.evaluation.entrants import deciding_files, describe, key_of
 
 
 @dataclass(frozen=True)

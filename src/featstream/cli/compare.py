@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from fractions import Fraction
 from functools import partial
@@ -79,6 +78,7 @@ def add_compare(compare: argparse.ArgumentParser) -> None:
     add_flags(compare, _FLAGS, cluster, JSON, QUIET, READING, GROUPS, **types)
     compare.set_defaults(
         run=_compare,
+        keeps_cells=True,
         selectors=_SELECTORS,
         classifiers=_CLASSIFIERS,
         seed=0,
@@ -110,18 +110,10 @@ def _compare(arguments: argparse.Namespace) -> int:
     experiment = _experiment(arguments)
     if output is not None and not arguments.quiet:
         _tell_of_other_settings(experiment, output)
-    try:
-        with engine_of(arguments) as engine:
-            result = experiment.run(
-                output, n_jobs=arguments.jobs, progress=not arguments.quiet, **engine
-            )
-    except KeyboardInterrupt:
-        text = "nothing is kept without -o OUT"
-        if output is not None:
-            command = shlex.join(["featstream", *arguments.command_line])
-            text = f"what is done is kept. To continue: {command}"
-        print(f"featstream: interrupted; {text}", file=sys.stderr)
-        return 130
+    with engine_of(arguments) as engine:
+        result = experiment.run(
+            output, n_jobs=arguments.jobs, progress=not arguments.quiet, **engine
+        )
     written = [] if output is None else write_comparison(result, output)
     width = os.get_terminal_size().columns if sys.stdout.isatty() else None
     lines = [comparison_text(result, width)]
@@ -227,7 +219,7 @@ def _names(paths: list[str]) -> dict[str, str]:
 
 def _tell_of_other_settings(experiment: Experiment, folder: Path) -> None:
     """Say so if the folder was last used for another comparison."""
-    from featstream.evaluation.cell_cache import CellStore
+    from featstream.evaluation.experiment import CellStore
 
     about = CellStore(folder).load()
     if about is None:

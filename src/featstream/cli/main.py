@@ -157,6 +157,11 @@ def _print_warning(
 def _how_to_continue(arguments: argparse.Namespace) -> str:
     """What to type after a Ctrl-C, if the work so far is saved."""
     folder = getattr(arguments, "output", None)
+    if getattr(arguments, "keeps_cells", False):
+        if folder is None:
+            return "; nothing is kept without -o OUT"
+        command = shlex.join(["featstream", *arguments.command_line])
+        return f"; what is done is kept. To continue: {command}"
     if folder is None or not os.path.exists(os.path.join(folder, "run.json")):
         return ""
     return f"; to continue: {shlex.join(['featstream', 'resume', str(folder)])}"

@@ -6,15 +6,13 @@ Nothing heavy is imported before it is needed.
 from __future__ import annotations
 
 import argparse
-import json
-import shlex
 import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from featstream.cli.main import JSON, QUIET, add_flags
+from featstream.cli.main import JSON, QUIET, add_flags, answer
 from featstream.errors import ParameterError, printable
 
 if TYPE_CHECKING:
@@ -52,6 +50,7 @@ def add_paper(paper: argparse.ArgumentParser) -> None:
     )
     add_flags(run, _RUN, _DATA, JSON, QUIET)
     run.set_defaults(run=_run, output=Path("paper"), jobs=1, time_limit=60.0, seed=0)
+    run.set_defaults(keeps_cells=True)
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -64,28 +63,19 @@ def _list(arguments: argparse.Namespace) -> int:
         present = ()
     wanted = dict.fromkeys(d for e in exhibits() for d in e.datasets)
     missing = {d: files_of_dataset(d) for d in wanted if d not in present}
-    if arguments.json:
-        listed = [
-            {"name": e.name, **asdict(e)}
-            | {"datasets_not_here": [d for d in e.datasets if d not in present]}
-            for e in exhibits()
-        ]
-        facts = {"exhibits": listed, "data": list(present), "missing": missing}
-        print(json.dumps(facts, indent=2))
-        return 0
-    print(f"{'name':<10}{'label':<14}{'§':<5}{'data':<7}what it compares")
-    for exhibit in exhibits():
-        here = sum(d in present for d in exhibit.datasets)
-        print(
-            f"{exhibit.name:<10}{exhibit.label:<14}{exhibit.section:<5}"
-            f"{f'{here}/{len(exhibit.datasets)}':<7}{exhibit.title}"
-        )
-    print(f"\ndata sets here: {', '.join(present) or 'none'}")
+    lines = [f"{'name':<10}{'label':<14}{'§':<5}{'data':<7}what it compares"]
+    listed = []
+    for e in exhibits():
+        absent = [d for d in e.datasets if d not in present]
+        listed.append({"name": e.name, **asdict(e), "datasets_not_here": absent})
+        here = f"{len(e.datasets) - len(absent)}/{len(e.datasets)}"
+        lines.append(f"{e.name:<10}{e.label:<14}{e.section:<5}{here:<7}{e.title}")
+    lines.append(f"\ndata sets here: {', '.join(present) or 'none'}")
     if missing:
-        print("data sets that are not here, and the files to put there:")
-        for name, files in missing.items():
-            print(f"  {name}: {files}")
-    return 0
+        lines.append("data sets that are not here, and the files to put there:")
+        lines += [f"  {name}: {files}" for name, files in missing.items()]
+    facts = {"exhibits": listed, "data": list(present), "missing": missing}
+    return answer(arguments, facts, *lines)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -105,44 +95,24 @@ def _run(arguments: argparse.Namespace) -> int:
         is_quick=arguments.quick,
     )
     _claim_folder(arguments.output)
-    began = time.monotonic()
-    try:
-        findings = study.run(
-            arguments.output / "work",
-            n_jobs=arguments.jobs,
-            progress=not arguments.quiet,
-        )
-    except KeyboardInterrupt:
-        command = shlex.join(["featstream", *arguments.command_line])
-        print(
-            f"featstream: interrupted; what is done is kept. To continue: {command}",
-            file=sys.stderr,
-        )
-        return 130
+    began, work = time.monotonic(), arguments.output / "work"
+    findings = study.run(work, n_jobs=arguments.jobs, progress=not arguments.quiet)
+    provenance = _provenance(arguments, findings, time.monotonic() - began)
     written = write_paper(
-        findings,
-        study.exhibits,
-        arguments.output,
-        provenance=_provenance(arguments, findings, time.monotonic() - began),
+        findings, study.exhibits, arguments.output, provenance=provenance
     )
-    if arguments.json:
-        facts = {
-            "written": [str(path) for path in written.paths],
-            "not_shown": written.obstacles,
-            "data": list(findings.about),
-            "unreadable": findings.unreadable,
-        }
-        print(json.dumps(facts, indent=2))
-    else:
-        top = headline(findings)
-        if top:
-            print(f"SAOLA on the published training and test parts\n\n{top}\n")
-        for name, why in written.obstacles.items():
-            print(f"{name}: nothing to show, {why}")
-        print(
-            f"written: {arguments.output / 'README.md'} and {len(written.paths) - 1} "
-            "more"
-        )
+    facts = {
+        "written": [str(path) for path in written.paths],
+        "not_shown": written.obstacles,
+        "data": list(findings.about),
+        "unreadable": findings.unreadable,
+    }
+    lines = [f"{name}: nothing to show, {w}" for name, w in written.obstacles.items()]
+    if top := headline(findings):
+        lines.insert(0, f"SAOLA on the published training and test parts\n\n{top}\n")
+    n_more = len(written.paths) - 1
+    lines.append(f"written: {arguments.output / 'README.md'} and {n_more} more")
+    answer(arguments, facts, *lines)
     for name, reason in findings.unreadable.items():
         print(f"featstream: error: {name} is left out. {reason}", file=sys.stderr)
     if not findings.results and not findings.unreadable:

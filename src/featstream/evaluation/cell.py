@@ -91,12 +91,9 @@ class TrainingPart:
     def describe(self, arrivals: IntArray) -> dict[str, Any]:
         """A selection with features numbered as in the data set, and its size."""
         features = arrivals if self.order is None else self.order[arrivals]
-        groups = None if self.groups is None else set(self.groups[arrivals].tolist())
-        return {
-            "selected": features.tolist(),
-            "n_features": features.size,
-            "n_groups": None if groups is None else len(groups),
-        }
+        n_groups = None if self.groups is None else len(set(self.groups[arrivals]))
+        sizes = {"n_features": features.size, "n_groups": n_groups}
+        return {"selected": features.tolist(), **sizes}
 
     def in_terms_of_data(self, text: str) -> str:
         """An error message with features and rows numbered as in the data set."""

@@ -9,8 +9,8 @@ import platform
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -34,18 +34,15 @@ from featstream.errors import (
     unknown_name,
 )
 from featstream.evaluation.cell import FEATURE, Job
-from featstream.evaluation.cell_cache import (
-    CellStore,
-    checksum_of_library,
-    code_of,
-    describe,
-    key_of,
-)
 from featstream.evaluation.entrants import (
     BestOf,
     as_classifier,
     as_selector,
     by_name,
+    checksum_of_library,
+    code_of,
+    describe,
+    key_of,
     library_of,
 )
 from featstream.evaluation.results import ExperimentResult
@@ -61,7 +58,14 @@ from featstream.evaluation.tasks import as_task
 from featstream.evaluation.worker import CellOutcome, run_jobs, run_on
 from featstream.parallel import count_threads
 from featstream.progress import CellProgress, cells_observed
+from featstream.runs.folder import (
+    hold_lock,
+    read_sealed,
+    refuse_other_files,
+    write_sealed,
+)
 
+_FORMAT, _VERSION = "featstream comparison", 2
 _PACKAGES = ("featstream", "numpy", "scipy", "sklearn", "numba")
 _PLACE = ("key", "dataset", "selector", "split", "label")
 """Where a record is, and belongs."""
@@ -220,6 +224,53 @@ def open_comparison(path: str | os.PathLike[str]) -> ExperimentResult:
     return ExperimentResult(records, index["classifiers"], about)
 
 
+class CellStore:
+    """The folder of a comparison, made when it is first locked.
+
+    OUT/
+    experiment.json     settings, data sets and provenance
+    cells/KEY.json      a cell; the key is a checksum of everything that determines it
+    data/               data sets, while processes need them
+    lock                while a process writes
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.cells, self.data = self.path / "cells", self.path / "data"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other writers out; removes the data sets at the end."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise RunError(
+                f"{printable(self.path)} cannot be the folder of a comparison: it, or "
+                "something above it, is a file. Choose a folder that is new or empty."
+            ) from None
+        if not ((self.path / "experiment.json").exists() or self.cells.is_dir()):
+            refuse_other_files(self.path, ("lock", "."), "comparison")
+        with hold_lock(self.path / "lock"):
+            shutil.rmtree(self.data, ignore_errors=True)
+            self.cells.mkdir(exist_ok=True)
+            try:
+                yield
+            finally:
+                shutil.rmtree(self.data, ignore_errors=True)
+
+    def load(self, name: str = "experiment") -> dict[str, Any] | None:
+        """A record, by default of the settings; None if it is absent or damaged."""
+        try:
+            return read_sealed(self.path / f"{name}.json", _FORMAT, _VERSION)[0]
+        except RunError:
+            return None
+
+    def save(self, content: Mapping[str, Any], name: str = "experiment") -> None:
+        """Write a record in one step."""
+        head = {"format": _FORMAT, "version": _VERSION}
+        write_sealed(self.path / f"{name}.json", {**head, **content})
+
+
 def name_protocols(
     protocol: Any, datasets: Mapping[str, Any]
 ) -> dict[str, SplitProtocol]:
@@ -247,6 +298,7 @@ class PendingCell:
     selector: Any
     classifiers: dict[str, Any]  # those without scores
     folder: Path  # of the data
+    names: Sequence[str] | None  # of the features
     make_split: Callable[[], Split]  # splits are large, and made one at a time
 
     @property
@@ -268,7 +320,6 @@ class Run:
     records: list[dict[str, Any]] = field(default_factory=list)
     pending: list[PendingCell] = field(default_factory=list)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    names: dict[str, list[str] | None] = field(default_factory=dict)
     at: CellProgress = field(default_factory=CellProgress)
 
     def __post_init__(self) -> None:
@@ -322,7 +373,6 @@ class Run:
             "protocol": repr(protocol),
             "n_splits": protocol.n_splits,
         }
-        self.names[dataset] = rows.names
         folder, n_before = self.store.data / fingerprint, len(self.pending)
         for (index, split), (name, selector) in product(
             enumerate(splits), experiment.selectors.items()
@@ -341,8 +391,8 @@ class Run:
             self.records.append(record)
             if todo:
                 make_split = partial(protocol.split, index, shape, experiment.seed)
-                cell = PendingCell(record, selector, todo, folder, make_split)
-                self.pending.append(cell)
+                data = folder, rows.names, make_split
+                self.pending.append(PendingCell(record, selector, todo, *data))
         if len(self.pending) > n_before:
             rows.write(folder)
         self.at.n_cells = len(self.records)
@@ -365,11 +415,8 @@ class Run:
 
     def _is_final(self, found: Mapping[str, Any]) -> bool:
         """Whether it is done, or exceeded a limit that has not been raised since."""
-        now = {
-            "seconds": self.experiment.time_limit,
-            "memory": self.experiment.memory_limit,
-        }
-        exceeded = (found.get("limit") or {}).items()
+        experiment, exceeded = self.experiment, (found.get("limit") or {}).items()
+        now = {"seconds": experiment.time_limit, "memory": experiment.memory_limit}
         return not found.get("reason") or any(
             (now[kind] or math.inf) <= value for kind, value in exceeded
         )
@@ -384,7 +431,7 @@ class Run:
 
     def _save(self, cell: PendingCell, outcome: CellOutcome) -> None:
         """Save a finished cell."""
-        record, names = cell.record, self.names[cell.record["dataset"]]
+        record, names = cell.record, cell.names
         if outcome.selections:
             record["selections"] = outcome.selections
         record["reason"], record["limit"] = outcome.reason, outcome.limit

@@ -286,8 +286,7 @@ class RandomGroups(SplitProtocol):
         """One draw of groups."""
         found = split_in_turn(self.rows, index, shape, seed)
         groups = random_groups(shape.n_features, self.n_groups, random_int(seed, index))
-        sizes = [group.size for group in groups]
-        labels = np.repeat(np.arange(len(groups)), sizes)
+        labels = np.repeat(np.arange(len(groups)), [group.size for group in groups])
         return Split(found.train, found.test, np.concatenate(groups), labels)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError, printable
-from featstream.evaluation.cell_cache import key_of
+from featstream.evaluation.entrants import key_of
 from featstream.evaluation.splits import TaskShape
 from featstream.measures.inputs import as_labels, as_vector
 from featstream.protocols import Block, SparseColumns, feature_name, names_of
@@ -79,8 +79,7 @@ class Task:
         as_labels(y)
         if sparse.issparse(X):  # indices of 32 bits if that is enough
             short = sparse.get_index_dtype(maxval=max(X.nnz, *X.shape))
-            stored = X.data, X.indices.astype(short), X.indptr.astype(short)
-            X = sparse.csc_array(stored, shape=X.shape)
+            X.indices, X.indptr = X.indices.astype(short), X.indptr.astype(short)
         names = first.names if self.names is None else list(self.names)
         groups = None if self.groups is None else number_labels(self.groups)
         for what, given in (("names", names), ("groups", groups)):
@@ -125,8 +124,8 @@ class Rows:
             arrays["groups"] = self.groups
         if not sparse.issparse(X):
             return arrays | {"X": X}
-        parts = {"indptr": X.indptr, "indices": X.indices, "data": X.data}
-        return arrays | parts | {"shape": np.array(X.shape)}
+        arrays |= {"indptr": X.indptr, "indices": X.indices, "data": X.data}
+        return arrays | {"shape": np.array(X.shape)}
 
 
 def map_rows(folder: Path) -> Rows:

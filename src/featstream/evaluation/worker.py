@@ -37,8 +37,7 @@ from featstream.errors import (
     size_text,
 )
 from featstream.evaluation.cell import Job, reason_of, work
-from featstream.evaluation.cell_cache import as_message
-from featstream.evaluation.entrants import as_classifier
+from featstream.evaluation.entrants import as_classifier, as_message
 from featstream.parallel import handling_interrupts, resident_bytes, uninterrupted
 from featstream.selectors import SAOLA
 

@@ -22,7 +22,6 @@ from featstream.paper.study import (
     Pair,
     Panel,
     TableComparison,
-    Value,
 )
 from featstream.paper.tables import (
     CLASSIFIERS,
@@ -138,7 +137,7 @@ def _summary(
     lines: dict[str, list[str]],
     provenance: str,
 ) -> str:
-    limit = findings.limits.get("time_limit")
+    limit = findings.time_limit
     parts = [
         "# The SAOLA paper, run again",
         "Yu, Wu, Ding, Pei: *Scalable and Accurate Online Feature Selection for Big "
@@ -245,8 +244,7 @@ def _panel(panel: Panel, comparison: TableComparison) -> str:
             ours = number_text(pair.ours.value, panel.metric, is_mean=is_mean)
             printed = number_text(pair.printed, panel.metric)
             rows[-1] += [ours, printed, difference_text(pair)]
-    title = METRICS[panel.metric] + (f", {panel.classifier}" * bool(panel.classifier))
-    return f"**{title}**\n\n{markdown_table(head, rows)}"
+    return f"**{panel.title}**\n\n{markdown_table(head, rows)}"
 
 
 def _means(panel: Panel, comparison: TableComparison) -> str:
@@ -266,8 +264,8 @@ def _means(panel: Panel, comparison: TableComparison) -> str:
     if not rows:
         return ""
     n_runs = 3 if comparison.findings.is_quick else 10
-    what = METRICS[panel.metric].lower() if panel.metric != "auc" else "AUC"
-    what += f", {panel.classifier}" * bool(panel.classifier)
+    title = panel.title
+    what = title if title.startswith("AUC") else title[0].lower() + title[1:]
     head = ["data set", *map(_method_name, panel.columns)]
     return (
         f"Above is the best of {n_runs} random splits, as in the paper. Mean ± "
@@ -352,6 +350,7 @@ def number_text(value: float, metric: str, *, is_mean: bool = False) -> str:
 def difference_text(pair: Pair) -> str:
     """Ours against the paper's.
 
+    >>> from featstream.paper.study import Value
     >>> difference_text(Pair("dexter", PaperColumn("accuracy"), Value(0.76), 0.75))
     '+.0100'
     >>> difference_text(Pair("dexter", PaperColumn("accuracy"), Value(0.75), 0.75001))
@@ -415,32 +414,32 @@ class FigureData:
         self.methods = exhibit.methods
         self.datasets = tuple(d for d in exhibit.datasets if d in findings.about)
 
-    def values(self, metric: str, classifier: str | None) -> list[list[Value]]:
-        """A row for each data set, a value for each method."""
-        of, design = self.findings.value, self.exhibit.design
-        return [
-            [of(design, dataset, m, metric, classifier) for m in self.methods]
-            for dataset in self.datasets
-        ]
-
     def numbers(
         self, metric: str, classifier: str | None, kind: str = "value"
     ) -> FloatArray:
-        """As the paper reports them, or "mean" or "deviation" over the runs."""
-        rows = self.values(metric, classifier)
-        return np.array([[getattr(value, kind) for value in row] for row in rows])
+        """As the paper reports them, or "mean" or "deviation" over the runs.
+
+        A row for each data set, and a column for each method.
+        """
+        value, design = self.findings.value, self.exhibit.design
+        rows = [
+            [value(design, dataset, m, metric, classifier) for m in self.methods]
+            for dataset in self.datasets
+        ]
+        return np.array([[getattr(number, kind) for number in row] for row in rows])
 
     def gaps(self) -> str:
         """Why values are missing, by reason and data set; "" if none are."""
         found: dict[str, dict[str, dict[str, None]]]
         found = defaultdict(lambda: defaultdict(dict))
-        classifiers = self.exhibit.classifiers or (None,)
-        for metric, classifier in product(self.exhibit.metrics, classifiers):
-            rows = zip(self.datasets, self.values(metric, classifier), strict=True)
-            for dataset, row in rows:
-                for method, value in zip(self.methods, row, strict=True):
-                    if value.reason is not None:
-                        found[value.reason][dataset][method] = None
+        exhibit = self.exhibit
+        for metric, classifier, dataset, method in product(
+            exhibit.metrics, exhibit.classifiers or [None], self.datasets, self.methods
+        ):
+            number = exhibit.design, dataset, method, metric, classifier
+            reason = self.findings.value(*number).reason
+            if reason is not None:
+                found[reason][dataset][method] = None
         return "; ".join(
             f"{reason} ({', '.join(map(self._who, own, own.values()))})"
             for reason, own in found.items()

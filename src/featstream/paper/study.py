@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
@@ -49,7 +49,6 @@ from featstream.protocols import FloatArray
 Statistic: TypeAlias = Literal["single", "best", "mean"]
 
 _COSTS = ("n_features", "n_groups", "seconds")
-_MOST_REPEATS = {"orders": 30, "subsamples": 30}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +80,7 @@ class PaperStudy:
         is_quick: bool = False,
     ) -> None:
         self.exhibits, self.data = tuple(exhibits), data
-        self.limits: dict[str, Any] = {
-            "time_limit": time_limit,
-            "memory_limit": memory_limit,
-        }
+        self.time_limit, self.memory_limit = time_limit, memory_limit
         self.seed, self.is_quick = seed, is_quick
         self.available = available_datasets(data)
         self.needs = tuple(gather_needs(self.exhibits, self.available))
@@ -97,7 +93,9 @@ class PaperStudy:
         progress: bool | Callable[[CellProgress], None] = False,
     ) -> Findings:
         """Run what is not in the folder yet; options are those of `Experiment.run`."""
-        findings = Findings(self.available, is_quick=self.is_quick, **self.limits)
+        findings = Findings(
+            self.available, is_quick=self.is_quick, time_limit=self.time_limit
+        )
         with cells_observed(progress) as observe:
             tally = _Tally(self.needs, observe)
             for dataset in dict.fromkeys(need.dataset for need in self.needs):
@@ -141,7 +139,8 @@ class PaperStudy:
                 judges or {"nobody": DummyClassifier()},
                 rows,
                 seed=self.seed,
-                **self.limits,
+                time_limit=self.time_limit,
+                memory_limit=self.memory_limit,
             ).run(folder, n_jobs=n_jobs, progress=tally.update)
 
         if protocol.n_splits > 1:
@@ -151,7 +150,8 @@ class PaperStudy:
                     findings.given_up[need.design, data.name, method] = reason
                     del selectors[method]
             n_given_up = len(need.methods) - len(selectors)
-            tally.resume(need, protocol.n_splits * len(selectors), n_given_up)
+            n_cells = protocol.n_splits * len(selectors) + n_given_up
+            tally.begin(need, n_cells, n_again=len(selectors))
         if not selectors:
             return
         result = findings.results[need.design, data.name] = run(protocol)
@@ -185,34 +185,25 @@ class _Tally:
         self, needs: Iterable[Need], observe: Callable[[CellProgress], None]
     ) -> None:
         self._observe = observe
-        self._cells = {
-            need: _MOST_REPEATS.get(need.design, 10) * len(need.methods)
-            for need in needs
-        }
-        self._before = self._last = self._trial = CellProgress()
+        repeats = {"orders": 30, "subsamples": 30}  # a guess, until the data are read
+        self._cells = {n: repeats.get(n.design, 10) * len(n.methods) for n in needs}
+        self._before = self._last = CellProgress()
+        self._n_again = 0
 
-    def begin(self, need: Need, n_cells: int) -> None:
-        """Set the number of cells, and keep the counts so far."""
-        self._cells[need] = n_cells
-        self._before, self._trial = self._last, CellProgress()
-
-    def resume(self, need: Need, n_cells: int, n_given_up: int) -> None:
-        """Continue after a trial, whose cells are found done, except those given up."""
-        self._cells[need] = n_cells + n_given_up
-        n_done = self._last.n_done - self._before.n_done
-        self._trial = CellProgress(
-            n_kept=n_given_up - n_done, n_done=n_done, n_failed=n_given_up
-        )
+    def begin(self, need: Need, n_cells: int, n_again: int = 0) -> None:
+        """Begin an experiment, which will find ``n_again`` cells that were counted."""
+        self._cells[need], self._n_again = n_cells, n_again
+        self._before = self._last
 
     def update(self, at: CellProgress) -> None:
         """Add one experiment's progress to that of those before."""
-        before, trial = self._before, self._trial
+        before = self._before
         self._last = CellProgress(
             n_cells=sum(self._cells.values()),
-            # Cells that failed in the trial, but not by a limit, are done again.
-            n_kept=before.n_kept + max(0, trial.n_kept + at.n_kept),
-            n_done=before.n_done + trial.n_done + at.n_done,
-            n_failed=before.n_failed + trial.n_failed + at.n_failed,
+            # Cells that failed in the first run, but not by a limit, are done again.
+            n_kept=before.n_kept + max(0, at.n_kept - self._n_again),
+            n_done=before.n_done + at.n_done,
+            n_failed=before.n_failed + at.n_failed,
             running=list(at.running),
             last_failure=at.last_failure or before.last_failure,
         )
@@ -255,18 +246,22 @@ class About:
         """Facts of a data set, without the data."""
         n_test = 0 if data.y_test is None else data.y_test.size
         shape = data.y.size, n_test, data.X.shape[1]
-        about = data.origin.name, data.is_split, data.differs, data.notes
-        return cls(shape, data.kind, *about)
+        about = data.kind, data.origin.name, data.is_split, data.differs, data.notes
+        return cls(shape, *about)
 
 
 class Findings:
     """All results."""
 
     def __init__(
-        self, available: Iterable[str], *, is_quick: bool = False, **limits: Any
+        self,
+        available: Iterable[str],
+        *,
+        is_quick: bool = False,
+        time_limit: float | None = None,
     ) -> None:
         self.available = list(available)
-        self.is_quick, self.limits = is_quick, limits
+        self.is_quick, self.time_limit = is_quick, time_limit
         self.about: dict[str, About] = {}  # the data sets that were used
         self.results: dict[tuple[Design, str], ExperimentResult] = {}
         self.given_up: dict[tuple[Design, str, str], str] = {}  # methods, and why
@@ -349,6 +344,12 @@ class Panel:
     metric: str
     classifier: str | None
     columns: tuple[PaperColumn, ...]
+
+    @property
+    def title(self) -> str:
+        """What is compared."""
+        by = f", {self.classifier}" if self.classifier else ""
+        return f"{METRICS[self.metric]}{by}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
