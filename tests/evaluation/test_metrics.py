@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from featstream.errors import DataError, ParameterError
+from featstream.errors import DataError
 from featstream.evaluation import (
     CLASSIFIERS,
     as_classifier,
@@ -76,9 +76,3 @@ def test_a_classifier_may_be_given_and_is_not_touched():
     fresh = as_classifier(mine)
     assert fresh is not mine
     assert not hasattr(fresh, "classes_")
-
-
-@pytest.mark.parametrize(("wrong", "words"), [("j84", "'j48'"), (3, "Known names")])
-def test_unknown_classifiers_are_answered_with_the_known(wrong, words):
-    with pytest.raises(ParameterError, match=words):
-        as_classifier(wrong)

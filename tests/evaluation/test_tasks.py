@@ -83,14 +83,7 @@ def test_the_fingerprint_changes_with_everything():
 
 def test_what_users_have_becomes_a_task(tmp_path):
     np.savez(tmp_path / "a.npz", X=X, y=Y)
-    for given in (
-        (X, Y),
-        [X, Y],
-        Task(X, Y),
-        tmp_path / "a.npz",
-        lambda: (X, Y),
-        lambda: open_task(tmp_path / "a.npz"),
-    ):
+    for given in ([X, Y], lambda: (X, Y), lambda: open_task(tmp_path / "a.npz")):
         rows = as_task(given).rows()
         np.testing.assert_array_equal(rows.X, X)
         np.testing.assert_array_equal(rows.y, Y)

@@ -19,7 +19,7 @@ from featstream.errors import DataError, MissingFileError, ParameterError
 from featstream.evaluation import paper_table
 from featstream.paper.datasets import catalogue
 from featstream.paper.formats import sample_of_svmlight
-from shared import ROOT, shared
+from shared import shared
 
 RNG = np.random.default_rng(0)
 
@@ -28,124 +28,113 @@ def dense(X):
     return X.toarray() if sparse.issparse(X) else np.asarray(X)
 
 
-def words(table, sep=" "):
-    return "".join(sep.join(map(str, row)) + "\n" for row in table)
+def lines(rows, sep=" ", end="\n"):
+    return "".join(sep.join(map(str, row)) + end for row in rows)
 
 
-def write_challenge(folder, name, train, test, spell):
-    for part, (X, y) in (("train", train), ("valid", test)):
-        folder.joinpath(f"{name}_{part}.data").write_text("".join(map(spell, X)))
-        folder.joinpath(f"{name}_{part}.labels").write_text(words(y[:, None]))
+def pairs(row):
+    return (f"{i + 1}:{v}" for i, v in enumerate(row) if v)
 
 
-def parts(n_features, n_train=4, n_test=3, largest=2):
-    """Two parts of random whole numbers with labels of both classes."""
+def parts(n_features, largest=2):
+    """A part of four and one of three rows: random whole numbers, and two classes."""
     return [
         (RNG.integers(0, largest, (n, n_features)), np.resize([-1, 1], n))
-        for n in (n_train, n_test)
+        for n in (4, 3)
     ]
 
 
-SPELL = {
-    "madelon": lambda row: " ".join(map(str, row)) + " \n",  # a blank at the end
-    "dexter": lambda row: (
-        " ".join(f"{i + 1}:{v}" for i, v in enumerate(row) if v) + " \n"
-    ),
-    "dorothea": lambda row: " ".join(str(i + 1) for i in np.flatnonzero(row)) + " \n",
-}
+def write_challenge(folder, name, spell):
+    """Write both parts as the challenges of NIPS distribute them."""
+    written = parts(catalogue()[name].n_features, 2 if name == "dorothea" else 100)
+    for part, (X, y) in zip(("train", "valid"), written, strict=True):
+        text = lines(map(spell, X), end=" \n")  # a blank at the end
+        folder.joinpath(f"{name}_{part}.data").write_text(text)
+        folder.joinpath(f"{name}_{part}.labels").write_text(lines(y[:, None]))
+    return written
 
 
 @pytest.mark.parametrize(
-    ("name", "n_features", "format"),
+    ("name", "spell"),
     [
-        ("madelon", 500, "madelon"),
-        ("arcene", 10_000, "madelon"),
-        ("hiva", 1_617, "madelon"),
-        ("gisette", 5_000, "madelon"),
-        ("dexter", 20_000, "dexter"),
-        ("dorothea", 100_000, "dorothea"),
+        *((name, list) for name in ("madelon", "arcene", "hiva", "gisette")),
+        ("dexter", pairs),
+        ("dorothea", lambda row: np.flatnonzero(row) + 1),
     ],
 )
-def test_challenge_files_are_read_as_they_are_downloaded(
-    tmp_path, name, n_features, format
-):
+def test_challenge_files_are_read_as_they_are_downloaded(tmp_path, name, spell):
     folder = tmp_path / name.upper()  # as the archive unpacks
     folder.mkdir()
-    train, test = parts(n_features, largest=2 if format == "dorothea" else 100)
-    write_challenge(folder, name, train, test, SPELL[format])
+    written = write_challenge(folder, name, spell)
     found = load_dataset(name, tmp_path)
-    np.testing.assert_array_equal(dense(found.X), train[0])
-    np.testing.assert_array_equal(found.y, train[1])
-    np.testing.assert_array_equal(dense(found.X_test), test[0])
-    np.testing.assert_array_equal(found.y_test, test[1])
-    assert sparse.issparse(found.X) == (format != "madelon")
+    read = (found.X, found.y), (found.X_test, found.y_test)
+    for (X, y), (expected, labels) in zip(read, written, strict=True):
+        np.testing.assert_array_equal(dense(X), expected)
+        np.testing.assert_array_equal(y, labels)
+    assert sparse.issparse(found.X) == (spell is not list)
     assert (found.differs, found.notes) == ("", ())
     assert found.origin == folder / f"{name}_train.data"
 
 
 def test_a_training_part_alone_is_said_to_be_alone(tmp_path):
-    train, test = parts(500)
-    write_challenge(tmp_path, "madelon", train, test, SPELL["madelon"])
+    write_challenge(tmp_path, "madelon", list)
     (tmp_path / "madelon_valid.labels").unlink()
     found = load_dataset("madelon", tmp_path)
-    assert found.X_test is None
-    assert found.y_test is None
+    assert (found.X_test, found.y_test) == (None, None)
     assert found.notes == ("no test part",)
     assert repr(found) == "Benchmark(madelon: 4 samples × 500 continuous)"
 
 
 def svmlight_text(X, y):
-    lines = (
-        " ".join([f"{label:+d}", *(f"{i + 1}:{v}" for i, v in enumerate(row) if v)])
-        for row, label in zip(X, y, strict=True)
-    )
-    return "\n".join(lines) + "\n"
+    labels = (f"{label:+d}" for label in y)
+    return lines((label, *pairs(row)) for label, row in zip(labels, X, strict=True))
 
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 LIBSVM = [
-    ("madelon", "madelon", True),
-    ("gisette", "gisette_scale", True),
-    ("leukemia", "leu", True),
-    ("ijcnn1", "ijcnn1", True),
-    ("poker", "poker", True),
-    ("covtype", "covtype.libsvm.binary", False),
-    ("connect-4", "connect-4", False),
-    ("real-sim", "real-sim", False),
-    ("kdd2010", "kddb", False),
-    ("kdd2010", "kdda", False),
-    ("webspam", "webspam_wc_normalized_trigram.svm", False),
-    ("ohsumed", "ohsumed.svm", False),
+    ("madelon", "madelon", "madelon.t"),
+    ("gisette", "gisette_scale", "gisette_scale.t"),
+    ("leukemia", "leu", "leu.t"),
+    ("ijcnn1", "ijcnn1", "ijcnn1.t"),
+    ("poker", "poker", "poker.t"),
+    ("url1", "Day1.svm", "Day2.svm"),
+    ("covtype", "covtype.libsvm.binary", None),
+    ("connect-4", "connect-4", None),
+    ("real-sim", "real-sim", None),
+    ("kdd2010", "kddb", None),
+    ("kdd2010", "kdda", None),
+    ("webspam", "webspam_wc_normalized_trigram.svm", None),
+    ("ohsumed", "ohsumed.svm", None),
 ]
 
 
 @pytest.mark.parametrize(
-    ("name", "file", "has_test", "suffix"),
+    ("name", "train", "test", "suffix"),
     [
         *((*case, "") for case in LIBSVM),
         *((*LIBSVM[0], suffix) for suffix in PACK if suffix),
     ],
 )
-def test_libsvm_files_are_read_plain_or_packed(tmp_path, name, file, has_test, suffix):
+def test_libsvm_files_are_read_plain_or_packed(tmp_path, name, train, test, suffix):
     """Few of the features are used; the others are zero."""
-    written = parts(10)
-    for ending, (X, y) in zip(("", ".t"), written[: 1 + has_test], strict=False):
-        text = svmlight_text(X, y).encode()
-        (tmp_path / f"{file}{ending}{suffix}").write_bytes(PACK[suffix](text))
+    written = parts(10)[: 1 if test is None else 2]
+    for file, part in zip((train, test), written, strict=False):
+        text = svmlight_text(*part).encode()
+        (tmp_path / f"{file}{suffix}").write_bytes(PACK[suffix](text))
     found = load_dataset(name, tmp_path)
-    if has_test and not found.is_split:  # the paper draws its parts from all rows
+    if test and not found.is_split:  # the paper draws its parts from all rows
         both = zip(*written, strict=True)
         written = [tuple(map(np.concatenate, both))]
     X, y = written[0]
-    n_features = 20_216_830 if file == "kdda" else catalogue()[name].n_features
+    n_features = 20_216_830 if train == "kdda" else catalogue()[name].n_features
     assert found.X.shape == (len(X), n_features)
     np.testing.assert_array_equal(found.X[:, :10].toarray(), X)
     np.testing.assert_array_equal(found.y, y)
     assert found.X.nnz == np.count_nonzero(X)
-    if has_test and found.is_split:
+    if test and found.is_split:
         np.testing.assert_array_equal(found.X_test[:, :10].toarray(), written[1][0])
-    is_other = file in ("leu", "kdda", "covtype.libsvm.binary")
+    is_other = train in ("leu", "kdda", "covtype.libsvm.binary")
     assert bool(found.differs) == is_other
 
 
@@ -179,16 +168,6 @@ def test_parts_are_cut_from_one_file(
         assert y.tolist() == [1 - 2 * (i % 2) for i in range(begin, begin + n)]
 
 
-def test_url_by_day(tmp_path):
-    (tmp_path / "url_svmlight").mkdir()
-    for day, (X, y) in zip((1, 2), parts(7), strict=True):
-        path = tmp_path / "url_svmlight" / f"Day{day}.svm"
-        path.write_text(svmlight_text(X, y))
-    assert repr(load_dataset("url1", tmp_path)) == (
-        "Benchmark(url1: 4 + 3 samples × 3,231,961 continuous)"
-    )
-
-
 def test_a_sample_of_a_large_file_is_of_the_right_size_and_without_order(
     tmp_path, monkeypatch
 ):
@@ -204,39 +183,30 @@ def test_a_sample_of_a_large_file_is_of_the_right_size_and_without_order(
     assert abs(rows.mean() - 10_000) < 1_000
 
 
-def test_uci_tables(tmp_path):
-    boards = [["b"] * 42, ["x"] * 41 + ["o"]]
-    for file, rows in {
-        "covtype.data": [[*range(54), 7], [0] * 54 + [2]],
-        "poker-hand-training-true.data": [[1] * 10 + [9]],
-        "poker-hand-testing.data": [[2] * 10 + [0]],
-        "connect-4.data": [[*boards[0], "win"], [*boards[1], "draw"]],
-    }.items():
-        (tmp_path / file).write_text(words(rows, ","))
-    found = load_dataset("covtype", tmp_path)
-    assert found.X.tolist() == [list(range(54)), [0] * 54]
-    assert found.y.tolist() == [7, 2]
-    assert load_dataset("poker", tmp_path).X[:, 0].tolist() == [1, 2]
-    found = load_dataset("connect-4", tmp_path)  # 126 indicators
-    expected = [[v == s for v in board for s in "box"] for board in boards]
-    np.testing.assert_array_equal(found.X, expected)
-    assert found.y.tolist() == ["win", "draw"]
+GENES = {"leukemia": ("AMLALL", 7_129), "lung-cancer": ("lungCancer", 12_533)}
+POKER = ["poker-hand-training-true.data", "poker-hand-testing.data"]
+TABLES = [  # data set, files, rows, classes
+    ("covtype", ["covtype.data"], [[*range(54)], [0] * 54], [7, 2]),
+    ("connect-4", ["connect-4.data"], ["b" * 42, "x" * 41 + "o"], ["win", "draw"]),
+    ("poker", POKER, [[1] * 10, [2] * 10], [9, 0]),
+]
+for name, (begin, n) in GENES.items():
+    files = [f"{begin}_train.data", f"{begin}_test.data"]
+    TABLES.append((name, files, [[1.5] * n, [-2] * n], ["ALL", "AML"]))
 
 
-@pytest.mark.parametrize(
-    ("name", "train", "test", "n_features"),
-    [
-        ("leukemia", "AMLALL_train.data", "AMLALL_test.data", 7_129),
-        ("lung-cancer", "lungCancer_train.data", "lungCancer_test.data", 12_533),
-    ],
-)
-def test_gene_expression_tables(tmp_path, name, train, test, n_features):
-    for file, value, label in ((train, 1.5, "ALL"), (test, -2, "AML")):
-        row = ",".join([str(value)] * n_features + [label])
-        (tmp_path / file).write_text(f"{row}\r\n")
+@pytest.mark.parametrize(("name", "files", "X", "y"), TABLES)
+def test_tables_with_commas_have_the_class_at_the_end(tmp_path, name, files, X, y):
+    """One row in each of two files, or both in one."""
+    rows = [[*row, label] for row, label in zip(X, y, strict=True)]
+    for file, own in zip(files, [rows[:1], rows[1:]], strict=False):
+        text = lines(own if len(files) > 1 else rows, ",", "\r\n")
+        (tmp_path / file).write_text(text)
     found = load_dataset(name, tmp_path)
-    assert found.X[:, -1].tolist() == [1.5, -2]
-    assert found.y.tolist() == ["ALL", "AML"]
+    if name == "connect-4":  # 126 indicators
+        X = [[value == s for value in board for s in "box"] for board in X]
+    np.testing.assert_array_equal(found.X, X)
+    assert found.y.tolist() == y
 
 
 def test_thrombin_with_and_without_its_test_part(tmp_path):
@@ -336,44 +306,21 @@ def test_every_data_set_of_the_tables_is_in_the_catalogue():
         assert files_of_dataset(name)
 
 
-# As data/README.md of the shared data has them: rows, test rows, features.
-SHARED = {
-    "madelon": (2_000, 600, 500),
-    "dexter": (300, 300, 20_000),
-    "dorothea": (800, 350, 100_000),
-    "arcene": (100, 100, 10_000),
-    "gisette": (1_000, None, 5_000),
-    "hiva": (3_845, None, 1_617),
-    "leukemia": (72, None, 7_129),
-    "lung-cancer": (181, None, 12_533),
-    "thrombin": (1_909, None, 139_351),
-    "news20": (9_996, 10_000, 1_450_546),
-    "connect-4": (67_557, None, 126),
-    "ijcnn1": (49_990 + 91_701, None, 22),
-    "covtype": (581_012, None, 54),
-    "poker": (25_010, None, 10),
-}
-
-
-LARGE = {"news20", "thrombin", "covtype", "ijcnn1", "poker", "connect-4"}
+SMALL = ["madelon", "dexter", "dorothea", "arcene", "gisette", "hiva", "leukemia"]
+SMALL += ["lung-cancer"]
+LARGE = ["thrombin", "news20", "connect-4", "ijcnn1", "covtype", "poker"]
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name
-        for name in SHARED
-    ],
+    "name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)]
 )
-def test_shared_data_have_the_shapes_that_their_description_says(name):
+def test_the_shared_data_sets_are_read(name):
     found = load_dataset(name, shared("data"))
-    n_test = None if found.y_test is None else found.y_test.size
-    assert (found.X.shape[0], n_test, found.X.shape[1]) == SHARED[name]
-    assert found.y.shape == found.X.shape[:1]
-    is_other = name in ("gisette", "thrombin", "news20", "poker")
-    assert bool(found.differs) == is_other
+    with_test = ("madelon", "dexter", "dorothea", "arcene", "news20")
+    assert (found.X_test is not None) == (name in with_test)
+    others = ("gisette", "thrombin", "news20", "poker")
+    assert bool(found.differs) == (name in others)
 
 
 def test_the_shared_data_sets_are_those_that_are_available():
-    shared("data")
-    assert set(available_datasets(ROOT / "data")) == set(SHARED)
+    assert set(available_datasets(shared("data"))) == {*SMALL, *LARGE}

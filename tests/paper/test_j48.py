@@ -1,6 +1,5 @@
 """J48 by hand; `test_j48_weka.py` compares it with Weka."""
 
-import pickle
 from itertools import pairwise
 from math import log2
 
@@ -178,14 +177,6 @@ def test_smaller_confidence_prunes_more():
     sizes.append(J48(pruned=False).fit(X, y).n_nodes_)
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1]
-
-
-def test_a_fitted_tree_survives_pickling():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
-    tree = J48(pruned=False).fit(X, y)
-    again = pickle.loads(pickle.dumps(tree))
-    np.testing.assert_array_equal(tree.predict_proba(X), again.predict_proba(X))
 
 
 @pytest.mark.parametrize(
