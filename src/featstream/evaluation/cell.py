@@ -136,11 +136,7 @@ def work(job: Job, say: Say) -> None:
 
 
 def choose_within_training(job: Job, rows: Rows, say: Say) -> dict[str, Any]:
-    """Each classifier's best value, by cross-validation within the training rows.
-
-    Where a classifier fails, all values are equal and the first is taken; the reason
-    is recorded in the final evaluation.
-    """
+    """Each classifier's best value, by cross-validation within the training rows."""
     all_train = job.split.train
     y = rows.y[all_train]
     largest = np.unique(y, return_counts=True)[1].max()
@@ -161,6 +157,7 @@ def choose_within_training(job: Job, rows: Rows, say: Say) -> dict[str, Any]:
             for name, classifier in job.classifiers.items():
                 say("step", name)
                 scores = score_selection(selection, classifier, rows, inner)
+                # Why a classifier fails will be recorded in the final evaluation.
                 accuracy[name][i] += scores.get("accuracy", 0.0)
     return {name: labels[int(np.argmax(sums))] for name, sums in accuracy.items()}
 
@@ -224,16 +221,13 @@ def selected_by(selector: Any) -> IntArray:
 
 
 def warm_up(selector: Any, part: TrainingPart) -> None:
-    """Let our own selectors load their kernels, on a corner of the training rows.
-
-    Other selectors are fitted only as often as asked for.
-    """
+    """Let a selector of ours load its kernels, on some of the training rows."""
     selector, *_ = variants_of(selector).values()
     if library_of(selector) != "featstream":
         return
     classes = np.unique(part.y)
-    share = -(-_WARM_ROWS // classes.size)
-    first = [np.flatnonzero(part.y == label)[:share] for label in classes]
+    n_each = math.ceil(_WARM_ROWS / classes.size)
+    first = [np.flatnonzero(part.y == label)[:n_each] for label in classes]
     rows = np.sort(np.concatenate(first))
     # If it fails here it fails again later, where the error is recorded.
     with suppress(Exception), warnings.catch_warnings():
@@ -263,12 +257,9 @@ def score_selection(
 
 
 def take(X: Any, rows: IntArray, columns: Any) -> FloatArray:
-    """Some rows of some columns, for a classifier.
-
-    Always as float64: scikit-learn's nearest neighbours break ties differently for
-    integers, and the storage of a data set must not matter.
-    """
+    """Some rows of some columns, for a classifier."""
     taken = X[np.ix_(rows, columns)]
+    # Nearest neighbours break ties differently for integers: all get float64.
     return np.asarray(taken.toarray() if sparse.issparse(taken) else taken, np.float64)
 
 

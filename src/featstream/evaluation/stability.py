@@ -176,12 +176,8 @@ def matched_stability(
 def chance_corrected_stability(
     sets: list[IntArray], n_features: int, alpha: float
 ) -> Stability:
-    """Nogueira et al.: one minus the variance of choices over that of chance.
-
-    Features that no selection holds add nothing to any sum, so the cost is in
-    selected features.
-    """
-    m, d = len(sets), n_features
+    """Nogueira et al.: one minus the variance of choices over that of chance."""
+    m, d = len(sets), n_features  # features that are never selected add nothing
     used, positions = np.unique(np.concatenate(sets), return_inverse=True)
     share = np.bincount(positions, minlength=used.size) / m  # of selections, by feature
     sizes = np.array([s.size for s in sets])
@@ -216,10 +212,7 @@ def take_columns(X: Any, which: IntArray) -> NDArray[Any]:
 
 
 def symmetrical_uncertainty(columns: NDArray[Any]) -> FloatArray:
-    """2 I(a; b) / (H(a) + H(b)) for every pair of discrete columns.
-
-    Each column in turn is the class with which the measure scores all of them.
-    """
+    """2 I(a; b) / (H(a) + H(b)) for every pair of discrete columns."""
     n, p = columns.shape
     measure = SymmetricalUncertainty(binning=None)
     any_classes = np.arange(n) % 2  # categories do not depend on the class
@@ -231,7 +224,7 @@ def symmetrical_uncertainty(columns: NDArray[Any]) -> FloatArray:
             'similarity="correlation".'
         )
     result, codes = np.zeros((p, p)), np.empty(n, np.int32)
-    for j in range(p):
+    for j in range(p):  # each column in turn is the class
         decode_column(tables, j, codes)
         if codes.min() < codes.max():  # a constant shares nothing with any column
             result[j] = measure.bind(codes).relevance(tables)

@@ -49,8 +49,8 @@ _WARMING_SECONDS = 600.0
 _STARTING = threading.Lock()  # what hides the main script is the whole process's
 _PRELOADED = ["featstream.evaluation.worker"]
 _WARM = "FEATSTREAM_WARM_KERNELS"
-"""Set while the server of processes starts: only the server loads kernels, and only
-those that the first cell needs, which may have to be compiled."""
+"""Names the kernels that the server of processes loads when it starts: those that the
+first cell needs. Processes inherit them."""
 
 
 @dataclass(slots=True)
@@ -283,11 +283,10 @@ def _context(job: Job) -> Any:
 
 @contextmanager
 def _hidden_main(*, is_needed: bool) -> Iterator[None]:
-    """Keep a new process from running the user's script again.
+    """Keep a new process from importing the user's script, if no cell needs it.
 
-    Python lets every new process import the main script, in case classes are defined
-    there; a script that compares without ``if __name__ == "__main__"`` would then
-    start itself over and over. Most define nothing that a cell needs.
+    A script that compares without ``if __name__ == "__main__"`` would start itself
+    over and over.
     """
     main = sys.modules["__main__"]
     if not is_needed:
@@ -335,11 +334,7 @@ def _die_with_parent() -> None:
 
 
 def load_kernels(names: list[str]) -> None:
-    """Select and classify a few numbers, as most cells do.
-
-    Numba takes a quarter of a second to load its first kernel, in every process anew;
-    processes inherit what the server has loaded.
-    """
+    """Load the kernels that most cells need, which takes a quarter of a second."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 4)), np.arange(20) % 2
     if "J48" in names:

@@ -87,10 +87,7 @@ def _cut(X: Any, y: NDArray[Any], n_train: int) -> list[Part]:
 
 
 def sample_of_svmlight(n_rows: int, seed: int = 0) -> Reader:
-    """A reader of ``n_rows`` random rows, of which it holds at most twice as many.
-
-    Each row draws a number, and those with the smallest are kept.
-    """
+    """A reader of ``n_rows`` random rows: those that draw the smallest numbers."""
 
     def read(paths: Sequence[Path], n_features: int) -> list[Part]:
         rng, limit = np.random.default_rng(seed), 1.0
@@ -199,10 +196,7 @@ def letter_table(paths: Sequence[Path], n_features: int) -> list[Part]:
 
 
 def thrombin_rows(paths: Sequence[Path], n_features: int) -> list[Part]:
-    """Read rows such as ``A,0,1,0``, active or inactive; a key may be apart.
-
-    In the test part of KDD Cup 2001 the class is ``?``, and a second file has it.
-    """
+    """Read rows such as ``A,0,1,0``; a second file may have the classes A and I."""
     entries, classes = [], []
     for line in _lines(paths[0]):
         bits = np.frombuffer(line.text[2:], np.uint8)

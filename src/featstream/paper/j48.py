@@ -276,12 +276,9 @@ def is_splittable(node: Node, min_leaf: float) -> bool:
 def choose_feature(
     gains: FloatArray, ratios: FloatArray, n_categories: IntArray, n_rows: int
 ) -> int:
-    """Feature of the best gain ratio among those of at least average gain; or -1.
-
-    Categories that are many for the number of rows (30%) do not count in the
-    average, unless all features are like that.
-    """
+    """Feature of the best gain ratio among those of at least average gain; or -1."""
     is_allowed = gains >= 0.0
+    # Features with many categories do not count in the average, unless all have many.
     is_ordinary = (n_categories == 0) | (n_categories - 0.3 * n_rows < -TINY)
     counted = is_allowed & is_ordinary if is_ordinary.any() else is_allowed
     if not counted.any():
@@ -297,11 +294,7 @@ def choose_feature(
 def partition(
     node: Node, data: Training, rows: Rows, weights: FloatArray
 ) -> list[tuple[Rows, FloatArray]]:
-    """Rows and weights of each branch of a split.
-
-    A row whose value is missing goes into every branch, with the share of the
-    known rows that went there.
-    """
+    """Rows and weights of each branch; rows without the value go into every branch."""
     values = data.X[rows, node.feature]
     n_branches = max(int(data.n_categories[node.feature]), 2)
     is_missing = np.isnan(values)
@@ -337,11 +330,10 @@ def collapse(root: Node) -> None:
 
 
 def expected_errors(counts: FloatArray, confidence: float, z: float) -> float:
-    """Errors to expect of a leaf: a pessimistic reading of the training errors.
+    """Errors to expect of a leaf; ``z`` is the normal quantile of ``1 - confidence``.
 
-    The upper end of a confidence interval for a binomial share: exact for no
-    error, by the normal approximation from one error on, linear in between.
-    ``z`` is the normal quantile of ``1 - confidence``.
+    The upper end of a confidence interval for a binomial share: exact for no error, by
+    the normal approximation from one error on, linear in between.
     """
     n = float(counts.sum())
     if n < TINY:

@@ -47,17 +47,12 @@ _SIZES = {
 
 
 def selector_for(method: str, data: Benchmark, design: Design) -> Any:
-    """A method as the paper uses it on a data set.
-
-    ``"SAOLA alpha=0.05"`` and ``"SAOLA delta=0.01"`` are SAOLA with another level or
-    threshold. OFS, SPSF-LAR and GDM need the number of features: the paper takes the
-    best of several, and for OFS where nothing is classified the number it reports.
-    """
+    """A method as the paper uses it; "SAOLA alpha=0.05" has another level."""
     name, _, setting = method.partition(" ")
     if name not in _METHODS:
         raise unknown_name("method of the paper", name, _METHODS)
     value = float(setting.partition("=")[2]) if setting else None
-    if design == "subsamples" and name == "OFS":
+    if design == "subsamples" and name == "OFS":  # nothing to choose the best by
         table = paper_table(6)
         printed = table.scores(["OFS"])[table.datasets.index(data.name), 0]
         return fs.OFS(int(printed))
@@ -78,24 +73,18 @@ def _test(data: Benchmark) -> Literal["fisher-z", "g2"]:
 def _best_count(
     selector: Any, counts: Iterable[int], data: Benchmark, *, is_nested: bool = True
 ) -> ev.BestOf:
-    """The best number of features on the test rows, as in the paper.
-
-    With many rows one number in four: classifiers would take longer for all of them
-    than a run may.
-    """
+    """The best number of features on the test rows, as in the paper."""
     possible = [k for k in counts if k <= data.X.shape[1]]
-    if data.y.size > _MANY_ROWS:
+    if data.y.size > _MANY_ROWS:  # classifiers would take too long for all
         possible = possible[::4]
     return ev.BestOf(selector, "n_features", possible, "test", is_nested)
 
 
 def _sparse_group_lasso(data: Benchmark, value: float | None) -> ev.BestOf:
-    """The first price as in the paper; of the second, the lowest that it states.
-
-    Groups of one size have the weight 1, not the root of their size: the numbers of
-    features and groups are then like those of the paper.
-    """
+    """The first price as in the paper; of the second, the lowest that it states."""
     size = data.X.shape[1] / _count_groups(data)
+    # Groups have the weight 1, not the root of their size: the numbers of features and
+    # groups are then like those of the paper.
     selector = fs.SparseGroupLassoSelector(
         group_penalty=min(_PENALTIES) / float(np.sqrt(size)), tol=1e-5
     )
@@ -164,11 +153,7 @@ class FirstSplit(ev.SplitProtocol):
 def protocol_for(
     data: Benchmark, design: Design, *, is_quick: bool = False
 ) -> ev.SplitProtocol:
-    """How the paper splits a data set; repeated three times if ``is_quick``.
-
-    The published parts; or rows drawn at random, as many for training and testing as
-    the paper has, or in that proportion where some rows are missing.
-    """
+    """How the paper splits a data set; repeated three times if ``is_quick``."""
     n_few, n_many = (3, 3) if is_quick else (10, 30)
     rows = _rows_for(data, n_few)
     if design == "orders":
@@ -187,6 +172,7 @@ def _count_groups(data: Benchmark) -> int:
 
 
 def _rows_for(data: Benchmark, n_runs: int) -> ev.SplitProtocol:
+    """The published parts; or random rows, as many as in the paper or in proportion."""
     if data.y_test is not None:
         return ev.GivenSplit()
     if data.is_split and not data.differs:

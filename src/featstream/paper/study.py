@@ -427,8 +427,7 @@ class TableComparison:
         """Wins, ties and losses of the first method of each panel against the others.
 
         Both methods, what is compared, and the counts of our numbers, of the paper's
-        on the same data sets, and as printed for all; by a margin of 0.01, which is
-        what the paper's counts are.
+        on the same data sets, and as printed for all.
         """
         printed_counts = self.printed.win_tie_lose or [None] * len(self.printed.columns)
         counts = dict(zip(self.printed.columns, printed_counts, strict=True))
