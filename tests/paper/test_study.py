@@ -160,7 +160,7 @@ def record(dataset, method, split, accuracies, n_features):
 
 def findings_of(records, design="split", differs=""):
     """Findings from cells that were never run."""
-    found = Findings({r["dataset"] for r in records})
+    found = Findings(list({r["dataset"] for r in records}))
     for dataset in found.available:
         own = [r for r in records if r["dataset"] == dataset]
         keys = {name: name for name in ("j48", "knn", "svm")}

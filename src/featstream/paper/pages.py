@@ -126,8 +126,7 @@ def _write_figure(
         written.obstacles[exhibit.name] = obstacle
         return f"- {title}: not drawn, {obstacle}."
     written.paths.append(save_figure(draw_figure(data), path))
-    gaps = data.gaps()
-    dashes = f" `-`: {gaps}." if gaps else ""
+    dashes = f" `-`: {gaps}." if (gaps := data.gaps()) else ""
     return f"- [{title}]({path.name}).{dashes}"
 
 
@@ -214,20 +213,14 @@ def table_page(comparison: TableComparison) -> str:
         parts += [_panel(panel, comparison) for panel in comparison.panels]
         parts += [_means(panel, comparison) for panel in comparison.panels]
         parts += _statistics(comparison)
-    lost = (pair for pair in comparison.pairs.values() if pair.ours.reason)
-    reasons = dict.fromkeys(
-        _reason(pair) for pair in lost if pair.dataset in comparison.datasets
-    )
-    notes = [*footnotes(findings, exhibit.datasets), *reasons]
+    notes = dict.fromkeys(footnotes(findings, exhibit.datasets))
+    for (dataset, column), pair in comparison.pairs.items():
+        if pair.ours.reason and dataset in comparison.datasets:
+            who = f"{column.classifier} after " if column.classifier else ""
+            note = f"`-` {who}{column.method} on {dataset}: {pair.ours.reason}."
+            notes[note] = None
     parts.append("\n".join(f"- {note}" for note in notes))
     return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _reason(pair: Pair) -> str:
-    """Why a cell is empty."""
-    column = pair.column
-    who = f"{column.classifier} after " if column.classifier else ""
-    return f"`-` {who}{column.method} on {pair.dataset}: {pair.ours.reason}."
 
 
 def _panel(panel: Panel, comparison: TableComparison) -> str:
@@ -313,10 +306,8 @@ def _statistics(comparison: TableComparison) -> Iterator[str]:
 def footnotes(findings: Findings, datasets: Iterable[str]) -> list[str]:
     """What must be known of the data, and what is missing."""
     notes = []
-    for name in datasets:
-        about = findings.about.get(name)
-        if about is None:
-            continue
+    for name in (name for name in datasets if name in findings.about):
+        about = findings.about[name]
         if about.differs:
             notes.append(f"† {name} is not the paper's: {about.differs}.")
         notes += [f"{name}: {note}." for note in about.notes if note != about.differs]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
@@ -80,7 +80,7 @@ class PaperStudy:
         is_quick: bool = False,
     ) -> None:
         self.exhibits, self.data = tuple(exhibits), data
-        self.time_limit, self.memory_limit = time_limit, memory_limit
+        self.limits: Any = {"time_limit": time_limit, "memory_limit": memory_limit}
         self.seed, self.is_quick = seed, is_quick
         self.available = available_datasets(data)
         self.needs = tuple(gather_needs(self.exhibits, self.available))
@@ -93,9 +93,8 @@ class PaperStudy:
         progress: bool | Callable[[CellProgress], None] = False,
     ) -> Findings:
         """Run what is not in the folder yet; options are those of `Experiment.run`."""
-        findings = Findings(
-            self.available, is_quick=self.is_quick, time_limit=self.time_limit
-        )
+        limit = self.limits["time_limit"]
+        findings = Findings(list(self.available), self.is_quick, limit)
         with cells_observed(progress) as observe:
             tally = _Tally(self.needs, observe)
             for dataset in dict.fromkeys(need.dataset for need in self.needs):
@@ -129,19 +128,15 @@ class PaperStudy:
         protocol = protocol_for(data, need.design, is_quick=self.is_quick)
         selectors = {m: selector_for(m, data, need.design) for m in need.methods}
         judges = {name.lower(): PAPER_CLASSIFIERS[name] for name in need.classifiers}
+        judges = judges or {"nobody": DummyClassifier()}
         tasks = {data.name: Task(data.X, data.y, data.X_test, data.y_test)}
         tally.begin(need, protocol.n_splits * len(selectors))
 
         def run(rows: SplitProtocol) -> ExperimentResult:
-            return Experiment(
-                selectors,
-                tasks,
-                judges or {"nobody": DummyClassifier()},
-                rows,
-                seed=self.seed,
-                time_limit=self.time_limit,
-                memory_limit=self.memory_limit,
-            ).run(folder, n_jobs=n_jobs, progress=tally.update)
+            experiment = Experiment(
+                selectors, tasks, judges, rows, seed=self.seed, **self.limits
+            )
+            return experiment.run(folder, n_jobs=n_jobs, progress=tally.update)
 
         if protocol.n_splits > 1:
             for _, method, _, reason in run(FirstSplit(protocol)).failures():
@@ -250,23 +245,18 @@ class About:
         return cls(shape, *about)
 
 
+@dataclass(slots=True, eq=False)
 class Findings:
     """All results."""
 
-    def __init__(
-        self,
-        available: Iterable[str],
-        *,
-        is_quick: bool = False,
-        time_limit: float | None = None,
-    ) -> None:
-        self.available = list(available)
-        self.is_quick, self.time_limit = is_quick, time_limit
-        self.about: dict[str, About] = {}  # the data sets that were used
-        self.results: dict[tuple[Design, str], ExperimentResult] = {}
-        self.given_up: dict[tuple[Design, str, str], str] = {}  # methods, and why
-        self.stability: dict[tuple[str, str], Stability | None] = {}
-        self.unreadable: dict[str, str] = {}  # data sets that cannot be used, and why
+    available: list[str]  # the data sets that can be read
+    is_quick: bool = False
+    time_limit: float | None = None
+    about: dict[str, About] = field(default_factory=dict)  # the data sets, if used
+    results: dict[tuple[Design, str], ExperimentResult] = field(default_factory=dict)
+    given_up: dict[tuple[Design, str, str], str] = field(default_factory=dict)  # why
+    stability: dict[tuple[str, str], Stability | None] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)  # data sets, and why
 
     def value(
         self,
