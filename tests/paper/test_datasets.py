@@ -17,8 +17,7 @@ from featstream.datasets import (
 )
 from featstream.errors import DataError, MissingFileError, ParameterError
 from featstream.evaluation import paper_table
-from featstream.paper.datasets import catalogue
-from featstream.paper.formats import sample_of_svmlight
+from featstream.paper.datasets import catalogue, sample_of_svmlight
 from shared import shared
 
 RNG = np.random.default_rng(0)
@@ -174,7 +173,7 @@ def test_a_sample_of_a_large_file_is_of_the_right_size_and_without_order(
     monkeypatch.setattr("featstream.sources.svmlight.CHUNK_BYTES", 1 << 14)  # many
     text = "".join(f"{i % 2} {i + 1}:1\n" for i in range(20_000))
     (tmp_path / "all").write_text(text)
-    ((X, y),) = sample_of_svmlight(1_000)([tmp_path / "all"], 20_000)
+    ((X, y),) = sample_of_svmlight([tmp_path / "all"], 20_000, (1_000,))
     assert X.shape == (1_000, 20_000)
     rows = X.tocsr().indices  # row i has its one in column i
     assert (np.diff(rows) > 0).all()
