@@ -124,7 +124,7 @@ def _made(
 def by_name(
     what: str, given: Any, made_of: Callable[[Any], Any] = lambda value: value
 ) -> dict[str, Any]:
-    """A mapping; or words, files and objects by word, file name and class."""
+    """Objects by name: that of a mapping, a word, the name of a file, or a class."""
     if isinstance(given, Mapping):
         return {str(name): made_of(value) for name, value in given.items()}
     if isinstance(given, str | PathLike) or not isinstance(given, Iterable):

@@ -68,7 +68,7 @@ from featstream.runs.folder import (
 _FORMAT, _VERSION = "featstream comparison", 2
 _PACKAGES = ("featstream", "numpy", "scipy", "sklearn", "numba")
 _PLACE = ("key", "dataset", "selector", "split", "label")
-"""Where a record is, and belongs."""
+"""The fields that identify the record of a cell."""
 
 
 class Experiment:

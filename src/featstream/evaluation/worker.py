@@ -234,7 +234,7 @@ def run_on(
 def compute_cell(
     job: Job, time_limit: float | None, memory_limit: int | None
 ) -> CellOutcome:
-    """Compute one cell in a process of its own, for as long as somebody wants it."""
+    """Compute one cell in a process of its own, unless it is cancelled."""
     if not job.folder.is_dir():
         raise DataError(
             f"A worker does not see the data of the comparison in "

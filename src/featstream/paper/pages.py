@@ -515,7 +515,7 @@ def draw_claim(checked: CheckedClaim) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """Write a figure and forget it."""
+    """Write a figure, and free its memory."""
     import matplotlib.pyplot as plt
 
     figure.savefig(path, dpi=150, bbox_inches="tight")

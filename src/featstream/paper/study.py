@@ -1,4 +1,4 @@
-"""The experiments behind the paper's tables and figures, and what they come to."""
+"""The experiments behind the paper's tables and figures, and their results."""
 
 from __future__ import annotations
 

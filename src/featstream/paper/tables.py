@@ -54,7 +54,7 @@ class PaperTable:
     win_tie_lose, average_ranks : tuples
         Printed below the columns, where they are.
     notes : tuple of str
-        What the cells cannot say.
+        Remarks that no cell can hold.
 
     Examples
     --------
