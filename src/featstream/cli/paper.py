@@ -98,9 +98,7 @@ def _run(arguments: argparse.Namespace) -> int:
     began, work = time.monotonic(), arguments.output / "work"
     findings = study.run(work, n_jobs=arguments.jobs, progress=not arguments.quiet)
     provenance = _provenance(arguments, findings, time.monotonic() - began)
-    written = write_paper(
-        findings, study.exhibits, arguments.output, provenance=provenance
-    )
+    written = write_paper(findings, study.exhibits, arguments.output, provenance)
     facts = {
         "written": [str(path) for path in written.paths],
         "not_shown": written.obstacles,

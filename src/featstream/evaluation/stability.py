@@ -20,7 +20,6 @@ from featstream.errors import (
     printable,
 )
 from featstream.measures import SymmetricalUncertainty
-from featstream.measures.storages.dense_codes import decode_column
 from featstream.protocols import Block, FloatArray, IntArray
 
 Similarity = Callable[[NDArray[Any]], FloatArray]
@@ -223,10 +222,10 @@ def symmetrical_uncertainty(columns: NDArray[Any]) -> FloatArray:
             f"{tables.arity.max()} values in {n} samples. Bin it first, or use "
             'similarity="correlation".'
         )
-    result, codes = np.zeros((p, p)), np.empty(n, np.int32)
+    result = np.zeros((p, p))
     for j in range(p):  # each column in turn is the class
-        decode_column(tables, j, codes)
-        if codes.min() < codes.max():  # a constant shares nothing with any column
+        values, codes = np.unique(columns[:, j], return_inverse=True)
+        if values.size > 1:  # a constant shares nothing with any column
             result[j] = measure.bind(codes).relevance(tables)
     return result
 

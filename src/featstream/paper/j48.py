@@ -230,8 +230,8 @@ def grow(data: Training, min_leaf: float) -> Node:
     """Grow the full tree."""
     n = data.X.shape[0]
     order = np.argsort(data.X, axis=0, kind="stable").T.astype(np.int32, order="C")
-    sorted_rows = order  # a threshold is a value of the whole training set
-    table = xlog2x_table(n)
+    sorted_rows = order  # of all rows: a threshold is a value of the training set
+    how = data.n_categories, data.n_classes, float(min_leaf), xlog2x_table(n)
     weight_of_row = np.zeros(n)
     is_kept = np.zeros(n, dtype=np.bool_)
     rows, weights = np.arange(n, dtype=np.int32), np.ones(n)
@@ -240,16 +240,8 @@ def grow(data: Training, min_leaf: float) -> Node:
     while stack:
         node, order = stack.pop()
         weight_of_row[node.rows] = node.weights
-        gains, ratios, thresholds = score_splits(
-            data.X,
-            order,
-            data.codes,
-            weight_of_row,
-            data.n_categories,
-            data.n_classes,
-            float(min_leaf),
-            table,
-        )
+        scores = score_splits(data.X, order, data.codes, weight_of_row, *how)
+        gains, ratios, thresholds = scores
         feature = choose_feature(gains, ratios, data.n_categories, n)
         if feature < 0:
             continue

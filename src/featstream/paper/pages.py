@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import product
@@ -50,18 +49,9 @@ class Written:
 
 
 def write_paper(
-    findings: Findings,
-    wanted: Iterable[Exhibit],
-    folder: str | os.PathLike[str],
-    *,
-    provenance: str = "",
+    findings: Findings, wanted: Sequence[Exhibit], folder: Path, provenance: str
 ) -> Written:
-    """Write tables as Markdown and CSV, figures as PNG, and ``README.md``.
-
-    ``provenance`` is a line about how the results were made.
-    """
-    folder, wanted = Path(folder), tuple(wanted)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write tables as Markdown and CSV, figures as PNG, and ``README.md``."""
     written = Written()
     lines: dict[str, list[str]] = {"table": [], "figure": []}
     for exhibit in wanted:
