@@ -448,25 +448,22 @@ def test_mistakes_are_named(change, text):
 
 
 @pytest.mark.parametrize(
-    ("task", "text"),
+    ("task", "error", "text"),
     [
-        ((X, Y[:-1]), "X_train has 120 rows, and y_train 119"),
-        ((X, np.zeros(120)), "single class"),
-        (Task(X, Y, X[:, :5], Y), "X_test has 5 features, and X_train 60"),
-        (Task(X, Y, X), "both X_test and y_test"),
-        (Task(X, Y, groups=[1, 2]), "`groups` of a Task has 2 entries for 60"),
-        ((X, None), "needs y_train"),
+        ((X, Y[:-1]), DataError, "X_train has 120 rows, and y_train 119"),
+        ((X, np.zeros(120)), DataError, "single class"),
+        (Task(X, Y, X[:, :5], Y), DataError, "X_test has 5 features, and X_train 60"),
+        (Task(X, Y, X), DataError, "both X_test and y_test"),
+        (Task(X, Y, groups=[1, 2]), DataError, "`groups` of a Task has 2 entries for"),
+        ((X, None), DataError, "needs y_train"),
+        ((X[:, :5], Y), ParameterError, "`n_groups` of random_groups"),
     ],
 )
-def test_wrong_data_are_named_before_anything_is_done(task, text, tmp_path):
-    with pytest.raises(DataError, match="Data set 'bad': .*" + text):
-        run(["saola"], {"good": (X, Y), "bad": task}, folder=tmp_path)
+def test_wrong_data_are_named_before_anything_is_done(task, error, text, tmp_path):
+    datasets, groups = {"good": (X, Y), "bad": task}, RandomGroups(n_groups=6)
+    with pytest.raises(error, match="Data set 'bad': .*" + text):
+        run(["saola"], datasets, folder=tmp_path, protocol=groups)
     assert list((tmp_path / "cells").iterdir()) == []
-
-
-def test_a_parameter_that_does_not_fit_the_data_names_them():
-    with pytest.raises(ParameterError, match="Data set 'data': `n_groups`"):
-        run(["saola"], protocol=RandomGroups(n_groups=61))
 
 
 @pytest.mark.parametrize(
