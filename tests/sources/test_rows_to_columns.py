@@ -41,7 +41,7 @@ def check_conversion(path, out, **options):
     np.testing.assert_array_equal(as_array(read), X.toarray())
     assert read.y.tolist() == y.tolist()
     assert read.n_entries == np.count_nonzero(X.data)
-    assert not list(read.path.glob("*.scratch"))
+    assert {path.suffix for path in read.path.iterdir()} == {".npy", ".json"}
     return read
 
 

@@ -115,9 +115,10 @@ def test_a_byte_order_mark_is_skipped(write):
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "\n\n  "])
 def test_a_file_without_rows_is_an_empty_matrix(write, text):
-    X, y = read_svmlight(write(text))
-    assert X.shape == (0, 0)
-    assert y.shape == (0,)
+    for data in (text, gzip.compress(text.encode())):
+        X, y = read_svmlight(write(data))
+        assert X.shape == (0, 0)
+        assert y.shape == (0,)
 
 
 @pytest.mark.parametrize("index", [1, 2**31 - 1])

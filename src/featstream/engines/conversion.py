@@ -36,7 +36,6 @@ from featstream.sources.kernels.csc_from_rows import (
 from featstream.sources.open import PathLike
 from featstream.sources.rows_to_columns import (
     BYTES_PER_ENTRY,
-    join_labels,
     quantiles,
     sample_entries,
     sort_entries,
@@ -50,7 +49,7 @@ from featstream.sources.store_writer import (
     smallest_dtype,
     write_blocks,
 )
-from featstream.sources.svmlight import ParsedChunk, Reader, ZeroBased
+from featstream.sources.svmlight import ParsedChunk, Reader, ZeroBased, join_labels
 
 _PER_WORKER = 4
 _SHARED = "All workers must see the same files at the same path: use shared storage."
@@ -171,17 +170,11 @@ def _checked(
     reader: Reader, found: Iterator[tuple[FileChunk, Any]], progress: Progress | None
 ) -> Iterator[ChunkReport]:
     """The reports in order; raises the first failure in the order of the file."""
-    reports: list[ChunkReport] = []
-
-    def parsed() -> Iterator[ParsedChunk]:
-        for chunk, report in found:
-            reports.append(report)
-            if progress is not None:
-                progress("reading", chunk.stop, reader.file.size)
-            yield report.parsed
-
-    for _ in reader.checked(parsed()):
-        yield reports.pop()
+    for chunk, report in found:
+        reader.check(report.parsed)
+        if progress is not None:
+            progress("reading", chunk.stop, reader.file.size)
+        yield report
 
 
 def parse_chunk(given: Input, chunk: FileChunk) -> ChunkReport:

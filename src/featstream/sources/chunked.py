@@ -31,7 +31,7 @@ from featstream.sources.memory import (
     sparse_stop,
 )
 from featstream.sources.open import PathLike, reading
-from featstream.sources.rows_to_columns import ColumnBuckets, TempColumns, write_rows
+from featstream.sources.rows_to_columns import TempColumns, write_rows
 from featstream.sources.store import open_store
 from featstream.sources.store_writer import Progress
 from featstream.sources.svmlight import RowSlice
@@ -293,11 +293,11 @@ class RowsSource(_SparseOnDisk):
         progress: Progress | None = None,
     ) -> None:
         """Write a column store; the parameters are those of `convert`."""
-        sample, n_entries = self._arrays.sample(), self._arrays.n_entries
         write_rows(
             output,
             self._slices(progress),
-            partial(ColumnBuckets, sample, n_entries, memory),
+            (self._arrays.sample(), self._arrays.n_entries),
+            memory,
             y,
             n_features=self.n_features,
             names=self.names,

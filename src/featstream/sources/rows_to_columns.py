@@ -1,7 +1,7 @@
 """Columns from data that are stored by rows, out of core.
 
 Sparse rows (`convert`): the entries of each slice of rows are sorted by range of
-columns and appended to one scratch file per range; then each range, which fits in
+columns and appended to one temporary file per range; then each range, which fits in
 memory, is sorted and written to a column store. Dense rows or text (`TempColumns`):
 one temporary file holds the parts of every row.
 """
@@ -12,12 +12,14 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import ExitStack
 from functools import partial
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import IO, Any
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import psutil
@@ -41,7 +43,7 @@ from featstream.sources.store_writer import (
     write_blocks,
     write_store,
 )
-from featstream.sources.svmlight import Reader, RowSlice, ZeroBased
+from featstream.sources.svmlight import Reader, RowSlice, ZeroBased, join_labels
 
 _LEAST_MEMORY = 64 << 20
 _INDEX = re.compile(rb"[ \t]([0-9]{1,10}):")
@@ -111,9 +113,8 @@ def convert(
         raise ParameterError("`y` goes with a source. A svmlight file has its own.")
     with Reader(input, n_jobs, zero_based, None) as reader:
         reading = None if progress is None else partial(progress, "reading")
-        sample, n_entries = sample_entries(reader)
-        buckets = partial(ColumnBuckets, sample, n_entries, memory)
-        write_rows(output, reader.slices(reading), buckets, progress=progress)
+        sampled = sample_entries(reader)
+        write_rows(output, reader.slices(reading), sampled, memory, progress=progress)
     return open_store(output)
 
 
@@ -122,11 +123,6 @@ def sample_entries(reader: Reader) -> tuple[NDArray[np.int64], int]:
     text, scale = reader.file.sample()
     sample = np.array(_INDEX.findall(text), np.bytes_).astype(np.int64)
     return sample, int(sample.size * scale)
-
-
-def join_labels(labels: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The labels of several slices of rows."""
-    return np.concatenate([part for part in labels if part.size] or [np.empty(0)])
 
 
 def sort_entries(
@@ -144,7 +140,8 @@ def sort_entries(
 def write_rows(
     output: PathLike,
     slices: Iterable[RowSlice],
-    make_buckets: Callable[[Path], ColumnBuckets],
+    sampled: tuple[NDArray[np.int64], int],
+    memory: int,
     y: ArrayLike | None = None,
     *,
     n_features: int | None = None,
@@ -152,19 +149,17 @@ def write_rows(
     samples: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Write rows to a column store, with their own labels or those that are given."""
-    with new_folder(output) as folder, make_buckets(folder) as buckets:
-        buckets.fill(slices, n_features)
-        blocks = buckets.blocks()
-        if names is not None:
-            known = names
-            blocks = (
-                replace(b, names=known[b.start : b.start + b.n_columns]) for b in blocks
-            )
+    """Write rows to a column store, with their own labels or those that are given.
+
+    ``sampled`` is the columns of some entries, and about how many entries there are.
+    """
+    with new_folder(output) as folder, TemporaryDirectory(dir=folder) as scratch:
+        buckets = ColumnBuckets(*sampled, memory, Path(scratch))
+        labels = buckets.fill(slices, n_features)
         write_blocks(
             folder,
-            blocks,
-            buckets.labels if y is None else y,
+            buckets.blocks(names),
+            labels if y is None else y,
             samples=samples,
             dtype=buckets.dtype,
             total=buckets.n_features,
@@ -173,7 +168,7 @@ def write_rows(
 
 
 class ColumnBuckets:
-    """Entries of rows in scratch files, one per range of columns.
+    """Entries of rows in files of a folder, one per range of columns.
 
     An entry is a key, ``row << 32 | index + 1``, and the bits of its value. The
     bounds of the ranges are quantiles of ``sample``, columns of some entries, of which
@@ -183,59 +178,57 @@ class ColumnBuckets:
     def __init__(
         self, sample: NDArray[np.int64], n_entries: int, memory: int, folder: Path
     ) -> None:
-        self._folder = folder
         # The interpreter and its imports count as well: anndata alone takes 100 MB.
         spare = max(memory - psutil.Process().memory_info().rss, memory // 4)
         self._max_entries = max(spare // BYTES_PER_ENTRY, 1)
         self._max_columns = max(spare // _BYTES_PER_COLUMN, 1)
-        self._n_files = 0
         n_buckets = min(n_entries // self._max_entries + 1, _MAX_BUCKETS)
         self._bounds = quantiles(sample, n_buckets)
-        self._files = [self._new_file() for _ in range(self._bounds.size + 1)]
+        self._paths = [folder / str(i) for i in range(self._bounds.size + 1)]
         self._facts = NO_VALUES
         self._first = 1  # smallest key of a column: index + 1, or 0 if zero-based
         self.n_samples = 0
         self.n_features = 0
-        self.labels: NDArray[Any] | None = None
-
-    def _new_file(self) -> IO[bytes]:
-        self._n_files += 1
-        return open(self._folder / f"{self._n_files}.scratch", "xb")
 
     @property
     def dtype(self) -> str:
         """Smallest type that holds every value."""
         return smallest_dtype(self._facts)
 
-    def fill(self, slices: Iterable[RowSlice], n_features: int | None = None) -> None:
-        """First pass: write entries to scratch, and count columns unless given."""
+    def fill(
+        self, slices: Iterable[RowSlice], n_features: int | None = None
+    ) -> NDArray[Any] | None:
+        """First pass: write entries to the files, and count columns unless given.
+
+        Returns the labels, if the rows have any.
+        """
         lowest, highest, labels = 0, -1, []
-        for rows in slices:
-            packed = np.empty((rows.values.size, 2), np.int64)
-            starts = pack_entries(
-                rows.indptr,
-                rows.indices,
-                rows.values,
-                self.n_samples,
-                self._bounds,
-                packed,
-            )
-            for file, begin, end in zip(self._files, starts, starts[1:], strict=False):
-                file.write(packed[begin:end])
-            self._facts = merge_facts(self._facts, describe_values(rows.values))
-            self.n_samples += rows.indptr.size - 1
-            if self.n_samples >= 2**31:
-                raise DataError("There are more than 2**31 - 1 rows.")
-            lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
-            labels.append(rows.y)
-        found = join_labels(labels)
-        self.labels = found if found.size else None
+        with ExitStack() as stack:
+            files = [stack.enter_context(open(path, "xb")) for path in self._paths]
+            for rows in slices:
+                packed = np.empty((rows.values.size, 2), np.int64)
+                starts = pack_entries(
+                    rows.indptr,
+                    rows.indices,
+                    rows.values,
+                    self.n_samples,
+                    self._bounds,
+                    packed,
+                )
+                for file, (begin, end) in zip(files, pairwise(starts), strict=True):
+                    file.write(packed[begin:end])
+                self._facts = merge_facts(self._facts, describe_values(rows.values))
+                self.n_samples += rows.indptr.size - 1
+                if self.n_samples >= 2**31:
+                    raise DataError("There are more than 2**31 - 1 rows.")
+                lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
+                labels.append(rows.y)
         self._first = 1 + lowest
         self.n_features = highest - lowest + 1 if n_features is None else n_features
-        for file in self._files:
-            file.close()
+        found = join_labels(labels)
+        return found if found.size else None
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self, names: Sequence[str] | None = None) -> Iterator[Block]:
         """Second pass: sort one bucket after the other, the next one in a thread."""
         dtype = self.dtype.replace(ONES, "|u1")
 
@@ -244,28 +237,25 @@ class ColumnBuckets:
             path.unlink()
             return sort_entries(packed, first, last, dtype, self.n_samples)
 
+        start = 0
+        ahead: Future[SparseColumns] | None = None
         with ThreadPoolExecutor(1) as pool:
-            start = 0
-            waiting: Future[SparseColumns] | None = None
-            for bucket in self._buckets():
-                ahead = pool.submit(sort, *bucket)
-                if waiting is not None:
-                    columns = waiting.result()
-                    yield Block(columns, start)
-                    start += columns.shape[1]
-                waiting = ahead
-            if waiting is not None:
-                yield Block(waiting.result(), start)
+            for bucket in chain(self._buckets(), [None]):
+                sorting, ahead = ahead, bucket and pool.submit(sort, *bucket)
+                if sorting is not None:
+                    columns = sorting.result()
+                    stop = start + columns.shape[1]
+                    yield Block(columns, start, names and names[start:stop])
+                    start = stop
 
     def _buckets(self) -> Iterator[tuple[Path, int, int]]:
-        """Scratch files, each with its first key and the key after its last."""
+        """Files, each with its first key and the key after its last."""
         end = self._first + self.n_features
-        firsts = np.clip(self._bounds + 1, self._first, end).tolist()
-        for file, first, last in zip(
-            self._files, [self._first, *firsts], [*firsts, end], strict=True
-        ):
+        bounds = np.clip(self._bounds + 1, self._first, end).tolist()
+        keys = pairwise([self._first, *bounds, end])
+        for path, (first, last) in zip(self._paths, keys, strict=True):
             if first < last:
-                yield from self._split(Path(file.name), first, last)
+                yield from self._split(path, first, last)
 
     def _split(
         self, path: Path, first: int, last: int
@@ -281,28 +271,20 @@ class ColumnBuckets:
         if bounds.size == 1:
             yield path, first, last
             return
-        parts = [self._new_file() for _ in bounds]
-        with open(path, "rb") as file:
-            while (packed := np.fromfile(file, np.int64, 1 << 20).reshape(-1, 2)).size:
+        paths = [path.with_suffix(f".{i}") for i in range(bounds.size)]
+        with ExitStack() as stack:
+            entries = stack.enter_context(open(path, "rb"))
+            files = [stack.enter_context(open(part, "xb")) for part in paths]
+            while (packed := np.fromfile(entries, np.int64, 1 << 20)).size:
+                packed = packed.reshape(-1, 2)
                 part = np.searchsorted(bounds, packed[:, 0] & _KEY, "right") - 1
                 packed = packed[np.argsort(part, kind="stable")]
                 ends = np.cumsum(np.bincount(part, minlength=bounds.size))
-                for out, chunk in zip(parts, np.split(packed, ends[:-1]), strict=True):
-                    out.write(chunk)
+                for file, chunk in zip(files, np.split(packed, ends[:-1]), strict=True):
+                    file.write(chunk)
         path.unlink()
-        for out, begin, end in zip(parts, bounds, [*bounds[1:], last], strict=True):
-            out.close()
-            yield Path(out.name), int(begin), int(end)
-
-    def __enter__(self) -> ColumnBuckets:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close and remove the remaining scratch files."""
-        for file in self._files:
-            file.close()
-        for path in self._folder.glob("*.scratch"):
-            path.unlink()
+        for path, (begin, end) in zip(paths, pairwise([*bounds, last]), strict=True):
+            yield path, int(begin), int(end)
 
 
 def quantiles(numbers: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:

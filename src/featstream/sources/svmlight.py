@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -30,8 +30,6 @@ FileProgress: TypeAlias = Callable[[int, int], object]  # bytes read, and in all
 
 CHUNK_BYTES = 8 << 20
 """Text parsed at a time."""
-
-MAX_INDEX = 2**31 - 1
 
 _NUMBER = re.compile(rb"[0-9.eE+-]+")
 _TOKEN = re.compile(rb"[^ \t\r\n#]*")
@@ -217,7 +215,7 @@ class RowSlice:
 
 
 class ParsedChunk(NamedTuple):
-    """The rows of a chunk; lines are counted from its first, 0."""
+    """The rows of a chunk; lines are counted from its first line, 0."""
 
     rows: RowSlice
     n_lines: int
@@ -227,7 +225,7 @@ class ParsedChunk(NamedTuple):
 
 
 class Reader:
-    """Parses the chunks of a file, several at a time, all by the same rules."""
+    """Parses the chunks of a file, several at a time; a file is read once."""
 
     def __init__(
         self,
@@ -245,6 +243,8 @@ class Reader:
         self.n_threads = count_threads(-1 if n_jobs is None else n_jobs)
         self.file = TextFile(path, CHUNK_BYTES, limit)
         self.pool = ThreadPoolExecutor(self.n_threads)
+        self._kind = grammar.UNKNOWN  # of the labels of the chunks checked so far
+        self._n_lines = 1  # one more than the lines of these chunks
 
     def __enter__(self) -> Reader:
         return self
@@ -255,23 +255,21 @@ class Reader:
 
     def slices(self, progress: FileProgress | None = None) -> Iterator[RowSlice]:
         """Parse chunk after chunk, a few ahead, each into arrays of its own."""
-        stops: deque[int] = deque()
-        for rows in self.checked(self._parse_ahead(stops)):
-            stop = stops.popleft()
+        for stop, parsed in self._parse_ahead():
+            rows = self.check(parsed.result())
             self.file.forget(stop)
             yield rows
             if progress is not None:
                 progress(stop, self.file.size)
 
-    def _parse_ahead(self, stops: deque[int]) -> Iterator[ParsedChunk]:
-        waiting: deque[Future[ParsedChunk]] = deque()
+    def _parse_ahead(self) -> Iterator[tuple[int, Future[ParsedChunk]]]:
+        waiting: deque[tuple[int, Future[ParsedChunk]]] = deque()
         for lines in self.file.line_chunks():
-            stops.append(lines.stop)
-            waiting.append(self.pool.submit(self.parse, lines.text))
+            waiting.append((lines.stop, self.pool.submit(self.parse, lines.text)))
             if len(waiting) > self.n_threads:
-                yield waiting.popleft().result()
+                yield waiting.popleft()
         while waiting:
-            yield waiting.popleft().result()
+            yield waiting.popleft()
 
     def whole(self) -> RowSlice:
         """Count first, then parse all chunks into one set of arrays."""
@@ -287,24 +285,22 @@ class Reader:
             )
             for (line, entry), (k, n) in zip(ends, counts, strict=True)
         )
-        rows = list(self.checked(self.pool.map(self._parse, texts, rooms)))
-        return join_rows(rows, room)
+        parsed = self.pool.map(self._parse, texts, rooms)
+        return join_rows([self.check(chunk) for chunk in parsed], room)
 
-    def checked(self, parsed: Iterable[ParsedChunk]) -> Iterator[RowSlice]:
-        """Raise the first failure in the order of the file."""
-        kind = grammar.UNKNOWN
-        n_lines = 1
-        for chunk in parsed:
-            failure = chunk.failure
-            if kind != grammar.UNKNOWN != chunk.kind != kind:
-                line, label = chunk.first_row
-                failure = line, explain(grammar.MIXED, label)
-            if failure is not None:
-                line, reason = failure
-                raise DataError(f"{self.file.name}, line {n_lines + line}: {reason}.")
-            kind = kind or chunk.kind
-            n_lines += chunk.n_lines
-            yield chunk.rows
+    def check(self, chunk: ParsedChunk) -> RowSlice:
+        """The rows of the next chunk in the order of the file; raise if it failed."""
+        failure = chunk.failure
+        if self._kind != grammar.UNKNOWN != chunk.kind != self._kind:
+            line, label = chunk.first_row
+            failure = line, explain(grammar.MIXED, label)
+        if failure is not None:
+            line, reason = failure
+            place = f"{self.file.name}, line {self._n_lines + line}"
+            raise DataError(f"{place}: {reason}.")
+        self._kind = self._kind or chunk.kind
+        self._n_lines += chunk.n_lines
+        return chunk.rows
 
     def parse(self, text: NDArray[np.uint8]) -> ParsedChunk:
         """Parse some whole lines into arrays of their own."""
@@ -394,13 +390,9 @@ def _read_words(
 
 def join_rows(parts: Sequence[RowSlice], room: grammar.Rows | None) -> RowSlice:
     """Slices as one; without copying if they fill the room that they share."""
-    if not parts:
-        _, _, indptr, indices, values, _ = _make_room(1, 0)
-        return RowSlice(indptr * 0, indices, values, np.empty(0), MAX_INDEX, -1)
-    n_entries = sum(part.values.size for part in parts)
-    if room is not None and room.values.size == n_entries:
-        indices, values = room.indices, room.values
-    else:
+    room = room or _make_room(0, 0)
+    indices, values = room.indices, room.values
+    if values.size != sum(part.values.size for part in parts):
         indices = np.concatenate([part.indices for part in parts])
         values = np.concatenate([part.values for part in parts])
     sizes = [np.zeros(1, np.int64), *(np.diff(part.indptr) for part in parts)]
@@ -408,10 +400,15 @@ def join_rows(parts: Sequence[RowSlice], room: grammar.Rows | None) -> RowSlice:
         np.concatenate(sizes).cumsum(),
         indices,
         values,
-        np.concatenate([part.y for part in parts if part.y.size] or [parts[0].y]),
-        min(part.lowest for part in parts),
-        max(part.highest for part in parts),
+        join_labels([part.y for part in parts]),
+        min([grammar.MAX_INDEX, *(part.lowest for part in parts)]),
+        max([-1, *(part.highest for part in parts)]),
     )
+
+
+def join_labels(labels: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The labels of several slices of rows."""
+    return np.concatenate([part for part in labels if part.size] or [np.empty(0)])
 
 
 def explain(flaw: int, text: bytes, previous: int = -1) -> str:
@@ -472,8 +469,8 @@ def _explain_entry(flaw: int, token: str, previous: int) -> str:
         )
     if not re.fullmatch(r"[0-9]+", index):
         return f"index {printable(index)} is not a whole number"
-    if len(index) > 10 or int(index) > MAX_INDEX:
-        return f"index {index[:20]} is above {MAX_INDEX}"
+    if len(index) > 10 or int(index) > grammar.MAX_INDEX:
+        return f"index {index[:20]} is above {grammar.MAX_INDEX}"
     if flaw == grammar.ORDER and previous > 0:
         again = "occurs twice" if int(index) == previous else f"after {previous}"
         return f"index {index} {again}; indices must increase"

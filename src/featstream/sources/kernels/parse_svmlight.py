@@ -45,7 +45,7 @@ FINE, LABEL, MIXED, QID, ENTRY, ORDER, OVERFLOW, ENDING = range(8)
 # What kind the labels are of.
 UNKNOWN, NUMBERS, WORDS = range(3)
 
-_MAX_INDEX = 2**31 - 1
+MAX_INDEX = 2**31 - 1
 _MAX_WORD = 255
 _U = np.uint64
 _ONE = _U(1)
@@ -185,7 +185,7 @@ def _parse_entries(text, words, i, previous, shift, entry, indices, values, bits
         while is_digit(text[i]):
             index = index * 10 + (np.int64(text[i]) - 48)
             i += _ONE
-        if text[i] != 58 or i - begin > _U(10) or index > _MAX_INDEX:
+        if text[i] != 58 or i - begin > _U(10) or index > MAX_INDEX:
             flaw = ENTRY
             break
         if index <= previous:
@@ -264,7 +264,7 @@ def parse_rows(
     """
     labels, label_spans, ends, indices, values, bits = rows
     i = begin = row = entry = n_long = 0
-    lowest, highest, previous = _MAX_INDEX, -1, -1
+    lowest, highest, previous = MAX_INDEX, -1, -1
     kind = UNKNOWN
     flaw = FINE
     while i < text.size:
