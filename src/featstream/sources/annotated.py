@@ -21,7 +21,6 @@ from featstream.errors import DataError, DataTypeError, printable
 from featstream.sources.chunked import (
     ChunkedArraySource,
     ColumnsSource,
-    CompressedArrays,
     RowsSource,
 )
 from featstream.sources.memory import ArraySource, SizedSource, SparseSource
@@ -241,11 +240,8 @@ def _open_matrix(
         raise DataError(
             f"it has {len(names):,} variables, but a matrix of {n_columns:,} columns."
         )
-    if kind[:3] == "csc":
-        columns = CompressedArrays(node, n_columns, n_rows, path, axis="row")
-        return ColumnsSource(columns, names)
-    rows = CompressedArrays(node, n_rows, n_columns, path, axis="column")
-    return RowsSource(rows, names)
+    make = ColumnsSource if kind[:3] == "csc" else RowsSource
+    return make(node, (n_rows, n_columns), path, names)
 
 
 def open_zarr(

@@ -36,6 +36,7 @@ from featstream.sources.store import open_store
 from featstream.sources.store_writer import Progress
 from featstream.sources.svmlight import RowSlice
 from featstream.sources.values import (
+    MAX_COLUMNS,
     as_sparse_columns,
     canonical_csc,
     check_dimensions,
@@ -55,7 +56,6 @@ _BLOCK_BYTES = 1 << 26
 _SPARSE_WIDTH = 1 << 14
 _MAX_READS = 2  # of one chunk; beyond that the array is transposed on disk first
 _RUN_BYTES = 1 << 16  # read at once of a row of an array without chunks
-_MAX_LINES = 1 << 16
 _TEMPORARY_MEMORY = 512 << 20
 _SAMPLE = 64  # places at which the columns of entries are sampled
 
@@ -177,90 +177,82 @@ def _reopen_zarr(
     return ChunkedArraySource(array, path, *described, read_bytes=read_bytes)
 
 
-class CompressedArrays:
-    """A matrix in compressed form on disk: a group with three arrays, of h5py or zarr.
+class _SparseOnDisk(SizedSource):
+    """A sparse matrix on disk: a group of three arrays, of h5py or zarr.
 
     A line is a column of a matrix by columns (CSC), a row of a matrix by rows (CSR).
-    There are ``n_lines`` of ``length`` values each. ``axis`` is what indices count.
     """
 
+    _axis: str  # of which the indices are: the row of an entry, or its column
+
     def __init__(
-        self, group: Any, n_lines: int, length: int, path: Path, axis: str
+        self,
+        group: Any,
+        shape: tuple[int, int],
+        path: Path,
+        names: Sequence[str] | None = None,
     ) -> None:
-        self.path, self.n_lines, self.length, self.axis = path, n_lines, length, axis
+        self.path = path
+        n_lines, length = shape[::-1] if self._axis == "row" else shape
         data, indices, indptr = (group[key] for key in ("data", "indices", "indptr"))
-        self._data, self._indices = data, indices
+        self._data, self._indices, self._length = data, indices, length
         if length > np.iinfo(np.int32).max:
-            raise DataError(f"it has {length:,} {axis}s; at most 2**31-1 are read.")
+            raise DataError(
+                f"it has {length:,} {self._axis}s; at most 2**31-1 are read."
+            )
         if any(len(getattr(p, "shape", ())) != 1 for p in (data, indices, indptr)):
             raise DataError("its sparse matrix is not made of three vectors.")
-        self.dtype = numeric_dtype(np.dtype(data.dtype), "X")
-        self.n_entries = int(data.shape[0])
+        self._dtype = numeric_dtype(np.dtype(data.dtype), "X")
+        self._n_entries = n_entries = int(data.shape[0])
         pointers = np.asarray(indptr[:])
-        flaw = pointer_flaw(pointers, n_lines, self.n_entries)
-        if not flaw and tuple(indices.shape) != (self.n_entries,):
-            flaw = f"{indices.shape[0]:,} indices for {self.n_entries:,} values"
-        if not flaw and pointers[-1] != self.n_entries:
-            flaw = f"its indptr ends at {pointers[-1]:,} of {self.n_entries:,} entries"
+        flaw = pointer_flaw(pointers, n_lines, n_entries)
+        if not flaw and tuple(indices.shape) != (n_entries,):
+            flaw = f"{indices.shape[0]:,} indices for {n_entries:,} values"
+        if not flaw and pointers[-1] != n_entries:
+            flaw = f"its indptr ends at {pointers[-1]:,} of {n_entries:,} entries"
         if flaw:
             raise DataError(f"its sparse matrix is not valid: {flaw}.")
-        self.indptr: NDArray[np.int64] = pointers.astype(np.int64)
-        digest = hashlib.sha256(f"{n_lines} {length} {self.dtype}".encode())
-        digest.update(self.indptr.tobytes())
+        self._indptr: NDArray[np.int64] = pointers.astype(np.int64)
+        digest = hashlib.sha256(f"{n_lines} {length} {self._dtype}".encode())
+        digest.update(self._indptr.tobytes())
         self.fingerprint = digest.hexdigest()
+        about = f"{n_entries:,} stored {self._dtype}, {printable(path.name)}"
+        super().__init__(check_dimensions(shape), names, about=about)
 
-    def stop(self, begin: int) -> int:
-        """The end of the lines from ``begin`` on that are read together."""
-        return sparse_stop(self.indptr, begin, _MAX_LINES, MAX_ENTRIES)
+    def _lines_from(self, start: int) -> Iterator[tuple[int, SparseColumns]]:
+        """Some lines at a time, with the position of the first."""
+        while start < self._indptr.size - 1:
+            stop = sparse_stop(self._indptr, start, MAX_COLUMNS, MAX_ENTRIES)
+            yield start, self._read(start, stop)
+            start = stop
 
-    def read(self, begin: int, stop: int) -> SparseColumns:
+    def _read(self, begin: int, stop: int) -> SparseColumns:
         """Lines ``begin`` to ``stop``, checked, their entries in order."""
-        first, last = self.indptr[[begin, stop]].tolist()
-        indptr = self.indptr[begin : stop + 1] - first
+        first, last = self._indptr[[begin, stop]].tolist()
+        indptr = self._indptr[begin : stop + 1] - first
         with reading(self.path):
             indices = np.asarray(self._indices[first:last])
-            values = np.asarray(self._data[first:last]).astype(self.dtype, copy=False)
-            if flaw := index_flaw(indices, self.length, self.axis):
+            values = np.asarray(self._data[first:last]).astype(self._dtype, copy=False)
+            if flaw := index_flaw(indices, self._length, self._axis):
                 raise DataError(f"its sparse matrix is not valid: {flaw}.")
             indices = indices.astype(np.int32, copy=False)
-            if find_bad_column(indptr, indices, self.length) >= 0:
+            if find_bad_column(indptr, indices, self._length) >= 0:
                 # Entries out of order, or several of one place, which then add up.
-                shape = (self.length, stop - begin)
+                shape = (self._length, stop - begin)
                 part = sparse.csc_array((values, indices, indptr), shape=shape)
                 return as_sparse_columns(canonical_csc(part, "its sparse matrix"))
-        return SparseColumns(indptr, indices, values, self.length)
-
-    def sample(self) -> NDArray[np.int64]:
-        """Indices of some entries, from all over the file."""
-        starts = np.unique(np.linspace(0, self.n_entries, _SAMPLE, endpoint=False))
-        with reading(self.path):
-            parts = [self._indices[int(i) : int(i) + 4096] for i in starts]
-        return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
-
-
-class _SparseOnDisk(SizedSource):
-    """A sparse matrix on disk, as `CompressedArrays`, with names of its features."""
-
-    def __init__(
-        self, arrays: CompressedArrays, names: Sequence[str] | None = None
-    ) -> None:
-        self._arrays, self.fingerprint = arrays, arrays.fingerprint
-        where = printable(arrays.path.name)
-        about = f"{arrays.n_entries:,} stored {arrays.dtype}, {where}"
-        shape = arrays.n_lines, arrays.length
-        shape = shape[::-1] if arrays.axis == "row" else shape
-        super().__init__(check_dimensions(shape), names, about=about)
+        return SparseColumns(indptr, indices, values, self._length)
 
 
 class ColumnsSource(_SparseOnDisk):
     """The columns of a sparse matrix on disk in CSC form."""
 
+    _axis = "row"
+
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
-        while start < self.n_features:
-            stop = self._arrays.stop(start)
-            yield self._block(self._arrays.read(start, stop), start)
-            start = stop
+        for begin, columns in self._lines_from(start):
+            yield self._block(columns, begin)
 
 
 class RowsSource(_SparseOnDisk):
@@ -270,15 +262,16 @@ class RowsSource(_SparseOnDisk):
     otherwise into a temporary column store. `convert` does that once and for all.
     """
 
+    _axis = "column"
     _columns: Source | None = None
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
         if self._columns is None:
-            if self._arrays.n_entries > HELD_ENTRIES:
+            if self._n_entries > HELD_ENTRIES:
                 self._columns = self._on_disk()
             else:
-                rows = self._arrays.read(0, self.n_samples)
+                rows = self._read(0, self.n_samples)
                 stored, shape = (rows.values, rows.rows, rows.indptr), rows.shape[::-1]
                 self._columns = SparseSource(sparse.csr_array(stored, shape=shape))
         for block in self._columns.blocks(start):
@@ -293,10 +286,14 @@ class RowsSource(_SparseOnDisk):
         progress: Progress | None = None,
     ) -> None:
         """Write a column store; the parameters are those of `convert`."""
+        starts = np.unique(np.linspace(0, self._n_entries, _SAMPLE, endpoint=False))
+        with reading(self.path):
+            parts = [self._indices[int(i) : int(i) + 4096] for i in starts]
+        sample = np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
         write_rows(
             output,
             self._slices(progress),
-            (self._arrays.sample(), self._arrays.n_entries),
+            (sample, self._n_entries),
             memory,
             y,
             n_features=self.n_features,
@@ -306,25 +303,20 @@ class RowsSource(_SparseOnDisk):
         )
 
     def _slices(self, progress: Progress | None = None) -> Iterator[RowSlice]:
-        arrays = self._arrays
-        start = 0
-        while start < arrays.n_lines:
-            stop = arrays.stop(start)
-            rows = arrays.read(start, stop)
+        for begin, rows in self._lines_from(0):
             if exceeds_float(rows.values):
                 raise DataError(
-                    f"{arrays.path}: its sparse matrix has integers beyond 2**53, "
+                    f"{self.path}: its sparse matrix has integers beyond 2**53, "
                     "which are not exact as floating-point numbers."
                 )
             values, span = rows.values.astype(np.float64), (0, self.n_features - 1)
             yield RowSlice(rows.indptr, rows.rows, values, np.empty(0), *span)
-            start = stop
             if progress is not None:
-                progress("reading", start, arrays.n_lines)
+                progress("reading", begin + rows.shape[1], self.n_samples)
 
     def _on_disk(self) -> Source:
         warnings.warn(
-            f"{self._arrays.path} is stored by rows. It is transposed into a "
+            f"{self.path} is stored by rows. It is transposed into a "
             "temporary column store; `featstream convert` does that once and for all.",
             FeatstreamWarning,
             stacklevel=2,
@@ -337,7 +329,7 @@ class RowsSource(_SparseOnDisk):
 
 
 class DaskArraySource(SizedSource):
-    """The columns of a dask.array, some chunks at a time.
+    """The columns of a dask.array, whose chunks are of numpy or scipy.sparse.
 
     A block has all rows of some columns; they are computed when the block is read, by
     the scheduler that Dask uses at that time. Arrays with all rows in a chunk are best.
@@ -345,13 +337,6 @@ class DaskArraySource(SizedSource):
     cluster this is done once for all blocks if the array fits there, and otherwise
     the chunks are computed again for every block.
 
-    Parameters
-    ----------
-    array : dask.array.Array of shape (n_samples, n_features)
-        Chunks may be arrays of numpy or sparse matrices of scipy.
-
-    Examples
-    --------
     >>> import dask.array as da
     >>> from featstream.sources import as_source
     >>> source = as_source(da.eye(6, chunks=2))
