@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, FeatstreamWarning, printable
-from featstream.protocols import Block, IntArray, Source, SparseColumns
+from featstream.protocols import Block, Source, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
 from featstream.sources.memory import (
     MAX_ENTRIES,
+    AnyOrderSource,
     ArraySource,
     Positions,
     SizedSource,
@@ -80,12 +81,6 @@ class ChunkedArraySource(SizedSource):
     read_bytes : int, default=2**26
         Bytes read at a time, unless one column is longer.
 
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape.
-    names, sample_names : list of str or None
-        The names of features, as given, and of samples.
     """
 
     def __init__(
@@ -328,7 +323,7 @@ class RowsSource(_SparseOnDisk):
         return open_store(store)
 
 
-class DaskArraySource(SizedSource):
+class DaskArraySource(AnyOrderSource):
     """The columns of a dask.array, whose chunks are of numpy or scipy.sparse.
 
     A block has all rows of some columns; they are computed when the block is read, by
@@ -376,19 +371,13 @@ class DaskArraySource(SizedSource):
         """Some columns as an array of Dask."""
         return self._array[:, as_index(positions)]
 
-    def blocks(self, start: int = 0) -> Iterator[Block]:
-        """Yield the columns from position ``start`` on."""
-        for end in self._ends[self._ends > start].tolist():
-            yield from self._compute(range(start, end), start)
+    def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
+        ends = self._ends
+        if not isinstance(positions, range):
+            width = int(np.diff(ends, prepend=0).max(initial=1))
+            ends = np.arange(start, len(positions), width) + width
+        for end in ends[ends > start].tolist():
+            computed = self.lazy(positions[start:end]).compute()
+            make: Any = SparseSource if sparse.issparse(computed) else ArraySource
+            yield from moved(make(computed).blocks(), start)
             start = end
-
-    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
-        """Yield the columns at these positions, in this order, from ``start`` on."""
-        width = int(np.diff(self._ends, prepend=0).max(initial=1))
-        for first in range(start, positions.size, width):
-            yield from self._compute(positions[first : first + width], first)
-
-    def _compute(self, positions: Positions, first: int) -> Iterator[Block]:
-        computed = self.lazy(positions).compute()
-        make: Any = SparseSource if sparse.issparse(computed) else ArraySource
-        return moved(make(computed).blocks(), first)

@@ -73,9 +73,14 @@ def as_index(positions: Positions) -> slice | IntArray:
 
 
 class SizedSource(ABC):
-    """A source whose shape is known: what those in memory and on disk have in common.
+    """A source whose shape is known; ``about`` is shown in its ``repr``.
 
-    ``about`` says in ``repr`` what is special about it.
+    Attributes
+    ----------
+    n_samples, n_features : int
+        The shape.
+    names, sample_names : sequence of str or None
+        The names of the features and of the samples, where they are known.
     """
 
     names: Sequence[str] | None = None
@@ -158,13 +163,6 @@ class ArraySource(AnyOrderSource):
     block_bytes : int, default=2**23
         Size of a block.
 
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape of ``X``.
-    names, sample_names : list of str or None
-        The names of features, as given, and of samples.
-
     Examples
     --------
     >>> import numpy as np
@@ -215,7 +213,7 @@ class ArraySource(AnyOrderSource):
         return name, *as_column(self._array[:, i], name or feature_name(i))
 
 
-class SparseSource(SizedSource):
+class SparseSource(AnyOrderSource):
     """The columns of a sparse matrix, which is never made dense.
 
     Parameters
@@ -230,13 +228,6 @@ class SparseSource(SizedSource):
     is_checked : bool, default=False
         Whether ``X`` is known to be CSC of numbers, with rows that increase strictly in
         every column: a parser made it so.
-
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape of ``X``.
-    names, sample_names : list of str or None
-        The names of features, as given, and of samples.
 
     Examples
     --------
@@ -265,28 +256,22 @@ class SparseSource(SizedSource):
             )
         self.block_columns, self.block_entries = block_columns, block_entries
 
-    def blocks(self, start: int = 0) -> Iterator[Block]:
-        """Yield the columns from position ``start`` on."""
-        indptr, rows, values = self._csc.indptr, self._csc.indices, self._csc.data
-        while start < self.n_features:
-            stop = sparse_stop(indptr, start, self.block_columns, self.block_entries)
-            pointers = indptr[start : stop + 1].astype(np.int64)
-            columns = SparseColumns(pointers, rows, values, self.n_samples)
-            if rows.dtype != np.int32:
-                columns = columns.alone()
-                columns = replace(columns, rows=columns.rows.astype(np.int32))
-            names = None if self.names is None else self.names[start:stop]
-            yield Block(columns, start, names)
-            start = stop
-
-    def blocks_at(self, positions: IntArray, start: int = 0) -> Iterator[Block]:
-        """Yield the columns at these positions, in this order, from ``start`` on."""
-        sizes = np.diff(self._csc.indptr)[positions]
-        indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        while start < positions.size:
+    def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
+        csc, indptr = self._csc, self._csc.indptr
+        if not isinstance(positions, range):
+            sizes = np.diff(indptr)[positions]
+            indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        while start < len(positions):
             stop = sparse_stop(indptr, start, self.block_columns, self.block_entries)
             chosen = positions[start:stop]
-            columns = as_sparse_columns(self._csc[:, chosen])
+            if isinstance(chosen, range):
+                first, last = indptr[[start, stop]].tolist()
+                pointers = indptr[start : stop + 1].astype(np.int64) - first
+                rows = csc.indices[first:last].astype(np.int32, copy=False)
+                values = csc.data[first:last]
+                columns = SparseColumns(pointers, rows, values, self.n_samples)
+            else:
+                columns = as_sparse_columns(csc[:, chosen])
             yield self._block(columns, start, chosen)
             start = stop
 
@@ -343,21 +328,14 @@ class FrameSource(FramedSource):
     block_bytes : int, default=2**23
         Size of a block, of at most 1024 columns.
 
-    Attributes
-    ----------
-    n_samples, n_features : int
-        The shape of the frame.
-    names : list of str or None
-        The names of its columns; None if they are not strings.
-    sample_names : list of str or None
-        The index of a pandas frame, unless it is a plain range.
-
     Notes
     -----
-    Text and categorical columns become nominal codes, in sorted order, with -1
-    for a missing value. Missing numbers and booleans become NaN. Integers so large
-    that a float would make two of them equal become codes if some are missing.
-    Dates, durations and nested columns are refused.
+    The names of the columns are those of the features, if they are strings. The index
+    of a pandas frame names the samples, unless it is a plain range. Text and
+    categorical columns become nominal codes, in sorted order, with -1 for a missing
+    value. Missing numbers and booleans become NaN. Integers so large that a float would
+    make two of them equal become codes if some are missing. Dates, durations and nested
+    columns are refused.
 
     Examples
     --------

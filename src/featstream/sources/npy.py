@@ -152,20 +152,18 @@ def _read_sparse(arrays: Mapping[str, Any], prefix: str) -> Any:
     if kind == "coo":
         row, col = (arrays[start + key].astype(np.int64) for key in ("row", "col"))
         X = sparse.coo_array((data, (row, col)), shape)
-        check_sparse(X, "its matrix")
-        return X
-    if kind == "dia":
-        return sparse.dia_array((data, arrays[start + "offsets"]), shape).tocsc()
-    build = {"csc": sparse.csc_array, "csr": sparse.csr_array, "bsr": sparse.bsr_array}
-    if kind not in build:
-        known = ", ".join([*build, "coo", "dia"])
+    elif kind == "dia":
+        X = sparse.dia_array((data, arrays[start + "offsets"]), shape).tocsc()
+    elif kind in ("csc", "csr", "bsr"):
+        # Small files may hold row numbers of 16 bits, which scipy does not take.
+        indices, indptr = arrays[start + "indices"], arrays[start + "indptr"]
+        if indices.dtype.itemsize < 4 or indices.dtype.kind == "u":
+            is_small = max(shape) <= np.iinfo(np.int32).max
+            indices = indices.astype(np.int32 if is_small else np.int64)
+        X = getattr(sparse, f"{kind}_array")((data, indices, indptr), shape)
+    else:
+        known = "csc, csr, bsr, coo, dia"
         raise ValueError(f"its sparse format is {printable(kind)}, not one of {known}")
-    # Small files may hold row numbers of 16 bits, which scipy does not take.
-    indices, indptr = arrays[start + "indices"], arrays[start + "indptr"]
-    if indices.dtype.itemsize < 4 or indices.dtype.kind == "u":
-        is_small = max(shape) <= np.iinfo(np.int32).max
-        indices = indices.astype(np.int32 if is_small else np.int64)
-    X = build[kind]((data, indices, indptr), shape)
     check_sparse(X, "its matrix")
     return X
 

@@ -293,23 +293,20 @@ def open_dataset(
     ...     open_dataset(file.name).y
     array([0, 1, 1])
     """
-    options = {
+    options: dict[str, Any] = {
         "layer": layer,
         "orient": orient,
         "missing": missing,
         "separator": separator,
         "na_values": na_values,
         "duplicates": duplicates,
+        "drop_unlabelled": drop_unlabelled,
     }
-    return _open(path, target, options, drop_unlabelled=drop_unlabelled)
+    return _open(path, target, None, **options)
 
 
 def open_features(
-    path: PathLike,
-    target_names: Collection[str] = (),
-    *,
-    drop_unlabelled: bool = False,
-    **options: Any,
+    path: PathLike, target_names: Collection[str] = (), **options: Any
 ) -> Dataset:
     r"""Open a data set that need not have a target.
 
@@ -320,8 +317,8 @@ def open_features(
     target_names : collection of str
         Columns of a table that are the target if they are there, besides ``y``,
         ``target``, ``class`` and ``label``. Any other column is a feature.
-    drop_unlabelled, **options
-        As for `open_dataset`.
+    **options
+        As for `open_dataset`, with ``drop_unlabelled``.
 
     Returns
     -------
@@ -337,7 +334,7 @@ def open_features(
     ...     open_features(file.name).names
     ['a', 'b']
     """
-    return _open(path, None, options, target_names, drop_unlabelled=drop_unlabelled)
+    return _open(path, None, target_names, **options)
 
 
 def open_folder(
@@ -391,14 +388,16 @@ def open_folder(
     parts: dict[Path, Dataset] = {}
     for file in sorted(Path(path).iterdir()):
         is_beside = file.suffix in (".bim", ".fam")
-        if file.name.startswith("."):
+        is_beside = is_beside and file.with_suffix(".bed").exists()
+        if is_beside or file.name.startswith("."):
             continue
-        if is_beside and file.with_suffix(".bed").exists():
-            continue
-        if is_file and _takes_target_file(file, options.get("orient")):
-            parts[file] = _open_file(file, target, options)
+        suffix = format_suffix(file)
+        is_table = suffix == ".parquet" and options.get("orient") != "features"
+        takes_file = suffix in FORMATS and FORMATS[suffix].takes_target_file
+        if is_file and takes_file and not is_table:
+            parts[file] = _open_file(file, target, None, options)
         else:
-            parts[file] = _open_file(file, None, options, names)
+            parts[file] = _open_file(file, None, names, options)
     if not parts:
         raise MissingFileError(
             f"There is no file in {printable(path, limit=400)}. It is an empty folder."
@@ -428,13 +427,6 @@ def is_svmlight(path: PathLike) -> bool:
     return format_suffix(path) in SVMLIGHT
 
 
-def _takes_target_file(path: PathLike, orient: str | None) -> bool:
-    """Whether the target of a data set may be in a file of its own."""
-    suffix = format_suffix(path)
-    is_table = suffix == ".parquet" and orient != "features"
-    return suffix in FORMATS and FORMATS[suffix].takes_target_file and not is_table
-
-
 def _is_folder_of_files(path: PathLike) -> bool:
     return os.path.isdir(path) and format_suffix(path) not in FOLDERS
 
@@ -442,23 +434,23 @@ def _is_folder_of_files(path: PathLike) -> bool:
 def _open(
     path: PathLike,
     target: str | None,
-    options: dict[str, Any],
-    optional: Collection[str] | None = None,
+    optional: Collection[str] | None,
     *,
-    drop_unlabelled: bool,
+    drop_unlabelled: bool = False,
+    **options: Any,
 ) -> Dataset:
-    if not _is_folder_of_files(path):
-        dataset = _open_file(path, target, options, optional)
-        return _with_labels(dataset, path, is_wanted=drop_unlabelled)
-    wanted: dict[str, Any] = {"drop_unlabelled": drop_unlabelled, **options}
-    return open_folder(path, target, optional=optional or (), **wanted)
+    if _is_folder_of_files(path):
+        options["drop_unlabelled"] = drop_unlabelled
+        return open_folder(path, target, optional=optional or (), **options)
+    dataset = _open_file(path, target, optional, options)
+    return _with_labels(dataset, path, is_wanted=drop_unlabelled)
 
 
 def _open_file(
     path: PathLike,
     target: str | None,
+    optional: Collection[str] | None,
     options: dict[str, Any],
-    optional: Collection[str] | None = None,
 ) -> Dataset:
     """Open what is not a folder of files; see `open_table` for ``optional``."""
     path = existing(path)

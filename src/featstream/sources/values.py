@@ -207,22 +207,18 @@ def _refuse_objects(values: list[Any], sort_of: dict[type, str], what: str) -> N
     for row, value in enumerate(values):
         if value is not None:
             row_of.setdefault(sort_of[type(value)], row)
-    if "other" not in row_of:
-        first, second = (
-            f"{type(values[row]).__name__} (row {row})"
-            for _, row in sorted(row_of.items())[:2]
-        )
+    kind_of = {sort: type(values[row]) for sort, row in row_of.items()}
+    if "other" in row_of:
+        if issubclass(kind_of["other"], (complex, np.complexfloating)):
+            numeric_dtype(np.dtype(complex), what)
         raise DataTypeError(
-            f"{what} has dtype object and mixes {first} with {second}. "
-            "Make all of its values numbers, or all of them text."
+            f"{what} has dtype object and a value of type {kind_of['other'].__name__} "
+            f"at row {row_of['other']}; the argument must be a string or a number."
         )
-    row = row_of["other"]
-    kind = type(values[row])
-    if issubclass(kind, (complex, np.complexfloating)):
-        numeric_dtype(np.dtype(complex), what)
+    mixed = [f"{kind_of[s].__name__} (row {row_of[s]})" for s in sorted(row_of)]
     raise DataTypeError(
-        f"{what} has dtype object and a value of type {kind.__name__} at row {row}; "
-        "the argument must be a string or a number."
+        f"{what} has dtype object and mixes {mixed[0]} with {mixed[1]}. "
+        "Make all of its values numbers, or all of them text."
     )
 
 
@@ -396,27 +392,22 @@ def as_sparse_columns(csc: Any) -> SparseColumns:
 
 def check_sparse(X: Any, what: str = "X") -> None:
     """Raise unless the indices and pointers of a CSR, CSC, BSR or COO matrix fit it."""
-    reason = _sparse_flaw(X)
-    if reason:
-        raise DataError(f"{what} is not a valid sparse matrix: {reason}.")
-
-
-def _sparse_flaw(X: Any) -> str:
-    """What is wrong with a sparse matrix; empty if nothing is."""
     n_rows, n_columns = X.shape
     if X.format == "coo":
-        if not X.coords[0].size == X.coords[1].size == X.data.size:
-            return "its rows, columns and values differ in number"
-        return index_flaw(X.coords[0], n_rows, "row") or index_flaw(
-            X.coords[1], n_columns, "column"
-        )
-    height, width = X.blocksize if X.format == "bsr" else (1, 1)
-    n_lines, length, axis = n_rows // height, n_columns // width, "column"
-    if X.format == "csc":
-        n_lines, length, axis = n_columns, n_rows, "row"
-    return pointer_flaw(
-        X.indptr, n_lines, min(X.indices.size, len(X.data))
-    ) or index_flaw(X.indices[: int(X.indptr[-1])], length, axis)
+        rows, columns = X.coords
+        flaw = index_flaw(rows, n_rows, "row")
+        flaw = flaw or index_flaw(columns, n_columns, "column")
+        if not rows.size == columns.size == X.data.size:
+            flaw = "its rows, columns and values differ in number"
+    else:
+        height, width = X.blocksize if X.format == "bsr" else (1, 1)
+        n_lines, length, axis = n_rows // height, n_columns // width, "column"
+        if X.format == "csc":
+            n_lines, length, axis = n_columns, n_rows, "row"
+        flaw = pointer_flaw(X.indptr, n_lines, min(X.indices.size, len(X.data)))
+        flaw = flaw or index_flaw(X.indices[: int(X.indptr[-1])], length, axis)
+    if flaw:
+        raise DataError(f"{what} is not a valid sparse matrix: {flaw}.")
 
 
 def index_flaw(indices: Any, size: int, axis: str) -> str:
