@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from featstream.errors import DataError
 from featstream.sources import csv as csv_reader
 from featstream.sources.csv import CsvTable
-from featstream.sources.kernels import split_csv
 from featstream.sources.tables import TableSource, open_table
 from featstream.sources.values import MISSING
 from gather import gather
@@ -245,15 +244,17 @@ def cut(text, n_fields, width, cuts=()):
         n_ends = int(np.isin(chunk, [10, 13]).sum())
         room = min(chunk.size, (n_ends + 1) * n_blocks) + 2
         segments = np.empty((room, 4), np.int64)
-        n = split_csv.find_segments(chunk, ord(","), n_fields, width, carried, segments)
-        if carried[split_csv.MISCOUNTED]:
+        n = csv_reader.find_segments(
+            chunk, ord(","), n_fields, width, carried, segments
+        )
+        if carried[csv_reader.MISCOUNTED]:
             break
         segments = segments[:n]
         sizes = np.zeros(n_blocks, np.int64)
         np.add.at(sizes, segments[:, 2], segments[:, 1] - segments[:, 0])
         bounds = np.concatenate([[0], np.cumsum(sizes)])
         out = np.empty(bounds[-1], np.uint8)
-        split_csv.copy_segments(chunk, segments, bounds[:-1].copy(), out)
+        csv_reader.copy_segments(chunk, segments, bounds[:-1].copy(), out)
         for k in range(n_blocks):
             found[k] += out[bounds[k] : bounds[k + 1]].tobytes()
     return found, carried
@@ -272,14 +273,14 @@ def test_any_text_is_cut_as_it_is_read(parts, n_fields, width, data):
     found, carried = cut(text, n_fields, width, cuts)
     rows = rows_of(text)
     if rows is None:
-        is_open = carried[split_csv.STATE] in (split_csv.QUOTED, split_csv.QUOTE)
-        assert is_open or carried[split_csv.MISCOUNTED]
+        is_open = carried[csv_reader.STATE] in (csv_reader.QUOTED, csv_reader.QUOTE)
+        assert is_open or carried[csv_reader.MISCOUNTED]
         return
     odd = [k for k, row in enumerate(rows) if len(row) != n_fields]
     if odd:
         n_found = min(len(rows[odd[0]]), n_fields + 1)
-        assert carried[split_csv.MISCOUNTED] == n_found
-        assert carried[split_csv.ROWS] == odd[0]
+        assert carried[csv_reader.MISCOUNTED] == n_found
+        assert carried[csv_reader.ROWS] == odd[0]
         return
     assert carried.tolist()[1:] == [0, len(rows), 0]
     for k in range(len(found)):
@@ -295,4 +296,4 @@ def test_text_may_be_cut_anywhere():
     for place in range(len(text) + 1):
         found, carried = cut(text, 3, 2, [place])
         assert found == expected
-        assert carried[split_csv.ROWS] == 4
+        assert carried[csv_reader.ROWS] == 4

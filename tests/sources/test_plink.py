@@ -16,7 +16,7 @@ from featstream.errors import (
     ParameterError,
 )
 from featstream.sources import open_dataset, open_plink
-from featstream.sources.kernels.genotypes import decode_genotypes, fill_with_mode
+from featstream.sources.plink import decode_genotypes, fill_with_mode
 from gather import gather
 from science_files import BITS, write_plink
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import math
 import re
 import warnings
 from collections import Counter
@@ -24,7 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featstream.errors import DataError, FeatstreamWarning, ParameterError
-from featstream.sources.kernels import split_csv
+from featstream.jit import inner_jit, jit
+from featstream.sources.kernels.parse_decimal import GOOD, is_digit, scan_number
 from featstream.sources.open import format_suffix
 from featstream.sources.rows_to_columns import TempColumns
 from featstream.sources.text_file import TextFile
@@ -45,6 +47,20 @@ _MAX_BLOCKS = 4096
 _SAMPLE = 1 << 16  # bytes from which the separator is found
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _NARROW = 256  # columns at most for which threads pay
+
+STATE, FIELD, ROWS, MISCOUNTED = 0, 1, 2, 3
+"""What is carried from one chunk of text to the next: the state, fields passed in the
+row, rows passed, and the number of fields of a row that has too few, or else one more
+than it should."""
+
+BEGIN, AFTER_CR, START, PLAIN, QUOTED, QUOTE = 0, 1, 2, 3, 4, 5
+"""Before the first byte of a row; the same after a carriage return, whose line feed
+may follow; before a field; in a plain one; in a quoted one; after a quote in it."""
+
+NUMBER, FRACTION, EMPTY, OTHER = 1, 2, 4, 8
+"""What the fields of a column are; a column may have several of these."""
+
+_QUOTE, _LF, _CR, _MINUS = 34, 10, 13, 45
 
 
 class Dialect(NamedTuple):
@@ -76,11 +92,14 @@ class CsvTable:
             self.names = _header(text, self._dialect, is_all=is_all)
             if is_all and len(self.names) <= MAX_COLUMNS:
                 self._table = _parse(_CsvReader(text, self._dialect))
-                self._held, self._width, self._spill = 0, 0, None
+                self._held, self._width, self._spill = 0, len(self.names), None
                 self.n_rows: int = self._table.num_rows
             else:
                 size = file.size * (_EXPANSION if file.is_compressed else 1)
-                self._width = _width(len(self.names), size)
+                n_fields = len(self.names)
+                width = n_fields * TEXT_BLOCK_BYTES // max(size, 1)
+                width = max(width, -(-n_fields // _MAX_BLOCKS), 1)
+                self._width = min(width, MAX_COLUMNS, n_fields)
                 del text
                 self._spill, n_rows = self._cut(chain(head, chunks))
                 self.n_rows = n_rows - 1
@@ -91,13 +110,10 @@ class CsvTable:
         """Some columns, in this order."""
         import pyarrow
 
-        if self._spill is None:
-            names = [self.names[i] for i in positions]
-            return self._table.select(positions).rename_columns(names)
         columns = {}
         for position in sorted(positions):  # each block is parsed once
             block, place = divmod(position, self._width)
-            if block != self._held:
+            if self._spill is not None and block != self._held:
                 begin = block * self._width
                 names = self.names[begin : begin + self._width]
                 text = b"".join(self._spill.read(block))
@@ -114,21 +130,19 @@ class CsvTable:
         spill = TempColumns(-(-n_fields // self._width))
         carried = np.zeros(4, np.int64)
         for chunk in chain(chunks, [b"\n"]):  # the last line may lack its end
-            if chunk == b"\n" and carried[split_csv.STATE] == split_csv.QUOTED:
+            if chunk == b"\n" and carried[STATE] == QUOTED:
                 raise DataError(
-                    f"row {carried[split_csv.ROWS]} has a quote that is never closed."
+                    f"row {carried[ROWS]} has a quote that is never closed."
                 )
             text = np.frombuffer(chunk, np.uint8)
             n_ends = int(np.count_nonzero((text == 10) | (text == 13)))
             most = min(text.size, (n_ends + 1) * spill.n_parts) + 2
             room = np.empty((most, 4), np.int64)
-            n = split_csv.find_segments(
-                text, separator, n_fields, self._width, carried, room
-            )
-            if found := int(carried[split_csv.MISCOUNTED]):
+            n = find_segments(text, separator, n_fields, self._width, carried, room)
+            if found := int(carried[MISCOUNTED]):
                 count = f"{found:,}" if found <= n_fields else f"more than {n_fields:,}"
                 raise DataError(
-                    f"row {carried[split_csv.ROWS]} has {count} values but the header "
+                    f"row {carried[ROWS]} has {count} values but the header "
                     f"{n_fields:,}."
                 )
             segments = room[:n]
@@ -136,9 +150,9 @@ class CsvTable:
             np.add.at(sizes, segments[:, 2], segments[:, 1] - segments[:, 0])
             bounds = np.concatenate([[0], np.cumsum(sizes)])
             out = np.empty(bounds[-1], np.uint8)
-            split_csv.copy_segments(text, segments, bounds[:-1].copy(), out)
+            copy_segments(text, segments, bounds[:-1].copy(), out)
             spill.append(out, bounds)
-        return spill, int(carried[split_csv.ROWS])
+        return spill, int(carried[ROWS])
 
 
 def _find_dialect(
@@ -215,13 +229,6 @@ def _header(text: bytes, dialect: Dialect, *, is_all: bool) -> list[str]:
     return names
 
 
-def _width(n_fields: int, size: int) -> int:
-    """Columns in a block."""
-    width = n_fields * TEXT_BLOCK_BYTES // max(size, 1)
-    width = max(width, -(-n_fields // _MAX_BLOCKS), 1)
-    return int(min(width, MAX_COLUMNS, n_fields))
-
-
 def _parse_block(
     text: bytes, dialect: Dialect, names: Sequence[str], n_rows: int
 ) -> Any:
@@ -243,21 +250,21 @@ def _parse_block(
     kinds = np.zeros(len(names), np.int64)
     separator = ord(dialect.separator)
     with np.errstate(over="ignore"):  # as compiled, also without numba
-        is_unquoted = split_csv.parse_numbers(
+        is_unquoted = parse_numbers(
             np.frombuffer(text, np.uint8), len(header), separator, whole, real, kinds
         )
     reader = _CsvReader(text, dialect, is_block=True)
     if not is_unquoted:
         return _parse(reader)
-    is_plain = (kinds & (split_csv.OTHER | split_csv.NUMBER)) == split_csv.NUMBER
+    is_plain = (kinds & (OTHER | NUMBER)) == NUMBER
     others = [place for i, place in enumerate(places) if not is_plain[i]]
     rest = reader.read(include_columns=others) if others else None
     columns = []
     for i, place in enumerate(places):
-        missing = np.isnan(real[:, i]) if kinds[i] & split_csv.MISSING else None
+        missing = np.isnan(real[:, i]) if kinds[i] & EMPTY else None
         if rest is not None and not is_plain[i]:
             columns.append(rest.column(place))
-        elif kinds[i] & split_csv.FRACTION:
+        elif kinds[i] & FRACTION:
             columns.append(pyarrow.array(real[:, i], mask=missing))
         else:
             columns.append(pyarrow.array(whole[:, i], mask=missing))
@@ -337,3 +344,150 @@ def _as_large_integers(texts: Any) -> Any:
         return pyarrow.array([None if t is None else Decimal(t) for t in listed])
     except (InvalidOperation, pyarrow.ArrowInvalid):
         return None
+
+
+@jit
+def find_segments(
+    text: Any, separator: int, n_fields: int, width: int, carried: Any, segments: Any
+) -> int:
+    """Divide a chunk of text into segments that each belong to one block.
+
+    The rules are those of RFC 4180, as pyarrow reads it: quotes count at the start
+    of a field alone, and are doubled within; empty lines are passed over.
+
+    ``text`` may begin and end anywhere. ``n_fields`` and ``width`` are fields per row,
+    and per block, but for the last one. ``carried``, four zeros at the beginning, is
+    written to: state, field, rows, miscounted; it stops at a row that is miscounted.
+    ``segments`` is filled with begin, end, block, and whether the last byte ends a row
+    of the block; it has room for one per block and end of line, and two more. Returns
+    their number.
+    """
+    state = carried[STATE]
+    field = carried[FIELD]
+    n_segments = 0
+    begin = 0
+    i = 0
+    while i < text.size:
+        byte = text[i]
+        i += 1
+        if state == AFTER_CR:
+            state = BEGIN
+            if byte == _LF:
+                begin = i
+                continue
+        block = field // width
+        is_end = False
+        if state == QUOTED:
+            while byte != _QUOTE and i < text.size:
+                byte = text[i]
+                i += 1
+            state = QUOTE if byte == _QUOTE else QUOTED
+        elif byte == _QUOTE and state != PLAIN:
+            state = QUOTED
+        elif byte == separator:
+            state = START
+            field += 1
+            if field == n_fields:
+                carried[MISCOUNTED] = field + 1
+                break
+            is_end = field % width == 0
+        elif byte in (_LF, _CR):
+            is_empty = state == BEGIN
+            state = AFTER_CR if byte == _CR else BEGIN
+            if is_empty:
+                begin = i
+                continue
+            if field + 1 < n_fields:
+                carried[MISCOUNTED] = field + 1
+                break
+            is_end = True
+            carried[ROWS] += 1
+            field = 0
+        else:
+            state = PLAIN
+            while i < text.size and text[i] != separator and text[i] > _CR:
+                i += 1
+        if is_end:
+            segments[n_segments] = begin, i, block, 1
+            n_segments += 1
+            begin = i
+    if begin < i:
+        segments[n_segments] = begin, i, field // width, 0
+        n_segments += 1
+    carried[STATE] = state
+    carried[FIELD] = field
+    return n_segments
+
+
+@jit
+def copy_segments(text: Any, segments: Any, place: Any, out: Any) -> None:
+    """Copy segments to their blocks, with a newline at the end of each row.
+
+    ``place`` has the position in ``out`` of the next byte of each block.
+    """
+    for k in range(segments.shape[0]):
+        begin, end, block, is_end = segments[k]
+        at = place[block]
+        place[block] = at + end - begin
+        out[at : place[block]] = text[begin:end]
+        if is_end:
+            out[place[block] - 1] = _LF
+
+
+@inner_jit
+def _scan_integer(text: Any, i: int) -> Any:
+    """The number of at most 18 digits at ``i``, and the position after them."""
+    begin = i
+    number = np.int64(0)
+    while is_digit(text[i]) and i - begin < 18:
+        number = number * 10 + (np.int64(text[i]) - 48)
+        i += 1
+    return number, i
+
+
+@jit
+def parse_numbers(
+    text: Any, i: int, separator: int, whole: Any, real: Any, kinds: Any
+) -> bool:
+    """Read the numbers of a block from position ``i`` on; False if a field is quoted.
+
+    ``whole`` and ``real`` are of shape (n_rows, n_columns): every number is put into
+    both, if it can be. ``kinds`` has flags for each column; one with ``OTHER`` has
+    fields that are not plain numbers, and is not to be used.
+    """
+    n_rows, n_columns = whole.shape
+    for row in range(n_rows):
+        for column in range(n_columns):
+            end_mark = separator if column < n_columns - 1 else _LF
+            if text[i] == _QUOTE:
+                return False
+            if text[i] == end_mark:
+                kinds[column] |= EMPTY
+                real[row, column] = math.nan
+                whole[row, column] = 0
+                i += 1
+                continue
+            is_negative = text[i] == _MINUS
+            first = i + is_negative
+            number, end = _scan_integer(text, first)
+            kind = NUMBER
+            value = 0.0
+            if end == first or is_digit(text[end]):
+                kind = OTHER
+            elif text[end] == end_mark:
+                whole[row, column] = -number if is_negative else number
+                value = float(number)
+            else:
+                value, end, status = scan_number(text, first)
+                is_plain = status == GOOD and is_digit(text[end - 1])
+                if is_plain and text[end] == end_mark and not math.isinf(value):
+                    kind = NUMBER | FRACTION
+                else:
+                    kind = OTHER
+            if kind == OTHER:
+                while text[end] != end_mark:
+                    end += 1
+            real[row, column] = -value if is_negative else value
+            kinds[column] |= kind
+            i = end + 1
+    return True

@@ -25,12 +25,8 @@ from featstream.errors import (
     check_choice,
     printable,
 )
+from featstream.jit import jit
 from featstream.protocols import Block
-from featstream.sources.kernels.genotypes import (
-    MISSING,
-    decode_genotypes,
-    fill_with_mode,
-)
 from featstream.sources.memory import AnyOrderSource, Positions, as_index
 from featstream.sources.open import Dataset, PathLike, existing, reading, shortened
 from featstream.sources.tables import (
@@ -56,6 +52,10 @@ _CASE_CONTROL = frozenset(["0", "1", "2"])
 _MAGIC = b"\x6c\x1b"
 _BY_VARIANT, _BY_SAMPLE = 1, 0
 _HEADER = 3
+_UNKNOWN = 3  # the value of a missing genotype
+_COPIES = 0b00_01_11_10
+"""Copies of the first allele by the two bits: 00 is 2, 01 missing, 10 is 1, 11 none."""
+
 _FIELDS = {
     ".fam": ("family", "person", "father", "mother", "sex", "phenotype"),
     ".bim": (
@@ -206,12 +206,12 @@ class PlinkSource(AnyOrderSource):
         genotypes = np.empty((len(chosen), self.n_samples), np.int8)
         counts = np.zeros((len(chosen), 4), np.int64)
         decode_genotypes(packed, self.n_samples, genotypes, counts)
-        n_missing = counts[:, MISSING]
+        n_missing = counts[:, _UNKNOWN]
         nominal = None
         if n_missing.any():
             if self.missing == "error":
                 j = int((n_missing > 0).argmax())
-                self._refuse(self.names[chosen[j]], genotypes[j] == MISSING)
+                self._refuse(self.names[chosen[j]], genotypes[j] == _UNKNOWN)
             elif self.missing == "mode":
                 fill_with_mode(genotypes, counts)
             else:
@@ -310,3 +310,53 @@ def _as_phenotypes(values: list[str]) -> NDArray[Any]:
     """Phenotypes as labels, without those that are missing."""
     missing = _missing_among(set(values))
     return label_array([None if value in missing else value for value in values])
+
+
+@jit
+def decode_genotypes(packed: Any, n_samples: int, genotypes: Any, counts: Any) -> None:
+    """Unpack the genotypes of some variants.
+
+    ``packed`` has the rows of a ``.bed`` file; bits beyond the last sample are
+    ignored. ``genotypes``, of shape (n_variants, n_samples), is filled with 0, 1 or 2
+    copies of the first allele, or 3 if missing; ``counts`` with the number of each.
+    """
+    n_whole = n_samples // 4
+    for j in range(packed.shape[0]):
+        for k in range(n_whole):
+            byte = packed[j, k]
+            genotypes[j, 4 * k] = (_COPIES >> (2 * (byte & 3))) & 3
+            genotypes[j, 4 * k + 1] = (_COPIES >> (2 * ((byte >> 2) & 3))) & 3
+            genotypes[j, 4 * k + 2] = (_COPIES >> (2 * ((byte >> 4) & 3))) & 3
+            genotypes[j, 4 * k + 3] = (_COPIES >> (2 * (byte >> 6))) & 3
+        for i in range(4 * n_whole, n_samples):
+            bits = (packed[j, n_whole] >> (2 * (i & 3))) & 3
+            genotypes[j, i] = (_COPIES >> (2 * bits)) & 3
+        n_one = 0
+        n_two = 0
+        n_missing = 0
+        for i in range(n_samples):
+            n_one += genotypes[j, i] == 1
+            n_two += genotypes[j, i] == 2
+            n_missing += genotypes[j, i] == _UNKNOWN
+        counts[j, 0] = n_samples - n_one - n_two - n_missing
+        counts[j, 1] = n_one
+        counts[j, 2] = n_two
+        counts[j, _UNKNOWN] = n_missing
+
+
+@jit
+def fill_with_mode(genotypes: Any, counts: Any) -> None:
+    """Replace what is missing by the variant's commonest genotype.
+
+    The fewest copies, if two are equally common; 0 if all are missing.
+    """
+    for j in range(genotypes.shape[0]):
+        if counts[j, _UNKNOWN] == 0:
+            continue
+        mode = 0
+        for copies in range(1, _UNKNOWN):
+            if counts[j, copies] > counts[j, mode]:
+                mode = copies
+        for i in range(genotypes.shape[1]):
+            if genotypes[j, i] == _UNKNOWN:
+                genotypes[j, i] = mode
