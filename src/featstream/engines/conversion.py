@@ -160,10 +160,9 @@ def convert_svmlight(
 
 def _chunks(reader: Reader) -> Iterator[FileChunk]:
     begin, is_compressed = 0, reader.file.is_compressed
-    for number, lines in enumerate(reader.file.line_chunks()):
-        text = np.array(lines.text) if is_compressed else None
-        yield FileChunk(number, begin, lines.stop, text)
-        begin = lines.stop
+    for number, (text, stop) in enumerate(reader.file.line_chunks()):
+        yield FileChunk(number, begin, stop, np.array(text) if is_compressed else None)
+        begin = stop
 
 
 def _checked(

@@ -40,7 +40,6 @@ from featstream.sources.values import (
     MAX_COLUMNS,
     as_sparse_columns,
     canonical_csc,
-    check_dimensions,
     exceeds_float,
     index_flaw,
     numeric_dtype,
@@ -94,10 +93,9 @@ class ChunkedArraySource(SizedSource):
     ) -> None:
         self._array, self.path = array, path
         self.read_bytes = READ_BYTES if read_bytes is None else read_bytes
-        shape = check_dimensions(tuple(array.shape))
-        numeric_dtype(np.dtype(array.dtype), "X")  # an error if it is not numbers
         about = f"{array.dtype}, {printable(path.name)}"
-        super().__init__(shape, names, about=about)
+        super().__init__(tuple(array.shape), names, about=about)
+        numeric_dtype(np.dtype(array.dtype), "X")  # an error if it is not numbers
         self.fingerprint = fingerprint
         self._width, self._is_by_row = self._plan()
         self._temporary: TempColumns | None = None
@@ -212,7 +210,7 @@ class _SparseOnDisk(SizedSource):
         digest.update(self._indptr.tobytes())
         self.fingerprint = digest.hexdigest()
         about = f"{n_entries:,} stored {self._dtype}, {printable(path.name)}"
-        super().__init__(check_dimensions(shape), names, about=about)
+        super().__init__(shape, names, about=about)
 
     def _lines_from(self, start: int) -> Iterator[tuple[int, SparseColumns]]:
         """Some lines at a time, with the position of the first."""
@@ -348,8 +346,7 @@ class DaskArraySource(AnyOrderSource):
                 "X.compute_chunk_sizes() first."
             )
         self._array = array
-        shape = check_dimensions(tuple(array.shape))
-        super().__init__(shape, about=array.dtype)
+        super().__init__(tuple(array.shape), about=array.dtype)
         # Blocks end where chunks do, and within those that are too wide for one.
         width = max(1, _BLOCK_BYTES // (self.n_samples * array.dtype.itemsize))
         if sparse.issparse(array._meta):

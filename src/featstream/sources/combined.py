@@ -59,6 +59,9 @@ class ChainedSource:
                 f"Got {sorted(lengths)}."
             )
         self.n_samples: int | None = lengths.pop() if lengths else None
+        known = [s.n_features for s in self.sources if s.n_features is not None]
+        is_known = len(known) == len(self.sources)
+        self.n_features: int | None = sum(known) if is_known else None
         self.sample_names = common_names(
             [(f"Source {i}", source) for i, source in enumerate(self.sources)]
         )
@@ -68,16 +71,6 @@ class ChainedSource:
         parts = [reopener_of(source) for source in self.sources]
         opened = [part for part in parts if part is not None]
         return partial(_reopen, opened) if len(opened) == len(parts) else None
-
-    @property
-    def n_features(self) -> int | None:
-        """Number of columns of all; None if one of them does not know."""
-        total = 0
-        for source in self.sources:
-            if source.n_features is None:
-                return None
-            total += source.n_features
-        return total
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
@@ -157,13 +150,9 @@ class SampleSubset:
         columns = columns.alone()
         is_chosen = self._is_chosen[columns.rows]
         place = (np.cumsum(self._is_chosen) - 1).astype(np.int32)
-        n_before = np.concatenate([[0], np.cumsum(is_chosen)])
-        subset = SparseColumns(
-            n_before[columns.indptr],
-            place[columns.rows[is_chosen]],
-            columns.values[is_chosen],
-            self.n_samples,
-        )
+        indptr = np.concatenate([[0], np.cumsum(is_chosen)])[columns.indptr]
+        rows, values = place[columns.rows[is_chosen]], columns.values[is_chosen]
+        subset = SparseColumns(indptr, rows, values, self.n_samples)
         return replace(block, columns=subset)
 
 
@@ -231,14 +220,10 @@ def is_reordered(known: SampleHashes, found: SampleHashes) -> bool:
 
 def common_names(sources: Sequence[tuple[str, Source]]) -> Sequence[str] | None:
     """Names of the samples of all sources; `DataError` where they differ."""
-    first: str = ""
-    names: Sequence[str] | None = None
-    for what, source in sources:
-        found = sample_names_of(source)
-        if found is None:
-            continue
-        if names is None:
-            first, names = what, found
-        elif names != found:
-            refuse_other_samples(hash_samples(names), found, what, first)
-    return names
+    listed = [(what, sample_names_of(source)) for what, source in sources]
+    named = [(what, names) for what, names in listed if names is not None]
+    for what, names in named[1:]:
+        first, known = named[0]
+        if names != known:
+            refuse_other_samples(hash_samples(known), names, what, first)
+    return named[0][1] if named else None

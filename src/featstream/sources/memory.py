@@ -88,12 +88,12 @@ class SizedSource(ABC):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        shape: tuple[int, ...],
         names: Iterable[str] | None = None,
         *,
         about: object,
     ) -> None:
-        self.n_samples, self.n_features = shape
+        self.n_samples, self.n_features = check_dimensions(shape)
         if names is not None:
             self.names = check_names(names, self.n_features)
         self._about = about
@@ -185,8 +185,7 @@ class ArraySource(AnyOrderSource):
                 "as NaN: X.astype(float).filled(np.nan)."
             )
         self._array = np.asarray(X)
-        shape = check_dimensions(self._array.shape)
-        super().__init__(shape, names, about=self._array.dtype)
+        super().__init__(self._array.shape, names, about=self._array.dtype)
         self.block_bytes = block_bytes
         if self._array.dtype.kind not in "OUST":
             self._dtype = numeric_dtype(self._array.dtype, "X")
@@ -360,8 +359,7 @@ class FrameSource(FramedSource):
             shape = n_samples, len(self._labels)
         else:
             shape = self._frame.shape
-        about = self._frame.implementation.value
-        super().__init__(check_dimensions(shape), about=about)
+        super().__init__(shape, about=self._frame.implementation.value)
         self.block_bytes = block_bytes
 
     def _part(self, chosen: Positions) -> Any:

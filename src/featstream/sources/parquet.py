@@ -40,7 +40,6 @@ from featstream.sources.values import (
     Names,
     as_column_of_objects,
     block_width,
-    check_dimensions,
     check_names,
     group_columns,
     is_number,
@@ -289,7 +288,7 @@ class FeatureTableSource(SizedSource):
         metadata = self._file.metadata
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         self._group_ends = np.cumsum([group.num_rows for group in groups])
-        shape = check_dimensions((self._count_samples(), metadata.num_rows))
+        shape = self._count_samples(), metadata.num_rows
         super().__init__(shape, about=printable(path.name))
         names = self._file.read(columns=[name]).column(name)
         self.names = _read_names(names, duplicates)
@@ -389,10 +388,12 @@ def _find_columns(schema: Any) -> tuple[str, list[str], list[str] | None]:
             f"Besides the names in {printable(fields[name].name)} it has "
             f"{len(lists)} columns of lists."
         )
+    is_fixed = kinds.is_fixed_size_list
     numbers = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
     for i in values:
         kind = fields[i].type
-        kind = kind.value_type if _is_list(kind) else kind
+        if any(f(kind) for f in (kinds.is_list, kinds.is_large_list, is_fixed)):
+            kind = kind.value_type
         if not any(f(kind) for f in (*numbers, kinds.is_null, _is_text)):
             what = f"the column {printable(fields[i].name)}"
             raise not_numbers(what, fields[i].type)
@@ -412,13 +413,6 @@ def _is_text(kind: Any) -> bool:
     if kinds.is_dictionary(kind):
         kind = kind.value_type
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
-
-
-def _is_list(kind: Any) -> bool:
-    import pyarrow.types as kinds
-
-    lists = (kinds.is_list, kinds.is_large_list, kinds.is_fixed_size_list)
-    return any(is_kind(kind) for is_kind in lists)
 
 
 def _check_lengths(lists: Any, names: Sequence[str], n_samples: int) -> None:

@@ -40,7 +40,6 @@ from featstream.sources.values import (
     BLOCK_BYTES,
     Duplicates,
     block_width,
-    check_dimensions,
     check_names,
     is_number,
 )
@@ -163,7 +162,7 @@ class PlinkSource(AnyOrderSource):
     ) -> None:
         self.path, self.missing, self.block_bytes = path, missing, block_bytes
         self.sample_names = list(samples)
-        shape = check_dimensions((len(samples), len(names)))
+        shape = len(samples), len(names)
         super().__init__(shape, names, about=printable(path.name))
         self._stride = -(-self.n_samples // 4)
         self._map = _map_file(path, self.n_features, self._stride)

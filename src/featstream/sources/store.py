@@ -198,10 +198,11 @@ class StoreSource:
         check_count(start, "start", least=0, most=self.n_features)
         columns: NDArray[Any] | SparseColumns
         while start < self.n_features:
+            stop, dtype = self._end_of_block(start)
             if self.n_entries is None:
-                columns, stop = self._dense_block(start)
+                columns = self._columns.array[:, start:stop].view(dtype)
             else:
-                columns, stop = self._sparse_block(start)
+                columns = self._sparse_columns(start, stop, dtype)
             nominal = None if self._nominal is None else self._nominal.array[start:stop]
             if nominal is not None and not nominal.any():
                 nominal = None
@@ -219,27 +220,30 @@ class StoreSource:
         """
         for name, checksum in self._meta["checksums"].items():
             path = self.path / Path(name).name
-            if f"{checksum_of(path):08x}" != checksum:
+            found = 0
+            with open(path, "rb") as file:
+                file.seek(HEADER_BYTES)
+                while chunk := file.read(CHUNK_BYTES):
+                    found = zlib.crc32(chunk, found)
+            if f"{found:08x}" != checksum:
                 raise damaged(path, "checksum mismatch")
 
-    def _dense_block(self, start: int) -> tuple[NDArray[Any], int]:
-        n = max(1, min(self.block_columns, _MAX_VALUES // max(1, self.n_samples)))
-        stop, dtype = self._same_kind(start, min(start + n, self.n_features))
-        return self._columns.array[:, start:stop].view(dtype), stop
-
-    def _same_kind(self, start: int, stop: int) -> tuple[int, Any]:
-        """Where columns of one type end, and that type."""
+    def _end_of_block(self, start: int) -> tuple[int, Any]:
+        """Where a block that begins at ``start`` ends, and the type of its columns."""
+        if self.n_entries is None:
+            n = max(1, min(self.block_columns, _MAX_VALUES // max(1, self.n_samples)))
+            stop = min(start + n, self.n_features)
+        else:
+            limits = self.block_columns, self.block_entries
+            stop = sparse_stop(self._indptr.array, start, *limits)
         if self._kinds is None:
             return stop, self.dtype
         kinds = self._kinds[start:stop]
         n = int(np.argmax(kinds != kinds[0])) or kinds.size
         return start + n, KINDS[kinds[0]]
 
-    def _sparse_block(self, start: int) -> tuple[SparseColumns, int]:
-        pointers, limits = self._indptr.array, (self.block_columns, self.block_entries)
-        stop = sparse_stop(pointers, start, *limits)
-        stop, dtype = self._same_kind(start, stop)
-        indptr = pointers[start : stop + 1]
+    def _sparse_columns(self, start: int, stop: int, dtype: Any) -> SparseColumns:
+        indptr = self._indptr.array[start : stop + 1]
         first, last = int(indptr[0]), int(indptr[-1])
         assert self.n_entries is not None
         if not 0 <= first <= last <= self.n_entries or (np.diff(indptr) < 0).any():
@@ -253,7 +257,7 @@ class StoreSource:
             values: NDArray[Any] = np.ones(last - first, np.uint8)
         else:
             values = self._values.array[first:last].view(dtype)
-        return SparseColumns(indptr, rows, values, self.n_samples), stop
+        return SparseColumns(indptr, rows, values, self.n_samples)
 
     def _forget(self, start: int, stop: int) -> None:
         if self.n_entries is None:
@@ -387,13 +391,3 @@ class MappedArray:
         """Release the memory of values ``begin`` to ``stop``, in order of storage."""
         begin, stop = (HEADER_BYTES + i * self.array.itemsize for i in (begin, stop))
         release_pages(self._map, begin, stop)
-
-
-def checksum_of(path: Path) -> int:
-    """Checksum of the values of a file, as the writer computes it."""
-    checksum = 0
-    with open(path, "rb") as file:
-        file.seek(HEADER_BYTES)
-        while chunk := file.read(CHUNK_BYTES):
-            checksum = zlib.crc32(chunk, checksum)
-    return checksum

@@ -137,7 +137,8 @@ def write_blocks(
                 progress("writing", writer.n_features, max(total, writer.n_features))
         writer.finish(target, samples)
     finally:
-        writer.abandon()
+        for file in writer.files.values():
+            file.file.close()
 
 
 class _Writer:
@@ -156,7 +157,7 @@ class _Writer:
         self._facts = NO_VALUES
         self._runs: Runs = []
         self._is_wide = False  # some integers are not exact as floats
-        self._files: dict[str, ArrayWriter] = {}
+        self.files: dict[str, ArrayWriter] = {}
         written = dtype.replace(ONES, "|u1") if dtype else "<f8"
         if self._is_sparse:
             self._file("indptr", "<i8").append(np.zeros(1, np.int64))
@@ -167,10 +168,10 @@ class _Writer:
 
     def _file(self, name: str, dtype: str, n_rows: int | None = None) -> ArrayWriter:
         """The file of this name, created if need be."""
-        if name not in self._files:
+        if name not in self.files:
             path = self._folder / f"{name}.npy"
-            self._files[name] = ArrayWriter(path, dtype, n_rows)
-        return self._files[name]
+            self.files[name] = ArrayWriter(path, dtype, n_rows)
+        return self.files[name]
 
     def _write_words(self, text: str, ends: str, words: Sequence[str]) -> int:
         """Append words to a pair of files; return the size of the text."""
@@ -201,18 +202,16 @@ class _Writer:
                 self._write_sparse(part.columns.alone())
             else:
                 self._write_values(by_column(part.columns), part.n_columns)
-        if block.names is not None or "names" in self._files:
+        if block.names is not None or "names" in self.files:
             names = [block.name(i) for i in range(block.n_columns)]
-            if "names" not in self._files:
+            if "names" not in self.files:
                 names = [feature_name(j) for j in range(self.n_features)] + names
             self._write_words("names", "name_ends", names)
-        if block.nominal is not None or "nominal" in self._files:
+        if block.nominal is not None or "nominal" in self.files:
             file = self._file("nominal", "|b1")
             file.append(np.zeros(self.n_features - file.size, np.bool_))
-            is_nominal = block.nominal
-            if is_nominal is None:
-                is_nominal = np.zeros(block.n_columns, np.bool_)
-            file.append(is_nominal)
+            no_flags = np.zeros(block.n_columns, np.bool_)
+            file.append(no_flags if block.nominal is None else block.nominal)
         self.n_features += block.n_columns
 
     def _write_sparse(self, stored: SparseColumns) -> None:
@@ -221,7 +220,7 @@ class _Writer:
         if self._dtype is None and not is_stored.all():
             indptr = np.concatenate([[0], np.cumsum(is_stored)])[indptr]
             rows, values = rows[is_stored], values[is_stored]
-        self._files["indptr"].append(indptr[1:] + self._rows.size)
+        self.files["indptr"].append(indptr[1:] + self._rows.size)
         self._rows.append(rows)
         self._write_values(values, stored.shape[1])
 
@@ -231,18 +230,13 @@ class _Writer:
                 self._values.append(values)
             return
         written = _eight_bytes(values)
-        is_integer = written != "<f8"
         values = values.ravel(order="F").astype(written, copy=False)
         facts = describe_values(values)  # compiled for three types at most
         self._facts = merge_facts(self._facts, facts)
-        if is_integer:
+        if written != "<f8":
             self._is_wide |= max(facts.highest, -facts.lowest) >= EXACT_IN_FLOAT
         self._values.append(values.view("<f8"))
-        n_values = values.size
-        if self._runs and self._runs[-1][0] == written:
-            _, columns_before, values_before = self._runs.pop()
-            n_columns, n_values = n_columns + columns_before, n_values + values_before
-        self._runs.append((written, n_columns, n_values))
+        self._runs.append((written, n_columns, values.size))
 
     def _choose_dtype(self) -> tuple[str, bool]:
         """The smallest type that holds every value, and whether columns differ in it.
@@ -267,11 +261,10 @@ class _Writer:
         dtype, is_mixed = self._choose_dtype()
         name = self._values.path.stem
         if dtype == ONES:
-            del self._files[name]
-            self._values.abandon()
+            self.files.pop(name).file.close()
             self._values.path.unlink()
         elif self._runs and not is_mixed:
-            self._files[name] = self._values.convert(dtype, self._runs)
+            self.files[name] = self._values.convert(dtype, self._runs)
         extra: dict[str, Any] = {}
         if is_mixed:
             extra["kinds"] = True
@@ -286,7 +279,7 @@ class _Writer:
         elif y is not None:
             target = {"dtype": y.dtype.str}
             self._file("y", y.dtype.str).append(y)
-        for file in self._files.values():
+        for file in self.files.values():
             file.close()
         is_new = is_mixed or "<u8" in (dtype, (target or {}).get("dtype"))
         meta = {
@@ -296,11 +289,11 @@ class _Writer:
             "n_features": self.n_features,
             "n_entries": self._rows.size if self._is_sparse else None,
             "dtype": dtype,
-            "names": self._files["names"].size if "names" in self._files else None,
-            "nominal": "nominal" in self._files,
+            "names": self.files["names"].size if "names" in self.files else None,
+            "nominal": "nominal" in self.files,
             "y": target,
             "checksums": {
-                f.path.name: f"{f.checksum:08x}" for f in self._files.values()
+                f.path.name: f"{f.checksum:08x}" for f in self.files.values()
             },
             **extra,
         }
@@ -311,11 +304,6 @@ class _Writer:
             json.dump(meta, description, indent=1)
             description.flush()
             os.fsync(description.fileno())
-
-    def abandon(self) -> None:
-        """Close all files as they are."""
-        for file in self._files.values():
-            file.abandon()
 
 
 def merge_facts(a: ValueFacts, b: ValueFacts) -> ValueFacts:
@@ -397,37 +385,33 @@ class ArrayWriter:
         self.n_rows = n_rows
         self.size = 0
         self.checksum = 0
-        self._file = open(path, "xb")  # noqa: SIM115 - closed by close()
-        self._file.write(bytes(HEADER_BYTES))
+        self.file = open(path, "xb")  # noqa: SIM115 - closed by close()
+        self.file.write(bytes(HEADER_BYTES))
 
     def append(self, values: NDArray[Any]) -> None:
         """Write values after the previous ones."""
         data = np.ascontiguousarray(values.ravel(order="F"), self.dtype)
         self.checksum = zlib.crc32(data, self.checksum)
         self.size += data.size
-        self._file.write(data)
+        self.file.write(data)
 
     def close(self) -> None:
         """Write the header and synchronise the file with the disk."""
         shape: tuple[int, ...] = (self.size,)
         if self.n_rows is not None:
             shape = (self.n_rows, self.size // self.n_rows if self.n_rows else 0)
-        self._file.seek(0)
-        self._file.write(npy_header(self.dtype, shape))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
-    def abandon(self) -> None:
-        """Close the file as it is."""
-        self._file.close()
+        self.file.seek(0)
+        self.file.write(npy_header(self.dtype, shape))
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
 
     def convert(self, dtype: str, runs: Iterable[tuple[str, int, int]]) -> ArrayWriter:
         """Write the array again as another type; ``runs`` says how it was written."""
         if {written for written, _, _ in runs} == {dtype}:
             self.dtype = np.dtype(dtype)
             return self
-        self._file.close()
+        self.file.close()
         old = self.path.rename(self.path.with_suffix(".old"))
         new = ArrayWriter(self.path, dtype, self.n_rows)
         with open(old, "rb") as file:

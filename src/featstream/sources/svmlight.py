@@ -264,8 +264,8 @@ class Reader:
 
     def _parse_ahead(self) -> Iterator[tuple[int, Future[ParsedChunk]]]:
         waiting: deque[tuple[int, Future[ParsedChunk]]] = deque()
-        for lines in self.file.line_chunks():
-            waiting.append((lines.stop, self.pool.submit(self.parse, lines.text)))
+        for text, stop in self.file.line_chunks():
+            waiting.append((stop, self.pool.submit(self.parse, text)))
             if len(waiting) > self.n_threads:
                 yield waiting.popleft()
         while waiting:
@@ -273,7 +273,7 @@ class Reader:
 
     def whole(self) -> RowSlice:
         """Count first, then parse all chunks into one set of arrays."""
-        texts = [lines.text for lines in self.file.line_chunks()]
+        texts = [text for text, _ in self.file.line_chunks()]
         counts = np.array(list(self.pool.map(grammar.count_marks, texts)), np.int64)
         ends = counts.reshape(-1, 2).cumsum(axis=0)
         n_lines, n_colons = ends[-1] if texts else (0, 0)

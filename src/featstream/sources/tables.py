@@ -32,7 +32,6 @@ from featstream.sources.values import (
     MISSING,
     Duplicates,
     as_na_values,
-    check_dimensions,
     check_names,
     refuse_hidden_missing,
 )
@@ -214,7 +213,7 @@ class TableSource(FramedSource):
         left_out = np.array(without, np.int64)
         self._places = np.delete(np.arange(len(table.names)), left_out)
         names = [table.names[i] for i in self._places]
-        shape = check_dimensions((table.n_rows, len(names)))
+        shape = table.n_rows, len(names)
         super().__init__(shape, names, about=printable(table.path.name))
 
     @property
@@ -282,8 +281,11 @@ def read_target(
         if suffix == ".npy":
             with open(path, "rb") as file:
                 return np.asarray(npy.read_array(file, allow_pickle=False))
-        lines = path.read_text("utf-8").splitlines()
-        return _as_labels([line.strip() for line in lines], as_na_values(na_values))
+        words = [line.strip() for line in path.read_text("utf-8").splitlines()]
+        missing = {*MISSING, *as_na_values(na_values)}
+        labels = [None if word in missing else word for word in words]
+        refuse_hidden_missing(labels, "The target", is_target=True)
+        return label_array(labels)
 
 
 def is_target_file(target: str) -> bool:
@@ -342,13 +344,6 @@ def places_of(
             f"there: {shortened(lost, 5)}. {hint}"
         )
     return [place[name] for name in samples]
-
-
-def _as_labels(words: list[str], na_values: Sequence[str]) -> NDArray[Any]:
-    missing = {*MISSING, *na_values}
-    labels = [None if word in missing else word for word in words]
-    refuse_hidden_missing(labels, "The target", is_target=True)
-    return label_array(labels)
 
 
 def label_array(labels: list[str | None]) -> NDArray[Any]:

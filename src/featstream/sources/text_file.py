@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +48,8 @@ _OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Lines(NamedTuple):
-    """Some whole lines of text, the last one ended by a newline."""
-
-    text: NDArray[np.uint8]
-    stop: int  # bytes of the file, as stored, read so far
+Lines: TypeAlias = tuple[NDArray[np.uint8], int]
+"""Whole lines, the last ended by a newline; and bytes of the file read so far."""
 
 
 class TextFile:
@@ -105,11 +102,9 @@ class TextFile:
 
         A compressed file gives its beginning.
         """
-        lines = next(self.line_chunks(), None)
-        if lines is None:
-            return b"", 1.0
         if self._map is None:
-            return lines.text.tobytes(), self.size / max(1, lines.stop)
+            first, stop = next(self.line_chunks(), (np.empty(0, np.uint8), self.size))
+            return first.tobytes(), self.size / max(1, stop)
         starts = range(0, self.size, max(1, self.size // _N_SAMPLES, _SAMPLE))
         text = b" ".join(self._map[i : i + _SAMPLE] for i in starts)
         return text, self.size / len(text)
@@ -127,7 +122,7 @@ class TextFile:
             # The last line may have no newline at its end: it is a chunk of its own.
             stop = self._map.find(b"\n", last) + 1 or self._map.rfind(b"\n", begin) + 1
             stop = stop or self.size
-            yield Lines(self.lines_between(begin, stop), stop)
+            yield self.lines_between(begin, stop), stop
             begin = stop
 
     def lines_between(self, begin: int, stop: int) -> NDArray[np.uint8]:
@@ -168,14 +163,14 @@ class TextFile:
             if cut:
                 text = np.frombuffer(rest + chunk[:cut], np.uint8)
                 rest = chunk[cut:]
-                yield Lines(_padded(text), self._file.tell())
+                yield _padded(text), self._file.tell()
             else:
                 rest += chunk
             if len(rest) > _MAX_LINE:
                 raise DataError(f"{self.name} has a line of more than 1 GiB.")
         if rest:
             text = np.frombuffer(rest + b"\n", np.uint8)
-            yield Lines(_padded(text), self._file.tell())
+            yield _padded(text), self._file.tell()
 
 
 def release_pages(mapped: mmap.mmap, begin: int, end: int) -> None:

@@ -71,24 +71,14 @@ def is_digit(byte):
 
 
 @inner_jit
-def mark_non_digits(word):
-    """Set the high bit of each byte that is no ASCII digit."""
-    word = word ^ _ZEROS
-    return (((word & _LOW_BITS) + _ABOVE_NINE) | word) & _HIGH_BITS
-
-
-@inner_jit
-def first_mark(marks):
-    """Which byte, from 0, holds the lowest mark; there is one."""
-    below = (marks & (~marks + _U(1))) - _U(1)
-    return np.int64((below & _ONES) * _ONES >> _U(56)) - 1
-
-
-@inner_jit
 def count_digits(word):
     """How many bytes of a word, from the first, are digits."""
-    marks = mark_non_digits(word)
-    return np.int64(8) if marks == _U(0) else first_mark(marks)
+    word = word ^ _ZEROS
+    marks = (((word & _LOW_BITS) + _ABOVE_NINE) | word) & _HIGH_BITS  # of non-digits
+    if marks == _U(0):
+        return np.int64(8)
+    below = (marks & (~marks + _U(1))) - _U(1)
+    return np.int64((below & _ONES) * _ONES >> _U(56)) - 1
 
 
 @inner_jit
