@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import lzma
-import re
 from functools import partial
 
 import numpy as np
@@ -34,10 +33,11 @@ COLUMNS = st.sampled_from(
 )
 
 
-def in_blocks(path, block_bytes=1):
+def in_blocks(path, block_bytes=1, held_bytes=0, chunk_bytes=1 << 20):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_reader, "HELD_BYTES", 0)
+        patch.setattr(csv_reader, "HELD_BYTES", held_bytes)
         patch.setattr(csv_reader, "TEXT_BLOCK_BYTES", block_bytes)
+        patch.setattr(csv_reader, "_CHUNK", chunk_bytes)
         return CsvTable(path)
 
 
@@ -49,11 +49,15 @@ def in_blocks(path, block_bytes=1):
     end=st.sampled_from(["\n", "\r\n", "\r"]),
     is_ended=st.booleans(),
     block_bytes=st.integers(1, 60),
+    chunk_bytes=st.integers(1, 9),
 )
 def test_blocks_are_read_as_the_whole_is(
-    tmp_path_factory, rows, end, is_ended, block_bytes
+    tmp_path_factory, rows, end, is_ended, block_bytes, chunk_bytes
 ):
-    """Quotes, line ends of all three kinds, missing values, any width of a block."""
+    """Quotes, line ends of all three kinds, missing values, blocks of any width.
+
+    The text is read in chunks that end anywhere; the header is in the first ones.
+    """
     n_fields = len(rows[0]) if rows else 2
     header = [f'"n{j}"' if j % 2 else f"n{j}" for j in range(n_fields)]
     if n_fields == 1:  # an empty line is none, in a table of one column
@@ -69,7 +73,7 @@ def test_blocks_are_read_as_the_whole_is(
             null_values=MISSING, strings_can_be_null=True
         ),
     )
-    table = in_blocks(path, block_bytes)
+    table = in_blocks(path, block_bytes, len(",".join(header)) + 2, chunk_bytes)
     assert table.names == whole.column_names
     assert table.n_rows == whole.num_rows
     found = table.read(range(n_fields))
@@ -128,8 +132,7 @@ def test_each_block_is_parsed_once(tmp_path, monkeypatch):
     monkeypatch.setattr(
         csv_reader, "_parse_block", lambda *a, **k: parsed.append(1) or real(*a, **k)
     )
-    for _ in TableSource(table, block_bytes=3 * 8 * 30).blocks():
-        pass
+    list(TableSource(table, block_bytes=3 * 8 * 30).blocks())
     assert len(parsed) == table._spill.n_parts > 3
 
 
@@ -211,89 +214,3 @@ def test_bad_text_is_explained(tmp_path, monkeypatch, text, reason):
     with pytest.raises(DataError) as caught:
         open_table(path, optional=())
     assert str(caught.value).startswith(f"{path}: {reason}")
-
-
-FIELD = re.compile(rb'(?:"(?:[^"]|"")*"(?!")[^,\r\n]*|(?!")[^,\r\n]*)([,\r\n])')
-
-
-def rows_of(text):
-    """Rows of fields as they are written; None if a quote is never closed."""
-    rows, row, place = [], [], 0
-    while place < len(text):
-        if not row and text[place : place + 1] in (b"\n", b"\r"):
-            place += 1  # an empty line, or the rest of an end of line
-            continue
-        match = FIELD.match(text, place)
-        if match is None:
-            return None
-        row.append(text[place : match.end() - 1])
-        place = match.end()
-        if match[1] != b",":
-            rows.append(row)
-            row = []
-    return rows
-
-
-def cut(text, n_fields, width, cuts=()):
-    """Blocks by the kernels, the text given in chunks; and what they carried."""
-    carried = np.zeros(4, np.int64)
-    n_blocks = -(-n_fields // width)
-    found = [b""] * n_blocks
-    for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
-        chunk = np.frombuffer(text[begin:end], np.uint8)
-        n_ends = int(np.isin(chunk, [10, 13]).sum())
-        room = min(chunk.size, (n_ends + 1) * n_blocks) + 2
-        segments = np.empty((room, 4), np.int64)
-        n = csv_reader.find_segments(
-            chunk, ord(","), n_fields, width, carried, segments
-        )
-        if carried[csv_reader.MISCOUNTED]:
-            break
-        segments = segments[:n]
-        sizes = np.zeros(n_blocks, np.int64)
-        np.add.at(sizes, segments[:, 2], segments[:, 1] - segments[:, 0])
-        bounds = np.concatenate([[0], np.cumsum(sizes)])
-        out = np.empty(bounds[-1], np.uint8)
-        csv_reader.copy_segments(chunk, segments, bounds[:-1].copy(), out)
-        for k in range(n_blocks):
-            found[k] += out[bounds[k] : bounds[k + 1]].tobytes()
-    return found, carried
-
-
-TEXTS = st.lists(st.sampled_from([b"a", b"1", b",", b'"', b"\n", b"\r", b"\r\n"]))
-
-
-@examples(150)
-@given(TEXTS, st.integers(1, 5), st.integers(1, 5), st.data())
-def test_any_text_is_cut_as_it_is_read(parts, n_fields, width, data):
-    text = b"".join(parts) + b"\n"
-    width = min(width, n_fields)
-    place = st.integers(0, len(text))
-    cuts = sorted(data.draw(st.lists(place, max_size=3)))
-    found, carried = cut(text, n_fields, width, cuts)
-    rows = rows_of(text)
-    if rows is None:
-        is_open = carried[csv_reader.STATE] in (csv_reader.QUOTED, csv_reader.QUOTE)
-        assert is_open or carried[csv_reader.MISCOUNTED]
-        return
-    odd = [k for k, row in enumerate(rows) if len(row) != n_fields]
-    if odd:
-        n_found = min(len(rows[odd[0]]), n_fields + 1)
-        assert carried[csv_reader.MISCOUNTED] == n_found
-        assert carried[csv_reader.ROWS] == odd[0]
-        return
-    assert carried.tolist()[1:] == [0, len(rows), 0]
-    for k in range(len(found)):
-        own = slice(k * width, (k + 1) * width)
-        lines = [b",".join(row[own]) + b"\n" for row in rows]
-        assert found[k] == b"".join(lines)
-
-
-def test_text_may_be_cut_anywhere():
-    """The kernel carries all that it needs from one chunk to the next."""
-    text = b'a,"b\n,""",c\r\n1,2,\r\n\n\r\n"x,",y"z",3\r4,5,6\n'
-    expected = [b'a,"b\n,"""\n1,2\n"x,",y"z"\n4,5\n', b"c\n\n3\n6\n"]
-    for place in range(len(text) + 1):
-        found, carried = cut(text, 3, 2, [place])
-        assert found == expected
-        assert carried[csv_reader.ROWS] == 4

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-import featstream.sources
 from featstream.errors import DataError, DataTypeError
 from featstream.protocols import Source
 from featstream.sources import (
@@ -19,7 +18,6 @@ from featstream.sources import (
     IteratorSource,
     SparseSource,
     as_source,
-    check_has_features,
 )
 from gather import check_block, dense, gather
 
@@ -79,14 +77,6 @@ def test_extended_precision_becomes_double(make):
     assert columns.tolist() == [[1, 2], [3, 4]]
 
 
-def test_mapped_arrays_are_read_in_place(tmp_path):
-    np.save(tmp_path / "x.npy", np.asfortranarray(np.eye(5)))
-    X = np.load(tmp_path / "x.npy", mmap_mode="r")
-    block = next(ArraySource(X).blocks())
-    assert np.shares_memory(block.columns, X)
-    assert not block.columns.flags.writeable
-
-
 @pytest.mark.parametrize("dtype", [object, "U1", "S1"])
 def test_text_becomes_codes_in_sorted_order(dtype):
     X = np.array([["b", "x"], ["a", "x"], ["c", "y"]], dtype)
@@ -108,26 +98,6 @@ def test_names_follow_their_columns():
     dense = ArraySource(X, names, block_bytes=1)
     for source in (dense, SparseSource(sparse.csc_array(X), names, block_columns=3)):
         assert gather(source, 20)[1] == names[20:]
-
-
-def test_a_source_without_features_is_legal_but_cannot_be_fitted():
-    source = ArraySource(np.empty((12, 0)))
-    assert list(source.blocks()) == []
-    with pytest.raises(DataError, match=r"0 feature\(s\) \(shape=\(12, 0\)\)"):
-        check_has_features(source)
-
-
-@pytest.mark.parametrize(
-    ("names", "error", "message"),
-    [
-        (["a", "b"], DataError, "Got 2 names for 3 features"),
-        (["a", "b", "a"], DataError, r"'a' already seen at position 0 \(now 2\)"),
-        (["a", "b", 3], DataTypeError, "Got 3 of type int at position 2"),
-    ],
-)
-def test_bad_names_are_refused(names, error, message):
-    with pytest.raises(error, match=message):
-        ArraySource(np.zeros((2, 3)), names)
 
 
 SMALL = np.array([[1, 0], [0, 3], [5, 6]])
@@ -155,10 +125,6 @@ class ArrayLike:
         ([("a", SMALL[:, 0]), ("b", SMALL[:, 1])], IteratorSource),
         ({"a": SMALL[:, 0], "b": SMALL[:, 1]}.items(), IteratorSource),
         (zip("ab", SMALL.T, strict=True), IteratorSource),
-        (
-            ((name, column) for name, column in zip("ab", SMALL.T, strict=True)),
-            IteratorSource,
-        ),
     ],
 )
 def test_everything_with_columns_is_a_source(given, kind):
@@ -169,31 +135,27 @@ def test_everything_with_columns_is_a_source(given, kind):
     assert repr(source).startswith(kind.__name__)
 
 
-def test_rows_of_two_strings_are_rows_and_not_pairs():
-    columns, _, nominal = gather(as_source([["a", "x"], ["b", "y"], ["a", "y"]]))
-    assert columns.tolist() == [[0, 0], [1, 1], [0, 1]]
-    assert nominal.all()
+@pytest.mark.parametrize(
+    ("rows", "expected", "is_nominal"),
+    [
+        ([["a", "x"], ["b", "y"], ["a", "y"]], [[0, 0], [1, 1], [0, 1]], [True, True]),
+        ([["a", 10], ["b", 9]], [[0, 10], [1, 9]], [True, False]),
+        ([[2**63], [2**63 + 1], [-5]], [[1], [2], [0]], [True]),
+    ],
+)
+def test_lists_of_rows_keep_text_and_numbers_apart(rows, expected, is_nominal):
+    """Rows of two strings are no pairs; numpy makes text or floats of the others."""
+    columns, _, nominal = gather(as_source(rows))
+    assert columns.tolist() == expected
+    assert nominal.tolist() == is_nominal
 
 
-def test_large_integers_in_a_list_keep_their_differences():
-    columns, _, _ = gather(as_source([[2**63], [2**63 + 1], [-5]]))
-    assert columns.tolist() == [[1], [2], [0]]
-
-
-def test_numbers_beside_text_in_a_list_stay_numbers():
-    columns, _, nominal = gather(as_source([["a", 10], ["b", 9]]))
-    assert columns.tolist() == [[0, 10], [1, 9]]
-    assert nominal.tolist() == [True, False]
-
-
-@pytest.mark.parametrize("given", [[1, 2, 3], [], pd.Series([1, 2]), pl.Series([1])])
+@pytest.mark.parametrize(
+    "given", [[1, 2, 3], [], pd.Series([1, 2]), pl.Series([1]), sparse.coo_array([1.0])]
+)
 def test_one_dimension_is_not_enough(given):
     with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
         as_source(given)
-
-
-def test_exports_are_sorted():
-    assert featstream.sources.__all__ == sorted(featstream.sources.__all__)
 
 
 FORMATS = ["csc", "csr", "coo", "lil", "dok", "dia", "bsr"]
@@ -224,32 +186,18 @@ def test_sparse_columns_are_those_of_the_dense_array(
     assert not nominal.any()
 
 
-def unsorted():
-    """Two columns: rows 2, 0 with a duplicate; and a stored zero."""
-    data = np.array([5.0, 1.0, 2.0, 0.0])
-    rows = np.array([2, 0, 2, 1], np.int32)
-    return sparse.csc_matrix((data, rows, np.array([0, 3, 4], np.int32)), shape=(3, 2))
-
-
-def test_unsorted_and_repeated_rows_are_put_right_on_a_copy():
-    X = unsorted()
-    before = X.data.copy(), X.indices.copy(), X.indptr.copy()
-    columns, _, _ = gather(SparseSource(X))
-    assert columns.tolist() == [[1, 0], [0, 0], [7, 0]]
-    for array, original in zip((X.data, X.indices, X.indptr), before, strict=True):
-        np.testing.assert_array_equal(array, original)
-
-
-def test_flags_that_lie_are_not_believed():
-    X = unsorted()
-    X.has_sorted_indices = True
-    X.has_canonical_format = True
-    assert gather(SparseSource(X))[0].tolist() == [[1, 0], [0, 0], [7, 0]]
-
-
-def test_stored_zeros_stay_stored():
-    block = next(SparseSource(unsorted()).blocks())
-    assert block.columns.values.tolist() == [1, 7, 0]
+@pytest.mark.parametrize("is_lying", [False, True])
+def test_unsorted_and_repeated_rows_are_put_right_on_a_copy(is_lying):
+    """Whatever the flags say; stored zeros stay stored."""
+    data, rows, pointers = [5.0, 1.0, 2.0, 0.0], [2, 0, 2, 1], [0, 3, 4]
+    X = sparse.csc_matrix((data, rows, pointers), shape=(3, 2))
+    if is_lying:
+        X.has_sorted_indices = X.has_canonical_format = True
+    source = SparseSource(X)
+    assert gather(source)[0].tolist() == [[1, 0], [0, 0], [7, 0]]
+    assert next(source.blocks()).columns.values.tolist() == [1, 7, 0]
+    found = X.data.tolist(), X.indices.tolist(), X.indptr.tolist()
+    assert found == (data, rows, pointers)
 
 
 def test_columns_by_column_are_views():
@@ -279,61 +227,34 @@ def test_blocks_are_bounded_by_stored_entries():
     np.testing.assert_array_equal(gather(source)[0], X.toarray())
 
 
-def out_of_range():
-    X = sparse.csc_array(np.eye(3))
-    X.indices = np.array([0, 1, 7], X.indices.dtype)
-    return X
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (sparse.csc_array(np.eye(2) * 1j), "Complex data not supported"),
-        (sparse.csc_array((0, 3)), r"0 sample\(s\) \(shape=\(0, 3\)\)"),
-        (sparse.coo_array([1.0, 0.0]), "Expected 2D array, got 1D array"),
-        (out_of_range(), r"row index 7 is outside \[0, 3\)"),
-    ],
-)
-def test_unusable_matrices_say_why(X, message):
-    with pytest.raises(DataError, match=message):
-        SparseSource(X)
-
-
-def broken(kind, field, change):
-    X = sparse.random_array((30, 20), density=0.4, rng=0).asformat(kind)
-    parts = X.coords if field == "coords" else [getattr(X, field)]
-    change(parts[-1])
-    return X
-
-
-@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo"])
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "lil"])
 @pytest.mark.parametrize("index", [-1, 2**20])
 def test_an_index_outside_is_refused_before_scipy_converts(kind, index):
     """scipy would write outside its arrays: a double free, or a wrong answer."""
-    field = "coords" if kind == "coo" else "indices"
-    X = broken(kind, field, lambda part: part.__setitem__(3, index))
-    with pytest.raises(DataError, match=rf"index {index} is outside \[0, (20|30)\)"):
+    X = sparse.random_array((30, 20), density=0.4, rng=0).asformat(kind)
+    if kind == "coo":
+        X.coords[1][3] = index
+    elif kind == "lil":
+        X.rows[3][3] = index
+    else:
+        X.indices[3] = index
+    with pytest.raises(DataError, match=rf"not a valid sparse .*index:? {index}"):
         SparseSource(X)
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
-def test_pointers_outside_are_refused_before_scipy_converts(kind):
-    X = broken(kind, "indptr", lambda indptr: indptr.__setitem__(-1, indptr[-1] + 1000))
-    with pytest.raises(DataError, match="its indptr ends at 1,240 but 240 entries"):
-        SparseSource(X)
-    X = broken(kind, "indptr", lambda indptr: indptr.__setitem__(2, 10**6))
-    with pytest.raises(DataError, match="must begin with 0 and never decrease"):
-        SparseSource(X)
-    X = broken(kind, "data", lambda data: None)
-    X.data = X.data[:100]
-    with pytest.raises(DataError, match="its indptr ends at 240 but 100 entries"):
-        SparseSource(X)
-
-
-def test_a_list_of_lists_with_a_bad_index_is_refused():
-    X = sparse.lil_array(np.eye(4))
-    X.rows[1] = [9]
-    with pytest.raises(DataError, match=r"not a valid sparse matrix: .*index 9"):
+@pytest.mark.parametrize(
+    ("place", "pointer", "n_entries", "reason"),
+    [
+        (-1, 1240, 240, "its indptr ends at 1,240 but 240 entries"),
+        (2, 10**6, 240, "must begin with 0 and never decrease"),
+        (-1, 240, 100, "its indptr ends at 240 but 100 entries"),
+    ],
+)
+def test_pointers_outside_are_refused(kind, place, pointer, n_entries, reason):
+    X = sparse.random_array((30, 20), density=0.4, rng=0).asformat(kind)
+    X.indptr[place], X.data = pointer, X.data[:n_entries]
+    with pytest.raises(DataError, match=reason):
         SparseSource(X)
 
 
@@ -363,21 +284,6 @@ def _columns(block):
     return [(block.name(i), values[:, i]) for i in range(block.n_columns)]
 
 
-def test_text_that_arrives_becomes_codes():
-    pairs = [("a", ["y", "x", None]), ("b", pl.Series(["n", "m", "n"]))]
-    columns, _, nominal = gather(IteratorSource(pairs))
-    assert columns.tolist() == [[1, 1], [0, 0], [-1, 1]]
-    assert nominal.all()
-
-
-def test_integers_beyond_the_reach_of_floats_keep_their_differences():
-    big = [2**60, 2**60 + 1, 5]
-    source = IteratorSource([("f", [0.5, 1.5, 2.5]), ("i", big), ("g", [0.5, 1, 2])])
-    blocks = list(source.blocks())
-    assert [block.columns.dtype.kind for block in blocks] == ["f", "i", "f"]
-    assert blocks[1].columns[:, 0].tolist() == big
-
-
 @pytest.mark.parametrize("power", [63, 80, 2000])
 def test_integers_of_any_size_keep_their_differences(power):
     big = [2**power, 2**power + 1, -5]
@@ -393,18 +299,11 @@ def test_an_iterator_continues_from_where_it_was():
         source.blocks()
 
 
-def test_an_empty_iterator_gives_nothing():
-    assert list(IteratorSource(iter(())).blocks()) == []
-
-
 @pytest.mark.parametrize(
     ("pairs", "error", "message"),
     [
         ([("a", 1, 2)], DataTypeError, "Got a tuple of length 3 at position 0"),
-        ([(7, [1, 2])], DataTypeError, "Got 7 of type int at position 0"),
-        ([("a", np.zeros((3, 2)))], DataError, r"'a' has shape \(3, 2\)"),
         ([("a", [[1], [2, 3]])], DataTypeError, "'a' is a ragged sequence"),
-        ([("a", sparse.eye_array(3))], DataError, "'a' has 3 columns"),
         ([("a", [])], DataError, r"0 sample\(s\) \(shape=\(0, 1\)\)"),
     ],
 )

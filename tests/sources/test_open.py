@@ -4,12 +4,7 @@ from scipy import sparse
 
 from featstream import SAOLA
 from featstream.cli import main
-from featstream.errors import (
-    DataError,
-    FeatstreamError,
-    MissingExtraError,
-    ParameterError,
-)
+from featstream.errors import DataError, MissingExtraError, ParameterError
 from featstream.sources import open_dataset
 from featstream.sources.open import FORMATS, Format
 from gather import gather
@@ -54,7 +49,7 @@ def test_npz_in_every_layout(tmp_path, arrays):
     check(open_dataset(tmp_path / "d.npz"))
 
 
-@pytest.mark.parametrize("fmt", ["csc", "csr", "coo"])
+@pytest.mark.parametrize("fmt", ["csc", "csr", "bsr", "coo", "dia"])
 @pytest.mark.parametrize("make", [sparse.coo_array, sparse.coo_matrix])
 def test_npz_written_by_scipy(tmp_path, fmt, make):
     sparse.save_npz(tmp_path / "d.npz", make(X).asformat(fmt))
@@ -72,8 +67,7 @@ def save_object_array(path):
 
 
 def save_cut(path):
-    save = np.save if path.suffix == ".npy" else np.savez
-    save(path, np.zeros((100, 100)))
+    np.save(path, np.zeros((100, 100)))
     path.write_bytes(path.read_bytes()[:5000])
 
 
@@ -82,28 +76,14 @@ def save_bad_rows(path):
 
 
 BAD_FILES = {
-    "named.npz": (
-        lambda path: np.savez(path, X=X, names=["a", "b", "a"]),
-        ": Feature name 'a' already seen at position 0 (now 2). Names must be unique.",
-    ),
     "flat.npy": (lambda path: np.save(path, Y), ": Expected 2D array, got 1D"),
-    "twice.csv": (
-        lambda path: path.write_text("a,a,y\n1,2,3\n"),
-        ": Feature name 'a' already seen at position 0 (now 1). Names must be unique.",
-    ),
     "pickle.npy": (save_object_array, "Python objects in dtype"),
-    "cut.npz": (save_cut, "it is not an archive"),
     "cut.npy": (save_cut, "mmap length is greater than file"),
     "rows.npz": (
         save_bad_rows,
         "its matrix is not a valid sparse matrix: row index 9 is outside [0, 2)",
     ),
     "junk.npz": (lambda path: path.write_bytes(b"junk"), "it is not an archive"),
-    "empty.npz": (lambda path: path.write_bytes(b""), "it is not an archive"),
-    "junk.parquet": (lambda path: path.write_bytes(b"junk"), "Parquet"),
-    "empty.csv": (lambda path: path.write_bytes(b""), "it is empty"),
-    "bad.svm": (lambda path: path.write_text("1 1:x\n"), "is not a number"),
-    "cut.svm.gz": (lambda path: path.write_bytes(b"\x1f\x8bjunk"), "gz"),
     "format.npz": (
         lambda path: np.savez(path, **{**sparse_parts("X_"), "X_format": "zzz"}),
         "its sparse format is 'zzz', not one of csc",
@@ -121,10 +101,6 @@ BAD_FILES = {
         lambda path: np.savez(path, X=X, y=Y),
         "it has no array 'z' for a target, and there is no such",
     ),
-    "target.csv": (
-        lambda path: path.write_text("a,b\n1,2\n"),
-        "it has no column 'z' for a target. Its columns are: 'a', 'b'.",
-    ),
 }
 
 
@@ -132,7 +108,7 @@ BAD_FILES = {
 def test_unreadable_files_are_named_with_the_reason(tmp_path, name):
     write, reason = BAD_FILES[name]
     write(tmp_path / name)
-    target = "z" if name.startswith("target") else None
+    target = "z" if name == "target.npz" else None
     with pytest.raises(DataError) as caught:
         open_dataset(tmp_path / name, target)
     assert reason in str(caught.value)
@@ -140,26 +116,16 @@ def test_unreadable_files_are_named_with_the_reason(tmp_path, name):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"There is no file '.*nowhere\.csv'"
-    ) as e:
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.csv' .*Check the path"):
         open_dataset(tmp_path / "nowhere.csv")
-    assert isinstance(e.value, FeatstreamError)
-    assert str(e.value).endswith("Check the path.")
     with pytest.raises(FileNotFoundError, match="empty folder"):
         open_dataset(tmp_path)
 
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
-    path = tmp_path / "d.xls"
-    path.touch()
-    with pytest.raises(ParameterError) as caught:
-        open_dataset(path)
-    assert str(caught.value).endswith(
-        "is from its suffix '.xls'. Known: .cols, .npy, .npz, .csv, .tsv, .parquet, "
-        ".feather, .arrow, .zarr, .h5ad, .bed, .svm, .svmlight, .libsvm, .txt; text "
-        "also as .gz, .xz, .bz2 or .zst."
-    )
+    (tmp_path / "d.xls").touch()
+    with pytest.raises(ParameterError, match=r"suffix '\.xls'\. Known: \.cols, \.npy"):
+        open_dataset(tmp_path / "d.xls")
 
 
 STARS = """
@@ -183,16 +149,16 @@ def test_a_new_format_is_a_module_and_a_line(tmp_path, monkeypatch, capsys):
     assert open_dataset(path).y.tolist() == [1, 2, 1, 2]
     assert open_dataset(tmp_path / "data").source.n_features == 2
     assert SAOLA(measure="su").fit(path).selected_.tolist() == [0]
-    assert (
-        main(["select", "--selector", "saola", str(path), "--measure", "su", "-q"]) == 0
-    )
+    options = ["--selector", "saola", "--measure", "su", "-q"]
+    assert main(["select", str(path), *options]) == 0
     assert "1 of 2 features selected" in capsys.readouterr().out
 
 
-def test_svmlight_takes_no_target(tmp_path):
-    (tmp_path / "d.svm").write_text("1 1:1\n")
+@pytest.mark.parametrize("suffix", ["svm", "cols"])
+def test_what_holds_its_own_target_takes_no_other(tmp_path, suffix):
+    (tmp_path / f"d.{suffix}").touch()
     with pytest.raises(ParameterError, match=r"holds its own target\. Got target='y'"):
-        open_dataset(tmp_path / "d.svm", "y")
+        open_dataset(tmp_path / f"d.{suffix}", "y")
 
 
 @pytest.mark.parametrize(

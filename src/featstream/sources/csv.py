@@ -49,13 +49,13 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _NARROW = 256  # columns at most for which threads pay
 
 STATE, FIELD, ROWS, MISCOUNTED = 0, 1, 2, 3
-"""What is carried from one chunk of text to the next: the state, fields passed in the
-row, rows passed, and the number of fields of a row that has too few, or else one more
-than it should."""
+"""What is carried from one chunk of text to the next: the state, the number of fields
+passed in the row and of rows passed, and the number of fields of a row that has too few
+of them, or the first one too many."""
 
-BEGIN, AFTER_CR, START, PLAIN, QUOTED, QUOTE = 0, 1, 2, 3, 4, 5
-"""Before the first byte of a row; the same after a carriage return, whose line feed
-may follow; before a field; in a plain one; in a quoted one; after a quote in it."""
+BEGIN, START, PLAIN, QUOTED, QUOTE = 0, 1, 2, 3, 4
+"""Before the first byte of a row; before a field; in a plain field; in a quoted one;
+after a quote in it."""
 
 NUMBER, FRACTION, EMPTY, OTHER = 1, 2, 4, 8
 """What the fields of a column are; a column may have several of these."""
@@ -129,12 +129,13 @@ class CsvTable:
         separator = ord(self._dialect.separator)
         spill = TempColumns(-(-n_fields // self._width))
         carried = np.zeros(4, np.int64)
-        for chunk in chain(chunks, [b"\n"]):  # the last line may lack its end
-            if chunk == b"\n" and carried[STATE] == QUOTED:
+        for chunk in chain(chunks, [None]):
+            if chunk is None and carried[STATE] == QUOTED:
                 raise DataError(
                     f"row {carried[ROWS]} has a quote that is never closed."
                 )
-            text = np.frombuffer(chunk, np.uint8)
+            # The last line may lack its end.
+            text = np.frombuffer(b"\n" if chunk is None else chunk, np.uint8)
             n_ends = int(np.count_nonzero((text == 10) | (text == 13)))
             most = min(text.size, (n_ends + 1) * spill.n_parts) + 2
             room = np.empty((most, 4), np.int64)
@@ -370,11 +371,6 @@ def find_segments(
     while i < text.size:
         byte = text[i]
         i += 1
-        if state == AFTER_CR:
-            state = BEGIN
-            if byte == _LF:
-                begin = i
-                continue
         block = field // width
         is_end = False
         if state == QUOTED:
@@ -392,11 +388,10 @@ def find_segments(
                 break
             is_end = field % width == 0
         elif byte in (_LF, _CR):
-            is_empty = state == BEGIN
-            state = AFTER_CR if byte == _CR else BEGIN
-            if is_empty:
+            if state == BEGIN:  # an empty line, or a line feed after a carriage return
                 begin = i
                 continue
+            state = BEGIN
             if field + 1 < n_fields:
                 carried[MISCOUNTED] = field + 1
                 break
