@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from block_sources import as_array
-from featstream import SAOLA, GroupSAOLA, SymmetricalUncertainty
+from featstream import SAOLA, SymmetricalUncertainty
 from featstream.errors import (
     DataError,
     DataTypeError,
@@ -41,15 +41,11 @@ def test_another_reader_agrees(tmp_path):
     np.testing.assert_array_equal(as_array(mode)[known], G[known])
 
 
-def test_a_missing_genotype_is_an_error_that_names_it(tmp_path):
-    source = open_plink(write_plink(tmp_path / "d.bed", G, Y)).source
+def test_a_missing_genotype_is_an_error_or_takes_the_mode(tmp_path):
+    path = write_plink(tmp_path / "d.bed", G, Y)
     message = "variant 'x3' has 2 missing .* sample 'fam s0'.*missing='mode'"
     with pytest.raises(DataError, match=message):
-        list(source.blocks())
-
-
-def test_missing_genotypes_may_take_the_mode(tmp_path):
-    path = write_plink(tmp_path / "d.bed", G, Y)
+        list(open_plink(path).source.blocks())
     filled = gather(open_plink(path, missing="mode").source)
     expected = np.where(G < 0, 2, G)  # of x3: 0, 2, 2
     np.testing.assert_array_equal(filled[0], expected)
@@ -64,34 +60,12 @@ def test_variants_without_any_genotype_are_named_once(tmp_path, missing):
     path = write_plink(tmp_path / "d.bed", G, [1, 2, 1, 2])
     source = open_plink(path, missing=missing).source
     source.block_bytes = 8  # two variants
-    with pytest.warns(FeatstreamWarning) as caught:
+    with pytest.warns(FeatstreamWarning, match="2 of 12 .*: 'x4', 'x7'") as caught:
         columns = as_array(source)
-    assert [str(warning.message) for warning in caught] == [
-        f"{path}: 2 of 12 variants have no genotype in any sample: 'x4', 'x7'. They "
-        "count as constants, which are irrelevant. Leave them out with plink --geno."
-    ]
+    assert len(caught) == 1
     assert np.ptp(columns[:, [4, 7]], axis=0).tolist() == [0, 0]
     with pytest.warns(FeatstreamWarning, match="1 of 12 variants .*: 'x7'"):
         list(source.blocks_at(np.array([7, 0])))
-
-
-def test_scattered_groups_of_variants(tmp_path):
-    rng = np.random.default_rng(0)
-    G, y = rng.integers(0, 3, (40, 12)), np.arange(40) % 2
-    G[:, 5] = y
-    path = write_plink(tmp_path / "d.bed", G, y + 1)
-    groups = [f"gene{j % 3}" for j in range(12)]
-    expected = GroupSAOLA(measure="su").fit(G, y, groups=groups)
-    found = GroupSAOLA(measure="su").fit(path, y, groups=groups)
-    assert found.selected_.tolist() == expected.selected_.tolist()
-    source = open_plink(path).source
-    source.block_bytes = 100
-    order = np.array([3, 0, 9, 11, 5, 2])
-    blocks = list(source.blocks_at(order, 1))
-    assert [block.start for block in blocks] == [1, 3, 5]
-    np.testing.assert_array_equal(
-        np.hstack([block.columns for block in blocks]), G[:, order[1:]]
-    )
 
 
 def test_missing_genotypes_may_be_a_category(tmp_path):
@@ -137,12 +111,9 @@ def test_a_missing_phenotype_names_the_sample(tmp_path):
     for lost in ("0", "-9", "-9.0", "-9.000", "NA"):
         values = ["1", "2", lost, "1", "2"]
         path = write_plink(tmp_path / "d.bed", WHOLE, values)
-        with pytest.raises(DataError) as caught:
+        message = r"1 of 5 .* 'column 6 of d\.fam', the first at row 2 \('fam s2'\)"
+        with pytest.raises(DataError, match=message):
             open_dataset(path)
-        assert str(caught.value).startswith(
-            f"{path}: 1 of 5 samples have no label in 'column 6 of d.fam', the first "
-            "at row 2 ('fam s2')."
-        )
         dataset = open_dataset(path, drop_unlabelled=True)
         assert dataset.y.tolist() == [1, 2, 1, 2]
         assert dataset.samples == ["fam s0", "fam s1", "fam s3", "fam s4"]
@@ -170,12 +141,9 @@ BAD_PHENOTYPES = {
     "fam s0 1\nfam s0 2\n": "its first pair of columns has the sample 'fam s0' twice",
     "fam s0 1 2\n": "the target column is ambiguous. Write FILE:COLUMN, with one of: "
     "'3', '4'.",
-    "FID IID a b\nfam s0 1 2\n": "the target column is ambiguous. Write FILE:COLUMN, "
-    "with one of: 'a', 'b'.",
     "FID IID bmi\nfam s0 1\n": "it has no column 'age' for a target. Its columns are: "
     "'bmi'.",
     "fam s0 1\nfam s1\n": "line 2 has 2 fields, and the first 3",
-    "s0\n": "it has 1 columns. It needs family, person and phenotype",
     "": "it has 0 columns. It needs family, person and phenotype",
 }
 
@@ -192,11 +160,9 @@ def test_bad_phenotypes_are_refused(tmp_path, text):
 
 BAD_FILES = [
     ("bed", lambda c: b"PK" + c[2:], "first bytes are not those of a PLINK .bed"),
-    ("bed", lambda c: b"", "first bytes are not those of a PLINK .bed"),
     ("bed", lambda c: c[:2] + b"\0" + c[3:], "by sample.* --make-bed"),
     ("bed", lambda c: c[:2] + b"\7" + c[3:], "third byte is 7"),
     ("bed", lambda c: c[:-1], r"10 bytes long, but 4 variants .* take\s11. It is cut"),
-    ("bed", lambda c: c + b"\0", "12 bytes long, but 4 variants"),
     ("bim", lambda c: b"", "11 bytes long, but 0 variants"),
     ("fam", lambda c: b"", r"0 sample\(s\)"),
     ("bim", lambda c: c + b"1 rs9 0 17\n", r"d\.bim: line 5 has 4 fields, and not 6"),

@@ -1,7 +1,5 @@
 """Tables as people have them: marks for missing values, any separator, an index."""
 
-import gzip
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -48,11 +46,9 @@ def test_a_mark_among_numbers_is_refused_and_can_be_declared(tmp_path, mark, is_
     path = write(tmp_path, f"a,b,y\n1,1.5,0\n2,{mark},1\n3,-2e3,0\n")
     with pytest.raises(DataError) as caught:
         gather(open_dataset(path).source)
-    assert str(caught.value) == (
-        f"{path}: Feature 'b' has numbers, and {mark!r} at row 1. If that means a "
-        f"missing value, pass na_values=[{mark!r}] (command line: --na-values "
-        f"{mark!r}), or put a missing value (NaN, None) in its place."
-    )
+    message = str(caught.value)
+    assert message.startswith(f"{path}: Feature 'b' has numbers, and {mark!r} at row 1")
+    assert f"pass na_values=[{mark!r}]" in message
     columns, _, nominal = gather(open_dataset(path, na_values=[mark]).source)
     np.testing.assert_array_equal(columns, [[1, 1.5], [2, np.nan], [3, -2000]])
     assert not nominal.any()
@@ -124,39 +120,26 @@ def labelled(folder):
     numbers = np.array([0, np.nan, 1, 1, np.nan, 0])
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=words)
     frame.to_csv(folder / "d.csv", index=False)
-    frame.to_csv(folder / "d.tsv", index=False, sep="\t")
-    (folder / "d.csv.gz").write_bytes(gzip.compress((folder / "d.csv").read_bytes()))
     frame.to_parquet(folder / "d.parquet")
-    frame.to_feather(folder / "d.feather")
     np.savez(folder / "d.npz", X=X, y=numbers)
-    np.savez(folder / "s.npz", **sparse_parts(X), y=numbers)
     np.save(folder / "x.npy", X)
     write(folder, "".join(f"{word or ''}\n" for word in words), "words.txt")
     write(folder, "\n".join(map(str, numbers)), "numbers.txt")
     frame[["y"]].to_csv(folder / "t.csv")
-    cases = ["d.csv", "d.tsv", "d.csv.gz", "d.parquet", "d.feather", "d.npz", "s.npz"]
     targets = ["words.txt", "numbers.txt", "t.csv"]
     return X, [
-        *((folder / name, None) for name in cases),
+        *((folder / name, None) for name in ("d.csv", "d.parquet", "d.npz")),
         *((folder / "x.npy", str(folder / name)) for name in targets),
     ]
-
-
-def sparse_parts(X):
-    csc = sparse.csc_array(X)
-    parts = {"data": csc.data, "indices": csc.indices, "indptr": csc.indptr}
-    parts |= {"shape": np.array(csc.shape), "format": np.array("csc")}
-    return {f"X_{name}": value for name, value in parts.items()}
 
 
 def test_samples_without_a_label_are_refused_or_left_out(tmp_path):
     X, cases = labelled(tmp_path)
     kept = [0, 2, 3, 5]
+    message = r"2 of 6 samples have no label.* row 1\. Pass drop_unlabelled=True"
     for path, target in cases:
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(DataError, match=message):
             open_dataset(path, target)
-        assert "2 of 6 samples have no label" in str(caught.value)
-        assert "the first at row 1. Pass drop_unlabelled=True" in str(caught.value)
         dataset = open_dataset(path, target, drop_unlabelled=True)
         assert dataset.source.n_samples == len(dataset.y) == 4
         assert len(set(dataset.y.tolist())) == 2
@@ -209,13 +192,8 @@ def test_a_mark_is_no_class(tmp_path, mark):
 
 def test_the_target_is_guessed_by_its_name_alone(tmp_path):
     path = write(tmp_path, "g1,g2,diagnosis,age\n1,2,0,50\n3,4,1,60\n")
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"is the target\? .* 'g1', 'g2', 'diagnosis'"):
         open_dataset(path)
-    assert str(caught.value) == (
-        f"{path}: which of its columns is the target? None is called y, target, class "
-        "or label. Name it with target=... (command line: --target). Its columns are: "
-        "'g1', 'g2', 'diagnosis', 'age'."
-    )
     dataset = open_dataset(path, "diagnosis")
     assert (dataset.target_name, dataset.target_is_guessed) == ("diagnosis", False)
     assert open_features(path).names == ["g1", "g2", "diagnosis", "age"]

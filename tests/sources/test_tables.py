@@ -16,7 +16,6 @@ from featstream.sources import (
     FrameSource,
     open_dataset,
     open_feature_table,
-    open_npy,
     open_table,
     read_target,
 )
@@ -68,13 +67,6 @@ def test_the_file_is_not_held(tmp_path):
         assert pa.total_allocated_bytes() - before < 4 << 20
 
 
-def test_a_block_is_as_large_as_asked(wide):
-    path, X = wide
-    source = TableSource(ParquetTable(path), without=0, block_bytes=7 * 8 * 40)
-    assert {block.n_columns for block in source.blocks()} == {7, 2500 % 7}
-    np.testing.assert_array_equal(as_array(source, 3), X[:, 3:])
-
-
 def test_names_with_dots_are_kept_apart(tmp_path):
     """By name, the reader would give a.1 along with a."""
     path = write(tmp_path / "d.parquet", {"a": [1, 2], "a.1": [3, 4], "b": [5, 6]})
@@ -117,23 +109,12 @@ def test_the_index_of_pandas_is_no_feature(tmp_path):
 
 def test_lists_are_refused_with_a_hint(tmp_path):
     path = write(tmp_path / "d.parquet", {"gene": ["a", "b"], "values": [[1], [2]]})
-    with pytest.raises(DataTypeError) as caught:
+    message = r"'values' has dtype list<.* neither numbers nor text.*orient='features'"
+    with pytest.raises(DataTypeError, match=message):
         open_table(path)
-    assert str(caught.value).startswith(f"{path}: Feature 'values' has dtype list<")
-    assert str(caught.value).endswith(
-        "which is neither numbers nor text. If each row is a feature, not a sample: "
-        "orient='features'."
-    )
     path = write(tmp_path / "d.parquet", {"a": [1], "b": [{"c": 1}]})
     with pytest.raises(DataTypeError, match="Give each of its fields as a feature"):
         open_table(path)
-
-
-def test_a_date_is_refused_when_it_is_reached(tmp_path):
-    dates = np.array(["2024-01-01", "2024-01-02"], "M8[D]")
-    path = write(tmp_path / "d.parquet", {"when": dates, "y": [0, 1]})
-    with pytest.raises(DataTypeError, match="'when' has dtype Date"):
-        as_array(open_table(path).source)
 
 
 def test_damage_is_reported_wherever_it_is(wide):
@@ -161,6 +142,8 @@ def test_a_target_is_read_from_every_format(tmp_path):
     assert read_target(tmp_path / "words.txt").tolist() == ["ill", "well", "ill"]
     assert read_target(f"{tmp_path}/many.csv:a").tolist() == [7, 8, 9]
     assert read_target(f"{tmp_path}/many.csv:b").tolist() == ["x", "y", "z"]
+    (tmp_path / "y:1.txt").write_text("5\n6\n")
+    assert read_target(tmp_path / "y:1.txt").tolist() == [5, 6]
 
 
 def test_names_of_samples_decide_the_order(tmp_path):
@@ -169,17 +152,6 @@ def test_names_of_samples_decide_the_order(tmp_path):
     assert found.tolist() == ["a", "b", "c"]
     (tmp_path / "y.csv").write_text("status\nx\ny\nz\n")
     assert read_target(tmp_path / "y.csv", ["1", "2", "3"]).tolist() == ["x", "y", "z"]
-
-
-def test_a_colon_may_be_part_of_a_file_name(tmp_path):
-    (tmp_path / "y:1.txt").write_text("5\n6\n")
-    assert read_target(tmp_path / "y:1.txt").tolist() == [5, 6]
-
-
-def test_an_array_takes_any_of_them(tmp_path):
-    np.save(tmp_path / "X.npy", np.eye(2))
-    (tmp_path / "y.csv").write_text("status\nx\ny\n")
-    assert open_npy(tmp_path / "X.npy", tmp_path / "y.csv").y.tolist() == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -204,13 +176,9 @@ def test_bad_targets_are_explained(tmp_path, name, text, error, reason):
 
 def test_samples_that_are_not_there_are_named(tmp_path):
     (tmp_path / "y.csv").write_text("id,y\ns1,1\ns2,2\n")
-    with pytest.raises(DataError) as caught:
+    message = r"y\.csv: its first column 'id' .* 2 are not there: 's3', 's4'\. A file"
+    with pytest.raises(DataError, match=message):
         read_target(tmp_path / "y.csv", ["s1", "s3", "s4"])
-    assert str(caught.value) == (
-        f"{tmp_path}/y.csv: its first column 'id' should name the samples, and 2 are "
-        "not there: 's3', 's4'. A file of one column is taken in the order of the "
-        "samples."
-    )
     (tmp_path / "y.csv").write_text("id,y\ns1,1\ns1,2\n")
     with pytest.raises(DataError, match="has the sample 's1' twice"):
         read_target(tmp_path / "y.csv", ["s1"])
