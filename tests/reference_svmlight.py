@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
+
 NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 WORD = re.compile(rb"[A-Za-z_\x80-\xff][^\x00-\x20#,:\x7f]{0,254}")
 NOT_FINITE = re.compile(rb"nan|inf|infinity", re.IGNORECASE)
@@ -89,3 +91,17 @@ def parse_number(token: bytes) -> float:
     if math.isinf(value):
         raise ValueError("too large")
     return value
+
+
+def random_text(n_rows, n_features, seed, *, digits=6, values=None, base=1):
+    """Rows with entries in three of ten columns: real numbers, or ``values``."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for _ in range(n_rows):
+        columns = np.flatnonzero(rng.random(n_features) < 0.3) + base
+        numbers = [f"{v:.{digits}g}" for v in rng.normal(size=columns.size)]
+        if values is not None:
+            numbers = rng.choice(values, columns.size)
+        row = " ".join(f"{j}:{v}" for j, v in zip(columns, numbers, strict=True))
+        lines.append(f"{rng.choice([-1, 1])} {row}\n")
+    return "".join(lines)

@@ -27,11 +27,9 @@ def write_plink(path, genotypes, phenotypes, names=None, samples=None):
     path.with_suffix(".bim").write_text(
         "".join(f"1\t{name}\t0\t{100 + j}\tA\tG\n" for j, name in enumerate(names))
     )
+    people = zip(samples, phenotypes, strict=True)
     path.with_suffix(".fam").write_text(
-        "".join(
-            f"{family} {person} 0 0 1 {value}\n"
-            for (family, person), value in zip(samples, phenotypes, strict=True)
-        )
+        "".join(f"{family} {person} 0 0 1 {y}\n" for (family, person), y in people)
     )
     return path
 
@@ -106,13 +104,12 @@ def write_zarr(path, X, chunks, version=3):
     return path
 
 
-def write_feature_rows(path, X, names, *, has_lists=False, group=7, samples=None):
+def write_feature_rows(path, X, names, *, has_lists=False, group=7):
     """One row per feature: its name, and a list, or a column for each sample."""
     columns = {"gene": names}
     if has_lists:
         columns["values"] = list(X.T)
     else:
-        samples = samples or [f"s{i}" for i in range(X.shape[0])]
-        columns |= dict(zip(samples, X, strict=True))
+        columns |= {f"s{i}": row for i, row in enumerate(X)}
     pyarrow.parquet.write_table(pa.table(columns), path, row_group_size=group)
     return path

@@ -129,9 +129,8 @@ def test_the_target_is_found_by_its_name(tmp_path):
 
 def test_categoricals_of_anndata_0_7(path):
     """Codes beside a reference to their categories."""
+    change(path, "obs/kind", np.array([1, 0, -1], np.int8))
     with h5py.File(path, "a") as file:
-        del file["obs/kind"]
-        file["obs/kind"] = np.array([1, 0, -1], np.int8)
         file["obs/__categories/kind"] = ["no", "yes"]
         file["obs/kind"].attrs["categories"] = file["obs/__categories/kind"].ref
         file["obs"].attrs["encoding-version"] = "0.1.0"
@@ -152,8 +151,8 @@ def test_entries_out_of_order_are_put_in_order(path, kind, index_type, monkeypat
         data = np.array([4, 2, 1, 1.5, 2, 5])
         indices, indptr = [2, 0, 0, 2, 3, 0], [0, 1, 3, 6]
     write_h5ad(path, np.eye(4, 3), {}, [*"abc"])
+    change(path, "X", None)
     with h5py.File(path, "a") as file:
-        del file["X"]
         file["X/data"], file["X/indptr"] = data, np.array(indptr)
         file["X/indices"] = np.array(indices, index_type)
         file["X"].attrs["encoding-type"] = f"{kind}_matrix"
@@ -189,88 +188,55 @@ def test_integers_beyond_floats_are_refused(tmp_path, monkeypatch):
         as_array(open_h5ad(path).source)
 
 
-def edit(change):
-    def write(path):
-        with h5py.File(path, "a") as file:
-            change(file)
-
-    return write
-
-
-def replace(name, values):
-    def change(file):
+def change(path, name, values):
+    """Replace a part of the file; delete it if there are no ``values``."""
+    with h5py.File(path, "a") as file:
         del file[name]
-        file[name] = values
-
-    return edit(change)
-
-
-def no_longer(name):
-    return edit(lambda file: file.__delitem__(name))
+        if values is not None:
+            file[name] = values
 
 
-def describe(name, **attributes):
-    return edit(lambda file: file[name].attrs.update(attributes))
-
-
-BAD_FILES = {
-    "junk": (lambda path: path.write_bytes(b"junk" * 99), "cannot be read as .h5ad"),
-    "no obs": (no_longer("obs"), "it has no table 'obs', so that it is not AnnData"),
-    "an old obs": (replace("obs", np.zeros(3)), "'obs' is as anndata wrote it before"),
-    "no X": (no_longer("X"), "it has no X. Choose a layer: none"),
-    "an unmarked obs": (
-        edit(lambda file: file["obs"].attrs.clear()),
-        "its table 'obs' is not marked as one",
-    ),
-    "no index": (no_longer("var/_index"), "anndata cannot read its table 'var': "),
-    "names twice": (replace("var/_index", [*"abca"]), "Feature name 'a' already seen"),
-    "too few names": (replace("var/_index", [*"abc"]), "it has 3 variables, but"),
-    "too few names, dense": (
-        lambda path: (replace("X", X)(path), replace("var/_index", ["a"])(path)),
-        "Got 1 names for 4 features",
-    ),
-    "too many cells": (
-        lambda path: write_h5ad(path, X, OBS, NAMES, n_cells=5),
-        "it has 5 observations, but a matrix of 3 rows",
-    ),
-    "an unknown form": (
-        describe("X", **{"encoding-type": "awkward"}),
-        "its matrix is stored as 'awkward', and not as an array",
-    ),
-    "half a matrix": (no_longer("X/data"), "cannot be read as .h5ad"),
-    "pointers that fall": (
-        replace("X/indptr", np.array([0, 3, 2, 5])),
-        "its indptr must begin with 0 and never decrease",
-    ),
-    "pointers that end early": (
-        replace("X/indptr", np.array([0, 1, 2, 4])),
-        "its indptr ends at 4 of 5 entries",
-    ),
-    "too few indices": (replace("X/indices", np.arange(4)), "4 indices for 5 values"),
-    "codes of nothing": (
-        replace("obs/kind/codes", np.array([0, 1, 2], np.int8)),
-        "anndata cannot read its table 'obs': ",
-    ),
-    "text": (replace("X", np.array([[b"x"] * 4] * 3)), "neither numbers nor text"),
-}
-
-
-@pytest.mark.parametrize("about", BAD_FILES)
-def test_bad_files_are_refused_with_the_reason(path, about):
-    write, reason = BAD_FILES[about]
-    write(path)
+def check_refused(path, reason):
     with pytest.raises((DataError, DataTypeError)) as caught:
         as_array(open_h5ad(path, "kind").source)
     assert str(caught.value).startswith(str(path))
     assert reason in str(caught.value)
 
 
-@pytest.mark.parametrize("wrong", [9, -1])
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_entries_outside_are_refused(path, wrong, dtype):
-    replace("X/indices", np.array([0, wrong, 1, 2, 3], dtype))(path)
-    with pytest.raises(DataError, match=rf"column index {wrong} is outside \[0, 4\)"):
-        as_array(open_h5ad(path).source)
+@pytest.mark.parametrize(
+    ("name", "values", "reason"),
+    [
+        ("obs", None, "it has no table 'obs', so that it is not AnnData"),
+        ("obs", np.zeros(3), "'obs' is as anndata wrote it before"),
+        ("X", None, "it has no X. Choose a layer: none"),
+        ("var/_index", None, "anndata cannot read its table 'var': "),
+        ("var/_index", [*"abca"], "Feature name 'a' already seen"),
+        ("var/_index", [*"abc"], "it has 3 variables, but"),
+        ("X/data", None, "cannot be read as .h5ad"),
+        ("X/indptr", [0, 3, 2, 5], "its indptr must begin with 0 and never decrease"),
+        ("X/indptr", [0, 1, 2, 4], "its indptr ends at 4 of 5 entries"),
+        ("X/indices", np.arange(4), "4 indices for 5 values"),
+        ("X/indices", [0, 9, 1, 2, 3], "column index 9 is outside [0, 4)"),
+        ("X/indices", [0, -1, 1, 2, 3], "column index -1 is outside [0, 4)"),
+        ("obs/kind/codes", np.array([0, 1, 2], "i1"), "cannot read its table 'obs': "),
+        ("X", np.array([[b"x"] * 4] * 3), "neither numbers nor text"),
+        ("X", np.ones((3, 5)), "Got 4 names for 5 features"),
+    ],
+)
+def test_bad_files_are_refused_with_the_reason(path, name, values, reason):
+    change(path, name, values)
+    check_refused(path, reason)
+
+
+def test_files_that_are_not_anndata_are_refused(path):
+    with h5py.File(path, "a") as file:
+        file["X"].attrs["encoding-type"] = "awkward"
+    check_refused(path, "its matrix is stored as 'awkward', and not as an array")
+    with h5py.File(path, "a") as file:
+        file["obs"].attrs.clear()
+    check_refused(path, "its table 'obs' is not marked as one")
+    write_h5ad(path, X, OBS, NAMES, n_cells=5)
+    check_refused(path, "it has 5 observations, but a matrix of 3 rows")
 
 
 def test_what_is_absent_is_answered_with_what_is_there(path):
@@ -285,5 +251,4 @@ def test_a_file_cut_short_is_refused_at_any_length(path):
     content = path.read_bytes()
     for length in range(0, len(content), 97):
         path.write_bytes(content[:length])
-        with pytest.raises(DataError, match=r"d\.h5ad cannot be read as \.h5ad"):
-            open_h5ad(path)
+        check_refused(path, "cannot be read as .h5ad")

@@ -18,21 +18,8 @@ from featstream.sources import rows_to_columns, svmlight
 from featstream.sources.rows_to_columns import convert
 from featstream.sources.store import open_store
 from featstream.sources.svmlight import read_svmlight
+from reference_svmlight import random_text
 from strategies import examples
-
-
-def random_text(n_rows, n_features, seed, values="real", base=1):
-    rng = np.random.default_rng(seed)
-    lines = []
-    for _ in range(n_rows):
-        columns = np.flatnonzero(rng.random(n_features) < 0.3) + base
-        if values == "real":
-            numbers = [f"{v:.6g}" for v in rng.normal(size=columns.size)]
-        else:
-            numbers = rng.choice(values, columns.size)
-        row = " ".join(f"{j}:{v}" for j, v in zip(columns, numbers, strict=True))
-        lines.append(f"{rng.choice([-1, 1])} {row}\n")
-    return "".join(lines)
 
 
 def check_conversion(path, out, **options):

@@ -55,24 +55,13 @@ def dense(path, **options):
     return X.toarray().tolist(), y.tolist()
 
 
-def real_valued_text(n_rows, n_features, digits, seed):
-    rng = np.random.default_rng(seed)
-    lines = []
-    for _ in range(n_rows):
-        columns = np.unique(rng.integers(1, n_features + 1, 40)).tolist()
-        values = rng.normal(size=len(columns)).tolist()
-        entries = [f"{j}:{v:.{digits}g}" for j, v in zip(columns, values, strict=True)]
-        lines.append(f"{rng.choice([-1, 1])} {' '.join(entries)}\n")
-    return "".join(lines)
-
-
 @pytest.mark.parametrize("digits", [1, 6, 8, 9, 16, 17, 25])
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_the_matrix_is_that_of_scikit_learn_to_the_bit(
     write, monkeypatch, digits, n_jobs
 ):
     monkeypatch.setattr(svmlight, "CHUNK_BYTES", 5000)
-    path = write(real_valued_text(100, 1000, digits, seed=digits))
+    path = write(reference.random_text(100, 150, digits, digits=digits))
     X, y = read_svmlight(path, n_jobs=n_jobs)
     expected, labels = load_svmlight_file(str(path))
     assert X.shape == expected.shape
@@ -178,17 +167,16 @@ def test_a_bad_line_is_named_with_its_reason(write, tiny_chunks, bad, before):
     assert REFUSED[bad].replace(r"\\", "\\") in message.replace(r"\\", "\\")
 
 
-def test_numbers_and_words_do_not_mix(write, tiny_chunks):
-    path = write("\n1 1:1\n# x\n2 1:1\nspam 1:1\n")
-    with pytest.raises(
-        DataError, match=r"line 5: label 'spam' after labels of another"
-    ):
-        read_svmlight(path)
-
-
-def test_labels_must_be_utf8(write):
-    with pytest.raises(DataError, match=r"line 2: label 'sp\\\\xffm' is neither"):
-        read_svmlight(write(b"ham 1:1\nsp\xffm 1:1\n"))
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"\n1 1:1\n# x\n2 1:1\nspam 1:1\n", "5: label 'spam' after labels of another"),
+        (b"ham 1:1\nsp\xffm 1:1\n", r"2: label 'sp\\\\xffm' is neither"),
+    ],
+)
+def test_labels_are_of_one_kind_and_utf8(write, tiny_chunks, text, reason):
+    with pytest.raises(DataError, match=f"line {reason}"):
+        read_svmlight(write(text))
 
 
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
@@ -198,7 +186,7 @@ PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 @pytest.mark.parametrize("kind", PACKERS)
 def test_compressed_text_is_read_alike(write, monkeypatch, kind):
     monkeypatch.setattr(svmlight, "CHUNK_BYTES", 1000)
-    text = real_valued_text(60, 200, 7, seed=1).encode().rstrip()
+    text = reference.random_text(60, 200, 1).encode().rstrip()
     X, y = read_svmlight(write(text))
     Z, z = read_svmlight(write(PACKERS[kind](text), "packed"))
     assert (X != Z).nnz == 0
@@ -208,7 +196,7 @@ def test_compressed_text_is_read_alike(write, monkeypatch, kind):
 @pytest.mark.parametrize("kind", PACKERS)
 @pytest.mark.parametrize("cut", [0.3, 0.9])
 def test_damaged_archives_are_refused(write, kind, cut):
-    packed = PACKERS[kind](real_valued_text(60, 200, 7, seed=1).encode())
+    packed = PACKERS[kind](reference.random_text(60, 200, 1).encode())
     broken = packed[: int(cut * len(packed))]
     with pytest.raises(DataError, match="damaged or cut short"):
         read_svmlight(write(broken))
@@ -240,18 +228,15 @@ def test_parameters_are_checked(write):
 
 def test_slices_add_up_to_the_whole(write, monkeypatch):
     monkeypatch.setattr(svmlight, "CHUNK_BYTES", 3000)
-    path = write(real_valued_text(100, 50, 5, seed=2))
-    seen = []
+    path = write(reference.random_text(100, 50, 2))
     progress = []
-    for rows in iter_svmlight(path, progress=lambda *a: progress.append(a)):
-        seen.append(rows)
+    seen = list(iter_svmlight(path, progress=lambda *a: progress.append(a)))
     X, y = read_svmlight(path)
     assert len(seen) > 3
-    assert np.concatenate([rows.values for rows in seen]).tolist() == X.data.tolist()
-    assert (
-        np.concatenate([rows.indices for rows in seen]).tolist() == X.indices.tolist()
-    )
-    assert np.concatenate([rows.y for rows in seen]).tolist() == y.tolist()
+    whole = {"values": X.data, "indices": X.indices, "y": y}
+    for name, expected in whole.items():
+        found = np.concatenate([getattr(rows, name) for rows in seen])
+        assert found.tolist() == expected.tolist()
     assert progress[-1] == (path.stat().st_size,) * 2
 
 
@@ -306,7 +291,7 @@ def test_any_bytes_are_read_or_refused(write, data):
 @pytest.mark.parametrize("n", [300, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_mutated_files_are_read_like_the_twin_reads_them(write, n):
     rng = np.random.default_rng(n)
-    corpus = [real_valued_text(3, 30, 9, seed=n).encode()]
+    corpus = [reference.random_text(3, 30, n, digits=9).encode()]
     is_accepted = []
     for _ in range(n):
         data = mutate(corpus, Svmlight.words, rng)

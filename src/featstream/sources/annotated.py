@@ -10,6 +10,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Collection
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +91,11 @@ def open_h5ad(
     require("anndata", "science", path)
     import h5py
 
-    with reading(path):
-        file = h5py.File(path, "r")  # open for as long as the source lives
-        return _read_anndata(file, path, target, layer, optional, duplicates)
+    with reading(path), ExitStack() as stack:
+        file = stack.enter_context(h5py.File(path, "r"))
+        dataset = _read_anndata(file, path, target, layer, optional, duplicates)
+        stack.pop_all()  # it stays open for as long as the source lives
+        return dataset
 
 
 def open_anndata(
