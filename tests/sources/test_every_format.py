@@ -8,11 +8,12 @@ from tempfile import mkdtemp
 import h5py
 import numpy as np
 import pyarrow as pa
-import pyarrow.ipc
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 import zarr
 from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
 
 import checks
 import science_files as write
@@ -62,19 +63,14 @@ def as_store(folder):
 
 
 def as_svmlight(folder):
-    lines = [
-        f"{y} " + " ".join(f"{j + 1}:{row[j]}" for j in np.flatnonzero(row))
-        for row, y in zip(X, Y, strict=True)
-    ]
-    (folder / "d.svm").write_text("\n".join(lines))
+    dump_svmlight_file(X * 1.0, Y, str(folder / "d.svm"), zero_based=False)
     return folder / "d.svm", {}
 
 
 def as_text(folder, *, suffix, separator):
-    lines = [separator.join([*NAMES, "class"])]
-    lines += [separator.join(map(str, [*row, y])) for row, y in zip(X, Y, strict=True)]
-    path = folder / f"d.{suffix}"
-    path.write_text("\n".join(lines))
+    header, path = separator.join([*NAMES, "class"]), folder / f"d.{suffix}"
+    rows = np.column_stack([X, Y])
+    np.savetxt(path, rows, "%d", separator, header=header, comments="")
     return path, {}
 
 
@@ -84,8 +80,7 @@ def as_table(folder, *, suffix):
     if suffix == "parquet":
         pyarrow.parquet.write_table(table, path, row_group_size=20)
     else:
-        with pa.ipc.new_file(path, table.schema) as file:
-            file.write_table(table)
+        pyarrow.feather.write_feather(table, path)
     return path, {}
 
 
@@ -109,8 +104,7 @@ def as_zarr_group(folder):
 
 def as_h5ad(folder, *, kind, **options):
     obs = {"kind": (Y, ["B", "T"])}
-    path = folder / "d.h5ad"
-    write.write_h5ad(path, X, obs, NAMES, kind, **options)
+    path = write.write_h5ad(folder / "d.h5ad", X, obs, NAMES, kind, **options)
     return path, {"target": "kind"}
 
 
@@ -162,8 +156,8 @@ def is_spilled(request, monkeypatch):
         monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
         monkeypatch.setattr(csv_reader, "TEXT_BLOCK_BYTES", 1000)
         monkeypatch.setattr(chunked, "READ_BYTES", 7 * 61)
-        monkeypatch.setattr("featstream.sources.chunked.HELD_ENTRIES", 0)
-        monkeypatch.setattr("featstream.sources.chunked.MAX_ENTRIES", 100)
+        monkeypatch.setattr(chunked, "HELD_ENTRIES", 0)
+        monkeypatch.setattr(chunked, "MAX_ENTRIES", 100)
     return request.param
 
 
@@ -342,38 +336,6 @@ def test_a_folder_takes_its_target_from_a_file(tmp_path):
     dataset = open_dataset(folder, str(tmp_path / "pheno.txt"))
     assert dataset.y.tolist() == Y.tolist()
     np.testing.assert_array_equal(as_array(dataset.source), X)
-
-
-def test_update_takes_any_format(tmp_path, capsys):
-    """A run on a table continues with cells by genes, if the target is the same."""
-    run = str(tmp_path / "run")
-    np.savez(tmp_path / "a.npz", X=X[:, :90], y=Y)
-    path = tmp_path / "b.h5ad"
-    write.write_h5ad(path, X[:, 90:], {"status": Y}, NAMES[90:], "csc")
-    options = ["--selector", "saola", "--measure", "su", "-o", run, "-q"]
-    assert main(["select", str(tmp_path / "a.npz"), *options]) == 0
-    assert main(["update", run, str(path), "--target", "status", "--json", "-q"]) == 0
-    out = capsys.readouterr().out
-    found = json.loads(out[out.index("{") :])["selected"]
-    expected = SAOLA(measure="su").fit(X, Y).selected_.tolist()
-    assert [feature["index"] for feature in found] == expected
-
-
-def test_rows_become_columns_within_a_budget(tmp_path):
-    """The entries of CSR go through scratch files, one per range of columns."""
-    rng = np.random.default_rng(0)
-    matrix = sparse.random_array((500, 40_000), density=0.01, rng=rng, format="csr")
-    y = rng.integers(0, 2, 500)
-    names = [f"g{j}" for j in range(40_000)]
-    path = write.write_h5ad(tmp_path / "d.h5ad", matrix, {"y": y}, names, "csr")
-    folder = tmp_path / "d.cols"
-    assert main(["convert", str(path), str(folder), "--memory", "64MB"]) == 0
-    store = open_store(folder)
-    np.testing.assert_array_equal(as_array(store), matrix.toarray())
-    assert store.names[39_999] == "g39999"
-    assert store.y.tolist() == y.tolist()
-    with h5py.File(path) as file:
-        assert file["X"].attrs["encoding-type"] == "csr_matrix"
 
 
 def test_a_chain_of_sources_begins_anywhere():
