@@ -113,31 +113,25 @@ def test_missing_text_is_no_category(tmp_path, is_cut):
         SAOLA(measure="su").fit(path)
 
 
-def labelled(folder):
-    """The same data, of which samples 1 and 4 have no label, in every format."""
-    X = np.random.default_rng(0).integers(0, 3, (6, 4))
+def test_samples_without_a_label_are_refused_or_left_out(tmp_path, monkeypatch):
+    """Samples 1 and 4, in every place where a target may be."""
+    monkeypatch.chdir(tmp_path)
+    X, kept = np.random.default_rng(0).integers(0, 3, (6, 4)), [0, 2, 3, 5]
     words = ["sick", None, "well", "well", None, "sick"]
     numbers = np.array([0, np.nan, 1, 1, np.nan, 0])
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=words)
-    frame.to_csv(folder / "d.csv", index=False)
-    frame.to_parquet(folder / "d.parquet")
-    np.savez(folder / "d.npz", X=X, y=numbers)
-    np.save(folder / "x.npy", X)
-    write(folder, "".join(f"{word or ''}\n" for word in words), "words.txt")
-    write(folder, "\n".join(map(str, numbers)), "numbers.txt")
-    frame[["y"]].to_csv(folder / "t.csv")
-    targets = ["words.txt", "numbers.txt", "t.csv"]
-    return X, [
-        *((folder / name, None) for name in ("d.csv", "d.parquet", "d.npz")),
-        *((folder / "x.npy", str(folder / name)) for name in targets),
-    ]
-
-
-def test_samples_without_a_label_are_refused_or_left_out(tmp_path):
-    X, cases = labelled(tmp_path)
-    kept = [0, 2, 3, 5]
+    frame.to_csv("d.csv", index=False)
+    frame.to_parquet("d.parquet")
+    np.savez("d.npz", X=X, y=numbers)
+    np.save("x.npy", X)
+    write(tmp_path, "".join(f"{word or ''}\n" for word in words), "words.txt")
+    write(tmp_path, "\n".join(map(str, numbers)), "numbers.txt")
+    frame[["y"]].to_csv("t.csv")
     message = r"2 of 6 samples have no label.* row 1\. Pass drop_unlabelled=True"
-    for path, target in cases:
+    for path, target in [
+        *(("d.csv", None), ("d.parquet", None), ("d.npz", None)),
+        *(("x.npy", "words.txt"), ("x.npy", "numbers.txt"), ("x.npy", "t.csv")),
+    ]:
         with pytest.raises(DataError, match=message):
             open_dataset(path, target)
         dataset = open_dataset(path, target, drop_unlabelled=True)
@@ -313,11 +307,9 @@ def test_arrow_files(tmp_path, kind):
     X = np.random.default_rng(0).normal(size=(20, 9))
     table = pa.table({"y": np.arange(20) % 2, **{f"g{j}": X[:, j] for j in range(9)}})
     path = tmp_path / "d.arrow"
-    if kind == "stream":
-        with pa.ipc.new_stream(path, table.schema) as file:
-            file.write_table(table, max_chunksize=7)
-    elif kind == "batches":
-        with pa.ipc.new_file(path, table.schema) as file:
+    if kind in ("stream", "batches"):
+        create = pa.ipc.new_stream if kind == "stream" else pa.ipc.new_file
+        with create(path, table.schema) as file:
             file.write_table(table, max_chunksize=7)
     else:
         pa.feather.write_feather(table, path, compression=kind)
