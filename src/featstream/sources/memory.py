@@ -407,7 +407,14 @@ def _coded(series: Any, name: str) -> tuple[NDArray[Any], bool]:
         hint = DATES if dtype.is_temporal() else FIELDS
         raise not_numbers(f"Feature {printable(name)}", dtype, hint)
     if dtype in (nw.Categorical, nw.Enum):
-        return _code_categorical(series, name), True
+        values = series.to_list()
+        refuse_hidden_missing(values, f"Feature {printable(name)}")
+        present = series.drop_nulls().unique().to_list()
+        try:
+            present.sort()
+        except TypeError:  # categories need not be text, nor even ordered
+            present = list(dict.fromkeys(series.drop_nulls().to_list()))
+        return code_categories(values, present), True
     has_nulls = series.null_count() > 0
     if dtype == nw.Boolean and has_nulls:
         return series.cast(nw.Float64).to_numpy(), False
@@ -415,18 +422,6 @@ def _coded(series: Any, name: str) -> tuple[NDArray[Any], bool]:
     if is_odd or (dtype.is_integer() and has_nulls):
         return as_column_of_objects(series.to_list(), name)
     return as_column(np.asarray(series.to_numpy()), name)
-
-
-def _code_categorical(series: Any, name: str) -> NDArray[Any]:
-    """Code by distinct value; categories need not be text, nor even ordered."""
-    values = series.to_list()
-    refuse_hidden_missing(values, f"Feature {printable(name)}")
-    present = series.drop_nulls().unique().to_list()
-    try:
-        present.sort()
-    except TypeError:
-        present = list(dict.fromkeys(series.drop_nulls().to_list()))
-    return code_categories(values, present)
 
 
 class IteratorSource:

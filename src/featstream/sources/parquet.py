@@ -89,8 +89,9 @@ class _ArrowTable(ABC):
         self.path, self._na_values = path, na_values
         self._index = index_columns(schema)
         self.names = [name for name in schema.names if name not in self._index]
+        # The name in the file, and the number of columns of that name before it.
         times: Counter[str] = Counter()
-        self._columns = []  # the name in the file, and the number of those before it
+        self._columns = []
         for name in self.names:
             self._columns.append((name, times[name]))
             times[name] += 1
@@ -347,10 +348,18 @@ class FeatureTableSource(SizedSource):
     def _matrix(self, batch: Any, names: Sequence[str]) -> NDArray[Any] | None:
         """Values as numbers, features by samples; None if they are not plainly so."""
         import pyarrow
+        from pyarrow import compute
 
         columns = [batch.column(name) for name in self._values]
         if self.sample_names is None:
-            _check_lengths(columns[0], names, self.n_samples)
+            lengths = compute.list_value_length(columns[0]).fill_null(-1).to_numpy()
+            if (lengths != self.n_samples).any():
+                i = int((lengths != self.n_samples).argmax())
+                got = f"{lengths[i]} values" if lengths[i] >= 0 else "no values"
+                raise DataError(
+                    f"Feature {printable(names[i])} has {got} but the first one has "
+                    f"{self.n_samples}. Every feature needs one value per sample."
+                )
             columns = [columns[0].flatten()]
         table = pyarrow.table(columns, [str(i) for i in range(len(columns))])
         values = plain_numbers(nw.from_native(table, eager_only=True))
@@ -413,20 +422,6 @@ def _is_text(kind: Any) -> bool:
     if kinds.is_dictionary(kind):
         kind = kind.value_type
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
-
-
-def _check_lengths(lists: Any, names: Sequence[str], n_samples: int) -> None:
-    from pyarrow import compute
-
-    lengths = compute.list_value_length(lists).fill_null(-1).to_numpy()
-    if (lengths == n_samples).all():
-        return
-    i = int((lengths != n_samples).argmax())
-    got = f"{lengths[i]} values" if lengths[i] >= 0 else "no values"
-    raise DataError(
-        f"Feature {printable(names[i])} has {got} but the first one has {n_samples}. "
-        "Every feature needs one value per sample."
-    )
 
 
 def _read_names(texts: Any, duplicates: Duplicates) -> Names:

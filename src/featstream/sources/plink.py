@@ -170,9 +170,8 @@ class PlinkSource(AnyOrderSource):
 
     def reopener(self) -> Callable[[], PlinkSource]:
         """What opens the file again in another process."""
-        path, described = self.path.absolute(), (self.sample_names, self.names)
-        options = self.missing, self.fingerprint
-        return partial(PlinkSource, path, *described, *options, self.block_bytes)
+        given = self.sample_names, self.names, self.missing, self.fingerprint
+        return partial(PlinkSource, self.path.absolute(), *given, self.block_bytes)
 
     def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
         width = block_width(self.n_samples, 1, self.block_bytes)
@@ -207,26 +206,23 @@ class PlinkSource(AnyOrderSource):
         decode_genotypes(packed, self.n_samples, genotypes, counts)
         n_missing = counts[:, _UNKNOWN]
         nominal = None
-        if n_missing.any():
-            if self.missing == "error":
-                j = int((n_missing > 0).argmax())
-                self._refuse(self.names[chosen[j]], genotypes[j] == _UNKNOWN)
-            elif self.missing == "mode":
-                fill_with_mode(genotypes, counts)
-            else:
-                nominal = n_missing > 0
-            is_unknown = np.flatnonzero(n_missing == self.n_samples)
-            unknown.extend(self.names[chosen[j]] for j in is_unknown)
+        if self.missing == "error" and n_missing.any():
+            j = int((n_missing > 0).argmax())
+            variant = printable(self.names[chosen[j]])
+            sample = self.sample_names[int((genotypes[j] == _UNKNOWN).argmax())]
+            raise DataError(
+                f"{self.path}: variant {variant} has {n_missing[j]:,} missing "
+                f"genotype(s), the first that of sample {printable(sample)}. Pass "
+                "missing='mode' (--missing mode) to take its commonest genotype, or "
+                "'category' to count them as a category."
+            )
+        if self.missing == "mode":
+            fill_with_mode(genotypes, counts)
+        elif n_missing.any():
+            nominal = n_missing > 0
+        is_unknown = np.flatnonzero(n_missing == self.n_samples)
+        unknown.extend(self.names[chosen[j]] for j in is_unknown)
         return self._block(genotypes.T, start, chosen, nominal)
-
-    def _refuse(self, variant: str, is_missing: NDArray[np.bool_]) -> None:
-        sample = self.sample_names[int(is_missing.argmax())]
-        raise DataError(
-            f"{self.path}: variant {printable(variant)} has {int(is_missing.sum()):,} "
-            f"missing genotype(s), the first that of sample {printable(sample)}. Pass "
-            "missing='mode' (--missing mode) to take its commonest genotype, or "
-            "'category' to count them as a category."
-        )
 
 
 def _map_file(path: Path, n_variants: int, stride: int) -> mmap.mmap:

@@ -305,7 +305,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
             "with `featstream convert`."
         ) from error
     try:
-        meta = json.loads(text)
+        meta: dict[str, Any] = json.loads(text)
         if len(text) > _MAX_META or meta["format"] != FORMAT:
             raise ValueError("not the description of a column store")
         version = meta["version"]
@@ -319,7 +319,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
         if isinstance(error, DataError):
             raise
         raise damaged(path / "meta.json", printable(error)) from error
-    return dict(meta)
+    return meta
 
 
 def _check_meta(meta: dict[str, Any]) -> None:
