@@ -54,8 +54,8 @@ HELD_ENTRIES = 1 << 23
 
 _BLOCK_BYTES = 1 << 26
 _SPARSE_WIDTH = 1 << 14
-_MAX_READS = 2  # of one chunk; beyond that the array is transposed on disk first
-_RUN_BYTES = 1 << 16  # read at once of a row of an array without chunks
+_MAX_READS = 2  # of a chunk; an array that needs more is first transposed on disk
+_RUN_BYTES = 1 << 16  # of a row, read at once if an array has no chunks
 _TEMPORARY_MEMORY = 512 << 20
 _SAMPLE = 64  # places at which the columns of entries are sampled
 
@@ -101,7 +101,7 @@ class ChunkedArraySource(SizedSource):
         self._temporary: TempColumns | None = None
 
     def reopener(self) -> Callable[[], ChunkedArraySource] | None:
-        """What opens it again in another process, unless it is transposed first."""
+        """A function that opens it in another process; None if it is by rows."""
         is_zarr = type(self._array).__module__.partition(".")[0] == "zarr"
         if not is_zarr or self._is_by_row:
             return None
@@ -176,7 +176,7 @@ class _SparseOnDisk(SizedSource):
     A line is a column of a matrix by columns (CSC), a row of a matrix by rows (CSR).
     """
 
-    _axis: str  # of which the indices are: the row of an entry, or its column
+    _axis: str  # what the stored indices count: "row" (CSC) or "column" (CSR)
 
     def __init__(
         self,
@@ -357,7 +357,7 @@ class DaskArraySource(AnyOrderSource):
         self._about = f"{array.dtype}, {self._ends.size:,} blocks"
 
     def by_column(self, hold: Callable[[Any], Any]) -> DaskArraySource:
-        """The same with all rows in a chunk, if ``hold`` has room for that."""
+        """The same with all rows in each chunk, if ``hold`` can keep that array."""
         if len(self._array.chunks[0]) == 1:
             return self
         widths = tuple(np.diff(self._ends, prepend=0).tolist())

@@ -67,7 +67,7 @@ class ChainedSource:
         )
 
     def reopener(self) -> Callable[[], ChainedSource] | None:
-        """What opens all of them again in another process."""
+        """A function that opens all of them again in another process; or None."""
         parts = [reopener_of(source) for source in self.sources]
         opened = [part for part in parts if part is not None]
         return partial(_reopen, opened) if len(opened) == len(parts) else None
@@ -130,7 +130,7 @@ class SampleSubset:
         return hashlib.sha256(whole.encode() + b"\0" + chosen).hexdigest()
 
     def reopener(self) -> Callable[[], SampleSubset] | None:
-        """What opens the source again in another process."""
+        """A function that opens the source again in another process; or None."""
         whole = reopener_of(self._source)
         return whole and partial(_choose, whole, self._is_chosen)
 

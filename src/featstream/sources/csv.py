@@ -42,11 +42,11 @@ TEXT_BLOCK_BYTES = 16 << 20
 """About the size of the text of a block, unless one column has more."""
 
 _CHUNK = 16 << 20
-_EXPANSION = 8  # times, as a guess, a compressed file
+_EXPANSION = 8  # guessed size of the text, in sizes of the compressed file
 _MAX_BLOCKS = 4096
 _SAMPLE = 1 << 16  # bytes from which the separator is found
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_NARROW = 256  # columns at most for which threads pay
+_NARROW = 256  # with more columns threads take longer than one
 
 STATE, FIELD, ROWS, MISCOUNTED = 0, 1, 2, 3
 """What is carried from one chunk of text to the next: the state, the number of fields
@@ -103,7 +103,7 @@ class CsvTable:
                 del text
                 self._spill, n_rows = self._cut(chain(head, chunks))
                 self.n_rows = n_rows - 1
-                self._held = -1  # the one that is held
+                self._held = -1  # the number of the block that is parsed
         self.fingerprint = digest.hexdigest()
 
     def read(self, positions: Sequence[int]) -> Any:
@@ -159,7 +159,7 @@ class CsvTable:
 def _find_dialect(
     head: bytes, path: Path, separator: str | None, na_values: Sequence[str]
 ) -> Dialect:
-    """The separator that was asked for, or else the one of the first lines."""
+    """The separator that was given or is found in the first lines; and the rest."""
     guessed = []
     if separator is None:
         usual = "\t" if format_suffix(path) == ".tsv" else ","
@@ -189,7 +189,7 @@ def _find_dialect(
 
 
 def _sample_rows(head: bytes, separator: str) -> list[list[str]]:
-    """Whole rows at the beginning of the text; of one long row, what there is."""
+    """Whole rows at the beginning of the text; or the beginning of one long row."""
     lines = head.decode("utf-8", "replace").splitlines(keepends=True)
     whole = lines[:-1] if len(head) == _SAMPLE and len(lines) > 1 else lines
     try:
@@ -239,7 +239,7 @@ def _parse_block(
     """
     import pyarrow
 
-    has_marks = any(mark[-1:].isdigit() for mark in dialect.null_values)  # -99, say
+    has_marks = any(mark[-1:].isdigit() for mark in dialect.null_values)  # such as -99
     has_lines = any("\n" in name or "\r" in name for name in names)
     if dialect.decimal != "." or has_marks or has_lines:
         return _parse(_CsvReader(text, dialect, is_block=True))
@@ -331,7 +331,7 @@ def _keep_large_integers(table: Any, reader: _CsvReader) -> Any:
 
 
 def _as_large_integers(texts: Any) -> Any:
-    """Integers that no float holds, as they are; None if there are none."""
+    """Integers that float64 would round, exactly; None if there are none."""
     import pyarrow
 
     listed = texts.to_pylist()

@@ -1,4 +1,4 @@
-"""Which features arrive together: groups are read, checked and laid over a source."""
+"""Groups of features: they are read, checked and assigned to those of a source."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ class Batch:
 
 
 class Layout(ABC):
-    """How the features of a source fall into groups."""
+    """How the features of a source are divided into groups."""
 
     order: IntArray | None = None
     """Positions in order of arrival; None if that is the order of the source."""
@@ -332,7 +332,7 @@ class Layout(ABC):
         """What identifies the grouping, as JSON values."""
 
     def placed(self, n_features: int, n_groups: int) -> Layout:
-        """The same after ``n_features`` features in ``n_groups`` groups."""
+        """The layout of features that follow others, which were in some groups."""
         return self
 
     def may_end_at(self, n_seen: int) -> bool:
@@ -340,7 +340,7 @@ class Layout(ABC):
         return True
 
     def end_near(self, begin: int, end: int) -> int:
-        """Where a group ends after ``begin``: not after ``end``, unless it is long."""
+        """The last end of a group up to ``end``, or else the first after ``begin``."""
         return end
 
     def check_end(self, n_seen: int) -> None:
@@ -413,11 +413,11 @@ class Sized(Layout):
         return (self.first + numbers).tolist(), ends, end % self.size == 0
 
     def placed(self, n_features: int, n_groups: int) -> Layout:
-        """The numbers continue."""
+        """Group numbers continue after those of earlier groups."""
         return Sized(self.size, n_groups)
 
     def describe(self) -> dict[str, Any]:
-        """How large they are."""
+        """The size of a group."""
         return {"kind": f"{self.size} features each"}
 
 

@@ -1,6 +1,6 @@
 """Sources over arrays, sparse matrices, data frames and iterators.
 
-narwhals asks what a frame is, so that neither pandas nor polars is imported here.
+narwhals recognises data frames, so that neither pandas nor polars is imported here.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ MAX_FRAME_COLUMNS = 1024
 
 _DENSE_BYTES = 1 << 24
 _PLAIN = "?bBhilqfd"
-"""Types of values that kernels take as they are."""
+"""Types of values that kernels take without conversion."""
 
 _EXACT_IN_FLOAT = {
     *(nw.Boolean, nw.Int8, nw.Int16, nw.Int32, nw.UInt8, nw.UInt16, nw.UInt32),
     *(nw.Float32, nw.Float64),
 }
-"""Numbers of a frame that survive when numpy makes floats of them."""
+"""Types of columns whose values are exact as float64."""
 
 Positions: TypeAlias = "range | IntArray"
 
 
 def as_index(positions: Positions) -> slice | IntArray:
-    """What indexes an array without a copy, where that can be."""
+    """The positions as a slice, which makes no copy, if they are a range."""
     if isinstance(positions, range):
         return slice(positions.start, positions.stop)
     return positions
@@ -125,7 +125,7 @@ class SizedSource(ABC):
 
 
 class AnyOrderSource(SizedSource):
-    """A source whose columns can be read in any order, by one and the same loop."""
+    """A source whose columns can be read in any order."""
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
@@ -141,7 +141,7 @@ class AnyOrderSource(SizedSource):
 
 
 def moved(blocks: Iterable[Block], by: int) -> Iterator[Block]:
-    """Blocks of some columns of a source, ``by`` further on in it."""
+    """The blocks with ``by`` added to their positions."""
     for block in blocks:
         yield replace(block, start=by + block.start)
 
@@ -520,7 +520,7 @@ class IteratorSource:
 
 
 def is_plain_column(values: Any) -> bool:
-    """Whether values are a column as it is, without any conversion."""
+    """Whether values can be used as a column without any conversion."""
     return (
         type(values) is np.ndarray
         and values.ndim == 1

@@ -522,7 +522,7 @@ def existing(path: PathLike) -> Path:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Say which file it was that could not be read."""
+    """Name the file in the errors that reading it raises."""
     try:
         yield
     except (DataError, DataTypeError) as error:
@@ -539,7 +539,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def while_reading(path: Path, items: Iterator[Item]) -> Iterator[Item]:
-    """Items that are read one by one from a file, which errors then name."""
+    """Yield items that are read one by one from a file; errors name the file."""
     while True:
         with reading(path):
             item = next(items, None)
@@ -563,7 +563,7 @@ def find_target(
     also: Collection[str] = (),
     whose: str = "it",
 ) -> str | None:
-    """The column that was asked for, or has a name from ``also``, or one by custom."""
+    """The column that was asked for, is named in ``also``, or has a usual name."""
     if target in names:
         return target
     if target is not None:
@@ -589,6 +589,6 @@ def lacks(
 
 
 def shortened(names: Sequence[str], most: int = 20) -> str:
-    """Names for a message, some of them if they are many."""
+    """Names for a message; only the first ones if there are many."""
     shown = ", ".join(printable(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

@@ -46,7 +46,7 @@ from featstream.sources.values import (
     not_numbers,
 )
 
-_BUFFERED_BYTES = 16 << 20  # by the reader, in all columns together
+_BUFFERED_BYTES = 16 << 20  # by the reader, for all columns together
 _LEAST_ROWS = 256  # at a time: each batch costs the reader some work per column
 _MOST_BYTES = 64 << 20
 
@@ -132,7 +132,7 @@ class ParquetTable(_ArrowTable):
         self.fingerprint = footer_digest(path)
 
     def _read(self, names: list[str]) -> Any:
-        return self._file.read(columns=names)  # a.1 comes along with a
+        return self._file.read(columns=names)  # with a, it reads a.1 as well
 
 
 class IpcTable(_ArrowTable):
@@ -169,7 +169,7 @@ class IpcTable(_ArrowTable):
 
 
 def mark_missing(table: Any, na_values: Sequence[str]) -> Any:
-    """Make nulls of ``na_values``, and numbers of text that has only numbers then."""
+    """Replace ``na_values`` by nulls; text that is then all numbers becomes numbers."""
     if not na_values:
         return table
     import pyarrow
@@ -214,7 +214,7 @@ def index_columns(schema: Any) -> set[str]:
 
 
 def footer_digest(path: Path) -> str:
-    """Checksum of a parquet footer, which says where all is and how large."""
+    """Checksum of a parquet footer, which has the place and size of every part."""
     with open(path, "rb") as file:
         file.seek(-8, 2)
         length = int.from_bytes(file.read(4), "little")
@@ -307,7 +307,7 @@ class FeatureTableSource(SizedSource):
         return len(first)
 
     def reopener(self) -> Callable[[], FeatureTableSource]:
-        """What opens the file again in another process."""
+        """A function that opens the file again in another process."""
         path, options = self.path.absolute(), (self.block_bytes, self._duplicates)
         return partial(FeatureTableSource, path, *options)
 
@@ -346,7 +346,7 @@ class FeatureTableSource(SizedSource):
             position += batch.num_rows
 
     def _matrix(self, batch: Any, names: Sequence[str]) -> NDArray[Any] | None:
-        """Values as numbers, features by samples; None if they are not plainly so."""
+        """Values as numbers, features by samples; None if they need conversion."""
         import pyarrow
         from pyarrow import compute
 

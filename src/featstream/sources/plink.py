@@ -169,7 +169,7 @@ class PlinkSource(AnyOrderSource):
         self.fingerprint = fingerprint
 
     def reopener(self) -> Callable[[], PlinkSource]:
-        """What opens the file again in another process."""
+        """A function that opens the file again in another process."""
         given = self.sample_names, self.names, self.missing, self.fingerprint
         return partial(PlinkSource, self.path.absolute(), *given, self.block_bytes)
 

@@ -47,7 +47,7 @@ from featstream.sources.svmlight import Reader, RowSlice, ZeroBased, join_labels
 
 _LEAST_MEMORY = 64 << 20
 _INDEX = re.compile(rb"[ \t]([0-9]{1,10}):")
-BYTES_PER_ENTRY = 128  # 16 in scratch, 12 sorted; several buckets are in memory
+BYTES_PER_ENTRY = 128  # 16 in a file, 12 sorted; several buckets are in memory
 _BYTES_PER_COLUMN = 64
 _MAX_BUCKETS = 256  # files open at a time
 _KEY = 0xFFFFFFFF
@@ -296,7 +296,7 @@ def quantiles(numbers: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
 
 
 def _sample_keys(path: Path, n_entries: int) -> NDArray[np.int64]:
-    """Columns of entries from all over a scratch file."""
+    """Columns of entries from all over a file."""
     begins = np.linspace(0, max(0, n_entries - 1024), 64).astype(np.int64) * 16
     parts = [np.fromfile(path, np.int64, 2048, offset=begin) for begin in begins]
     return np.concatenate(parts)[::2] & _KEY

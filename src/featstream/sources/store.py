@@ -158,7 +158,7 @@ class StoreSource:
                 raise damaged(self.path / "kinds.npy", "it names an unknown type")
 
     def reopener(self) -> Callable[[], StoreSource]:
-        """What opens the store again in another process."""
+        """A function that opens the store again in another process."""
         return partial(
             StoreSource,
             os.path.abspath(self.path),

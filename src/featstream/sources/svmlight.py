@@ -26,7 +26,7 @@ from featstream.sources.open import Dataset, PathLike, existing
 from featstream.sources.text_file import MAX_BYTES, TextFile
 
 ZeroBased: TypeAlias = bool | Literal["auto"]
-FileProgress: TypeAlias = Callable[[int, int], object]  # bytes read, and in all
+FileProgress: TypeAlias = Callable[[int, int], object]  # bytes read, and bytes in all
 
 CHUNK_BYTES = 8 << 20
 """Text parsed at a time."""
@@ -356,7 +356,7 @@ def _make_room(n_lines: int, n_colons: int) -> grammar.Rows:
 def _read_long_numbers(
     text: NDArray[np.uint8], room: grammar.Rows, parsed: grammar.Parsed
 ) -> list[tuple[int, int]]:
-    """Let Python read the numbers of very many digits; where one is too large."""
+    """Parse numbers with very many digits in Python; return those too large."""
     flaws = []
 
     def read(begin: int) -> float:
@@ -378,7 +378,7 @@ def _read_long_numbers(
 def _read_words(
     text: NDArray[np.uint8], spans: NDArray[np.int64]
 ) -> tuple[NDArray[np.str_], list[tuple[int, int]]]:
-    """Labels as text; where one is not UTF-8."""
+    """Labels as text, and the first one that is not UTF-8."""
     words = []
     for begin, end in spans.tolist():
         try:

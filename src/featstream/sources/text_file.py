@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from featstream.errors import DataError, MissingExtraError, printable
 
 MAX_BYTES = 4 << 30
-_MAX_RATIO = 200  # no honest text shrinks further
+_MAX_RATIO = 200  # no ordinary text compresses better
 _ALWAYS_ALLOWED = 64 << 20  # small enough to decompress, whatever the ratio
 _MAX_LINE = 1 << 30  # of a compressed file, whose lines are held in memory
 _N_SAMPLES, _SAMPLE = 32, 64 << 10
@@ -80,7 +80,7 @@ class TextFile:
 
     def close(self) -> None:
         """Close the file; chunks handed out stay readable."""
-        self._map = None  # unmapped with the last chunk that looks into it
+        self._map = None  # unmapped when the last chunk is deleted
         self._file.close()
 
     @property
@@ -110,7 +110,7 @@ class TextFile:
         return text, self.size / len(text)
 
     def forget(self, stop: int) -> None:
-        """Give back the memory of what lies before ``stop``; it is not needed again."""
+        """Release the memory of the text before ``stop``, which is not needed again."""
         if self._map is not None:
             release_pages(self._map, self._forgotten, stop)
             self._forgotten = stop

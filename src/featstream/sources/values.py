@@ -51,7 +51,7 @@ MISSING = (
 """Missing in every column of a text file, as in ``pandas.read_csv``."""
 
 _MARKS = {"", "?", "??", ".", "..", "-", "--", "*", "#"}
-"""Marks that are no word, so that they cannot be a class either."""
+"""Marks that are not words: they cannot be class labels either."""
 
 _SUSPECTS = {
     *_MARKS,
@@ -70,7 +70,7 @@ def is_missing(value: Any) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether Python reads a number in it."""
+    """Whether `float` takes the text."""
     try:
         float(text)
     except ValueError:
@@ -96,7 +96,7 @@ def as_na_values(na_values: str | Iterable[str] | None) -> tuple[str, ...]:
 def refuse_hidden_missing(
     values: Sequence[Any], what: str, *, is_target: bool = False
 ) -> None:
-    """Raise if text is numbers but for a usual spelling of a missing value.
+    """Raise if all text is numbers, except for a usual spelling of a missing value.
 
     In a target a bare mark, such as a question mark, is refused among words too.
     """

@@ -156,7 +156,7 @@ def round_product(mantissa, exponent):
 
 @inner_jit
 def _append_digits(text, i, number, n_digits):
-    """Append the digits at ``i`` to a number; count them from the first but 0."""
+    """Append the digits at ``i`` to a number; count all but leading zeros."""
     while is_digit(text[i]):
         number = number * 10 + (np.int64(text[i]) - 48)
         n_digits += number != 0

@@ -42,7 +42,7 @@ from featstream.sources.kernels.parse_decimal import (
 # What is wrong with the token at which parsing stopped.
 FINE, LABEL, MIXED, QID, ENTRY, ORDER, OVERFLOW, ENDING = range(8)
 
-# What kind the labels are of.
+# Kinds of labels.
 UNKNOWN, NUMBERS, WORDS = range(3)
 
 MAX_INDEX = 2**31 - 1
@@ -54,7 +54,7 @@ POSITION = (1 << 51) - 1  # the part of it that is free to hold a position
 
 
 class Rows(NamedTuple):
-    """Where the rows of a chunk of text go."""
+    """The arrays that the rows of a chunk of text are written to."""
 
     labels: NDArray[np.float64]  # NaN for a word, and for a number left to the caller
     label_spans: NDArray[np.int64]  # begin and end of each label in the text
@@ -113,7 +113,7 @@ def _skip_blanks(text, i):
 
 @inner_jit
 def _skip_to_newline(text, i):
-    """Position of the newline, or of what may not stand before it."""
+    """Position of the newline, or of a byte that is not allowed before it."""
     if text[i] == 13:
         i += text[i + 1] == 10
     elif text[i] == 35:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from featstream.jit import INNER, inner, inner_jit, jit
 
 CHUNK_BYTES = 512
-"""Of each row at a time: more, and the pages written to are too many at once."""
+"""Bytes of a row copied at a time: with more, too many pages are written at once."""
 
 AHEAD_BYTES = 6144
 """How far ahead to prefetch: the best of the distances tried, from 4 to 32 KiB."""
@@ -40,7 +40,7 @@ def by_column(columns: NDArray[Any]) -> NDArray[Any]:
 
 
 def copy_columns(columns: NDArray[Any], out: NDArray[Any]) -> None:
-    """Copy the columns of what has whole rows into the rows of ``out``."""
+    """Copy columns into the rows of ``out``; see `has_whole_rows` for ``columns``."""
     if columns.itemsize == 8:
         out[:] = columns.T  # numpy is as fast
     else:
@@ -84,7 +84,7 @@ def _copy_chunk(x: Any, out: Any) -> None:
     """The same for as many columns as `CHUNK_BYTES` of a row hold, or fewer.
 
     Tiles are transposed until a cache line of ``out`` is full, and the rows after
-    the next are prefetched: memory is read as fast as if nothing was done.
+    the next are prefetched: it takes no longer than reading the memory.
     """
     n, p = x.shape
     across, line = x.strides[0] // x.itemsize, CACHE_LINE // x.itemsize
