@@ -35,10 +35,8 @@ from featstream.sources.open import (
     require,
     shortened,
 )
-from featstream.sources.tables import is_target_file, read_target
+from featstream.sources.tables import NAMES, check_target, read_target
 from featstream.sources.values import Duplicates, check_names
-
-_NAMES = ("names", "feature_names")
 
 
 def open_h5ad(
@@ -75,17 +73,6 @@ def open_h5ad(
     (CSC). One by rows (CSR), as is usual, is transposed first: in memory if it has no
     more than 8 million entries, otherwise in a temporary column store. `convert` does
     that once and for all.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile, anndata, numpy as np, pandas as pd
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "cells.h5ad"
-    >>> obs = pd.DataFrame({"kind": ["B", "T", "T"]}, index=["c1", "c2", "c3"])
-    >>> var = pd.DataFrame(index=["CD19", "CD3E", "CD8A"])
-    >>> anndata.AnnData(np.eye(3), obs, var).write_h5ad(path)
-    >>> data = open_h5ad(path, target="kind")
-    >>> data.names, data.y.tolist()
-    (['CD19', 'CD3E', 'CD8A'], ['B', 'T', 'T'])
     """
     path = existing(path)
     require("anndata", "science", path)
@@ -114,11 +101,6 @@ def open_anndata(
     target, layer, duplicates
         As for `open_h5ad`.
 
-    Returns
-    -------
-    Dataset
-        The variables, the target if there is one, ``var_names`` and ``obs_names``.
-
     Examples
     --------
     >>> import anndata, numpy as np, pandas as pd
@@ -141,8 +123,8 @@ def _read_anndata(
     path: Path,
     target: str | None,
     layer: str | None,
-    optional: Collection[str] = (),
-    duplicates: Duplicates = "error",
+    optional: Collection[str],
+    duplicates: Duplicates,
 ) -> Dataset:
     """The data set in a group of h5py or zarr."""
     require("anndata", "science", path)
@@ -282,14 +264,6 @@ def open_zarr(
     Chunks of some columns and all rows are read best. By the format, a chunk that is
     not stored has the array's fill value, so that a lost one goes unnoticed. An array
     that would be decoded with pickle is refused.
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np, zarr
-    >>> folder = tempfile.mkdtemp(suffix=".zarr")
-    >>> _ = zarr.create_array(folder, data=np.eye(4), chunks=(4, 2), overwrite=True)
-    >>> open_zarr(folder).source.n_features
-    4
     """
     path = existing(path)
     require("zarr", "science", path)
@@ -351,13 +325,10 @@ def _find_parts(
         raise lacks("array", wanted, present)
     if target is None:
         target = find_target(present, None, optional)
-    elif target not in present and not is_target_file(target):
-        raise DataError(
-            f"it has no array {printable(target)} for a target, and there is no such "
-            f"file. It holds: {shortened(present)}."
-        )
+    else:
+        check_target(target, present)
     y = _read_vector(root[target]) if target in present else None
-    named = next((name for name in _NAMES if name in present), None)
+    named = next((name for name in NAMES if name in present), None)
     names = None if named is None else [str(name) for name in _read_vector(root[named])]
     return root[wanted], names, target, y
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from featstream.errors import DataError, printable
 from featstream.sources.memory import ArraySource, SparseSource
 from featstream.sources.open import Dataset, PathLike, existing, reading
-from featstream.sources.tables import is_target_file, read_target
+from featstream.sources.tables import NAMES, check_target, read_target
 from featstream.sources.values import (
     Duplicates,
     check_dimensions,
@@ -36,20 +36,6 @@ def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
         A two-dimensional array.
     target : str or path-like, default=None
         The file that holds it; see `read_target`.
-
-    Returns
-    -------
-    Dataset
-        The features, and the target if its file was given.
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np
-    >>> from featstream.sources import open_npy
-    >>> with tempfile.NamedTemporaryFile(suffix=".npy") as file:
-    ...     np.save(file.name, np.eye(3, dtype=np.int8))
-    ...     open_npy(file.name).source
-    ArraySource(3 samples × 3 features, int8)
     """
     path = existing(path)
     with reading(path):
@@ -79,37 +65,17 @@ def open_npz(
         ``FILE:COLUMN``; see `read_target`.
     duplicates
         As for `open_dataset`.
-
-    Returns
-    -------
-    Dataset
-        The features, the target if there is one, and names if there are any.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from scipy import sparse
-    >>> from featstream.sources import open_npz
-    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
-    ...     sparse.save_npz(file.name, sparse.eye_array(3, format="csc"))
-    ...     open_npz(file.name).source
-    SparseSource(3 samples × 3 features, 3 stored float64)
     """
     path = existing(path)
     with reading(path), _load(path) as arrays:
         prefix = _feature_prefix(arrays)
         y_name = target or ("y_train" if prefix == "X_train" else "y")
         y = arrays.get(y_name)
-        if target is not None and y is None and not is_target_file(target):
-            raise DataError(
-                f"it has no array {printable(target)} for a target, and there is no "
-                f"such file. It holds: {', '.join(arrays)}."
-            )
-        name_key = next((k for k in ("names", "feature_names") if k in arrays), None)
+        if target is not None:
+            check_target(target, list(arrays))
         X = arrays[prefix] if prefix in arrays else _read_sparse(arrays, prefix)
-        names = None
-        if name_key is not None:
-            names = arrays[name_key].tolist()
+        names = next((arrays[key].tolist() for key in NAMES if key in arrays), None)
+        if names is not None:
             names = check_names(names, check_dimensions(X.shape)[1], duplicates)
         make = SparseSource if sparse.issparse(X) else ArraySource
         source: ArraySource | SparseSource = make(X, names)

@@ -38,7 +38,7 @@ _NOTATION = "Write plain decimals such as 12, -0.5 or 1e-3"
 
 
 def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
-    r"""Open a text file in the format of svmlight and libsvm.
+    """Open a text file in the format of svmlight and libsvm.
 
     Parameters
     ----------
@@ -46,21 +46,6 @@ def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
         Plain, or compressed with gzip, xz or bzip2.
     target : None
         Each line begins with the target, so there is nothing to choose.
-
-    Returns
-    -------
-    Dataset
-        Sparse features, and the target.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from featstream.sources import open_svmlight
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".svm") as file:
-    ...     print("1 1:0.5 3:2\n-1 2:1", file=file, flush=True)
-    ...     open_svmlight(file.name)
-    Dataset(source=SparseSource(2 samples × 3 features, 3 stored float64),
-            y=array([ 1., -1.]), names=None)
     """
     path = existing(path)
     if target is not None:

@@ -38,6 +38,9 @@ from featstream.sources.values import (
 
 _TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow")
 
+NAMES = ("names", "feature_names")
+"""What an array of names of features is called, in ``.npz`` and zarr."""
+
 
 def open_table(
     path: PathLike,
@@ -292,6 +295,15 @@ def is_target_file(target: str) -> bool:
     """Whether a target is ``FILE`` or ``FILE:COLUMN``, and the file is there."""
     name = target.rpartition(":")[0]
     return Path(target).is_file() or (name != "" and Path(name).is_file())
+
+
+def check_target(target: str, arrays: Sequence[str]) -> None:
+    """Raise unless a target is one of the arrays of a file, or a file of its own."""
+    if target not in arrays and not is_target_file(target):
+        raise DataError(
+            f"it has no array {printable(target)} for a target, and there is no such "
+            f"file. It holds: {shortened(arrays)}."
+        )
 
 
 def split_column(target: PathLike) -> tuple[Path, str | None]:
