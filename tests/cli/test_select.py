@@ -277,7 +277,7 @@ def test_info_describes_the_file(data, tmp_path, run, run_json):
             "Use it with --measure fisher-z or mi or su.",
         ),
         ("--measure fisher-z --alpha 5", "For a 5% level write --alpha 0.05."),
-        ("--target z", "It holds: X, y."),
+        ("--target z", "It holds: 'X', 'y'."),
         ("--max-features 0", "--max-features must be an integer of at"),
         ("--selector soala", "Did you mean 'saola'?"),
         ("--selector osfs --measure su", "osfs. Use --test."),

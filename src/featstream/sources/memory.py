@@ -93,7 +93,9 @@ class SizedSource(ABC):
         *,
         about: object,
     ) -> None:
-        self.n_samples, self.n_features = check_dimensions(shape)
+        if len(shape) != 2 or shape[0] == 0:
+            check_dimensions(shape)  # raises
+        self.n_samples, self.n_features = shape
         if names is not None:
             self.names = check_names(names, self.n_features)
         self._about = about

@@ -55,13 +55,6 @@ class Format(NamedTuple):
     finds_target: bool = False  # whether the function takes ``optional``
     takes_target_file: bool = False  # whether ``target`` may be a file of its own
 
-    def open(self, *args: Any, **options: Any) -> Dataset:
-        """Call the function; its module is imported when it is needed."""
-        module, function = self.opener.split(":")
-        found = getattr(import_module(module, __package__), function)
-        dataset: Dataset = found(*args, **options)
-        return dataset
-
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
 
@@ -471,8 +464,11 @@ def _open_file(
                 f"{' and '.join(others)}. Got {name}={value!r} for {path}."
             )
     if optional is not None and kind.finds_target:
-        return kind.open(path, None, optional=optional, **given)
-    return kind.open(path, target, **given)
+        target, given["optional"] = None, optional
+    module, function = kind.opener.split(":")
+    opener = getattr(import_module(module, __package__), function)
+    dataset: Dataset = opener(path, target, **given)
+    return dataset
 
 
 def _with_labels(dataset: Dataset, path: PathLike, *, is_wanted: bool) -> Dataset:

@@ -47,7 +47,6 @@ def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
     target : None
         Each line begins with the target, so there is nothing to choose.
     """
-    path = existing(path)
     if target is not None:
         raise ParameterError(
             f"An svmlight file holds its own target. Got target={target!r} for {path}."
@@ -112,10 +111,7 @@ def read_svmlight(
     array([ 1., -1.])
     """
     with Reader(path, n_jobs, zero_based, max_bytes) as reader:
-        if reader.file.is_compressed:
-            rows = join_rows([*reader.slices()], None)
-        else:
-            rows = reader.whole()
+        rows = reader.whole()
     found = rows.highest + 1
     if rows.lowest < 0:
         rows.indices[:] += 1
@@ -225,6 +221,7 @@ class Reader:
             )
         self.base = int(zero_based is False)
         self.shift = int(zero_based is not True)
+        path = existing(path)
         self.n_threads = count_threads(-1 if n_jobs is None else n_jobs)
         self.file = TextFile(path, CHUNK_BYTES, limit)
         self.pool = ThreadPoolExecutor(self.n_threads)
@@ -257,7 +254,9 @@ class Reader:
             yield waiting.popleft()
 
     def whole(self) -> RowSlice:
-        """Count first, then parse all chunks into one set of arrays."""
+        """Parse all chunks, those of a plain file into one set of arrays."""
+        if self.file.is_compressed:
+            return join_rows([*self.slices()], _make_room(0, 0))
         texts = [text for text, _ in self.file.line_chunks()]
         counts = np.array(list(self.pool.map(grammar.count_marks, texts)), np.int64)
         ends = counts.reshape(-1, 2).cumsum(axis=0)
@@ -270,7 +269,7 @@ class Reader:
             )
             for (line, entry), (k, n) in zip(ends, counts, strict=True)
         )
-        parsed = self.pool.map(self._parse, texts, rooms)
+        parsed = self.pool.map(self.parse, texts, rooms)
         return join_rows([self.check(chunk) for chunk in parsed], room)
 
     def check(self, chunk: ParsedChunk) -> RowSlice:
@@ -287,11 +286,11 @@ class Reader:
         self._n_lines += chunk.n_lines
         return chunk.rows
 
-    def parse(self, text: NDArray[np.uint8]) -> ParsedChunk:
-        """Parse some whole lines into arrays of their own."""
-        return self._parse(text, _make_room(*grammar.count_marks(text)))
-
-    def _parse(self, text: NDArray[np.uint8], room: grammar.Rows) -> ParsedChunk:
+    def parse(
+        self, text: NDArray[np.uint8], room: grammar.Rows | None = None
+    ) -> ParsedChunk:
+        """Parse some whole lines, into arrays of their own if none are given."""
+        room = room or _make_room(*grammar.count_marks(text))
         words = np.ndarray((text.size - 7,), np.uint64, text, strides=(1,))
         with np.errstate(over="ignore"):  # as compiled, also without numba
             parsed = grammar.parse_rows(text, words, self.base, self.shift, room)
@@ -373,9 +372,8 @@ def _read_words(
     return np.array(words, np.str_), []
 
 
-def join_rows(parts: Sequence[RowSlice], room: grammar.Rows | None) -> RowSlice:
+def join_rows(parts: Sequence[RowSlice], room: grammar.Rows) -> RowSlice:
     """Slices as one; without copying if they fill the room that they share."""
-    room = room or _make_room(0, 0)
     indices, values = room.indices, room.values
     if values.size != sum(part.values.size for part in parts):
         indices = np.concatenate([part.indices for part in parts])
