@@ -1,11 +1,13 @@
-"""What a source yields, put back together, with the contract checked on the way."""
+"""Sources of given blocks, and what a source yields, put together and checked."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.kernels.transpose import has_whole_rows
+from featstream.sources.values import as_sparse_columns
 
 
 def gather(source, start=0):
@@ -45,3 +47,33 @@ def check_block(block: Block, start: int) -> None:
     assert values.dtype.isnative
     assert values.dtype.kind in "biuf"
     assert values.dtype not in (np.float16, np.longdouble)
+
+
+class Blocks:
+    """A source of given blocks."""
+
+    n_features = None
+
+    def __init__(self, *columns, names=None, nominal=None):
+        self.columns = columns
+        self.names = names
+        self.nominal = nominal
+        self.n_samples = columns[0].shape[0]
+
+    def blocks(self, start=0):
+        position = 0
+        for columns in self.columns:
+            span = slice(position, position + columns.shape[1])
+            names = None if self.names is None else self.names[span]
+            nominal = None if self.nominal is None else np.array(self.nominal[span])
+            yield Block(columns, position, names, nominal)
+            position = span.stop
+
+
+def as_columns(X):
+    return as_sparse_columns(csc_array(X))
+
+
+def as_array(source, start=0):
+    """All columns of a source, dense; the contract of blocks is checked on the way."""
+    return gather(source, start)[0]

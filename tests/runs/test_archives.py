@@ -9,8 +9,8 @@ from scipy import sparse
 
 import archives
 import featstream
-from block_sources import as_array
 from featstream.sources import open_store
+from gather import as_array
 
 VERSIONS = sorted(archives.FOLDER.glob("version-*.zip"))
 

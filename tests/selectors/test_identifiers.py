@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from block_sources import as_columns
 from featstream import (
     OSFS,
     SAOLA,
@@ -21,6 +20,7 @@ from featstream.measures import ChiSquareTest, GTest
 from featstream.measures.inputs import LeftOut, are_identifiers
 from featstream.protocols import Block
 from featstream.sources.memory import in_storage
+from gather import as_columns
 
 N = 150
 

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from block_sources import as_array
 from featstream import SAOLA
 from featstream.errors import DataError, DataTypeError
 from featstream.sources import (
@@ -22,6 +21,7 @@ from featstream.sources import (
     open_dataset,
     open_h5ad,
 )
+from gather import as_array
 from science_files import write_h5ad
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")

@@ -17,7 +17,6 @@ from sklearn.datasets import dump_svmlight_file
 
 import checks
 import science_files as write
-from block_sources import as_array
 from featstream import SAOLA
 from featstream.cli import main
 from featstream.datasets import make_stream
@@ -35,7 +34,7 @@ from featstream.sources import (
 )
 from featstream.sources import csv as csv_reader
 from featstream.sources.open import FORMATS as KNOWN
-from gather import gather
+from gather import as_array, gather
 
 STREAM = make_stream(n_samples=61, n_features=150, seed=3)
 X, Y = np.clip(STREAM.X, 0, 2).astype(np.int8), STREAM.y

@@ -6,7 +6,6 @@ from bed_reader import open_bed, to_bed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from block_sources import as_array
 from featstream import SAOLA, SymmetricalUncertainty
 from featstream.errors import (
     DataError,
@@ -17,7 +16,7 @@ from featstream.errors import (
 )
 from featstream.sources import open_dataset, open_plink
 from featstream.sources.plink import decode_genotypes, fill_with_mode
-from gather import gather
+from gather import as_array, gather
 from science_files import BITS, write_plink
 
 G = np.array([[0, 1, 2, -1], [1, 1, 0, 0], [2, 0, 0, 2], [0, 2, 1, 2], [1, 2, 2, -1]])

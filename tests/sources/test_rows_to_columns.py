@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from block_sources import as_array
 from featstream.errors import DataError, ParameterError
 from featstream.sources import rows_to_columns, svmlight
 from featstream.sources.rows_to_columns import convert
 from featstream.sources.store import open_store
 from featstream.sources.svmlight import read_svmlight
+from gather import as_array
 from reference_svmlight import random_text
 from strategies import examples
 

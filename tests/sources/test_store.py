@@ -11,12 +11,12 @@ import psutil
 import pytest
 from scipy.sparse import csc_array, random_array
 
-from block_sources import Blocks, as_array, as_columns
 from featstream.errors import DataError, DataTypeError, ParameterError
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.memory import in_storage
 from featstream.sources.store import StoreSource, open_store
 from featstream.sources.store_writer import write_store
+from gather import Blocks, as_array, as_columns
 
 
 def stored(tmp_path, *columns, y=None, **options):

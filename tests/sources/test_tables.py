@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from block_sources import as_array
 from featstream.errors import DataError, DataTypeError, MissingFileError, ParameterError
 from featstream.sources import (
     FeatureTableSource,
@@ -20,7 +19,7 @@ from featstream.sources import (
     read_target,
 )
 from featstream.sources.parquet import ParquetTable
-from gather import gather
+from gather import as_array, gather
 from science_files import write_feature_rows
 
 

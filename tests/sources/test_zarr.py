@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import zarr
 
-from block_sources import as_array
 from featstream.errors import DataError, DataTypeError, FeatstreamError
 from featstream.sources import ChunkedArraySource, annotated, open_dataset, open_zarr
-from gather import gather
+from gather import as_array, gather
 from science_files import create, write_column, write_zarr
 
 X = np.random.default_rng(0).normal(size=(24, 90)).astype(np.float32)
