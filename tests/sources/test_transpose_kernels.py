@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featstream.sources.kernels.transpose import by_column, copy_columns, has_whole_rows
+from featstream.sources.kernels.transpose import by_column, copy_columns
 from strategies import examples
 
 DTYPES = ["?", "u1", "i2", "f2", "i4", "f4", "i8", "f8", ">f4", ">i8"]
@@ -32,17 +32,6 @@ def test_columns_are_the_same_wherever_they_lie(x):
     assert found.dtype == x.dtype
     np.testing.assert_array_equal(found, before)
     np.testing.assert_array_equal(x, before)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_bits_are_kept(dtype):
-    size = np.dtype(dtype).itemsize
-    bits = np.random.default_rng(0).integers(0, 256, (70, 140 * size), dtype=np.uint8)
-    if dtype == "?":
-        bits %= 2
-    x = bits.view(dtype)
-    assert has_whole_rows(x)
-    assert by_column(x).T.tobytes() == np.ascontiguousarray(x.T).tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
