@@ -207,6 +207,13 @@ def test_a_trace_of_less_makes_a_report_of_less(fitted):
     assert "without a trace" in none
 
 
+def test_a_selection_of_nothing_has_a_report(fitted):
+    result = fitted(measure=SymmetricalUncertainty(threshold=0.99)).result_
+    text = selection_page(result)
+    assert "No feature is kept." in text
+    assert "nothing-kept" in text
+
+
 def test_a_batch_selector_has_a_report_without_a_course(data):
     X, y = data
     result = FCBF(measure="su").fit(X, y).result_

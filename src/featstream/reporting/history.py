@@ -233,7 +233,8 @@ def size_curve(history: History) -> SizeCurve:
         changed, sizes = changed[last], sizes[last]
     left = history.trace.records["witness"][history.fates == Fate.DISPLACED]
     displaced = np.bincount(left.astype(np.int64) * n_bins // n, minlength=n_bins)
-    arrivals, sizes = np.append(changed, n), np.append(sizes, sizes[-1:])
+    last = sizes[-1] if sizes.size else 0  # nothing was ever kept
+    arrivals, sizes = np.append(changed, n), np.append(sizes, last)
     return SizeCurve(arrivals, sizes, edges, displaced)
 
 
