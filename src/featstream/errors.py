@@ -17,7 +17,6 @@ from os import PathLike
 from typing import Any, Literal
 
 _UNITS = ("", "K", "M", "G", "T")
-_LONGEST = 300
 
 
 class FeatstreamError(Exception):
@@ -83,8 +82,8 @@ def printable(text: object, *, limit: int | None = None) -> str:
     return quoted[: limit - len(end)] + end
 
 
-def visible(text: object, limit: int = _LONGEST) -> str:
-    r"""Show a name as it is, except that nothing in it is invisible or endless.
+def visible(text: object, limit: int = 300) -> str:
+    r"""Show a name with at most ``limit`` characters, all of them visible.
 
     Control characters, marks of direction and the like are written as escapes.
 
@@ -95,12 +94,14 @@ def visible(text: object, limit: int = _LONGEST) -> str:
     """
     found = str(text)[: limit + 1]
     if not found.isprintable():
-        found = "".join(c if c.isprintable() else _escaped(c) for c in found)
+        found = "".join(
+            c if c.isprintable() else c.encode("unicode_escape").decode() for c in found
+        )
     return found if len(found) <= limit else found[: limit - 1] + "…"
 
 
 def some_of(names: Sequence[str], most: int) -> str:
-    """The first of some names, and how many more there are.
+    """List the first names, and say how many more there are.
 
     >>> some_of(["a", "b", "c"], 2)
     'a, b and 1 more'
@@ -113,10 +114,6 @@ def label_text(label: object) -> str:
     """A class label as people write it: whole numbers without a decimal point."""
     is_whole = isinstance(label, float) and label.is_integer()
     return f"{label:.0f}" if is_whole else str(label)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> ParameterError:
@@ -187,16 +184,15 @@ def check_number(
     hint: str = "",
 ) -> float:
     """Return a number in an interval as a ``float``."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    end = {"left": low, "right": high}.get(closed)
+    if is_number and (low < float(value) < high or float(value) == end):
+        return float(value)
     has_low, has_high = closed == "left", closed == "right"
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
-        is_end = (has_low and number == low) or (has_high and number == high)
-        if low < number < high or is_end:
-            return number
     what = f"a number {'of at least' if has_low else 'above'} {low:g}"
     if high < math.inf:
-        begin, end = "[" if has_low else "(", "]" if has_high else ")"
-        what = f"a number in {begin}{low:g}, {high:g}{end}"
+        begin, stop = "[" if has_low else "(", "]" if has_high else ")"
+        what = f"a number in {begin}{low:g}, {high:g}{stop}"
     elif low == 0 and not has_low:
         what = "a positive number"
     raise _refused(name, owner, what, value, hint)
@@ -213,7 +209,7 @@ def check_alpha(alpha: Any, owner: str = "", name: str = "alpha") -> float:
 def _refused(
     name: str, owner: str, what: str, value: Any, hint: str = ""
 ) -> ParameterError:
-    """The sentence of every checker: the parameter, what it must be, the value."""
+    """The error of every checker: the parameter, what it must be, and the value."""
     of = f" of {owner}" if owner else ""
     text = f"`{name}`{of} must be {what}. Got {printable(value)}. {hint}"
     return ParameterError(text.rstrip())

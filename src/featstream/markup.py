@@ -58,11 +58,8 @@ def small_table(
     """
     head = tag("tr", *(tag("th", word) for word in heads))
     body = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows)
-    return tag(
-        "div",
-        tag("p", title),
-        tag("table", tag("thead", head), tag("tbody", *body)),
-    )
+    table = tag("table", tag("thead", head), tag("tbody", *body))
+    return tag("div", tag("p", title), table)
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -150,8 +150,8 @@ def test_nothing_is_wider_than_the_screen(report, browser, width, scheme, reques
     found = request.getfixturevalue(report)
     page = tab.open(found if report == "comparison" else found[1])
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    shown = page.locator("svg:visible").count()
-    assert shown == page.locator("svg").count() / 2  # wide or narrow, never both
+    shown = page.locator(".picture svg:visible").count()
+    assert shown == page.locator(".picture svg").count() / 2  # wide or narrow
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, re.findall(r"\d+", dark)[:3]))
     assert (brightness < 200) == (scheme == "dark")
@@ -162,7 +162,7 @@ def test_nothing_is_wider_than_the_screen(report, browser, width, scheme, reques
 def test_all_controls_have_names_and_headings_descend(dorothea, tab):
     page = tab.open(dorothea[1])
     unnamed = page.evaluate(
-        """() => [...document.querySelectorAll('input, button, [tabindex], svg')]
+        """() => [...document.querySelectorAll('input, button, [tabindex], svg[role]')]
           .filter(e => !(e.labels?.length || e.getAttribute('aria-label')
             || e.textContent.trim())).length"""
     )
@@ -218,7 +218,7 @@ def test_injected_script_is_refused(dorothea, tab):
 def test_the_report_of_a_comparison_on_three_data_sets(comparison, tab):
     page = tab.open(comparison)
     for name in ("ranks-0", "accuracy-0", "scatter-n_features", "scatter-seconds"):
-        assert page.locator(f"#figure-{name} svg:visible").count() == 1
+        assert page.locator(f"#figure-{name} .picture svg:visible").count() == 1
     assert page.locator("b, i").count() == 0
     mark = page.locator("#figure-accuracy-0 svg.wide path[data-tip]").first
     mark.scroll_into_view_if_needed()
@@ -255,7 +255,7 @@ def test_the_live_page_follows_a_run_and_ends_with_it(tab):
     page.wait_for_selector("text=The run is over")
     kept = page.locator("#kept-table tbody tr").count()
     assert kept == len(selector.result_)
-    assert page.locator("#figure-timeline svg:visible").count() == 1
+    assert page.locator("#figure-timeline .picture svg:visible").count() == 1
 
 
 def test_the_page_is_small_and_opens_soon(tab, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -34,35 +34,33 @@ class Alert(NamedTuple):
 
 def find_alerts(history: History) -> list[Alert]:
     """All alerts about a selection, the serious ones first."""
-    found = [alert for check in _CHECKS for alert in check(history)]
+    checks = _run, _classes, _constant_columns, _growth, _ties, _threshold, _chance
+    found = [alert for check in checks for alert in check(history)]
     return sorted(found, key=lambda alert: not alert.is_serious)
 
 
-def _unfinished(history: History) -> Iterator[Alert]:
+def _run(history: History) -> Iterator[Alert]:
+    n_features = history.result.n_features
     if history.run is not None and history.run.unfinished is not None:
         yield Alert(
             "unfinished",
             "The run is not finished",
-            f"It stopped after {history.result.n_features:,} features, in the middle "
-            "of its data.",
+            f"It stopped after {n_features:,} features, in the middle of its data.",
             f"Continue it: featstream resume {history.run.folder.path}",
             is_serious=True,
         )
-
-
-def _nothing_kept(history: History) -> Iterator[Alert]:
-    if not len(history.result) and history.result.n_features:
+    if n_features and not len(history.result):
         yield Alert(
             "nothing-kept",
             "No feature was kept",
-            f"None of {history.result.n_features:,} features passed the threshold.",
+            f"None of {n_features:,} features passed the threshold.",
             "Check the target and the order of the rows. If they are right, lower the "
             "threshold, or raise alpha.",
             is_serious=True,
         )
 
 
-def _class_imbalance(history: History) -> Iterator[Alert]:
+def _classes(history: History) -> Iterator[Alert]:
     classes = history.classes or {}
     if len(classes) < 2:
         return
@@ -81,32 +79,28 @@ def _class_imbalance(history: History) -> Iterator[Alert]:
 
 
 def _constant_columns(history: History) -> Iterator[Alert]:
-    if history.trace.level != "full" or not len(history.trace):
-        return
+    n_recorded = len(history.trace)
     n = int(np.count_nonzero(history.trace.records["relevance"] == 0))
-    if n > _MANY_CONSTANT * len(history.trace):
+    if history.trace.level == "full" and n > _MANY_CONSTANT * n_recorded:
         yield Alert(
             "constant-columns",
             "Many columns carry no information",
-            f"{n:,} of {len(history.trace):,} features have a relevance of exactly 0: "
-            "they are constant, or unrelated to the target in these rows.",
+            f"{n:,} of {n_recorded:,} features have a relevance of exactly 0: they are "
+            "constant, or unrelated to the target in these rows.",
             "Nothing is lost by them but time. If you expected values there, check how "
             "the file was read.",
         )
 
 
-def _still_growing(history: History) -> Iterator[Alert]:
-    result = history.result
-    if not history.has_course or result.n_features < 100:
-        return
-    if result.parameters.get("max_features"):
+def _growth(history: History) -> Iterator[Alert]:
+    n_features = history.result.n_features
+    is_limited = history.result.parameters.get("max_features")
+    if not history.has_course or n_features < 100 or is_limited:
         return
     curve = size_curve(history)
-    before = np.searchsorted(curve.arrivals, 0.8 * result.n_features) - 1
-    if before < 0:
-        return
+    before = np.searchsorted(curve.arrivals, 0.8 * n_features) - 1
     earlier, now = int(curve.sizes[before]), int(curve.sizes[-1])
-    if now >= max(_GROWTH * earlier, earlier + 3):
+    if before >= 0 and now >= max(_GROWTH * earlier, earlier + 3):
         yield Alert(
             "still-growing",
             "The kept set was still growing",
@@ -118,7 +112,7 @@ def _still_growing(history: History) -> Iterator[Alert]:
 
 
 def _ties(history: History) -> Iterator[Alert]:
-    threshold, result = history.threshold, history.result
+    threshold = history.threshold
     if threshold and history.trace.level == "full":
         at = history.trace.records["relevance"] == np.float32(threshold)
         n = int(np.count_nonzero(at))
@@ -130,32 +124,30 @@ def _ties(history: History) -> Iterator[Alert]:
                 "threshold: a slightly different one changes the selection.",
                 "Choose a threshold between two scores that occur.",
             )
-    scores = np.sort(result.scores)
-    is_equal = np.diff(scores) == 0
-    n = int(np.count_nonzero(np.append(is_equal, False) | np.append(False, is_equal)))
-    if n > _MANY_TIES * scores.size and n > 2:
+    _, counts = np.unique(history.result.scores, return_counts=True)
+    n, n_kept = int(counts[counts > 1].sum()), len(history.result)
+    if n > max(_MANY_TIES * n_kept, 2):
         yield Alert(
             "ties-among-kept",
             "Kept features have equal scores",
-            f"{n:,} of {scores.size:,} kept features share their exact relevance with "
+            f"{n:,} of {n_kept:,} kept features share their exact relevance with "
             "another kept one. Features of equal relevance never remove each other.",
             "With ties='drop' the later of two equals can become redundant.",
         )
 
 
-def _nearly_all_relevant(history: History) -> Iterator[Alert]:
-    if history.trace.level != "full" or len(history.trace) < 20:
+def _threshold(history: History) -> Iterator[Alert]:
+    n = len(history.trace)
+    if history.trace.level != "full" or n < 20:
         return
-    n_relevant = int(np.count_nonzero(history.fates != Fate.IRRELEVANT))
-    share = n_relevant / len(history.trace)
+    share = np.count_nonzero(history.fates != Fate.IRRELEVANT) / n
     if share > _NEARLY_ALL:
-        threshold = history.threshold
-        at = "" if threshold is None else f" {threshold:.4g}"
+        at = "" if history.threshold is None else f" {history.threshold:.4g}"
         yield Alert(
             "nearly-all-relevant",
             "Nearly all features pass the threshold",
-            f"{share:.1%} of {len(history.trace):,} features are relevant at the "
-            f"threshold{at}: it excludes almost nothing.",
+            f"{share:.1%} of {n:,} features are relevant at the threshold{at}: it "
+            "excludes almost nothing.",
             "Raise the threshold (--delta) or lower --alpha, so that relevance means "
             "more than chance.",
         )
@@ -167,11 +159,10 @@ def _chance(history: History) -> Iterator[Alert]:
     Among N unrelated features, N times the p-value of a score is the expected number
     that reach it.
     """
-    found = p_values(history)
-    if found is None or history.result.n_features < 20:
+    found, n_features = p_values(history), history.result.n_features
+    if found is None or n_features < 20:
         return
-    n_features, n_kept = history.result.n_features, found.size
-    n_weak = int(np.count_nonzero(found * n_features >= 1))
+    n_kept, n_weak = found.size, int(np.count_nonzero(found * n_features >= 1))
     if n_weak:
         is_serious = n_weak > n_kept / 2
         advice = "SelectFromStream, or correction='online-fdr', keeps fewer of them."
@@ -189,15 +180,3 @@ def _chance(history: History) -> Iterator[Alert]:
             f"table). {advice}",
             is_serious=is_serious,
         )
-
-
-_CHECKS: tuple[Callable[[History], Iterator[Alert]], ...] = (
-    _unfinished,
-    _nothing_kept,
-    _class_imbalance,
-    _constant_columns,
-    _still_growing,
-    _ties,
-    _nearly_all_relevant,
-    _chance,
-)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from math import ceil, floor, log10
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,71 +36,106 @@ Drawing = tuple[list[Html], float]
 """The parts of a figure, and its height in pixels."""
 Draw = Callable[[int, bool], Drawing]
 """Called with the width in pixels, and whether that is the wide one."""
+Legend = Sequence[tuple[Html, str]]
+"""Marks and what they mean."""
 Point = tuple[float, float, int, str]
 """Two coordinates, the number of a method, and a detail."""
 
 
+class Scale(NamedTuple):
+    """The range of values that an axis shows."""
+
+    low: float
+    high: float
+    is_log: bool = False
+
+    def share(self, value: Any) -> float:
+        """Where a value lies, from 0 at the low end to 1 at the high end."""
+        found, low, high = map(float, (value, self.low, self.high))
+        if self.is_log:
+            found, low, high = (log10(max(v, 1e-300)) for v in (found, low, high))
+        return (found - low) / (high - low) if high > low else 0.5
+
+    def ticks(self, n: int) -> list[float]:
+        """Round numbers in the range, about ``n`` of them.
+
+        >>> Scale(0, 97).ticks(5)
+        [0.0, 20.0, 40.0, 60.0, 80.0]
+        >>> Scale(0.002, 3000, is_log=True).ticks(5)
+        [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
+        >>> Scale(2, 55, is_log=True).ticks(5)
+        [2.0, 5.0, 10.0, 20.0, 50.0]
+        """
+        low, high, is_log = self
+        if not high > low:
+            return [low]
+        if is_log:
+            first, last = floor(log10(low)), floor(log10(high))
+            for digits in ((1, 2, 5), (1, 3), (1,)):
+                powers = range(first, last + 1)
+                every = [float(f"{m}e{k}") for k in powers for m in digits]
+                found = [value for value in every if low <= value <= high]
+                if 2 <= len(found) <= n + 2:
+                    return found
+            if len(found) > 1:
+                return found[:: (len(found) - 1) // n + 1]
+        raw = (high - low) / n
+        size = 10.0 ** floor(log10(raw))
+        step = size * next(m for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)
+        first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+        return [round(k * step, 12) for k in range(first, last + 1)]
+
+
+_UNIT = Scale(0, 1)
+
+
 @dataclass(slots=True)
 class Axes:
-    """A rectangle with scales.
-
-    ``left`` to ``right`` and ``top`` to ``bottom`` are pixels; ``x`` and ``y`` are the
-    ranges that they show.
-    """
+    """A rectangle with two scales, and what is drawn in it. Lengths are pixels."""
 
     left: float
     right: float
     top: float
     bottom: float
-    x: tuple[float, float]
-    y: tuple[float, float] = (0, 1)
-    x_log: bool = False
-    y_log: bool = False
+    x: Scale
+    y: Scale = _UNIT
     parts: list[Html] = field(default_factory=list)
 
     def at_x(self, value: Any) -> float:
         """Pixels from the left."""
-        share = _share(value, self.x, is_log=self.x_log)
-        return round(self.left + share * (self.right - self.left), 1)
+        return round(self.left + self.x.share(value) * (self.right - self.left), 1)
 
     def at_y(self, value: Any) -> float:
         """Pixels from the top."""
-        share = _share(value, self.y, is_log=self.y_log)
-        return round(self.bottom - share * (self.bottom - self.top), 1)
+        return round(self.bottom - self.y.share(value) * (self.bottom - self.top), 1)
 
     def add(self, *parts: Html) -> None:
         """Draw something."""
         self.parts += parts
 
-    def add_path(self, points: Iterable[tuple[float, float]], class_: str) -> None:
-        """Draw lines from point to point."""
-        path = "M" + "L".join(f"{x},{y}" for x, y in points)
-        self.add(tag("path", d=path, class_=class_))
-
     def add_span(
         self, ends: Any, top: float, height: float, class_: str, tip: str | None = None
     ) -> None:
-        """Draw a rectangle from one x to another."""
+        """Draw a rectangle between two values of x."""
         left, right = map(self.at_x, ends)
         self.add(rect(left, top, right - left, height, class_, tip))
 
     def draw_grid(
-        self, x_label: str, y_label: str = "", *, has_ticks: bool = True
+        self, x_label: str = "", y_label: str = "", *, has_ticks: bool = True
     ) -> None:
         """Light lines and numbers at the left, ticks and numbers below, and labels."""
-        n_x = (5 if self.right - self.left > 400 else 4) if has_ticks else 0
-        n_y = 4 if y_label else 0
-        for value in ticks(*self.y, n_y, is_log=self.y_log):
+        for value in self.y.ticks(4) if y_label else ():
             y = self.at_y(value)
             self.add(line(self.left, y, self.right, y, "grid"))
             self.add(text(self.left - 6, y + 4, short(value), "tick end"))
         self.add(line(self.left, self.bottom, self.right, self.bottom, "axis"))
-        for value in ticks(*self.x, n_x, is_log=self.x_log):
+        n = 5 if self.right - self.left > 400 else 4
+        for value in self.x.ticks(n) if has_ticks else ():
             x = self.at_x(value)
             self.add(line(x, self.bottom, x, self.bottom + 4, "axis"))
-            kind = "tick end" if x > self.right - 12 else "tick middle"
-            edge = self.right + 4 if kind == "tick end" else x
-            self.add(text(edge, self.bottom + 17, short(value), kind))
+            is_last = x > self.right - 12
+            edge, kind = (self.right + 4, "end") if is_last else (x, "middle")
+            self.add(text(edge, self.bottom + 17, short(value), f"tick {kind}"))
         if x_label:
             self.label(x_label, self.bottom + 34)
         if y_label:
@@ -110,41 +146,6 @@ class Axes:
         self.add(text((self.left + self.right) / 2, y, words, "label middle"))
 
 
-def _share(value: Any, limits: tuple[float, float], *, is_log: bool) -> float:
-    value, low, high = map(float, (value, *limits))
-    if is_log:
-        value, low, high = (float(np.log10(max(v, 1e-300))) for v in (value, low, high))
-    return (value - low) / (high - low) if high > low else 0.5
-
-
-def ticks(low: float, high: float, n: int, *, is_log: bool = False) -> list[float]:
-    """Round numbers in a range, about ``n`` of them.
-
-    >>> ticks(0, 97, 5)
-    [0.0, 20.0, 40.0, 60.0, 80.0]
-    >>> ticks(0.002, 3000, 5, is_log=True)
-    [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
-    >>> ticks(2, 55, 5, is_log=True)
-    [2.0, 5.0, 10.0, 20.0, 50.0]
-    """
-    if n == 0 or not high > low:
-        return [low] * (n > 0)
-    if is_log:
-        first, last = int(np.floor(np.log10(low))), int(np.floor(np.log10(high)))
-        for digits in ((1, 2, 5), (1, 3), (1,)):
-            every = [float(f"{m}e{k}") for k in range(first, last + 1) for m in digits]
-            found = [value for value in every if low <= value <= high]
-            if 2 <= len(found) <= n + 2:
-                return found
-        if len(found) > 1:
-            return found[:: (len(found) - 1) // n + 1]
-    raw = (high - low) / n
-    size = float(10.0 ** np.floor(np.log10(raw)))
-    step = size * next(m for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)
-    first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
-    return [round(k * step, 12) for k in range(first, last + 1)]
-
-
 def text(x: float, y: float, content: object, class_: str) -> Html:
     """Text at a place."""
     return tag("text", content, x=round(x, 1), y=round(y, 1), class_=class_)
@@ -152,17 +153,17 @@ def text(x: float, y: float, content: object, class_: str) -> Html:
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
     """A straight line."""
-    place = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    return tag("line", **{k: round(v, 1) for k, v in place.items()}, class_=class_)
+    x1, y1, x2, y2 = (round(v, 1) for v in (x1, y1, x2, y2))
+    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
 def rect(
     x: float, y: float, width: float, height: float, class_: str, tip: str | None = None
 ) -> Html:
     """A rectangle, never too small to be seen."""
-    size = {"x": x, "y": y, "width": max(width, 0.1), "height": max(height, 0.1)}
-    place = {k: round(v, 1) for k, v in size.items()}
-    return tag("rect", **place, class_=class_, data_tip=tip)
+    x, y = round(x, 1), round(y, 1)
+    size = {"width": round(max(width, 0.1), 1), "height": round(max(height, 0.1), 1)}
+    return tag("rect", x=x, y=y, **size, class_=class_, data_tip=tip)
 
 
 _SHAPES = (
@@ -180,17 +181,12 @@ _SHAPES = (
 
 def mark(shape: int, x: float, y: float, class_: str, tip: str | None = None) -> Html:
     """A small shape at a place."""
-    return tag(
-        "path",
-        d=_SHAPES[shape],
-        transform=f"translate({round(x, 1)},{round(y, 1)})",
-        class_=class_,
-        data_tip=tip,
-    )
+    place = f"translate({round(x, 1)},{round(y, 1)})"
+    return tag("path", d=_SHAPES[shape], transform=place, class_=class_, data_tip=tip)
 
 
 def _series(j: int) -> str:
-    """Class of what belongs to a method."""
+    """The class of everything that belongs to a method."""
     return f"series{j % len(_SHAPES)}"
 
 
@@ -200,52 +196,45 @@ def _method_mark(
     return mark(j % len(_SHAPES), x, y, _series(j) + look, tip)
 
 
-def legend(entries: Iterable[tuple[Html, str]], width: int) -> tuple[Html, int]:
-    """Samples and words in rows above a figure, and the pixels that they take."""
-    parts, x, y = [], 8.0, 12
-    for sample, words in entries:
-        size = 30 + 6.5 * len(words)
-        if x + size > width and x > 8:
-            x, y = 8.0, y + 18
-        parts.append(tag("g", sample, transform=f"translate({x},{y})"))
-        parts.append(text(x + 12, y + 4, words, "tick"))
-        x += size
-    return joined(parts), y + 12
+def legend_of(methods: Sequence[str]) -> Legend:
+    """The marks of some methods."""
+    return [(_method_mark(j, 0, 0), visible(m, 40)) for j, m in enumerate(methods)]
 
 
-def _method_legend(methods: Sequence[str], width: int) -> tuple[Html, int]:
-    shown = enumerate(visible(method, 40) for method in methods)
-    return legend([(_method_mark(j, 0, 0), words) for j, words in shown], width)
-
-
-def figure(name: str, title: str, says: str, draw: Draw) -> Html:
+def figure(
+    name: str, title: str, caption: str, draw: Draw, legend: Legend = ()
+) -> Html:
     """A figure with a title and a sentence on what it shows, wide and narrow."""
     pictures = []
     for width, kind in ((960, "wide"), (350, "narrow")):
         parts, height = draw(width, kind == "wide")
         box = {"viewBox": f"0 0 {width} {round(height)}", "class_": kind, "role": "img"}
-        pictures.append(tag("svg", tag("title", f"{title}. {says}"), *parts, **box))
+        pictures.append(tag("svg", tag("title", f"{title}. {caption}"), *parts, **box))
     label = f"{title}: use the arrow keys to go through the marks"
     reached = {"tabindex": "0", "role": "group", "aria_label": label}
+    sample = {"viewBox": "-8 -8 16 16", "aria_hidden": "true"}
+    entries = [tag("li", tag("svg", shape, **sample), said) for shape, said in legend]
     return tag(
         "figure",
-        tag("figcaption", tag("h3", title), tag("p", says)),
+        tag("figcaption", tag("h3", title), tag("p", caption)),
+        tag("ul", *entries, class_="legend") if entries else "",
         tag("div", *pictures, class_="picture", **reached),
         id=f"figure-{name}",
     )
 
 
-def _scale_of(values: NDArray[np.floating]) -> tuple[tuple[float, float], bool]:
-    """Range of some scores, and whether a logarithmic axis shows them better."""
-    good = values[np.isfinite(values)]
+def _scale_of(values: Any) -> Scale:
+    """A scale that shows some scores, logarithmic if their sizes differ much."""
+    found = np.asarray(values, float)
+    good = found[np.isfinite(found)]
     if not good.size:
-        return (0.0, 1.0), False
+        return _UNIT
     low, high = float(good.min()), float(good.max())
     if low > 0 and high > 20 * low:
-        return (low / 1.2, high * 1.2), True
+        return Scale(low / 1.2, high * 1.2, is_log=True)
     reach = (high - low) or abs(high) or 1.0
     bottom = min(0.0, low) if low < reach else low - 0.1 * reach
-    return (bottom, high + 0.06 * reach), False
+    return Scale(bottom, high + 0.06 * reach)
 
 
 def merged(
@@ -264,24 +253,23 @@ def _numbers(counts: NDArray[np.int64], fates: Iterable[Fate] = FATES) -> str:
 
 
 def timeline_figure(data: Timeline, history: History) -> Html:
-    """Lives of the features once kept, above the fates along the stream."""
+    """How long features were kept, above the fates along the stream."""
     is_kept = data.by < 0
-    y, y_log = _scale_of(data.relevance)
+    life = joined([line(0, 0, 8, 0, "life kept"), mark(0, 0, 0, "kept")])
+    legend = [
+        (life, f"kept ({is_kept.sum():,} shown)"),
+        (line(-7, 0, 7, 0, "life displaced"), "displaced later"),
+    ]
+    x, y = Scale(0, data.edges[-1]), _scale_of(data.relevance)
 
     def draw(width: int, is_wide: bool) -> Drawing:
-        life = line(0, 0, 9, 0, "life kept")
-        entries = [
-            (joined([life, mark(0, 0, 0, "kept")]), f"kept ({is_kept.sum():,} shown)"),
-            (line(-6, 0, 8, 0, "life displaced"), " displaced later"),
-        ]
-        axes = Axes(80, width - 10, 46, 270, (0, data.edges[-1]), y, y_log=y_log)
-        axes.add(legend(entries, width)[0])
-        axes.draw_grid("", f"relevance ({history.result.measure})")
+        axes = Axes(80, width - 10, 24, 246, x, y)
+        axes.draw_grid(y_label=f"relevance ({history.result.measure})")
         shown = np.flatnonzero(~is_kept)[: None if is_wide else 80]
         for i in (*shown.tolist(), *np.flatnonzero(is_kept).tolist()):
             axes.add(_life(axes, data, history, i))
         axes.add(*_names_of_lives(axes, data, history, 14 if is_wide else 5))
-        strip = 316.0
+        strip = axes.bottom + 46
         counts, edges = merged(data.counts, data.edges, 999 if is_wide else 40)
         for row, fate in enumerate(FATES):
             top, own = strip + 16 * row, counts[fate]
@@ -304,6 +292,7 @@ def timeline_figure(data: Timeline, history: History) -> Html:
         "A line begins where a feature was kept and ends where a better one displaced "
         f"it. The strips show where features of each fate arrived.{left}",
         draw,
+        legend,
     )
 
 
@@ -351,30 +340,26 @@ def _names_of_lives(
 
 def size_figure(data: SizeCurve) -> Html:
     """Size of the kept set, above the displacements."""
-    x = (0, data.edges[-1])
+    x, y = Scale(0, data.edges[-1]), Scale(0, data.sizes.max(initial=1) * 1.08)
 
     def draw(width: int, is_wide: bool) -> Drawing:
-        y = (0, data.sizes.max(initial=1) * 1.08)
         axes = Axes(54, width - 10, 30, 200, x, y)
-        axes.draw_grid("", "kept features")
-        points = [(axes.left, axes.at_y(0))]
+        axes.draw_grid(y_label="kept features")
+        curve = f"M{axes.left},{axes.bottom}"
         for arrival, size in zip(data.arrivals, data.sizes, strict=True):
-            points.append((axes.at_x(arrival), points[-1][1]))
-            points.append((axes.at_x(arrival), axes.at_y(size)))
-        corners = [(points[-1][0], axes.bottom), (axes.left, axes.bottom)]
-        axes.add_path([*points, *corners], "area kept")
-        axes.add_path(points, "curve kept")
+            curve += f"H{axes.at_x(arrival)}V{axes.at_y(size)}"
+        area = f"{curve}V{axes.bottom}H{axes.left}"
+        axes.add(tag("path", d=area, class_="area kept"))
+        axes.add(tag("path", d=curve, class_="curve kept"))
         displaced, edges = merged(data.displaced, data.edges, 999 if is_wide else 40)
         most = max(1, displaced.max())
-        bars = Axes(54, width - 10, 244, 284, x, (0, most))
+        bars = Axes(54, width - 10, 244, 284, x, Scale(0, most))
+        bars.draw_grid(has_ticks=False)
         bars.add(text(2, 236, "displaced per step", "label"))
         bars.add(text(48, 252, short(most), "tick end"))
-        bars.add(line(54, 284, width - 10, 284, "axis"))
         sizes = np.append(data.sizes, 0)  # the last one: before the first arrival
-        places = np.searchsorted(data.arrivals, edges[1:], "left") - 1
-        for ends, count, size in zip(
-            pairwise(edges), displaced, sizes[places], strict=True
-        ):
+        sizes = sizes[np.searchsorted(data.arrivals, edges[1:]) - 1]
+        for ends, count, size in zip(pairwise(edges), displaced, sizes, strict=True):
             if count:
                 top = bars.at_y(count)
                 bars.add_span(ends, top, 284 - top, "displaced bar")
@@ -394,27 +379,22 @@ def size_figure(data: SizeCurve) -> Html:
 
 def removals_figure(data: Removals, history: History) -> Html:
     """One row per kept feature: its own score, and those that it removed."""
-    trace = history.trace
-    shown = [a for family in data.families for a in (family.arrival, *family.members)]
-    scores = [trace.relevance(arrival) for arrival in shown]
-    x, x_log = _scale_of(np.array(scores))
+    trace, families = history.trace, data.families
+    shown = [a for family in families for a in (family.arrival, *family.members)]
+    x = _scale_of([trace.relevance(arrival) for arrival in shown])
+    legend = [
+        (mark(0, 0, 0, "kept"), "kept"),
+        (mark(2, 0, 0, "displaced hollow"), "displaced by it"),
+        (line(0, -5, 0, 5, "redundant cross"), "redundant beside it"),
+    ]
 
     def draw(width: int, is_wide: bool) -> Drawing:
         left, right = (150, width - 104) if is_wide else (88, width - 44)
-        entries = [
-            (mark(0, 0, 0, "kept"), "kept"),
-            (mark(2, 0, 0, "displaced hollow"), "displaced by it"),
-            (line(0, -5, 0, 5, "redundant cross"), "redundant beside it"),
-        ]
-        shown, height = legend(entries, width)
-        top = height + 16
-        bottom = top + 24 * len(data.families)
-        axes = Axes(left, right, top, bottom, x, x_log=x_log)
-        axes.add(shown)
+        axes = Axes(left, right, 16, 16 + 24 * len(families), x)
         axes.draw_grid(f"relevance ({history.result.measure})")
-        for row, family in enumerate(data.families):
-            y = top + 24 * row + 12
-            name = history.name(family.arrival, 22 if is_wide else 12)
+        for row, family in enumerate(families):
+            y = 28 + 24 * row
+            name = history.name(family.arrival, 20 if is_wide else 11)
             axes.add(line(left, y, right, y, "grid"))
             axes.add(text(left - 8, y + 4, name, "tick end"))
             relevance = trace.relevance(family.arrival)
@@ -444,8 +424,8 @@ def removals_figure(data: Removals, history: History) -> Html:
                 counts = short(family.n_displaced + family.n_redundant)
             axes.add(text(width - 4, y + 4, counts, "tick end"))
         heads = "displaced + redundant" if is_wide else "removed"
-        axes.add(text(width - 4, top - 4, heads, "tick end"))
-        return axes.parts, bottom + 42
+        axes.add(text(width - 4, 12, heads, "tick end"))
+        return axes.parts, axes.bottom + 42
 
     return figure(
         "removals",
@@ -453,35 +433,35 @@ def removals_figure(data: Removals, history: History) -> Html:
         "One row per kept feature, those that removed most first. A diamond is a "
         "feature that it displaced, a tick one that was redundant beside it.",
         draw,
+        legend,
     )
 
 
 def distribution_figure(data: Distribution, measure: str) -> Html:
     """Outlines of four histograms on a logarithmic axis, and the threshold."""
     present = [fate for fate in FATES if data.counts[fate].any()]
-    x, y = (data.edges[0], data.edges[-1]), (0.7, max(1, data.counts.max()) * 1.5)
+    legend = [(line(-8, 0, 8, 0, f"curve {fate}"), str(fate)) for fate in present]
+    x = Scale(data.edges[0], data.edges[-1])
+    y = Scale(0.7, max(1, data.counts.max()) * 1.5, is_log=True)
 
     def draw(width: int, is_wide: bool) -> Drawing:
-        entries = [(line(-6, 0, 8, 0, f"curve {f}"), f" {f}") for f in present]
-        shown, height = legend(entries, width)
-        top = height + 24
-        axes = Axes(54, width - 10, top, top + 180, x, y, y_log=True)
-        axes.add(shown)
+        axes = Axes(54, width - 10, 24, 204, x, y)
         axes.draw_grid(f"relevance ({measure})", "features")
         for fate in present:
-            path, was_empty = "", True
+            outline, was_empty = "", True
             for count, (begin, end) in zip(
                 data.counts[fate], pairwise(data.edges), strict=True
             ):
+                if count and was_empty:
+                    outline += f"M{axes.at_x(begin)},{axes.bottom}"
                 if count:
-                    path += f"M{axes.at_x(begin)},{axes.bottom}" if was_empty else ""
-                    path += f"V{axes.at_y(count)}H{axes.at_x(end)}"
+                    outline += f"V{axes.at_y(count)}H{axes.at_x(end)}"
                 elif not was_empty:
-                    path += f"V{axes.bottom}"
+                    outline += f"V{axes.bottom}"
                 was_empty = not count
-            axes.add(tag("path", d=path, class_=f"curve {fate}"))
+            axes.add(tag("path", d=outline, class_=f"curve {fate}"))
         if data.threshold is not None:
-            place = axes.at_x(np.clip(data.threshold, *x))
+            place = axes.at_x(np.clip(data.threshold, x.low, x.high))
             axes.add(line(place, axes.top - 6, place, axes.bottom, "threshold"))
             words = f"{data.said} {data.threshold:.4g}"
             axes.add(text(place + 5, axes.top - 2, words, "tick"))
@@ -498,6 +478,7 @@ def distribution_figure(data: Distribution, measure: str) -> Html:
         "How many features of each fate have which score. The vertical axis is "
         "logarithmic.",
         draw,
+        legend,
     )
 
 
@@ -513,7 +494,7 @@ def redundancy_figure(data: Redundancy, history: History) -> Html:
         parts = []
         for i in range(n):
             y = 30 + size * i
-            label = visible(names[i], 22 if is_wide else 13)
+            label = visible(names[i], 20 if is_wide else 12)
             parts.append(text(left - 6, y + size / 2 + 4, label, "tick end"))
             parts.append(rect(left + size * i, y, size - 1, size - 1, "diagonal"))
             for j, value in enumerate(data.overlap[i, :i]):
@@ -541,24 +522,24 @@ def accuracy_figure(data: AccuracyCurve) -> Html:
     low, high = data.accuracy - data.spreads, data.accuracy + data.spreads
     bottom, top = min(data.baseline, low.min()), max(data.baseline, high.max())
     margin = 0.1 * max(top - bottom, 0.02)
-    y = (max(0.0, bottom - margin), min(1.0, top + margin))
+    y = Scale(max(0.0, bottom - margin), min(1.0, top + margin))
+    x = Scale(0.9, data.sizes[-1] * 1.1, is_log=True)
+    legend = [
+        (mark(0, 0, 0, "kept"), "accuracy ± one deviation"),
+        (line(-8, 0, 8, 0, "threshold"), "the largest class"),
+    ]
 
     def draw(width: int, is_wide: bool) -> Drawing:
-        x = (0.9, data.sizes[-1] * 1.1)
-        axes = Axes(54, width - 10, 46, 236, x, y, x_log=True)
-        entries = [
-            (mark(0, 0, 0, "kept"), "accuracy ± one deviation"),
-            (line(-6, 0, 8, 0, "threshold"), " the largest class"),
-        ]
-        axes.add(legend(entries, width)[0])
+        axes = Axes(54, width - 10, 24, 214, x, y)
         axes.draw_grid("most relevant kept features", "accuracy", has_ticks=False)
         for size in data.sizes[:: 1 if is_wide else 2]:
             axes.add(text(axes.at_x(size), axes.bottom + 17, size, "tick middle"))
         base = axes.at_y(data.baseline)
         axes.add(line(axes.left, base, axes.right, base, "threshold"))
-        curve = zip(data.sizes, data.accuracy, strict=True)
-        places = [(axes.at_x(size), axes.at_y(accuracy)) for size, accuracy in curve]
-        axes.add_path(places, "curve kept")
+        xs, ys = map(axes.at_x, data.sizes), map(axes.at_y, data.accuracy)
+        places = list(zip(xs, ys, strict=True))
+        curve = "L".join(f"{x_i},{y_i}" for x_i, y_i in places)
+        axes.add(tag("path", d=f"M{curve}", class_="curve kept"))
         for i, (x_i, y_i) in enumerate(places):
             ends = axes.at_y(low[i]), axes.at_y(high[i])
             axes.add(line(x_i, ends[0], x_i, ends[1], "spread kept"))
@@ -574,29 +555,31 @@ def accuracy_figure(data: AccuracyCurve) -> Html:
         "in the selection, so that new data will show less: read where the curve "
         "levels off, not how high it is.",
         draw,
+        legend,
     )
 
 
-def dots(
-    intervals: FloatArray, rows: Sequence[str], methods: Sequence[str], label: str
-) -> Draw:
-    """One row per data set, one mark per method, with the reach of each.
+def dots_figure(
+    name: str,
+    title: str,
+    caption: str,
+    intervals: FloatArray,
+    rows: Sequence[str],
+    methods: Sequence[str],
+    label: str,
+) -> Html:
+    """One row per data set, one mark per method, with an interval.
 
     ``intervals`` has shape (3, n_rows, n_methods): values, lowest and highest.
     """
-    limits, x_log = _scale_of(intervals[1:])
+    x, step = _scale_of(intervals[1:]), 12 + 13 * len(methods)
 
     def draw(width: int, is_wide: bool) -> Drawing:
         left = 130 if is_wide else 84
-        drawn, height = _method_legend(methods, width)
-        top = height + 10
-        step = 12 + 13 * len(methods)
-        bottom = top + step * len(rows)
-        axes = Axes(left, width - 14, top, bottom, limits, x_log=x_log)
-        axes.add(drawn)
+        axes = Axes(left, width - 14, 4, 4 + step * len(rows), x)
         axes.draw_grid(label)
         for i, row in enumerate(rows):
-            begin = top + step * i
+            begin = 4 + step * i
             if i:
                 axes.add(line(4, begin, width - 4, begin, "grid"))
             shown = visible(row, 19 if is_wide else 11)
@@ -615,22 +598,17 @@ def dots(
                     axes.add(line(ends[0], y, ends[1], y, f"spread {_series(j)}"))
                     tip += f" ({low:.4g} to {high:.4g})"
                 axes.add(_method_mark(j, axes.at_x(value), y, tip))
-        return axes.parts, bottom + 42
+        return axes.parts, axes.bottom + 42
 
-    return draw
+    return figure(name, title, caption, draw, legend_of(methods))
 
 
-def scatter(points: Sequence[Point], methods: Sequence[str], x_label: str) -> Draw:
+def scatter(points: Sequence[Point], x_label: str) -> Draw:
     """Points of (x, accuracy, method, detail)."""
-    (x, x_log), (y, y_log) = (
-        _scale_of(np.array([point[k] for point in points], float)) for k in (0, 1)
-    )
+    x, y = (_scale_of([point[k] for point in points]) for k in (0, 1))
 
     def draw(width: int, is_wide: bool) -> Drawing:
-        drawn, height = _method_legend(methods, width)
-        top = height + 26
-        axes = Axes(54, width - 14, top, top + 200, x, y, x_log=x_log, y_log=y_log)
-        axes.add(drawn)
+        axes = Axes(54, width - 14, 24, 224, x, y)
         axes.draw_grid(x_label, "accuracy")
         for x_i, y_i, method, tip in points:
             place = axes.at_x(x_i), axes.at_y(y_i)
@@ -661,12 +639,11 @@ def rank_diagram(
     """Demšar's diagram: average ranks on a line, equals joined by bars."""
     k, order = len(methods), np.argsort(ranks, kind="stable")
     bars = indistinguishable(ranks[order], critical_difference)
-    level = 70.0
+    scale, level = Scale(1, max(k, 1 + critical_difference)), 70.0
 
     def draw(width: int, is_wide: bool) -> Drawing:
-        left, right = (150, width - 150) if is_wide else (20, width - 20)
-        high = max(float(k), 1 + critical_difference)
-        axes = Axes(left, right, 0, 1, (1, high))
+        margin = 200 if is_wide else 20
+        axes = Axes(margin, width - margin, 0, 1, scale)
         axes.add(line(axes.at_x(1), level, axes.at_x(k), level, "ink"))
         for rank in range(1, k + 1):
             x = axes.at_x(rank)
@@ -686,8 +663,9 @@ def rank_diagram(
             depth = y + 20 * (place if is_first else k - 1 - place)
             is_left, stop = x > width / 2, x
             if is_wide:
-                is_left, stop = is_first, left - 6 if is_first else right + 6
-            axes.add(tag("path", d=f"M{x},{level}V{depth}H{stop}", class_="ink thin"))
+                is_left, stop = is_first, axes.left - 6 if is_first else axes.right + 6
+            lead = f"M{x},{level}V{depth}H{stop}"
+            axes.add(tag("path", d=lead, class_="ink thin"))
             label = f"{visible(methods[j], 24)}  {ranks[j]:.2f}"
             kind, gap = ("tick end", -5) if is_left else ("tick", 5)
             axes.add(text(stop + gap, depth + 4, label, kind))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from featstream.errors import printable, visible
-from featstream.markup import Html, joined, tag
+from featstream.markup import Html, markdown_table, tag
 from featstream.reporting import charts
-from featstream.reporting.page import cards, facts, figures, page, scrolled, table
+from featstream.reporting.page import cards, facts, page, table
 from featstream.reporting.plots import plot_critical_difference, plot_scores
 
 if TYPE_CHECKING:
@@ -47,39 +46,31 @@ def comparison_text(result: ExperimentResult, width: int | None = None) -> str:
     Balanced accuracy and memory are only in the files of `write_comparison`.
     """
     hidden = ("balanced_accuracy", "memory")
-    parts = _targets(result)
-    parts += [
-        "\n".join(table.lines(width))
-        for table in comparison_tables(result)
-        if table.metric not in hidden
-    ]
+    tables = comparison_tables(result)
+    parts = [_targets(result)]
+    parts += [table.lines(width) for table in tables if table.metric not in hidden]
     for *lines, conclusion in _conclusions(result):
-        parts.append("\n".join([*lines, fill(conclusion, width or _WIDTH)]))
-    for lines in (_stability_lines(result), comparison_notes(result)):
-        parts += ["\n".join(lines)] if lines else []
-    return "\n\n".join(parts)
+        parts.append([*lines, fill(conclusion, width or _WIDTH)])
+    parts += [_stability_lines(result), comparison_notes(result)]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def comparison_markdown(result: ExperimentResult) -> str:
     """Tables, statistics, conclusions and provenance as a Markdown document."""
     heads, rows = _datasets(result)
-    cells = [heads, ["---", *["---:"] * 3, "---", "---"]]
-    cells += [[*map(_cell, row[:-1]), f"`{row[-1]}`"] for row in rows]
-    listed = "\n".join(f"| {' | '.join(line)} |" for line in cells)
-    parts = ["# Comparison of selectors", listed]
+    cells = [
+        [*(f"{n:,}" if isinstance(n, int) else n for n in row[:-1]), f"`{row[-1]}`"]
+        for row in rows
+    ]
+    parts = ["# Comparison of selectors", markdown_table(heads, cells)]
     parts += [table.to_markdown() for table in comparison_tables(result)]
     for title, *lines, conclusion in _conclusions(result):
         parts += [f"## {title}", _bullets(lines), conclusion]
-    title, *lines = _stability_lines(result) or [""]
-    if title:
-        parts += [f"## {title}", _bullets(lines)]
+    if stable := _stability_lines(result):
+        parts += [f"## {stable[0]}", _bullets(stable[1:])]
     origin = [f"{name}: {value}" for name, value in _origin(result)]
     parts += ["## Provenance", _bullets(origin)]
     return "\n\n".join(parts) + "\n"
-
-
-def _cell(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _bullets(lines: list[str]) -> str:
@@ -218,53 +209,48 @@ def comparison_notes(result: ExperimentResult) -> list[str]:
 
 
 def _targets(result: ExperimentResult) -> list[str]:
-    """One paragraph with the target of each data set that has a name for it."""
-    lines = [
+    """The target of each data set that has a name for it."""
+    return [
         f"{name}: target {printable(facts['target'])}, {facts['n_classes']} classes"
         for name, facts in result.about["datasets"].items()
         if facts.get("target") is not None
     ]
-    return ["\n".join(lines)] if lines else []
 
 
 def comparison_page(result: ExperimentResult) -> str:
     """The report of a comparison as HTML."""
-    parts = [
+    sections = [
         ("overview", "Overview", _overview(result)),
-        ("accuracy", "Accuracy", figures(*_accuracy(result))),
-        ("cost", "Accuracy, size and time", figures(*_costs(result))),
+        ("accuracy", "Accuracy", list(_accuracy(result))),
+        ("cost", "Accuracy, size and time", list(_costs(result))),
+        ("stability", "Stability", _stability(result)),
+        ("orders", "Order of the features", _orders(result)),
+        ("tables", "Tables", _tables(result)),
+        ("provenance", "Provenance", _provenance(result)),
     ]
-    stability, orders = list(_stability(result)), list(_orders(result))
-    if stability:
-        parts.append(("stability", "Stability", figures(*stability)))
-    if orders:
-        parts.append(("orders", "Order of the features", figures(*orders)))
-    parts.append(("tables", "Tables", _tables(result)))
-    parts.append(("provenance", "Provenance", _provenance(result)))
     n_selectors, n_sets = len(result.selectors), len(result.datasets)
     title = f"{n_selectors} selectors on {n_sets} data set{'s' * (n_sets > 1)}"
-    lead = (
-        f"{', '.join(visible(s, 40) for s in result.selectors)}; evaluated by "
-        f"{', '.join(visible(c, 40) for c in result.classifiers)} on rows that no "
-        "selector has seen."
+    selectors, classifiers = (
+        ", ".join(visible(name, 40) for name in names)
+        for names in (result.selectors, result.classifiers)
     )
-    return page(title, lead, parts)
+    lead = f"{selectors}; evaluated by {classifiers} on rows that no selector has seen."
+    return page(title, lead, sections)
 
 
-def _overview(result: ExperimentResult) -> Html:
-    table_ = result.table("accuracy", result.classifiers[0])
-    n_splits = f"{sum(table_.n_splits):,} splits"
+def _overview(result: ExperimentResult) -> list[Html]:
+    n_splits = sum(result.table().n_splits)
     numbers = cards(
         ("Selectors", f"{len(result.selectors)}", ""),
         ("Data sets", f"{len(result.datasets)}", ""),
-        ("Cells", f"{result.n_cells:,}", n_splits),
+        ("Cells", f"{result.n_cells:,}", f"{n_splits:,} splits"),
         ("Failed", f"{len(result.failures()):,}", "reasons below the tables"),
     )
     items = [
         tag("li", tag("strong", title), *(tag("p", line) for line in lines))
         for title, *lines in _conclusions(result)
     ]
-    return figures(numbers, tag("ul", *items, class_="alerts"))
+    return [numbers, tag("ul", *items, class_="alerts")]
 
 
 def _accuracy(result: ExperimentResult) -> Iterator[Html]:
@@ -281,16 +267,19 @@ def _accuracy(result: ExperimentResult) -> Iterator[Html]:
             )
         scores = result.table("accuracy", classifier)
         intervals = scores.values + [[[0]], [[-1]], [[1]]] * scores.spreads
-        yield charts.figure(
+        yield charts.dots_figure(
             f"accuracy-{k}",
             f"Accuracy of {name}",
             "Mean of the splits, with one standard deviation to each side.",
-            charts.dots(intervals, scores.datasets, scores.selectors, "accuracy"),
+            intervals,
+            scores.datasets,
+            scores.selectors,
+            "accuracy",
         )
 
 
 def _costs(result: ExperimentResult) -> Iterator[Html]:
-    classifier = result.classifiers[0]
+    classifier, selectors = result.classifiers[0], result.selectors
     accuracy = result.table("accuracy", classifier)
     for metric, label in (
         ("n_features", "selected features"),
@@ -308,8 +297,8 @@ def _costs(result: ExperimentResult) -> Iterator[Html]:
                 f"{cost.text(dataset, selector)}",
             )
             for i, dataset in enumerate(result.datasets)
-            for j, selector in enumerate(result.selectors)
-            if np.isfinite(cost.values[i, j]) and np.isfinite(accuracy.values[i, j])
+            for j, selector in enumerate(selectors)
+            if np.isfinite(cost.values[i, j] + accuracy.values[i, j])
         ]
         if points or metric != "n_groups":
             yield charts.figure(
@@ -317,97 +306,82 @@ def _costs(result: ExperimentResult) -> Iterator[Html]:
                 f"Accuracy against {label}",
                 f"One mark per selector and data set; {visible(classifier, 40)}. Up "
                 "and to the left is better.",
-                charts.scatter(points, result.selectors, label),
+                charts.scatter(points, label),
+                charts.legend_of(selectors),
             )
 
 
-Interval = tuple[float, float, float]
-_NOTHING = (np.nan, np.nan, np.nan)
-
-
-def _intervals(
-    result: ExperimentResult,
-    datasets: list[str],
-    label: str,
-    interval: Callable[[str, str], Interval],
-) -> charts.Draw:
-    """Draw value, lowest and highest, for each data set and selector."""
-    found = [[interval(d, s) for s in result.selectors] for d in datasets]
-    values = np.moveaxis(np.array(found, float), 2, 0)
-    return charts.dots(values, datasets, result.selectors, label)
-
-
-def _stability(result: ExperimentResult) -> Iterator[Html]:
-    datasets = split_by(result, "Subsamples")
+def _stability(result: ExperimentResult) -> list[Html]:
+    datasets, selectors = split_by(result, "Subsamples"), result.selectors
     if not datasets:
-        return
+        return []
     found = result.stability("nogueira")
-
-    def interval(dataset: str, selector: str) -> Interval:
-        own = found[dataset, selector]
-        if own is None or own.lower is None or own.upper is None:
-            return _NOTHING
-        return own.value, own.lower, own.upper
-
-    yield charts.figure(
+    intervals = np.full((3, len(datasets), len(selectors)), np.nan)
+    for i, j in np.ndindex(intervals.shape[1:]):
+        own = found[datasets[i], selectors[j]]
+        if own is not None:
+            intervals[:, i, j] = own.value, own.lower, own.upper
+    drawn = charts.dots_figure(
         "stability",
         "Stability of the selections",
         "Agreement of the features selected from subsamples, corrected for chance "
         "(Nogueira et al. 2018), with 95% intervals. 1 is always the same.",
-        _intervals(result, datasets, "stability", interval),
+        intervals,
+        datasets,
+        selectors,
+        "stability",
     )
+    return [drawn]
 
 
-def _orders(result: ExperimentResult) -> Iterator[Html]:
-    datasets = split_by(result, "FeatureOrders")
+def _orders(result: ExperimentResult) -> list[Html]:
+    datasets, selectors = split_by(result, "FeatureOrders"), result.selectors
     titles = {"accuracy": "Accuracy", "n_features": "Number of selected features"}
-
-    def interval(metric: str, dataset: str, selector: str) -> Interval:
-        own, _ = result.values(metric, result.classifiers[0], dataset, selector)
-        own = own[np.isfinite(own)]
-        if not own.size:
-            return _NOTHING
-        return float(np.median(own)), float(own.min()), float(own.max())
-
+    drawn = []
     for metric, title in titles.items() if datasets else ():
-        yield charts.figure(
-            f"orders-{metric}",
-            f"{title} under other orders",
-            "The features arrived in random orders: median, least and greatest value. "
-            "A short line means that the order matters little.",
-            _intervals(result, datasets, title.lower(), partial(interval, metric)),
+        intervals = np.full((3, len(datasets), len(selectors)), np.nan)
+        for i, j in np.ndindex(intervals.shape[1:]):
+            place = result.classifiers[0], datasets[i], selectors[j]
+            own = result.values(metric, *place)[0]
+            if np.isfinite(own).any():
+                intervals[:, i, j] = np.nanquantile(own, [0.5, 0, 1])
+        drawn.append(
+            charts.dots_figure(
+                f"orders-{metric}",
+                f"{title} under other orders",
+                "The features arrived in random orders: median, least and greatest "
+                "value. A short line means that the order matters little.",
+                intervals,
+                datasets,
+                selectors,
+                title.lower(),
+            )
         )
+    return drawn
 
 
-def _tables(result: ExperimentResult) -> Html:
+def _tables(result: ExperimentResult) -> list[Html]:
     parts = []
     for scores in comparison_tables(result):
-        rows = [
-            [
-                visible(dataset, 80),
-                *(
-                    (scores.value(dataset, selector), scores.text(dataset, selector))
-                    for selector in scores.selectors
-                ),
-            ]
-            for dataset in scores.datasets
-        ]
         heads = ["data set", *(visible(s, 40) for s in scores.selectors)]
-        body = scrolled(table(heads, rows, can_sort=True), scores.title)
+        rows = []
+        for dataset in scores.datasets:
+            places = [(dataset, selector) for selector in scores.selectors]
+            cells = [(scores.value(*place), scores.text(*place)) for place in places]
+            rows.append([visible(dataset, 80), *cells])
+        body = table(heads, rows, label=scores.title)
         parts.append(tag("div", tag("h3", scores.title), body))
     notes = [
         tag("li", visible(note.removeprefix("- "), 600))
         for note in comparison_notes(result)
     ]
-    if notes:
-        parts.append(tag("ul", *notes, class_="notes"))
-    return figures(*parts)
+    return [*parts, tag("ul", *notes, class_="notes")] if notes else parts
 
 
-def _provenance(result: ExperimentResult) -> Html:
+def _provenance(result: ExperimentResult) -> list[Html]:
     heads, rows = _datasets(result)
     for row in rows:
         row[0], row[4] = visible(row[0], 80), visible(row[4], 80)
-    body = table([head.capitalize() for head in heads], rows, minor=(4, 5))
-    origin = tag("div", facts(_origin(result)), class_="panel")
-    return joined([scrolled(body, "Data sets"), origin])
+    heads = [head.capitalize() for head in heads]
+    body = table(heads, rows, label="Data sets", minor=("Target", "Splits"))
+    return [body, tag("div", facts(_origin(result)), class_="panel")]

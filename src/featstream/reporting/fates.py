@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import visible
-from featstream.protocols import Fate, IntArray
+from featstream.protocols import BoolArray, Fate, IntArray
 from featstream.reporting.history import History
 from featstream.selectors.result import OVER_LIMIT
 
@@ -26,131 +26,116 @@ ROOM_FOR_NAMES = 800_000
 _MOST_EVER = 30_000
 """Features once kept that can be found, if there is no room for all."""
 _SAMPLE = 1 << 17
-_RUNGS = ((4, False), (2, False), (4, True), (2, True), (0, True))
-"""Bytes of each score, and whether only relevant features have one."""
+_RUNGS = ((6, False), (2, False), (6, True), (2, True), (0, True))
+"""Digits of each score, and whether only relevant features have one."""
 
 
 def pack_fates(history: History) -> dict[str, Any]:
     """The recorded fates in plain JSON, by the position of a feature in its source."""
     n_features = history.result.n_features
-    packed = {"n": 0, "nSeen": n_features, "reasons": _reasons(history)}
     if not len(history.trace):
-        return packed | {"scope": "none"}
-    fates, scores, witness, places = _by_position(history)
-    data = None
-    if places.size == n_features:
-        for n_bytes, is_relevant_only in _RUNGS:
-            data = _compress(fates, scores, witness, n_bytes, is_relevant_only)
-            if data is not None:
-                break
+        return {"n": 0, "nSeen": n_features, "scope": "none"}
+    records, places = _by_position(history)
     scope = "all"
-    if data is None:
-        is_ever = (fates == Fate.KEPT) | (fates >= Fate.DISPLACED)
+    for digits, is_relevant_only in _RUNGS if places.size == n_features else ():
+        data = _compress(records, digits, is_relevant_only, ROOM)
+        if data:
+            break
+    else:
+        is_ever = _was_kept(records)
         ever = np.flatnonzero(is_ever)[:_MOST_EVER]
         scope = "once kept" if ever.size == np.count_nonzero(is_ever) else "first kept"
-        fates, scores, witness = fates[ever], scores[ever], witness[ever]
-        places, n_bytes, is_relevant_only = places[ever], 4, False
-        data = _compress(fates, scores, witness, n_bytes, is_relevant_only, limit=None)
-    others = np.unique(witness[witness >= 0])
-    packed |= {
-        "n": int(fates.size),
+        records, places, (digits, is_relevant_only) = (
+            records[ever],
+            places[ever],
+            _RUNGS[0],
+        )
+        data = _compress(records, digits, is_relevant_only)
+    witnesses = np.unique(records["witness"][records["witness"] >= 0])
+    packed = {
+        "n": int(records.size),
+        "nSeen": n_features,
+        "reasons": _reasons(history),
         "scope": scope,
-        "bytes": n_bytes,
+        "digits": digits,
         "relevantOnly": is_relevant_only,
-        "wide": bool(others.size >= 1 << 16),
         "data": data,
-        "witnesses": _pack_numbers(others),
+        "witnesses": _pack_numbers(witnesses),
         "places": None if scope == "all" else _pack_numbers(places),
     }
-    return packed | _pack_names(history, fates, places, others)
+    return packed | _pack_names(history, records, places, witnesses)
 
 
-def _by_position(history: History) -> tuple[NDArray[Any], ...]:
-    """Fates, scores, witnesses and positions, in the order of the source.
+def _was_kept(records: NDArray[Any]) -> BoolArray:
+    """Which features were ever kept."""
+    return np.isin(records["fate"], (Fate.KEPT, Fate.DISPLACED, OVER_LIMIT))
+
+
+def _by_position(history: History) -> tuple[NDArray[Any], IntArray]:
+    """The records in the order of the source, and their positions there.
 
     Witnesses are positions too.
     """
-    trace = history.trace
-    records, places = trace.records, trace.arrivals
-    witness = records["witness"].astype(np.int64)
-    if history.stream is not None and history.stream.names.order.size:
-        names = history.stream.names
-        known = witness >= 0
-        witness[known] = names.positions(witness[known])
-        places = names.positions(places)
+    names = history.stream.names
+    records, places = history.trace.records, names.positions(history.trace.arrivals)
+    if names.order.size:
         order = np.argsort(places)
-        records, witness, places = records[order], witness[order], places[order]
-    return records["fate"], records["relevance"], witness, places
+        records, places = records[order], places[order]
+        has_witness = records["witness"] >= 0
+        witness = records["witness"][has_witness]
+        records["witness"][has_witness] = names.positions(witness)
+    return records, places
 
 
 def _compress(
-    fates: NDArray[Any],
-    scores: NDArray[Any],
-    witness: NDArray[Any],
-    n_bytes: int,
-    is_relevant_only: bool,
-    limit: int | None = ROOM,
-) -> str | None:
-    """The columns in text; None if that takes more room than there is."""
-    if limit is not None and fates.size > 2 * _SAMPLE:
-        step = fates.size // _SAMPLE * 4096  # whole runs of features, from all over
-        where = (np.arange(0, fates.size, step)[:, None] + np.arange(4096)).ravel()
-        where = where[where < fates.size]
-        part = fates[where], scores[where], witness[where]
-        sample = _compress(*part, n_bytes, is_relevant_only, limit=None)
-        assert sample is not None
-        if len(sample) * fates.size / where.size > 1.2 * limit:
-            return None
-    others, number = np.unique(witness, return_inverse=True)
-    number = number - np.count_nonzero(others < 0)
-    has_witness = fates >= Fate.REDUNDANT
-    is_wide = np.count_nonzero(others >= 0) >= 1 << 16
-    numbers = number[has_witness].astype("<u4" if is_wide else "<u2")
-    shown = scores[fates != Fate.IRRELEVANT] if is_relevant_only else scores
-    planes = [fates.astype(np.uint8).tobytes(), _planes(numbers, numbers.itemsize)]
-    if n_bytes:
-        planes.append(_planes(_rounded(shown, n_bytes), n_bytes))
-    text = _pack_bytes(b"".join(planes))
-    return text if limit is None or len(text) <= limit else None
+    records: NDArray[Any], digits: int, is_relevant_only: bool, room: float = np.inf
+) -> str:
+    """The columns as text; empty if that takes more room than there is."""
+    if records.size > 2 * _SAMPLE and room < np.inf:
+        step = records.size // _SAMPLE * 4096  # blocks of features, from all over
+        where = (np.arange(0, records.size, step)[:, None] + np.arange(4096)).ravel()
+        sample = records[where[where < records.size]]
+        length = len(_compress(sample, digits, is_relevant_only))
+        if length * records.size / sample.size > 1.2 * room:
+            return ""
+    fates, scores = np.ascontiguousarray(records["fate"]), records["relevance"]
+    witnesses, number = np.unique(records["witness"], return_inverse=True)
+    number = number - np.count_nonzero(witnesses < 0)
+    if is_relevant_only:
+        scores = scores[fates != Fate.IRRELEVANT]
+    bits = np.ascontiguousarray(scores, "<f4").view("<u4")
+    if digits == 2:  # round to the upper half; the lower half is 0 and takes no room
+        half = np.where(np.isfinite(scores), np.uint32(1 << 15), np.uint32(0))
+        bits = (bits + half) & np.uint32(0xFFFF0000)
+    content = fates.tobytes() + _planes(number[fates >= Fate.REDUNDANT])
+    text = _pack_bytes(content + (_planes(bits) if digits else b""))
+    return text if len(text) <= room else ""
 
 
-def _rounded(scores: NDArray[Any], n_bytes: int) -> NDArray[Any]:
-    """Single precision as integers of which the upper bytes hold the number."""
-    bits, n_lost = np.ascontiguousarray(scores, "<f4").view("<u4"), 8 * (4 - n_bytes)
-    if n_lost:
-        bits = bits + np.where(np.isfinite(scores), np.uint32(1 << (n_lost - 1)), 0)
-    return (bits >> np.uint32(n_lost)).astype("<u4")
-
-
-def _planes(values: NDArray[Any], n_bytes: int) -> bytes:
-    """Byte by byte of all numbers, lowest first: like bytes compress well together."""
-    bytes_of = np.ascontiguousarray(values).view(np.uint8)
-    whole = bytes_of.reshape(values.size, values.itemsize)
-    return np.ascontiguousarray(whole[:, :n_bytes].T).tobytes()
+def _planes(values: NDArray[Any]) -> bytes:
+    """The lowest bytes of all numbers, then the next: like bytes compress well."""
+    return values.astype("<u4").view(np.uint8).reshape(-1, 4).T.tobytes()
 
 
 def _pack_names(
-    history: History,
-    fates: NDArray[Any],
-    places: NDArray[Any],
-    others: NDArray[Any],
+    history: History, records: NDArray[Any], places: IntArray, witnesses: IntArray
 ) -> dict[str, Any]:
     """Names of as many features as there is room for.
 
     ``names`` is None where features have no names of their own; ``named`` says which
     features do: "all", "relevant" or "once kept", and ``namedAt`` where they are.
     """
-    if history.stream is None or not len(history.stream.names):
-        return {"names": None, "named": None}
     names = history.stream.names
-    is_ever = (fates == Fate.KEPT) | (fates >= Fate.DISPLACED) | np.isin(places, others)
+    if not len(names):
+        return {"names": None, "named": None}
     choices = {
-        "all": np.ones(fates.size, dtype=bool),
-        "relevant": fates != Fate.IRRELEVANT,
-        "once kept": is_ever,
+        "all": places,
+        "relevant": places[records["fate"] != Fate.IRRELEVANT],
+        "once kept": places[_was_kept(records) | np.isin(places, witnesses)][
+            :_MOST_EVER
+        ],
     }
-    for named, which in choices.items():
-        chosen = places[which][:_MOST_EVER] if named == "once kept" else places[which]
+    for named, chosen in choices.items():
         if chosen.size > ROOM_FOR_NAMES and named != "once kept":
             continue  # not even one character for each
         shown = [visible(names[a]) for a in names.arrivals(chosen).tolist()]
@@ -163,32 +148,29 @@ def _pack_names(
 
 def _pack_numbers(numbers: IntArray) -> dict[str, Any]:
     """Increasing numbers in text, by their differences."""
-    steps = np.diff(numbers, prepend=0).astype("<u4")
-    return {"n": int(numbers.size), "data": _pack_bytes(_planes(steps, 4))}
+    steps = np.diff(numbers, prepend=0)
+    return {"n": int(numbers.size), "data": _pack_bytes(_planes(steps))}
 
 
 def _pack_bytes(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content, 6)).decode()
 
 
-def _reasons(history: History) -> dict[str, str]:
-    """Sentences about each fate, with places for names and scores."""
+def _reasons(history: History) -> dict[int, str]:
+    """A sentence about each fate, with places for names and scores."""
     name, other, relevance = "{name}", "{other}", "its relevance {relevance}"
-    said = {"1": f"{name} is kept; {relevance}."}
-    origin = history.origin
-    why = f"{relevance} does not pass the threshold"
-    if origin is not None:
-        why = origin._why_irrelevant(relevance)
-    said["0"] = f"{name} is irrelevant: {why}."
-    stored = history.trace.records["fate"]
+    trace, origin = history.trace, history.origin
+    said = {
+        int(Fate.KEPT): f"{name} is kept; {relevance}.",
+        int(Fate.IRRELEVANT): f"{name} is irrelevant: "
+        f"{origin._why_irrelevant(relevance)}.",
+    }
     for code in (int(Fate.REDUNDANT), int(Fate.DISPLACED), OVER_LIMIT):
         fate = Fate(min(code, Fate.DISPLACED))
-        text = f"{name} is redundant beside {other}; {relevance}."
-        if fate is Fate.DISPLACED:
-            text = f"{name} was displaced by {other}; {relevance}."
-        first = np.flatnonzero(stored == code)[:1]
-        if origin is not None and origin._is_reason_general and first.size:
-            arrival = int(history.trace.arrivals_at(first)[0])
-            text = origin._reason(arrival, fate, name, relevance, other)
-        said[str(code)] = text
+        how = "is redundant beside" if fate is Fate.REDUNDANT else "was displaced by"
+        said[code] = f"{name} {how} {other}; {relevance}."
+        first = np.flatnonzero(trace.records["fate"] == code)[:1]
+        if origin._is_reason_general and first.size:
+            arrival = int(trace.arrivals_at(first)[0])
+            said[code] = origin._reason(arrival, fate, name, relevance, other)
     return said

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from featstream.errors import DataError, FeatstreamError, label_text, visible
 from featstream.measures.inputs import as_labels
-from featstream.protocols import Fate, FloatArray, IntArray, feature_name
+from featstream.protocols import Fate, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from featstream.selectors.result import SelectionResult
@@ -34,13 +34,16 @@ _REMOVED = (Fate.DISPLACED, Fate.REDUNDANT)
 
 
 class History:
-    """A result and what its selector knows besides: target, names, threshold."""
+    """A result and what its selector knows besides: target, names, threshold.
+
+    A result without an origin, as a selector of rows has it, has no trace either.
+    """
 
     def __init__(self, result: SelectionResult) -> None:
         self.result, self.trace, self.origin = result, result.trace, result.origin
         self.stream: Any = getattr(self.origin, "_stream", None)
         self.run: Any = getattr(self.origin, "_run", None)
-        if self.trace.level is not None and self.trace.n_seen != result.n_features:
+        if self.is_traced and self.trace.n_seen != result.n_features:
             raise DataError(
                 f"The stream has gone on to {self.trace.n_seen:,} features since this "
                 f"result was taken, after {result.n_features:,}. Take result_ again."
@@ -48,30 +51,26 @@ class History:
 
     @cached_property
     def best(self) -> IntArray:
-        """Places of the selected features, the best first."""
+        """Places of the selected features in ``result.names``, the best first."""
         return np.array(self.result._order(), np.int64)
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether at least the features that were ever kept are recorded."""
+        return self.trace.level is not None
 
     @property
     def has_course(self) -> bool:
         """Whether features were decided about one after the other."""
         return self.is_traced and len(self.trace) > 0 and not self.result.is_ranked
 
-    @property
-    def is_traced(self) -> bool:
-        """Whether it is known what became of at least the features once kept."""
-        return self.trace.level is not None
-
-    def require_trace(self) -> None:
-        """Raise if there is no history to draw."""
+    def require(self, *, course: bool = False) -> None:
+        """Raise if there is no trace to draw, or no course of arrivals."""
         if not self.is_traced:
             raise DataError(
                 "This result has no trace to draw. Select with trace='full' or 'kept'."
             )
-
-    def require_course(self) -> None:
-        """Raise if there is no course of arrivals to draw."""
-        self.require_trace()
-        if self.result.is_ranked:
+        if course and self.result.is_ranked:
             raise DataError(
                 f"{self.result.selector} reads all features before it selects: there "
                 "is no course of arrivals to draw."
@@ -86,23 +85,12 @@ class History:
     @cached_property
     def kept(self) -> IntArray:
         """Arrivals of the selected features, in the order of ``result.names``."""
-        if self.origin is not None:
-            arrivals: IntArray = self.origin._kept()[0]
-            return arrivals
-        if self.is_traced:
-            recorded: IntArray = self.trace.arrivals[self.fates == Fate.KEPT]
-            return recorded
-        return self.result.indices
+        arrivals: IntArray = self.origin._kept()[0]
+        return arrivals
 
     def name(self, arrival: int | None, limit: int = 300) -> str:
-        """What a feature is called, in visible characters."""
-        if arrival is None:
-            return "others"
-        found, name = np.flatnonzero(self.kept == arrival), feature_name(arrival)
-        if self.stream is not None:
-            name = self.stream.names[int(arrival)]
-        elif found.size:
-            name = self.result.names[found[0]]
+        """The name of a feature in visible characters; "others" for None."""
+        name = "others" if arrival is None else self.stream.names[int(arrival)]
         return visible(name, limit)
 
     @cached_property
@@ -112,12 +100,10 @@ class History:
         Found by asking the measure, so that any measure has one. A corrected
         threshold changes with every feature that is judged.
         """
-        if self.is_corrected:
-            return None
         measure = getattr(self.stream, "measure", None)
         is_relevant = getattr(measure, "is_relevant", None)
         largest = float(np.max(self.result.scores, initial=0.0))
-        if is_relevant is None or not largest:
+        if self.is_corrected or is_relevant is None or not largest:
             return None
         low, high = 0.0, largest
         try:
@@ -159,12 +145,12 @@ class History:
 
 
 class Timeline(NamedTuple):
-    """How many features met each fate along the stream, and when each was kept.
+    """How many features met each fate along the stream, and when some were kept.
 
-    ``counts`` has one row per `Fate` and one column per bin of arrivals. Of the
-    features shown, ``arrival`` is when each was kept (when it arrived, unless a pair
-    has recalled it later), ``end`` when it left, or the end, and ``by`` the arrival
-    that displaced it, or -1; ``n_left_out`` others were kept at some time.
+    ``counts`` has one row per `Fate` and one column per bin of arrivals. A feature
+    that is shown was kept from ``arrival`` (its own, unless a pair recalled it later)
+    to ``end``, when the feature that arrived at ``by`` displaced it, or to the end of
+    the stream (``by`` is -1). ``n_left_out`` others were kept at some time.
     """
 
     edges: IntArray
@@ -178,12 +164,12 @@ class Timeline(NamedTuple):
 
 
 def timeline(history: History, most: tuple[int, int] = (150, 250)) -> Timeline:
-    """Fates by bins of arrival, and the lives of the features that were ever kept.
+    """Count fates by bins of arrival, and list features that were ever kept.
 
-    ``most`` is how many are listed of those kept in the end, the most relevant, and of
-    the displaced ones, those that lived longest.
+    ``most`` limits how many are listed: of those kept in the end the most relevant,
+    of the displaced ones those that were kept longest.
     """
-    history.require_course()
+    history.require(course=True)
     trace, fates, edges = history.trace, history.fates, _edges(history)
     ends = edges if trace.level == "full" else np.searchsorted(trace.arrivals, edges)
     counts = np.array(
@@ -223,7 +209,7 @@ class SizeCurve(NamedTuple):
 
 def size_curve(history: History) -> SizeCurve:
     """The size of the kept set, in at most a few hundred steps."""
-    history.require_course()
+    history.require(course=True)
     edges = _edges(history)
     n_bins, n = edges.size - 1, int(edges[-1])
     changed, sizes = history.trace.sizes()
@@ -233,13 +219,13 @@ def size_curve(history: History) -> SizeCurve:
         changed, sizes = changed[last], sizes[last]
     left = history.trace.records["witness"][history.fates == Fate.DISPLACED]
     displaced = np.bincount(left.astype(np.int64) * n_bins // n, minlength=n_bins)
-    last = sizes[-1] if sizes.size else 0  # nothing was ever kept
-    arrivals, sizes = np.append(changed, n), np.append(sizes, last)
+    now = sizes[-1] if sizes.size else 0  # nothing was ever kept
+    arrivals, sizes = np.append(changed, n), np.append(sizes, now)
     return SizeCurve(arrivals, sizes, edges, displaced)
 
 
 class Family(NamedTuple):
-    """A kept feature and those that it removed, the most relevant of them listed.
+    """A kept feature and those that it removed; ``members`` are the most relevant.
 
     A feature that was displaced by one that was itself displaced later belongs to
     the family of the last in the chain.
@@ -252,7 +238,7 @@ class Family(NamedTuple):
 
 
 class Removals(NamedTuple):
-    """Who removed whom: the families of kept features, the largest first.
+    """Which kept features removed which others: families, the largest first.
 
     ``n_displaced`` and ``n_redundant`` count for every kept feature, in the order of
     ``result.names``, what it removed, itself or through others.
@@ -265,7 +251,7 @@ class Removals(NamedTuple):
 
 def removals(history: History) -> Removals:
     """Follow every removed feature to the kept one at the end of the chain."""
-    history.require_trace()
+    history.require()
     trace, fates = history.trace, history.fates
     records, arrivals = trace.records, trace.arrivals
     is_gone = np.isin(fates, _REMOVED)
@@ -313,8 +299,8 @@ class Distribution(NamedTuple):
     """How many features of each fate have which relevance.
 
     ``edges`` has one number more than there are bins; ``counts`` has one row per
-    `Fate`; ``threshold`` is the least relevant score, where there is one, and ``said``
-    what it is called: of a corrected threshold, the lowest score that passed it.
+    `Fate`; ``threshold`` is the least relevant score, or the lowest score that passed
+    a corrected threshold, and ``said`` what it is called.
     """
 
     edges: FloatArray
@@ -325,7 +311,7 @@ class Distribution(NamedTuple):
 
 def distribution(history: History) -> Distribution:
     """Count the features in bins of relevance."""
-    history.require_trace()
+    history.require()
     n_bins = 48
     scores = history.trace.records["relevance"].astype(np.float64)
     finite = scores[np.isfinite(scores)]
@@ -358,9 +344,8 @@ def redundancy(history: History, X: Any = None) -> Redundancy | None:
     None where neither the selector holds the kept columns nor ``X`` is given, or the
     measure compares columns in its own way.
     """
-    measure = history.result.measure
+    measure, order = history.result.measure, history.best[:MOST_PAIRS]
     is_known = measure in (*_INFORMATION, "fisher-z", "g2", "chi2")
-    order = history.best[:MOST_PAIRS]
     columns = _columns_of(history, X)
     if columns is None or not is_known or order.size < 2:
         return None
@@ -395,7 +380,7 @@ def information(a: NDArray[Any], b: NDArray[Any], *, is_su: bool) -> FloatArray:
 
 
 def _entropy(counts: FloatArray, *begins: IntArray) -> FloatArray:
-    """Bits of each table of counts; `begins` are the places where tables begin."""
+    """Entropy in bits of each table of counts; ``begins`` are where tables begin."""
     terms = xlogy(counts, counts) / np.log(2)
     n = counts.sum() / np.prod([places.size for places in begins])
     for axis, places in enumerate(begins):
@@ -422,8 +407,7 @@ def p_values(history: History) -> FloatArray | None:
     if result.measure == "fisher-z" and hasattr(history.stream.measure, "critical"):
         scores = np.minimum(result.scores, 1 - 1e-15)
         if history.classes is None or len(history.classes) == 2:
-            found = 2 * stats.norm.sf(np.arctanh(scores) * np.sqrt(n - 3))
-            return np.asarray(found)
+            return np.asarray(2 * stats.norm.sf(np.arctanh(scores) * np.sqrt(n - 3)))
         between, within = len(history.classes) - 1, n - len(history.classes)
         f = scores**2 / (1 - scores**2) * within / between
         return np.asarray(stats.f.sf(f, between, within))
@@ -481,12 +465,10 @@ def accuracy_curve(history: History, X: Any = None) -> AccuracyCurve | None:
     sizes = [*(size for size in _SIZES if size < order.size), order.size]
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     model = KNeighborsClassifier(5)
+    designs = [design[: ends[size]].T for size in sizes]
     with threadpool_limits(1):  # many small products
         found = np.array(
-            [
-                cross_val_score(model, design[: ends[size]].T, y[rows], cv=folds)
-                for size in sizes
-            ]
+            [cross_val_score(model, X, y[rows], cv=folds) for X in designs]
         )
     return AccuracyCurve(
         np.array(sizes),
@@ -506,7 +488,7 @@ def _edges(history: History) -> IntArray:
 
 
 def _largest(values: NDArray[Any], most: int, of: IntArray) -> IntArray:
-    """Those of the largest values, in their order; all if there are few."""
+    """The items of ``of`` with the largest values, in order; all if there are few."""
     if of.size <= most:
         return of
     return np.sort(of[np.argpartition(-values, most)[:most]])

@@ -45,7 +45,7 @@ class Live:
         self._token = secrets.token_urlsafe(24)
         self._changed = threading.Condition()
         self._pieces: dict[str, tuple[int, str]] = {}
-        self.page = live_page(History(selector.result_), None).encode()
+        self.page = live_page(selector.result_).encode()
         self._number = 0
         self._last: str | None = None  # what is said at the end
         self._n_watching = 0

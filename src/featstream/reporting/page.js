@@ -87,71 +87,55 @@
     const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };
-  const numbers = async (packed) => {
-    const bytes = await inflate(packed.data), found = new Uint32Array(packed.n);
-    let last = 0;
-    for (let i = 0; i < packed.n; i++) {
-      const n = packed.n;
-      last += bytes[i] + bytes[n + i] * 256 + bytes[2 * n + i] * 65536 + bytes[3 * n + i] * 16777216;
-      found[i] = last;
-    }
+  /* Numbers of four bytes: first the lowest bytes of all. */
+  const words = (bytes, begin, n) => {
+    const found = new Uint32Array(n);
+    for (let b = 3; b >= 0; b--) for (let i = 0; i < n; i++) found[i] = found[i] * 256 + bytes[begin + b * n + i];
+    return found;
+  };
+  const increasing = async (packed) => {
+    const found = words(await inflate(packed.data), 0, packed.n);
+    for (let i = 1; i < packed.n; i++) found[i] += found[i - 1];
     return found;
   };
   const open = async () => {
     const packed = JSON.parse($("fates").textContent);
     const found = { packed, position: new Map(), nameAt: new Map() };
     if (!packed.n) return found;
-    found.bytes = await inflate(packed.data);
-    found.witnesses = await numbers(packed.witnesses);
-    if (packed.places) {
-      found.places = await numbers(packed.places);
-      found.indexOf = new Map([...found.places].map((place, i) => [place, i]));
-    }
+    const bytes = await inflate(packed.data), { n } = packed;
+    /* How many of the first features have at least this fate: 1 is relevant, 2 has a witness. */
+    found.rank = (end, least) => {
+      let count = 0;
+      for (let i = 0; i < end; i++) count += bytes[i] >= least;
+      return count;
+    };
+    found.fates = bytes.subarray(0, n);
+    found.withScore = packed.relevantOnly ? 1 : 0;
+    found.places = packed.places && await increasing(packed.places);
+    found.witnesses = await increasing(packed.witnesses);
+    found.witness = words(bytes, n, found.rank(n, 2));
+    const nScores = packed.digits ? found.rank(n, found.withScore) : 0;
+    found.scores = new Float32Array(words(bytes, n + 4 * found.witness.length, nScores).buffer);
     if (packed.names !== null) {
-      const words = new TextDecoder().decode(await inflate(packed.names)).split("\n");
-      const at = packed.namedAt ? await numbers(packed.namedAt) : null;
-      words.forEach((word, i) => {
-        const place = at ? at[i] : found.places ? found.places[i] : i;
-        found.nameAt.set(place, word);
-        if (!found.position.has(word)) found.position.set(word, place);
+      const names = new TextDecoder().decode(await inflate(packed.names)).split("\n");
+      const at = packed.namedAt ? await increasing(packed.namedAt) : found.places;
+      names.forEach((name, i) => {
+        const place = at ? at[i] : i;
+        found.nameAt.set(place, name);
+        if (!found.position.has(name)) found.position.set(name, place);
       });
     }
-    const { n, wide } = packed, fates = found.bytes;
-    found.rank = new Uint32Array(n);
-    found.relevantRank = new Uint32Array(n);
-    let witnessed = 0, relevant = 0;
-    for (let i = 0; i < n; i++) {
-      found.rank[i] = witnessed;
-      found.relevantRank[i] = relevant;
-      witnessed += fates[i] >= 2;
-      relevant += fates[i] !== 0;
-    }
-    found.witnessed = witnessed;
-    found.scored = packed.relevantOnly ? relevant : n;
-    found.scoresAt = n + witnessed * (wide ? 4 : 2);
     return found;
   };
-  const scoreOf = (found, i) => {
-    const { bytes: size, relevantOnly } = found.packed;
-    if (!size || (relevantOnly && !found.bytes[i])) return null;
-    const at = relevantOnly ? found.relevantRank[i] : i, view = new DataView(new ArrayBuffer(4));
-    for (let b = 0; b < size; b++) view.setUint8(4 - size + b, found.bytes[found.scoresAt + b * found.scored + at], true);
-    return view.getFloat32(0, true);
-  };
   const scoreText = (found, i) => {
-    const score = scoreOf(found, i);
-    if (score === null) return "(not kept in this page)";
-    return found.packed.bytes === 4 ? String(Number(score.toPrecision(6))) : `about ${Number(score.toPrecision(2))}`;
-  };
-  const witnessOf = (found, i) => {
-    const { n, wide } = found.packed, size = wide ? 4 : 2;
-    let number = 0;
-    for (let b = size - 1; b >= 0; b--) number = number * 256 + found.bytes[n + b * found.witnessed + found.rank[i]];
-    return found.witnesses[number];
+    const { digits } = found.packed;
+    if (!digits || found.fates[i] < found.withScore) return "(not kept in this page)";
+    const score = Number(found.scores[found.rank(i, found.withScore)].toPrecision(digits));
+    return digits === 2 ? `about ${score}` : `${score}`;
   };
   const nameOf = (found, place) => found.nameAt.get(place) ?? `x${place}`;
   const otherOf = (found, i) => {
-    const place = witnessOf(found, i);
+    const place = found.witnesses[found.witness[found.rank(i, 2)]];
     return place === undefined ? "others" : nameOf(found, place);
   };
   const placeOf = (found, query) => {
@@ -164,24 +148,21 @@
     return query[0] === "x" && found.nameAt.has(place) && found.nameAt.get(place) !== query ? null : place;
   };
   const explain = (found, query) => {
-    const { packed } = found, lines = [];
+    const { packed } = found;
     if (!packed.n) return [["No fates are recorded in this page: the selection was made without a trace.", ""]];
     const place = placeOf(found, query);
-    const i = place === null ? undefined : found.indexOf ? found.indexOf.get(place) : place < packed.n ? place : undefined;
-    if (i === undefined) {
+    const i = found.places ? found.places.indexOf(place) : place !== null && place < packed.n ? place : -1;
+    if (i < 0) {
       let text = `No feature ${query.slice(0, 80)} is recorded in this page.`;
       if (place !== null && place < packed.nSeen) text = `Feature ${nameOf(found, place)} was seen; it was never kept, and this page does not say why.`;
       else if (packed.named === "relevant" || packed.named === "once kept") text += ` Names are kept here only of features that were ${packed.named === "relevant" ? "relevant" : "once kept"}; others are found by their position.`;
-      lines.push([text, ""]);
       const close = [...found.position.keys()].filter((word) => word.toLowerCase().includes(query.toLowerCase())).slice(0, 5);
-      if (close.length) lines.push([`Similar names: ${close.join(", ")}`, "meta"]);
-      return lines;
+      return close.length ? [[text, ""], [`Similar names: ${close.join(", ")}`, "meta"]] : [[text, ""]];
     }
-    const code = found.bytes[i];
-    const words = { name: nameOf(found, place), relevance: scoreText(found, i), other: code >= 2 ? otherOf(found, i) : "" };
-    lines.push([packed.reasons[code].replace(/\{(name|relevance|other)\}/g, (_, key) => words[key]), ""]);
-    lines.push([`Position ${place.toLocaleString("en")} in the source.`, "meta"]);
-    return lines;
+    const code = found.fates[i];
+    const given = { name: nameOf(found, place), relevance: scoreText(found, i), other: code >= 2 ? otherOf(found, i) : "" };
+    const reason = packed.reasons[code].replace(/\{(name|relevance|other)\}/g, (_, key) => given[key]);
+    return [[reason, ""], [`Position ${place.toLocaleString("en")} in the source.`, "meta"]];
   };
   let opened = null;
   document.addEventListener("submit", async (event) => {
@@ -207,7 +188,6 @@
         const old = $(id);
         if (old) old.outerHTML = markup;
       }
-      opened = null;
       filter();
     });
     const over = (text) => {

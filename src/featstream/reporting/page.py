@@ -49,30 +49,33 @@ def policy(*, is_live: bool = False) -> str:
 def page(
     title: str,
     lead: object,
-    sections: Sequence[tuple[str, str, Html]],
+    sections: Iterable[tuple[str, str, Sequence[Html]]],
     *,
     data: dict[str, Any] | None = None,
     status: Html | None = None,
 ) -> str:
-    """The whole page, of sections with an id, a heading and content.
+    """The whole page. A section has an id, a heading and parts; without parts, none.
 
-    ``data`` is what the search looks through, as `pack_fates` gives it; ``status`` is
-    how far a run is: the page is then a live one.
+    ``data`` is what the search looks through, as `pack_fates` returns it; ``status``
+    says how far a run is, and makes the page a live one.
     """
-    links = [tag("li", tag("a", head, href=f"#{name}")) for name, head, _ in sections]
-    script, style = _asset("page.js")[0], _asset("page.css")[0]
-    heading, is_live = [tag("h1", title), tag("p", lead, class_="lead")], False
-    if status is not None:
-        heading, is_live = [*heading, status], True
-    main = [_section(*section) for section in sections]
+    links, main = [], []
+    for name, heading, parts in sections:
+        if parts:
+            links.append(tag("li", tag("a", heading, href=f"#{name}")))
+            label = f"{name}-heading"
+            content = tag("h2", heading, id=label), tag("div", *parts, class_="parts")
+            main.append(tag("section", *content, id=name, aria_labelledby=label))
+    script, style = Html(_asset("page.js")[0]), Html(_asset("page.css")[0])
+    is_live, about = status is not None, tag("p", lead, class_="lead")
     body = [
         tag("a", "Skip to the content", href="#main", class_="skip"),
-        tag("header", tag("div", *heading)),
+        tag("header", tag("div", tag("h1", title), about, status or "")),
         tag("nav", tag("ul", *links), aria_label="Sections"),
         tag("main", *main, id="main"),
         tag("footer", f"Made by {GENERATOR}."),
-        *([] if data is None else [_data("fates", data)]),
-        tag("script", Html(script)),
+        "" if data is None else _json("fates", data),
+        tag("script", script),
     ]
     meta = (
         '<meta charset="utf-8">'
@@ -82,24 +85,12 @@ def page(
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">'
     )
-    head = joined([Html(meta), tag("title", title), tag("style", Html(style))])
-    content = tag("body", *body, data_live="" if is_live else None)
-    return f"<!doctype html>\n{tag('html', tag('head', head), content, lang='en')}\n"
+    head = tag("head", Html(meta), tag("title", title), tag("style", style))
+    whole = tag("html", head, tag("body", *body, data_live=is_live), lang="en")
+    return f"<!doctype html>\n{whole}\n"
 
 
-def _section(name: str, heading: str, content: Html) -> Html:
-    label = f"{name}-heading"
-    return tag(
-        "section", tag("h2", heading, id=label), content, id=name, aria_labelledby=label
-    )
-
-
-def figures(*parts: Html) -> Html:
-    """Figures below each other."""
-    return tag("div", *parts, class_="figures")
-
-
-def _data(name: str, content: dict[str, Any]) -> Html:
+def _json(name: str, content: dict[str, Any]) -> Html:
     """JSON inside the page, in which no markup can begin or end."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
     for character in "<>&":
@@ -109,49 +100,44 @@ def _data(name: str, content: dict[str, Any]) -> Html:
 
 def cards(*entries: tuple[str, ...]) -> Html:
     """Numbers at a glance: title, number, remark, and the fate that gives a colour."""
-    return tag("dl", *(_card(*entry) for entry in entries), class_="cards", id="cards")
-
-
-def _card(title: str, number: str, remark: str, fate: str | None = None) -> Html:
-    swatch = [tag("span", class_=f"swatch c-{fate}")] if fate else []
-    small = [tag("small", remark)] if remark else []
-    return tag("div", tag("dt", *swatch, title), tag("dd", number, *small))
+    shown = []
+    for title, number, remark, *fate in entries:
+        swatch = [tag("span", class_=f"swatch c-{name}") for name in fate]
+        small = [tag("small", remark)] if remark else []
+        shown.append(tag("div", tag("dt", *swatch, title), tag("dd", number, *small)))
+    return tag("dl", *shown, class_="cards", id="cards")
 
 
 def facts(entries: Iterable[tuple[str, object]]) -> Html:
     """Names and values in two columns."""
-    return tag(
-        "dl",
-        *(joined([tag("dt", name), tag("dd", value)]) for name, value in entries),
-        class_="facts",
-    )
+    pairs = (joined([tag("dt", name), tag("dd", value)]) for name, value in entries)
+    return tag("dl", *pairs, class_="facts")
 
 
 def table(
     heads: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
+    label: str | None = None,
     name: str | None = None,
-    minor: Sequence[int] = (),
-    can_sort: bool = False,
+    minor: Sequence[str] = (),
 ) -> Html:
     """A table whose first column names the rows; numbers are set to the right.
 
     A cell is text, markup, a number, or a pair of a number to sort by and the text to
-    show. Columns in ``minor`` are hidden on narrow screens.
+    show. With a label, the table can be sorted, and is in a box that the keyboard can
+    scroll. Columns in ``minor`` are hidden on narrow screens.
     """
-    body = [list(row) for row in rows]
-    kinds = [
-        (isinstance(cell, int | float | tuple), j in minor)
-        for j, cell in enumerate(body[0] if body else heads)
-    ]
+    body = list(rows)
+    first = body[0] if body else heads
+    is_number = [isinstance(cell, int | float | tuple) for cell in first]
     classes = [
-        " ".join(["number"] * is_number + ["minor"] * is_minor) or None
-        for is_number, is_minor in kinds
+        " ".join(["number"] * is_number[j] + ["minor"] * (head in minor)) or None
+        for j, head in enumerate(heads)
     ]
 
     def cell(j: int, value: object) -> Html:
-        if kinds[j][0]:
+        if is_number[j]:
             number, shown = value if isinstance(value, tuple) else (value, f"{value:,}")
             return tag("td", shown, class_=classes[j], data_value=number)
         if j == 0:
@@ -160,20 +146,17 @@ def table(
 
     titles = []
     for head, class_ in zip(heads, classes, strict=True):
-        shown = tag("button", head, type="button") if can_sort else head
+        shown = tag("button", head, type="button") if label else head
         titles.append(tag("th", shown, scope="col", class_=class_))
     lines = [tag("tr", *(cell(j, v) for j, v in enumerate(row))) for row in body]
     head = tag("thead", tag("tr", *titles))
-    return tag("table", head, tag("tbody", *lines), id=name)
+    found = tag("table", head, tag("tbody", *lines), id=name)
+    if label is None:
+        return found
+    box = {"class_": "scroll", "tabindex": "0", "role": "region", "aria_label": label}
+    return tag("div", found, **box)
 
 
 def score(number: float, form: str = ".4g") -> tuple[float, str]:
-    """A cell of a table, by the number and as it is shown."""
+    """A cell of a table: the number to sort by, and the text to show."""
     return float(number), f"{number:{form}}"
-
-
-def scrolled(content: Html, label: str) -> Html:
-    """Something wide or long, in a box of its own that the keyboard can scroll."""
-    return tag(
-        "div", content, class_="scroll", tabindex="0", role="region", aria_label=label
-    )

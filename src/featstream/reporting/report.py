@@ -21,7 +21,6 @@ from featstream.reporting.fates import pack_fates
 from featstream.reporting.history import (
     History,
     Redundancy,
-    Timeline,
     accuracy_curve,
     displaced_by,
     distribution,
@@ -31,15 +30,7 @@ from featstream.reporting.history import (
     size_curve,
     timeline,
 )
-from featstream.reporting.page import (
-    cards,
-    facts,
-    figures,
-    page,
-    score,
-    scrolled,
-    table,
-)
+from featstream.reporting.page import cards, facts, page, score, table
 from featstream.runs.folder import SHARED, replace_file
 
 if TYPE_CHECKING:
@@ -93,40 +84,28 @@ def selection_page(result: SelectionResult) -> str:
     """
     history = History(result)
     packed = pack_fates(history)
-    parts = [("overview", "Overview", _overview(history))]
-    course, scores = [], _score_figures(history)
-    if history.has_course:
-        data = timeline(history)
-        lives, fates = charts.timeline_figure(data, history), _fate_rows(data)
-        course = [
-            _with_table(lives, fates, "Fates in numbers"),
-            charts.size_figure(size_curve(history)),
-            *_removals(history),
-        ]
-    elif history.is_traced:
-        scores = [*_removals(history), *scores]
-    if course:
-        parts.append(("course", "How it went", figures(*course)))
-    if scores:
-        parts.append(("scores", "Scores", figures(*scores)))
-    parts.append(("kept", "Kept features", _kept(history)))
-    if hasattr(result, "groups"):
-        parts.append(("groups", "Groups", _groups(result)))
-    parts.append(("search", "Why was it dropped?", _search(history, packed)))
-    parts.append(("provenance", "Provenance", _provenance(history)))
-    return page(_title(history), _lead(history), parts, data=packed)
-
-
-def live_page(history: History, progress: Progress | None) -> str:
-    """The page of a run that is under way."""
-    pieces = live_pieces(history, progress)
-    course = figures(pieces["figure-timeline"], pieces["figure-size"])
-    parts = [
-        ("overview", "Overview", pieces["cards"]),
-        ("course", "How it goes", course),
-        ("kept", "Kept features", pieces["kept-list"]),
+    sections = [
+        ("overview", "Overview", _overview(history)),
+        ("course", "How it went", _course(history)),
+        ("scores", "Scores", _scores(history)),
+        ("kept", "Kept features", [_kept(history)]),
+        ("groups", "Groups", _groups(getattr(result, "groups", None))),
+        ("search", "Why was it dropped?", [_search(history, packed)]),
+        ("provenance", "Provenance", [_provenance(history)]),
     ]
-    return page(_title(history), _lead(history), parts, status=pieces["status"])
+    return page(_title(result), _lead(history), sections, data=packed)
+
+
+def live_page(result: SelectionResult) -> str:
+    """The page of a run that has just begun."""
+    history = History(result)
+    pieces = live_pieces(history, None)
+    sections = [
+        ("overview", "Overview", [pieces["cards"]]),
+        ("course", "How it goes", [pieces["figure-timeline"], pieces["figure-size"]]),
+        ("kept", "Kept features", [pieces["kept-list"]]),
+    ]
+    return page(_title(result), _lead(history), sections, status=pieces["status"])
 
 
 def live_pieces(history: History, progress: Progress | None) -> dict[str, Html]:
@@ -160,8 +139,7 @@ def status(progress: Progress | None) -> Html:
     return tag("p", words, *bar, class_="status", id="status", role="status")
 
 
-def _title(history: History) -> str:
-    result = history.result
+def _title(result: SelectionResult) -> str:
     return f"{len(result):,} of {result.n_features:,} features"
 
 
@@ -179,12 +157,12 @@ def _lead(history: History) -> Html:
     )
 
 
-def _overview(history: History) -> Html:
+def _overview(history: History) -> list[Html]:
     parts, alerts = [_cards(history)], find_alerts(history)
     if alerts:
         parts.append(tag("h3", "What to know before using it", class_="unseen"))
         parts.append(tag("ul", *map(_alert, alerts), class_="alerts"))
-    return figures(*parts)
+    return parts
 
 
 def _alert(alert: Alert) -> Html:
@@ -238,17 +216,27 @@ def _with_table(
     return Html(figure.removesuffix(end) + details + end)
 
 
-def _fate_rows(data: Timeline) -> Html:
+def _course(history: History) -> list[Html]:
+    """How features came and went, if they were decided about one after the other."""
+    if not history.has_course:
+        return []
+    data = timeline(history)
     counts, edges = merged(data.counts, data.edges, _FEW_LINES)
     rows = [
         [f"{begin:,} to {end - 1:,}", *(int(counts[fate][b]) for fate in FATES)]
         for b, (begin, end) in enumerate(pairwise(edges))
     ]
-    return table(["arrivals", *map(str, FATES)], rows)
+    numbers = table(["arrivals", *map(str, FATES)], rows)
+    lives = charts.timeline_figure(data, history)
+    return [
+        _with_table(lives, numbers, "Fates in numbers"),
+        charts.size_figure(size_curve(history)),
+        *_removals(history),
+    ]
 
 
 def _removals(history: History) -> list[Html]:
-    """Who removed whom, if anybody did."""
+    """Which features removed which others, if any did."""
     removed = removals(history)
     if not removed.families:
         return []
@@ -261,8 +249,10 @@ def _removals(history: History) -> list[Html]:
     return [_with_table(drawn, table(heads, rows))]
 
 
-def _score_figures(history: History) -> list[Html]:
+def _scores(history: History) -> list[Html]:
     found = []
+    if history.is_traced and not history.has_course:
+        found += _removals(history)
     if history.is_traced and len(history.trace):
         data = distribution(history)
         found.append(charts.distribution_figure(data, history.result.measure))
@@ -328,12 +318,15 @@ def _kept(history: History, *, is_live: bool = False) -> Html:
             "those that it displaced. Displaced: those that it displaced itself."
         )
     tools = _field("filter", "Search", tag("output", id="filter-count", for_="filter"))
-    heads, rows = list(columns), zip(*columns.values(), strict=True)
-    minor = [j for j, head in enumerate(heads) if head in ("Position", "Displaced")]
-    body = table(heads, rows, name="kept-table", minor=minor, can_sort=True)
-    listed = [tag("li", note) for note in notes]
-    rest = [tag("ul", *listed, class_="notes")] if notes else []
-    return tag("div", tools, scrolled(body, "Kept features"), *rest, id="kept-list")
+    listed = table(
+        list(columns),
+        zip(*columns.values(), strict=True),
+        label="Kept features",
+        name="kept-table",
+        minor=("Position", "Displaced"),
+    )
+    below = tag("ul", *(tag("li", note) for note in notes), class_="notes")
+    return tag("div", tools, listed, below if notes else "", id="kept-list")
 
 
 def _field(name: str, label: str, *others: Html) -> Html:
@@ -353,15 +346,16 @@ def _expected(number: float) -> object:
     return tag("span", f"{text} !", class_="weak") if number >= 1 else text
 
 
-def _groups(result: Any) -> Html:
-    groups = result.groups
-    order = np.argsort(-groups.n_kept, kind="stable")[:MOST_ROWS]
+def _groups(groups: Any) -> list[Html]:
+    if groups is None:
+        return []
+    order = np.argsort(-groups.n_kept, kind="stable")[:MOST_ROWS].tolist()
     rows = [
         [
             visible(groups.labels[i]),
             int(groups.n_features[i]),
             int(groups.n_kept[i]),
-            str(Fate(int(groups.fates[i]))),
+            str(Fate(groups.fates[i])),
         ]
         for i in order
     ]
@@ -374,8 +368,7 @@ def _groups(result: Any) -> Html:
     if len(groups) > MOST_ROWS:
         said += f" The {MOST_ROWS:,} with most kept features are listed."
     heads = ["Group", "Features", "Kept", "Fate"]
-    body = table(heads, rows, name="group-table", can_sort=True)
-    return joined([tag("p", said), scrolled(body, "Groups")])
+    return [tag("p", said), table(heads, rows, label="Groups", name="group-table")]
 
 
 def _search(history: History, packed: dict[str, Any]) -> Html:
@@ -410,11 +403,11 @@ def _searched(packed: dict[str, Any]) -> str:
         "once kept": ", by name those once kept, by position the others",
     }[packed["named"]]
     digits = {
-        4: "",
+        6: "",
         2: "; scores are rounded to two digits",
         0: "; scores are left out",
-    }[packed["bytes"]]
-    if packed["bytes"] and packed["relevantOnly"]:
+    }[packed["digits"]]
+    if packed["digits"] and packed["relevantOnly"]:
         digits += ", and left out for irrelevant features"
     return f"{scope}{names}{digits}. At the command line:"
 
