@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from featstream import SAOLA, SymmetricalUncertainty
-from featstream.reporting.live import Live, _Handler, live
+from featstream.reporting.live import _Handler, live
 from featstream.sources import ArraySource
 
 
@@ -74,15 +74,15 @@ class Cost(NamedTuple):
 def cost_of_page(X: np.ndarray, y: np.ndarray, rounds: int) -> Cost:
     """Processor time of drawing and of sending, against that of the whole run."""
     sending = 0.0
-    plain = _Handler._stream
+    plain = _Handler._answer
 
-    def timed(handler: _Handler, page: Live) -> None:
+    def timed(handler: _Handler, *answer: object) -> None:
         nonlocal sending
         began = time.thread_time()
-        plain(handler, page)
+        plain(handler, *answer)
         sending += time.thread_time() - began
 
-    _Handler._stream = timed
+    _Handler._answer = timed
     selector = SAOLA(measure=SymmetricalUncertainty(threshold=0.05)).start(y)
     try:
         with live(selector) as page:
@@ -96,7 +96,7 @@ def cost_of_page(X: np.ndarray, y: np.ndarray, rounds: int) -> Cost:
             spent, n_drawn = page.spent, page.n_drawn
         reader.wait()
     finally:
-        _Handler._stream = plain
+        _Handler._answer = plain
     return Cost((spent + sending) / seconds, n_drawn, seconds)
 
 

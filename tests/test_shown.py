@@ -2,13 +2,15 @@
 
 import io
 from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from featstream import SAOLA, GroupSAOLA
-from featstream.cli.select import show_on_terminal
+from featstream.cli.select import print_result
 from featstream.evaluation.results import ScoreTable
 
 HOSTILE = "<script>alert(1)</script>"
@@ -48,15 +50,23 @@ def test_a_selector_shows_its_parameters_before_it_has_seen_anything():
 def test_the_table_fits_the_terminal(width):
     file = io.StringIO()
     console = Console(file=file, width=width, highlight=False)
-    ranked = [("x" * 500, 1_999_999, 0.123456), ("[b]short[/b]", 3, 1.0)]
-    lines = ["measure: su, because " + "every value is a whole number " * 8]
-    show_on_terminal(console, lines, ranked, "... and 4 more")
+    names, indices = ["x" * 500, "[b]short[/b]"], np.array([1_999_999, 3])
+    found = SAOLA(measure="su").fit(*data()).result_
+    found = replace(
+        found,
+        names=(*names, *map(str, range(24))),
+        indices=np.append(indices, range(24)),
+        scores=np.append([0.123456, 1.0], np.zeros(24)),
+        measure_reason="every value is a whole number " * 8,
+    )
+    print_result(SimpleNamespace(result_=found), None, as_json=False, console=console)
     text = file.getvalue()
     assert max(map(len, text.splitlines())) <= width
     assert "…" in text
     assert "1999999" in text
     assert "0.123456" in text
     assert "[b]short[/b]" in text
+    assert "... and 6 more" in text
 
 
 def test_a_score_table_is_cut_to_the_width():

@@ -14,7 +14,7 @@ from featstream.cli.main import (
     QUIET,
     READING,
     SCHEDULER,
-    add_flags,
+    adder,
     answer,
     chosen_options,
     engine_of,
@@ -33,26 +33,20 @@ store OUT.cols  folder to make
 """
 
 
-def add_convert(convert: argparse.ArgumentParser) -> None:
-    """Add the flags of the command."""
-    convert.description = (
-        "Turn a data file into a column store, which is read without being held in "
-        "memory. The file may be of any size."
-    )
-    cluster = SCHEDULER.format("convert a svmlight file on a Dask cluster")
-    add_flags(convert, _FLAGS, cluster, JSON, QUIET, READING, store=Path)
-    convert.set_defaults(run=_convert, memory="2GB")
-
-
 def _convert(arguments: argparse.Namespace) -> int:
+    """Turn a data file into a column store.
+
+    A store is read without being held in memory. The file may be of any size.
+    """
     from featstream.sources import convert, is_svmlight, open_dataset
 
-    if arguments.store.suffix.lower() != ".cols":
+    path = Path(arguments.store)
+    if path.suffix.lower() != ".cols":
         raise ParameterError(
             f"A column store is a folder whose name ends in .cols. Got "
-            f"{printable(arguments.store)}. Use {arguments.store.stem}.cols."
+            f"{printable(path)}. Use {path.stem}.cols."
         )
-    refuse_input(arguments.store, [arguments.data, arguments.target])
+    refuse_input(path, [arguments.data, arguments.target])
     began = time.perf_counter()
     options: dict[str, Any] = {"memory": as_bytes(arguments.memory, "memory")}
     given = chosen_options(arguments)
@@ -70,18 +64,16 @@ def _convert(arguments: argparse.Namespace) -> int:
 
             with engine_of(arguments) as client:
                 engine: Any = as_engine(client["engine"])
-                store = convert_svmlight(
-                    arguments.data, arguments.store, engine, **options
-                )
+                store = convert_svmlight(arguments.data, path, engine, **options)
         else:
             data, options["n_jobs"] = arguments.data, arguments.jobs
             if not is_svmlight(data) or not is_plain:
                 dataset = open_dataset(data, arguments.target, **given)
                 data, options["y"] = dataset.source, dataset.y
-            store = convert(data, arguments.store, **options)
+            store = convert(data, path, **options)
     seconds = time.perf_counter() - began
     facts = {
-        "store": str(arguments.store),
+        "store": str(path),
         "n_samples": store.n_samples,
         "n_features": store.n_features,
         "n_entries": store.n_entries,
@@ -89,7 +81,11 @@ def _convert(arguments: argparse.Namespace) -> int:
         "fingerprint": store.fingerprint,
         "seconds": round(seconds, 3),
     }
-    return answer(arguments, facts, f"{arguments.store}: {store!r}, {seconds:.1f} s")
+    return answer(arguments, facts, f"{path}: {store!r}, {seconds:.1f} s")
+
+
+_CLUSTER = SCHEDULER.format("convert a svmlight file on a Dask cluster")
+add_convert = adder(_convert, _FLAGS, _CLUSTER, JSON, QUIET, READING, memory="2GB")
 
 
 def _describe(state: tuple[str, int, int], seconds: float) -> list[str]:
@@ -98,16 +94,8 @@ def _describe(state: tuple[str, int, int], seconds: float) -> list[str]:
     return [f"{stage}  {done / max(1, total):.0%}"]
 
 
-def add_info(info: argparse.ArgumentParser) -> None:
-    """Add the flags of the command."""
-    info.description = (
-        "Describe a data file, and say which measure suits it; or describe a run."
-    )
-    add_flags(info, DATA, JSON, READING)
-    info.set_defaults(run=_info)
-
-
 def _info(arguments: argparse.Namespace) -> int:
+    """Describe a data file, and say which measure suits it; or describe a run."""
     if Path(arguments.data, "run.json").exists():
         from featstream.cli.runs import describe_run
 
@@ -164,3 +152,6 @@ def _info(arguments: argparse.Namespace) -> int:
     if facts["measure"] is not None:
         lines.append(f"measure: {facts['measure']}, because {facts['measure_reason']}")
     return answer(arguments, facts, *lines)
+
+
+add_info = adder(_info, DATA, JSON, READING)

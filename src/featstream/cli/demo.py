@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from typing import Any
 
-from featstream.cli.main import JSON, add_flags, answer
+from featstream.cli.main import JSON, adder, answer
 
 _SHOWN = 15
 _DROPPED = ("mr darcy", "miss woodhouse", "colonel brandon", "of the")
@@ -16,17 +16,11 @@ _DROPPED = ("mr darcy", "miss woodhouse", "colonel brandon", "of the")
 _say = partial(print, flush=True)
 
 
-def add_demo(demo: argparse.ArgumentParser) -> None:
-    """Add the flags of the command."""
-    demo.description = (
-        "Find the words that tell three novels of Jane Austen apart, among all words "
-        "and pairs of words in 1,200 passages."
-    )
-    add_flags(demo, JSON, "--report FILE  write a page with figures")
-    demo.set_defaults(run=_demo)
-
-
 def _demo(arguments: argparse.Namespace) -> int:
+    """Find the words that tell three novels of Jane Austen apart.
+
+    The features are all words and pairs of words in 1,200 passages.
+    """
     if not arguments.json:
         _say("Loading scikit-learn and 1,200 passages from three novels.")
     import numpy as np
@@ -86,6 +80,9 @@ def _demo(arguments: argparse.Namespace) -> int:
     if report is not None:
         _say(f"\nThe report, to open in a browser: {report.as_uri()}")
     return 0
+
+
+add_demo = adder(_demo, JSON, "--report FILE  write a page with figures")
 
 
 def _accuracies(kept: Any, train: Any, test: Any) -> tuple[float, float]:

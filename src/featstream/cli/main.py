@@ -8,29 +8,18 @@ that imports nothing heavy before it is needed.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import re
 import shlex
 import sys
 import warnings
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
-from inspect import getdoc, signature
 from pathlib import Path
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any
 
 import featstream
 from featstream.errors import (
@@ -40,7 +29,6 @@ from featstream.errors import (
     RunError,
     printable,
 )
-from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
     from featstream.runs.folder import Checkpoint
@@ -81,27 +69,37 @@ _MEASURES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    with _writable_output(), warnings.catch_warnings():
-        arguments = argparse.Namespace()
+    arguments, show_others = argparse.Namespace(), warnings.showwarning
+
+    def show(message: Any, category: Any, *where: Any, **options: Any) -> None:
+        """Show a warning of ours without the line of code that gave it."""
+        if issubclass(category, FeatstreamWarning):
+            _tell(f"warning: {in_flags(str(message), arguments)}")
+        else:
+            show_others(message, category, *where, **options)
+
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped
+        sys.stdout.reconfigure(errors="backslashreplace")
+    with warnings.catch_warnings():
         try:
             _parser(words).parse_args(words, arguments)
-            show = partial(_print_warning, arguments, warnings.showwarning)
             warnings.showwarning = show
             code = int(arguments.run(arguments) or 0)
             sys.stdout.flush()
             return code
         except KeyboardInterrupt:
-            print(
-                f"featstream: interrupted{_how_to_continue(arguments)}", file=sys.stderr
-            )
+            _tell(f"interrupted{_how_to_continue(arguments)}")
             return 130
         except BrokenPipeError:  # the reader of our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         except (OSError, FeatstreamError) as error:
-            text = in_flags(str(error), arguments)
-            print(f"featstream: error: {text}", file=sys.stderr)
+            _tell(f"error: {in_flags(str(error), arguments)}")
             return 1
+
+
+def _tell(text: str) -> None:
+    print(f"featstream: {text}", file=sys.stderr)
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
@@ -121,37 +119,6 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         if name in words[:1]:
             getattr(import_module(module), f"add_{name}")(command)
     return parser
-
-
-@contextmanager
-def _writable_output() -> Iterator[None]:
-    """Escape what the encoding of stdout cannot write, instead of failing."""
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is None:
-        yield
-        return
-    stream, before = sys.stdout, sys.stdout.errors
-    reconfigure(errors="backslashreplace")
-    try:
-        yield
-    finally:
-        if not stream.closed:
-            reconfigure(errors=before)
-
-
-def _print_warning(
-    arguments: argparse.Namespace,
-    default: Callable[..., None],
-    message: Warning | str,
-    category: type[Warning],
-    *where: object,
-) -> None:
-    """Show a warning of ours without the line of code that gave it."""
-    if issubclass(category, FeatstreamWarning):
-        text = in_flags(str(message), arguments)
-        print(f"featstream: warning: {text}", file=sys.stderr)
-    else:
-        default(message, category, *where)
 
 
 def _how_to_continue(arguments: argparse.Namespace) -> str:
@@ -199,12 +166,6 @@ def in_flags(text: str, arguments: argparse.Namespace) -> str:
     return re.sub(rf"(?<![\w'\"])(\w+)={value}", assigned, text)
 
 
-OPTIONS = (
-    *("layer", "orient", "missing", "na_values"),
-    *("drop_unlabelled", "separator", "duplicates"),
-)
-"""Named parameters of `featstream.sources.open_dataset`."""
-
 JSON = "--json  print JSON"
 QUIET = "-q, --quiet  show no progress"
 SCHEDULER = """
@@ -230,14 +191,13 @@ how the file is read:
 --duplicates {error,number}  features of the same name: refuse them (default), or number
     them
 """
+OPTIONS = [flag.replace("-", "_") for flag in re.findall("\n--([a-z-]+)", READING)][1:]
+"""Named parameters of `featstream.sources.open_dataset`, which these flags set."""
 GROUPS = """
 features in groups:
 --groups FILE  a text file with one label per line, or a CSV of feature and group
 --group-size K  groups of K consecutive features
 --group-by REGEX  group by what this finds in the names
-"""
-SELECTOR = f"""
---selector NAME  {", ".join(SELECTORS)} (default: the first, or group-saola for groups)
 """
 
 _TYPES: dict[str, Callable[[str], Any]] = {
@@ -277,6 +237,19 @@ def add_flags(command: argparse.ArgumentParser, *texts: str, **types: Any) -> No
             group.add_argument(*flags, **options)
 
 
+def adder(
+    run: Callable[[argparse.Namespace], int], *texts: str, **defaults: Any
+) -> Callable[[argparse.ArgumentParser], None]:
+    """Make what adds the flags of a command; the docstring of ``run`` describes it."""
+
+    def add(command: argparse.ArgumentParser) -> None:
+        command.description = " ".join((run.__doc__ or "").split())
+        add_flags(command, *texts)
+        command.set_defaults(run=run, **defaults)
+
+    return add
+
+
 def answer(arguments: argparse.Namespace, facts: Any, *lines: str) -> int:
     """Print facts for programs, with ``--json``, or lines for people."""
     print(json.dumps(facts, indent=2) if arguments.json else "\n".join(lines))
@@ -305,8 +278,8 @@ def run_checkpoint(
     folder: str | Path,
     command: list[str],
     location: tuple[str, str | None, Mapping[str, Any]],
-    dataset: Dataset | None,
     groups: dict[str, Any] | None,
+    dataset: Dataset | None = None,
 ) -> Checkpoint:
     """Where a run is saved, and how its data are found again, from any folder.
 
@@ -325,102 +298,6 @@ def run_checkpoint(
     extra = {"target_name": getattr(dataset, "target_name", None), "groups": groups}
     found |= {name: value for name, value in extra.items() if value is not None}
     return Checkpoint(folder, data=found, command=["featstream", *command])
-
-
-def add_selector_flags(command: argparse.ArgumentParser) -> None:
-    """Add the options of the selector that is named with ``--selector``.
-
-    Options come from the parameters of its class. Help without ``--selector`` shows
-    none, so that it need not import them.
-    """
-    words = command.get_default("command_line") or []
-    early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    add_flags(early, SELECTOR, GROUPS)
-    given, others = early.parse_known_args(words)
-    is_grouped = groups_from_flags(given) is not None
-    default = "group-saola" if is_grouped else "select-from-stream"
-    name = given.selector or default
-    command.set_defaults(selector=name)
-    if given.selector is None and {"-h", "--help"} & set(others):
-        command.epilog = (
-            "Each selector has options of its own, such as --bound and --max-features: "
-            "featstream select --selector saola --help"
-        )
-        return
-    cls = SELECTORS[name]
-    group = command.add_argument_group(f"options of {name}")
-    homes = (vars(sys.modules[base.__module__]) for base in cls.__mro__)
-    hints = get_type_hints(cls.__init__, localns=ChainMap(*homes))
-    if "interactions" not in hints and "--interactions" in others:
-        command.error(
-            f"--interactions is not for {name}, which does not look for pairs. Leave "
-            "out the groups, or use --selector saola or --selector interactions."
-        )
-    for parameter in signature(cls).parameters.values():
-        if parameter.name not in _SHARED:
-            text = _described(cls, parameter.name)
-            flag = "--" + parameter.name.replace("_", "-")
-            kind = _flag_type(hints.get(parameter.name))
-            metavar = None if "choices" in kind else "VALUE"
-            group.add_argument(flag, help=text, metavar=metavar, **kind)
-    if "interactions" in hints:
-        text = "memory for the features that --interactions compares (default: 1GB)"
-        group.add_argument("--memory", help=text, metavar="SIZE")
-
-
-_SHARED = ("measure", "alpha", "target", "trace", "n_jobs", "engine", "group_size")
-"""Parameters of selectors that the command line sets in its own way."""
-
-
-def _flag_type(hint: Any) -> dict[str, Any]:
-    """How argparse reads a parameter of this type."""
-    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    words = [w for p in parts if get_origin(p) is Literal for w in get_args(p)]
-    if bool in parts:
-        words += ["true", "false"]
-    if bool in parts and len(words) == 2:
-        return {"choices": words, "nargs": "?", "const": "true"}
-    if words:
-        return {"choices": words}
-    types = [p for p in parts if p in (int, float) and str not in parts]
-    if types:
-        return {"type": types[0]}
-    return {"type": lambda text: int(text) if text.isdecimal() else text}
-
-
-def _described(cls: Any, name: str) -> str:
-    """The first sentence about a parameter in the docstring of a class."""
-    pattern = rf"(?m)^{name} : (.*)\n((?:    .*\n)+)"
-    found = re.search(pattern, getdoc(cls) or "")
-    if found is None:
-        return ""
-    sentence = re.split(r"(?<=[.:]) ", " ".join(found[2].split()))[0].rstrip(".:")
-    default = re.search(r"default=(\S+)", found[1])
-    text = sentence[0].lower() + sentence[1:]
-    if default is not None and default[1] != "None":
-        text += f" (default: {default[1].strip(chr(34))})"
-    return text.replace("%", "%%")
-
-
-def selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters of the selector that were given by its own flags."""
-    known = signature(SELECTORS[arguments.selector]).parameters
-    given = {
-        name: getattr(arguments, name)
-        for name in known
-        if name not in _SHARED and getattr(arguments, name, None) is not None
-    }
-    words = {"true": True, "false": False}
-    chosen = {name: words.get(value, value) for name, value in given.items()}
-    if "interactions" in known and arguments.memory is not None:
-        from featstream.selectors import InteractionScreen
-
-        if not chosen.get("interactions"):
-            raise ParameterError(
-                "--memory is for --interactions. Leave it out, or add that."
-            )
-        chosen["interactions"] = InteractionScreen(memory=arguments.memory)
-    return chosen
 
 
 def groups_from_flags(

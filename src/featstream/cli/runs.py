@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from pathlib import Path
 from typing import Any
 
 from featstream.cli.main import (
@@ -13,7 +12,7 @@ from featstream.cli.main import (
     OPTIONS,
     QUIET,
     READING,
-    add_flags,
+    adder,
     answer,
     chosen_options,
     groups_from_flags,
@@ -30,48 +29,19 @@ from featstream.errors import (
 )
 
 _RUN = "output RUN  folder of the run"
-
-
-def add_resume(resume: argparse.ArgumentParser) -> None:
-    """Add the flags of the command."""
-    resume.description = "Continue an interrupted run from where it was last saved."
-    data = "--data FILE  where the data are, if they have moved"
-    add_flags(resume, _RUN, JSON, data, QUIET, GROUPS)
-    resume.set_defaults(run=_resume)
-
-
-def add_update(update: argparse.ArgumentParser) -> None:
-    """Add the flags of the command."""
-    update.description = (
-        "Add features that arrive later to a finished run. The samples must be the "
-        "same, in the same order."
-    )
-    data = "data FILE  the features, as for select"
-    add_flags(update, _RUN, JSON, data, QUIET, READING, GROUPS)
-    update.set_defaults(run=_update)
-
-
-def add_explain(explain: argparse.ArgumentParser) -> None:
-    """Add the flags of the command."""
-    explain.description = "Say why features or groups were kept or dropped in a run."
-    what = "name or arrival (0 for the first) of a feature, or label of a group"
-    add_flags(explain, _RUN, JSON, f"names NAME...  {what}")
-    explain.set_defaults(run=_explain)
-
-
-def add_report(report: argparse.ArgumentParser) -> None:
-    """Add the flags of the command."""
-    report.description = (
-        "Write a report of a run or of a comparison: one HTML file that opens in any "
-        "browser, without a network."
-    )
-    folder = "folder FOLDER  what select -o or compare -o has written"
-    output = "-o, --output FILE  the report (default: report.html in the folder)"
-    add_flags(report, folder, output, JSON, output=Path)
-    report.set_defaults(run=_report)
+_MOVED = "--data FILE  where the data are, if they have moved"
+_MORE = "data FILE  the features, as for select"
+_NAMES = """
+names NAME...  name or arrival (0 for the first) of a feature, or label of a group
+"""
+_REPORT = """
+folder FOLDER  what select -o or compare -o has written
+-o, --output FILE  the report (default: report.html in the folder)
+"""
 
 
 def _resume(arguments: argparse.Namespace) -> int:
+    """Continue an interrupted run from where it was last saved."""
     import featstream
     from featstream.runs.session import begin_again
 
@@ -99,7 +69,14 @@ def _resume(arguments: argparse.Namespace) -> int:
     return 0
 
 
+add_resume = adder(_resume, _RUN, JSON, _MOVED, QUIET, GROUPS)
+
+
 def _update(arguments: argparse.Namespace) -> int:
+    """Add features that arrive later to a finished run.
+
+    The samples must be the same, in the same order.
+    """
     import featstream
 
     selector = featstream.resume(arguments.output)
@@ -129,6 +106,9 @@ def _update(arguments: argparse.Namespace) -> int:
     _consume(arguments, selector, location, spec, [name for name in names if name])
     _print(selector, arguments)
     return 0
+
+
+add_update = adder(_update, _RUN, JSON, _MORE, QUIET, READING, GROUPS)
 
 
 def _groups_of(
@@ -167,10 +147,8 @@ def _consume(
         found = {"n_samples": len(dataset.y), "y_fingerprint": fingerprint}
         refuse_other_target(selector._facts(), found, "The run")
     groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
-    saving = run_checkpoint(
-        arguments.output, arguments.command_line, location, dataset, spec
-    )
-    options = {"checkpoint": saving, "progress": not arguments.quiet}
+    given = arguments.output, arguments.command_line, location, spec, dataset
+    options = {"checkpoint": run_checkpoint(*given), "progress": not arguments.quiet}
     selector.consume(dataset.source, **options, **groups)
 
 
@@ -188,11 +166,15 @@ def _print(selector: Any, arguments: argparse.Namespace) -> None:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
+    """Say why features or groups were kept or dropped in a run."""
     import featstream
 
     selector = featstream.resume(arguments.output)
     reasons = {name: _reason(selector, name) for name in arguments.names}
     return answer(arguments, reasons, *reasons.values())
+
+
+add_explain = adder(_explain, _RUN, JSON, _NAMES)
 
 
 def _reason(selector: Any, name: str) -> str:
@@ -273,6 +255,10 @@ def describe_run(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
+    """Write a report of a run or of a comparison.
+
+    It is one HTML file that opens in any browser, without a network.
+    """
     from featstream.evaluation import open_comparison
     from featstream.runs.folder import is_run
     from featstream.runs.session import resume
@@ -288,3 +274,6 @@ def _report(arguments: argparse.Namespace) -> int:
     size = path.stat().st_size
     facts = {"report": str(path), "bytes": size}
     return answer(arguments, facts, f"written: {path} ({size / 1e6:.1f} MB)")
+
+
+add_report = adder(_report, _REPORT, JSON)

@@ -9,11 +9,21 @@ import json
 import os
 import re
 import sys
+from collections import ChainMap
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from featstream.cli.main import (
     DATA,
@@ -22,16 +32,13 @@ from featstream.cli.main import (
     QUIET,
     READING,
     SCHEDULER,
-    SELECTOR,
     add_flags,
-    add_selector_flags,
     chosen_options,
     engine_of,
     groups_from_flags,
     open_groups,
     refuse_input,
     run_checkpoint,
-    selector_parameters,
 )
 from featstream.errors import (
     DataError,
@@ -44,12 +51,16 @@ from featstream.errors import (
 from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
-    from featstream.runs.folder import Checkpoint
     from featstream.selectors.result import SelectionResult
     from featstream.sources import Dataset
 
 _FILES = (".csv", ".tsv", ".json")
 _SHOWN = 20
+_SHARED = ("measure", "alpha", "target", "trace", "n_jobs", "engine", "group_size")
+"""Parameters of selectors that the command line sets in its own way."""
+_SELECTOR = f"""
+--selector NAME  {", ".join(SELECTORS)} (default: the first, or group-saola for groups)
+"""
 _FLAGS = f"""
 --measure NAME  su, mi (discrete), fisher-z (continuous), or auto (default)
 --alpha X  level: false discovery rate (default: 0.05), or with --selector saola
@@ -59,7 +70,7 @@ _FLAGS = f"""
     (fisher-z)
 --identifiers {{drop,keep}}  text columns with about one category per row: leave them
     out (default), or score them (su, mi)
-{SELECTOR}
+{_SELECTOR}
 --jobs N  threads (default: all cores); the result does not depend on them
 -o, --output OUT  folder that records the run, to be resumed and updated; or a file for
     the selection, if it ends in .csv, .tsv or .json
@@ -77,8 +88,74 @@ def add_select(select: argparse.ArgumentParser) -> None:
     what = "run on a Dask cluster (select-from-stream, saola, group-saola)"
     cluster = SCHEDULER.format(what)
     add_flags(select, DATA, _FLAGS, cluster, JSON, QUIET, READING, GROUPS)
-    add_selector_flags(select)
+    _add_selector_flags(select)
     select.set_defaults(run=_select, measure="auto", target_type="class", jobs=-1)
+
+
+def _add_selector_flags(command: argparse.ArgumentParser) -> None:
+    """Add the options of the selector that is named with ``--selector``.
+
+    Options come from the parameters of its class. Help without ``--selector`` shows
+    none, so that it need not import them.
+    """
+    early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    add_flags(early, _SELECTOR, GROUPS)
+    given, others = early.parse_known_args(command.get_default("command_line"))
+    default = "group-saola" if groups_from_flags(given) else "select-from-stream"
+    name = given.selector or default
+    command.set_defaults(selector=name)
+    if given.selector is None and {"-h", "--help"} & set(others):
+        command.epilog = (
+            "Each selector has options of its own, such as --bound and --max-features: "
+            "featstream select --selector saola --help"
+        )
+        return
+    cls, group = SELECTORS[name], command.add_argument_group(f"options of {name}")
+    homes = (vars(sys.modules[base.__module__]) for base in cls.__mro__)
+    hints = get_type_hints(cls.__init__, localns=ChainMap(*homes))
+    if "interactions" not in hints and "--interactions" in others:
+        command.error(
+            f"--interactions is not for {name}, which does not look for pairs. Leave "
+            "out the groups, or use --selector saola or --selector interactions."
+        )
+    for parameter in signature(cls).parameters:
+        if parameter not in _SHARED:
+            flag, kind = parameter.replace("_", "-"), _flag_type(hints.get(parameter))
+            kind["metavar"] = None if "choices" in kind else "VALUE"
+            group.add_argument(f"--{flag}", help=_described(cls, parameter), **kind)
+    if "interactions" in hints:
+        text = "memory for the features that --interactions compares (default: 1GB)"
+        group.add_argument("--memory", help=text, metavar="SIZE")
+
+
+def _flag_type(hint: Any) -> dict[str, Any]:
+    """How argparse reads a parameter of this type."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    words = [w for p in parts if get_origin(p) is Literal for w in get_args(p)]
+    if bool in parts:
+        words += ["true", "false"]
+    if bool in parts and len(words) == 2:
+        return {"choices": words, "nargs": "?", "const": "true"}
+    if words:
+        return {"choices": words}
+    types = [p for p in parts if p in (int, float) and str not in parts]
+    if types:
+        return {"type": types[0]}
+    return {"type": lambda text: int(text) if text.isdecimal() else text}
+
+
+def _described(cls: Any, name: str) -> str:
+    """The first sentence about a parameter in the docstring of a class."""
+    pattern = rf"(?m)^{name} : (.*)\n((?:    .*\n)+)"
+    found = re.search(pattern, getdoc(cls) or "")
+    if found is None:
+        return ""
+    sentence = re.split(r"(?<=[.:]) ", " ".join(found[2].split()))[0].rstrip(".:")
+    default = re.search(r"default=(\S+)", found[1])
+    text = sentence[0].lower() + sentence[1:]
+    if default is not None and default[1] != "None":
+        text += f" (default: {default[1].strip(chr(34))})"
+    return text.replace("%", "%%")
 
 
 def _select(arguments: argparse.Namespace) -> int:
@@ -86,16 +163,7 @@ def _select(arguments: argparse.Namespace) -> int:
     selector = _make_selector(arguments)
     if _is_missing_for_measure(arguments):
         arguments.missing = None
-    spec = groups_from_flags(arguments)
     has_folder = arguments.output is not None and file is None
-
-    def saving(dataset: Dataset | None = None) -> Checkpoint | None:
-        if not has_folder:
-            return None
-        location = arguments.data, arguments.target, chosen_options(arguments)
-        given = arguments.output, arguments.command_line, location, dataset, spec
-        return run_checkpoint(*given)
-
     if not hasattr(selector, "consume"):
         if arguments.live:
             raise ParameterError(f"--live has no meaning for {arguments.selector}.")
@@ -106,17 +174,21 @@ def _select(arguments: argparse.Namespace) -> int:
     else:
         from featstream.runs import session
 
-        run = saving()
+        spec = groups_from_flags(arguments)
+        location = arguments.data, arguments.target, chosen_options(arguments)
+        given = arguments.output, arguments.command_line, location, spec
+        run = run_checkpoint(*given) if has_folder else None
         with nullcontext() if run is None else session.saving(selector, run):
             dataset = _open(arguments)
             groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
+            run = run and run_checkpoint(*given, dataset)
             selector.start(dataset.y)
             with (
                 _observed(arguments, selector) as progress,
                 engine_of(arguments) as engine,
             ):
-                options = {"progress": progress, "checkpoint": saving(dataset)}
-                selector.consume(dataset.source, **options, **groups, **engine)
+                options = {"progress": progress, "checkpoint": run, **groups, **engine}
+                selector.consume(dataset.source, **options)
     is_numeric = arguments.target_type == "numeric"
     about = about_target(dataset.y, dataset.target_name, is_numeric=is_numeric)
     if file is not None:
@@ -145,7 +217,7 @@ def _observed(arguments: argparse.Namespace, selector: Any) -> Iterator[Any]:
 def _make_selector(arguments: argparse.Namespace) -> Any:
     """The selector that the flags describe."""
     cls = SELECTORS[arguments.selector]
-    parameters, known = selector_parameters(arguments), signature(cls).parameters
+    parameters, known = _selector_parameters(arguments), signature(cls).parameters
     has_measure, has_alpha = "measure" in known, "alpha" in known
     is_numeric = arguments.target_type == "numeric"
     for flag, value, is_known in (
@@ -177,6 +249,27 @@ def _make_selector(arguments: argparse.Namespace) -> Any:
     elif is_numeric:
         parameters["target"] = "numeric"
     return cls(**parameters)
+
+
+def _selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of the selector that were given by its own flags."""
+    known = signature(SELECTORS[arguments.selector]).parameters
+    given = {
+        name: getattr(arguments, name)
+        for name in known
+        if name not in _SHARED and getattr(arguments, name, None) is not None
+    }
+    words = {"true": True, "false": False}
+    chosen = {name: words.get(value, value) for name, value in given.items()}
+    if "interactions" in known and arguments.memory is not None:
+        from featstream.selectors import InteractionScreen
+
+        if not chosen.get("interactions"):
+            raise ParameterError(
+                "--memory is for --interactions. Leave it out, or add that."
+            )
+        chosen["interactions"] = InteractionScreen(memory=arguments.memory)
+    return chosen
 
 
 def _learn_rows(selector: Any, dataset: Dataset) -> None:
@@ -218,9 +311,8 @@ def result_of(selector: Any) -> SelectionResult:
 def _open(arguments: argparse.Namespace) -> Dataset:
     from featstream.sources import open_dataset
 
-    dataset = open_dataset(
-        arguments.data, arguments.target, **chosen_options(arguments)
-    )
+    options = chosen_options(arguments)
+    dataset = open_dataset(arguments.data, arguments.target, **options)
     if dataset.y is None:
         raise DataError(
             f"{printable(arguments.data)} holds no target. Name it with --target."
@@ -279,9 +371,8 @@ def _result_file(arguments: argparse.Namespace) -> Path | None:
     is_folder = path.is_dir() or arguments.output.endswith(("/", os.sep))
     if suffix in _FILES and not is_folder:
         if not path.parent.is_dir():
-            raise ParameterError(
-                f"There is no folder {printable(path.parent)} for the output."
-            )
+            folder = printable(path.parent)
+            raise ParameterError(f"There is no folder {folder} for the output.")
         _refuse_existing(path, arguments.overwrite)
         return path
     if not is_folder and re.fullmatch(r"\.[a-z]\w{0,7}", suffix):
@@ -376,8 +467,10 @@ def target_line(about: dict[str, Any]) -> str:
     return f"target: {name}{len(sizes):,} classes: {some_of(sizes, 10)}"
 
 
-def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) -> None:
-    """A few lines about a result for people, or all of it for programs."""
+def print_result(
+    selector: Any, about: dict[str, Any] | None, *, as_json: bool, console: Any = None
+) -> None:
+    """All of a result for programs; or lines and a table that fit the terminal."""
     result = result_of(selector)
     if as_json:
         facts = result.to_dict() | {"target": about}
@@ -385,6 +478,10 @@ def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) 
             facts["is_complete"] = selector.is_complete_
         print(json.dumps(facts, indent=2))
         return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     lines = [
         f"{len(result):,} of {result.n_features:,} features selected "
         f"({result.selector}, {result.measure}, {result.n_samples:,} samples, "
@@ -402,36 +499,19 @@ def print_result(selector: Any, about: dict[str, Any] | None, *, as_json: bool) 
         fates = groups.counts()
         n_kept = f"{fates['kept']:,} of {len(groups):,}"
         lines.append(f"groups: {n_kept} selected; {said.format(**fates)}")
-    ranked, rest = result.ranked(), ""
-    if len(ranked) > _SHOWN:
-        rest = f"... and {len(ranked) - _SHOWN:,} more (all with --json or -o)"
-    from rich.console import Console
-
     width = None if sys.stdout.isatty() else 1000
-    console = Console(highlight=False, width=width)
-    show_on_terminal(console, lines, ranked[:_SHOWN], rest)
-
-
-def show_on_terminal(
-    console: Any, lines: list[str], ranked: list[tuple[str, int, float]], rest: str
-) -> None:
-    """Print lines and a table that fit the width of the terminal.
-
-    Names that are too long are cut; ``--json`` has them whole.
-    """
-    from rich.table import Table
-    from rich.text import Text
-
+    console = console or Console(highlight=False, width=width)
     console.print(Text("\n".join(lines)))
-    if ranked:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        room = max(8, console.width - 22)
-        table.add_column("feature", no_wrap=True, overflow="ellipsis", max_width=room)
-        table.add_column("index", justify="right", no_wrap=True, min_width=7)
-        table.add_column("relevance", justify="right", no_wrap=True, min_width=9)
-        for name, index, score in ranked:
-            table.add_row(Text(visible(name)), str(index), f"{score:.6f}")
-        console.print()
-        console.print(table)
-    if rest:
-        console.print(Text(rest))
+    if not len(result):
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    room = max(8, console.width - 22)  # longer names are cut
+    table.add_column("feature", no_wrap=True, overflow="ellipsis", max_width=room)
+    table.add_column("index", justify="right", no_wrap=True, min_width=7)
+    table.add_column("relevance", justify="right", no_wrap=True, min_width=9)
+    for name, index, score in result.ranked()[:_SHOWN]:
+        table.add_row(Text(visible(name)), str(index), f"{score:.6f}")
+    console.print()
+    console.print(table)
+    if len(result) > _SHOWN:
+        console.print(f"... and {len(result) - _SHOWN:,} more (all with --json or -o)")

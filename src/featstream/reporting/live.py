@@ -11,7 +11,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -47,7 +47,7 @@ class Live:
         self._pieces: dict[str, tuple[int, str]] = {}
         self.page = live_page(selector.result_).encode()
         self._number = 0
-        self._last: str | None = None  # what is said at the end
+        self._last: str | None = None  # what browsers are told at the end
         self._n_watching = 0
         self._progress: Progress | None = None
         self._drawn = time.perf_counter()
@@ -61,12 +61,11 @@ class Live:
         self.url = f"http://127.0.0.1:{self._server.server_port}/{self._token}/"
 
     def __call__(self, progress: Progress) -> None:
-        """Draw the page anew, if somebody looks at it and it is time."""
+        """Draw the page again, if a browser is watching and it is time."""
         self._progress = progress
         if self._show is not None:
             self._show(progress)
-        now = time.perf_counter()
-        if not self._n_watching or now - self._drawn < _EVERY:
+        if not self._n_watching or time.perf_counter() - self._drawn < _EVERY:
             return
         cost = self._cost or _FIRST_COST + _COST_PER_FEATURE * progress.n_seen
         has_time = time.process_time() - self._began >= _SHARE * (self.spent + cost)
@@ -88,8 +87,8 @@ class Live:
             self._cost = took
             self.n_drawn += 1
 
-    def close(self, said: str = "The run is over.") -> None:
-        """Tell those who look that the run is over, and end the server."""
+    def close(self, said: str) -> None:
+        """Tell the browsers that the run is over, and end the server."""
         if self._n_watching and self._progress is not None:
             self._draw(self._progress)
         with self._changed:
@@ -134,12 +133,11 @@ def _event(name: str, content: Any) -> bytes:
 
 class _Server(ThreadingHTTPServer):
     live: Live
-    daemon_threads = True
     allow_reuse_address = False
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers for the page and its events, to who knows the token."""
+    """Answers requests for the page and its events that have the token."""
 
     server: _Server
     server_version = "featstream"
@@ -149,21 +147,18 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer a request."""
         live, host = self.server.live, self.headers.get("Host", "")
-        begin = f"/{live._token}/"
-        rest = self.path[len(begin) :]
-        is_known = secrets.compare_digest(
-            self.path[: len(begin)].encode(), begin.encode()
-        )
-        if not is_known or rest not in ("", "events"):
-            self._answer(404, "text/plain", b"Not found.\n")
+        token, slash, rest = self.path[1:].partition("/")
+        is_known = secrets.compare_digest(token.encode(), live._token.encode())
+        if not (is_known and slash) or rest not in ("", "events"):
+            self._answer(404, "text/plain", [b"Not found.\n"])
         elif host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
-            self._answer(403, "text/plain", b"Ask 127.0.0.1.\n")
+            self._answer(403, "text/plain", [b"Ask 127.0.0.1.\n"])
         elif rest:
-            self._stream(live)
+            self._answer(200, "text/event-stream", live.events())
         else:
-            self._answer(200, "text/html; charset=utf-8", live.page)
+            self._answer(200, "text/html; charset=utf-8", [live.page])
 
-    def _head(self, status: int, kind: str) -> None:
+    def _answer(self, status: int, kind: str, parts: Iterable[bytes]) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Cache-Control", "no-store")
@@ -171,20 +166,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Referrer-Policy", "no-referrer")
         rules = f"{policy(is_live=True)}; frame-ancestors 'none'"
         self.send_header("Content-Security-Policy", rules)
-
-    def _answer(self, status: int, kind: str, content: bytes) -> None:
-        self._head(status, kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def _stream(self, live: Live) -> None:
-        self._head(200, "text/event-stream")
         self.end_headers()
         with suppress(OSError):  # the browser has gone
-            for event in live.events():
-                self.wfile.write(event)
-                self.wfile.flush()
+            for part in parts:
+                self.wfile.write(part)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the terminal shows the run."""

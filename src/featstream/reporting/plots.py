@@ -173,8 +173,7 @@ def plot_critical_difference(
             f"`ranks` has shape {values.shape} for {len(methods)} methods. "
             "Give one average rank for each."
         )
-    k = values.size
-    order = np.argsort(values, kind="stable")
+    k, order = values.size, np.argsort(values, kind="stable")
     bars = indistinguishable(values[order], critical_difference)
     n_left = (k + 1) // 2
     first_label = -0.35 - 0.25 * len(bars)

@@ -47,24 +47,23 @@ _FEW_ROWS, _FEW_LIVES = 100, 60
 def write_page(text: str, path: str | os.PathLike[str]) -> Path:
     """Write a page in one step; only an earlier page of ours is replaced."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise ParameterError(
+            f"There is no folder {printable(target.parent)} for the report."
+        )
     if target.exists() and not target.is_file():
         raise ParameterError(
             f"{printable(target)} is a folder, and a report is a file. "
             "Name a file such as report.html."
         )
-    if not target.parent.is_dir():
-        raise ParameterError(
-            f"There is no folder {printable(target.parent)} for the report."
-        )
-    begin = b""
-    if target.is_file():
+    if target.exists():
         with open(target, "rb") as file:
             begin = file.read(400)
-    if begin and b'name="generator" content="featstream' not in begin:
-        raise ParameterError(
-            f"{printable(target)} exists and is not a report that featstream has "
-            "written. Choose another name."
-        )
+        if begin and b'name="generator" content="featstream' not in begin:
+            raise ParameterError(
+                f"{printable(target)} exists and is not a report that featstream has "
+                "written. Choose another name."
+            )
     content = text.encode("utf-8", "backslashreplace")
     replace_file(target, lambda file: file.write(content), mode=SHARED)
     return target
@@ -115,19 +114,20 @@ def live_pieces(history: History, progress: Progress | None) -> dict[str, Html]:
         "cards": _cards(history),
         "kept-list": _kept(history, is_live=True),
     }
+    for name in ("figure-timeline", "figure-size"):
+        pieces[name] = tag("figure", "Nothing has been drawn yet.", id=name)
     if history.has_course and bool((history.fates != 0).any()):
         data = timeline(history, (_FEW_LIVES, _FEW_LIVES))
         pieces["figure-timeline"] = charts.timeline_figure(data, history)
         pieces["figure-size"] = charts.size_figure(size_curve(history))
-    for name in ("figure-timeline", "figure-size"):
-        pieces.setdefault(name, tag("figure", "Nothing has been drawn yet.", id=name))
     return pieces
 
 
 def status(progress: Progress | None) -> Html:
     """A line on how far a run is, which takes no time to draw."""
+    look = {"class_": "status", "id": "status", "role": "status"}
     if progress is None:
-        return tag("p", "Waiting for the first features.", class_="status", id="status")
+        return tag("p", "Waiting for the first features.", **look)
     words, bar = f"{progress.n_seen:,} features", []
     if progress.n_features:
         share = progress.n_seen / progress.n_features
@@ -135,8 +135,7 @@ def status(progress: Progress | None) -> Html:
         bar = [tag("progress", value=progress.n_seen, max=progress.n_features)]
     if progress.seconds:
         words += f", {short(progress.n_seen / progress.seconds)} per second"
-    words += f", {progress.n_kept:,} kept"
-    return tag("p", words, *bar, class_="status", id="status", role="status")
+    return tag("p", f"{words}, {progress.n_kept:,} kept", *bar, **look)
 
 
 def _title(result: SelectionResult) -> str:
@@ -147,14 +146,10 @@ def _lead(history: History) -> Html:
     result = history.result
     sources = [] if history.run is None else history.run.sources
     paths = [(source.get("data") or {}).get("path") for source in sources]
-    data = [os.path.basename(str(path).rstrip("/")) for path in paths if path]
-    return joined(
-        [
-            f"Selected by {result.selector} with the measure {result.measure}",
-            *([" from ", tag("bdi", visible(", ".join(data)))] if data else []),
-            f", {result.n_samples:,} samples.",
-        ]
-    )
+    files = ", ".join(os.path.basename(str(p).rstrip("/")) for p in paths if p)
+    how = f"Selected by {result.selector} with the measure {result.measure}"
+    where = [" from ", tag("bdi", visible(files))] if files else []
+    return joined([how, *where, f", {result.n_samples:,} samples."])
 
 
 def _overview(history: History) -> list[Html]:
@@ -182,19 +177,19 @@ def _cards(history: History) -> Html:
     n = max(1, result.n_features)
 
     def fate(name: str, remark: str, is_known: bool) -> tuple[str, str, str, str]:
-        if not is_known:
-            return name.capitalize(), "–", "not recorded", name
-        share = f"{counts[name] / n:.1%} {remark}"
-        return name.capitalize(), f"{counts[name]:,}", share, name
+        count, share = f"{counts[name]:,}", f"{counts[name] / n:.1%} {remark}"
+        shown = (count, share) if is_known else ("–", "not recorded")
+        return name.capitalize(), *shown, name
 
     rate, memory = "–", ("–", "not recorded")
     if result.seconds > 0:
         rate = f"{short(result.n_features / result.seconds)}/s"
     if result.peak_memory is not None:
         memory = f"{result.peak_memory / 2**20:,.0f} MB", "of the whole process"
-    classes = history.classes
     left = "others came first" if result.is_ranked else "kept for a time"
-    target = "of a quantity" if classes is None else f"in {len(classes):,} classes"
+    target = "of a quantity" if history.is_numeric else ""
+    if history.classes is not None:
+        target = f"in {len(history.classes):,} classes"
     return cards(
         ("Arrived", f"{result.n_features:,}", "features seen"),
         ("Kept", f"{len(result):,}", f"{len(result) / n:.2%} of them", "kept"),
@@ -211,9 +206,8 @@ def _with_table(
     figure: Html, numbers: Html, summary: str = "The same in numbers"
 ) -> Html:
     """A figure with the numbers behind it, for those who cannot see it."""
-    end = "</figure>"
     details = tag("details", tag("summary", summary), numbers)
-    return Html(figure.removesuffix(end) + details + end)
+    return Html(f"{figure.removesuffix('</figure>')}{details}</figure>")
 
 
 def _course(history: History) -> list[Html]:
@@ -378,49 +372,44 @@ def _search(history: History, packed: dict[str, Any]) -> Html:
     button = tag("button", "Explain", type="submit")
     field = _field("why-name", "Name or position of a feature", button)
     form = tag("form", field, id="why", role="search")
-    return tag(
-        "div",
-        form,
-        tag("output", id="answer", for_="why-name", aria_live="polite"),
-        tag("p", _searched(packed), " ", tag("code", visible(command)), class_="notes"),
-        class_="panel",
-    )
+    answer = tag("output", id="answer", for_="why-name", aria_live="polite")
+    words = _searched(packed), " ", tag("code", visible(command))
+    return tag("div", form, answer, tag("p", *words, class_="notes"), class_="panel")
 
 
 def _searched(packed: dict[str, Any]) -> str:
     """What the search can find."""
-    if packed["scope"] == "none":
+    n, digits, named = packed["n"], packed.get("digits"), packed.get("named")
+    if not n:
         return "This selection was made without a trace: nothing is recorded."
-    scope = {
-        "all": f"All {packed['n']:,} features can be found here",
-        "once kept": f"The {packed['n']:,} features that were ever kept can be found",
-        "first kept": f"The first {packed['n']:,} features that were kept can be found",
-    }[packed["scope"]]
-    names = {
-        None: "",
-        "all": "",
-        "relevant": ", by name those that were relevant, by position the others",
-        "once kept": ", by name those once kept, by position the others",
-    }[packed["named"]]
-    digits = {
-        6: "",
-        2: "; scores are rounded to two digits",
-        0: "; scores are left out",
-    }[packed["digits"]]
-    if packed["digits"] and packed["relevantOnly"]:
-        digits += ", and left out for irrelevant features"
-    return f"{scope}{names}{digits}. At the command line:"
+    which = {
+        "all": f"All {n:,} features",
+        "once kept": f"The {n:,} features that were ever kept",
+        "first kept": f"The first {n:,} features that were kept",
+    }
+    said = f"{which[packed['scope']]} can be found here"
+    if named in ("relevant", "once kept"):
+        said += f", by name those that were {named}, by position the others"
+    if digits == 2:
+        said += "; scores are rounded to two digits"
+    if packed["relevantOnly"]:
+        said += f"; scores of {'irrelevant' if digits else 'all'} features are left out"
+    return f"{said}. At the command line:"
 
 
 def _provenance(history: History) -> Html:
     result, run = history.result, history.run
     reason = result.measure_reason
     because = f", because {reason}" if reason else ""
+    target = "a quantity" if history.is_numeric else "not recorded"
+    if history.classes is not None:
+        sizes = [f"{visible(k, 40)} ({n:,})" for k, n in history.classes.items()]
+        target = f"{len(sizes):,} classes: {some_of(sizes, _FEW_LINES)}"
     entries: list[tuple[str, object]] = [
         ("Selector", result.selector),
         ("Measure", result.measure + because),
         ("Parameters", ", ".join(f"{k}={v}" for k, v in result.parameters.items())),
-        ("Target", _target_text(history)),
+        ("Target", target),
     ]
     for source in [] if run is None else run.sources:
         data = source.get("data") or {}
@@ -436,18 +425,6 @@ def _provenance(history: History) -> Html:
     if not again:
         made = "selector" if history.origin is None else repr(history.origin)
         again = f"{' '.join(made.split())}.fit(X, y)"
-    return tag(
-        "div",
-        facts(entries),
-        tag("p", "To reproduce it:"),
-        tag("pre", tag("code", visible(again, 4_000))),
-        class_="panel",
-    )
-
-
-def _target_text(history: History) -> str:
-    classes = history.classes
-    if classes is None:
-        return "a quantity" if history.is_numeric else "not recorded"
-    sizes = [f"{visible(label, 40)} ({n:,})" for label, n in classes.items()]
-    return f"{len(classes):,} classes: {some_of(sizes, _FEW_LINES)}"
+    command = tag("pre", tag("code", visible(again, 4_000)))
+    words = tag("p", "To reproduce it:")
+    return tag("div", facts(entries), words, command, class_="panel")
