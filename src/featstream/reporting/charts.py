@@ -23,7 +23,6 @@ from featstream.reporting.history import (
     AccuracyCurve,
     Distribution,
     History,
-    Redundancy,
     Removals,
     SizeCurve,
     Timeline,
@@ -482,10 +481,9 @@ def distribution_figure(data: Distribution, measure: str) -> Html:
     )
 
 
-def redundancy_figure(data: Redundancy, history: History) -> Html:
+def redundancy_figure(overlap: FloatArray, names: Sequence[str], measure: str) -> Html:
     """A triangle of squares, darker where two kept features overlap more."""
-    names = [visible(history.result.names[i], 80) for i in data.order]
-    largest = float(np.tril(data.overlap, -1).max()) or 1.0
+    largest = float(np.tril(overlap, -1).max()) or 1.0
 
     def draw(width: int, is_wide: bool) -> Drawing:
         n = min(len(names), 40 if is_wide else 20)
@@ -497,7 +495,7 @@ def redundancy_figure(data: Redundancy, history: History) -> Html:
             label = visible(names[i], 20 if is_wide else 12)
             parts.append(text(left - 6, y + size / 2 + 4, label, "tick end"))
             parts.append(rect(left + size * i, y, size - 1, size - 1, "diagonal"))
-            for j, value in enumerate(data.overlap[i, :i]):
+            for j, value in enumerate(overlap[i, :i]):
                 level = min(8, int(9 * value / largest))
                 tip = f"{names[i]} and {names[j]}: overlap {value:.4g}"
                 place = left + size * j, y, size - 1, size - 1
@@ -511,8 +509,8 @@ def redundancy_figure(data: Redundancy, history: History) -> Html:
     return figure(
         "redundancy",
         "Overlap of the kept features",
-        f"Overlap by {history.result.measure} of each pair of the most relevant "
-        "features, in order of relevance. Darker squares overlap more.",
+        f"Overlap by {measure} of each pair of the most relevant features, in order of "
+        "relevance. Darker squares overlap more.",
         draw,
     )
 

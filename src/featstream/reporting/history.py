@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.special import xlogy
+from scipy.special import chdtrc, xlogy
 from threadpoolctl import threadpool_limits
 
 from featstream.errors import DataError, FeatstreamError, label_text, visible
@@ -328,21 +327,12 @@ def distribution(history: History) -> Distribution:
     return Distribution(edges, counts, lowest, "lowest that passed:")
 
 
-class Redundancy(NamedTuple):
-    """Overlap of every pair of the most relevant kept features.
-
-    ``order`` are their places in ``result.names``, the most relevant first.
-    """
-
-    order: IntArray
-    overlap: FloatArray
-
-
-def redundancy(history: History, X: Any = None) -> Redundancy | None:
+def redundancy(history: History, X: Any = None) -> tuple[IntArray, FloatArray] | None:
     """How much the kept features overlap, by the measure that selected them.
 
-    None where neither the selector holds the kept columns nor ``X`` is given, or the
-    measure compares columns in its own way.
+    Returns the places of the most relevant ones in ``result.names``, the best first,
+    and the overlap of every pair of them. None where neither the selector holds the
+    kept columns nor ``X`` is given, or the measure compares columns in its own way.
     """
     measure, order = history.result.measure, history.best[:MOST_PAIRS]
     is_known = measure in (*_INFORMATION, "fisher-z", "g2", "chi2")
@@ -351,8 +341,8 @@ def redundancy(history: History, X: Any = None) -> Redundancy | None:
         return None
     chosen = columns[order]
     if measure == "fisher-z":
-        return Redundancy(order, np.abs(np.nan_to_num(np.corrcoef(chosen))))
-    return Redundancy(order, information(chosen, chosen, is_su=measure != "mi"))
+        return order, np.abs(np.nan_to_num(np.corrcoef(chosen)))
+    return order, information(chosen, chosen, is_su=measure != "mi")
 
 
 def _columns_of(history: History, X: Any) -> NDArray[Any] | None:
@@ -398,26 +388,21 @@ def _indicators(rows: NDArray[Any]) -> tuple[FloatArray, IntArray]:
 def p_values(history: History) -> FloatArray | None:
     """For each kept feature, how probable its score is without any relation.
 
-    By Fisher's Z or the F-test for correlations, by the G-test for categories. None
-    where the measure has no such test, or the columns are not at hand.
+    By the F-test for correlations, by the G-test for categories. None where the
+    measure has no such test, or the columns are not at hand.
     """
-    result, n = history.result, history.result.n_samples
-    if history.stream is None or not len(result) or n < 5:
+    result, stream, columns = history.result, history.stream, history.columns
+    if stream is None or not len(result):
         return None
-    if result.measure == "fisher-z" and hasattr(history.stream.measure, "critical"):
-        scores = np.minimum(result.scores, 1 - 1e-15)
-        if history.classes is None or len(history.classes) == 2:
-            return np.asarray(2 * stats.norm.sf(np.arctanh(scores) * np.sqrt(n - 3)))
-        between, within = len(history.classes) - 1, n - len(history.classes)
-        f = scores**2 / (1 - scores**2) * within / between
-        return np.asarray(stats.f.sf(f, between, within))
-    if result.measure not in _INFORMATION or history.columns is None:
+    if result.measure == "fisher-z" and hasattr(stream.measure, "p_of_kept"):
+        return np.asarray(stream.measure.p_of_kept(None, None, result.scores))
+    if result.measure not in _INFORMATION or columns is None:
         return None
-    labels = as_labels(history.stream.y).codes[None, :]
-    bits = information(history.columns, labels, is_su=False)[:, 0]
-    sizes = np.array([np.unique(row).size for row in history.columns])
-    freedom = np.maximum(1, (sizes - 1) * (np.unique(labels).size - 1))
-    return np.asarray(stats.chi2.sf(2 * n * np.log(2) * bits, freedom))
+    labels = as_labels(stream.y)
+    bits = information(columns, labels.codes[None, :], is_su=False)[:, 0]
+    sizes = np.array([np.unique(row).size for row in columns])
+    freedom = np.maximum(1, (sizes - 1) * (len(labels.classes) - 1))
+    return np.asarray(chdtrc(freedom, 2 * len(stream.y) * np.log(2) * bits))
 
 
 class AccuracyCurve(NamedTuple):

@@ -347,9 +347,10 @@ def plot_redundancy(
             "The overlap of the kept features cannot be computed: there are fewer than "
             f"two, or {result.selector} does not hold their columns. Give X."
         )
-    shown = np.where(np.tri(data.order.size, k=-1) > 0, data.overlap, np.nan)
+    order, overlap = data
+    shown = np.where(np.tri(order.size, k=-1) > 0, overlap, np.nan)
     image = ax.imshow(shown, cmap="cividis_r", vmin=0)
-    names = [visible(result.names[i], 20) for i in data.order]
+    names = [visible(result.names[i], 20) for i in order]
     ax.set_yticks(range(len(names)), names, fontsize="x-small")
     ax.set_xticks([])
     figure: Any = ax.get_figure()

@@ -20,7 +20,6 @@ from featstream.reporting.charts import FATES, merged
 from featstream.reporting.fates import pack_fates
 from featstream.reporting.history import (
     History,
-    Redundancy,
     accuracy_curve,
     displaced_by,
     distribution,
@@ -252,25 +251,22 @@ def _scores(history: History) -> list[Html]:
         found.append(charts.distribution_figure(data, history.result.measure))
     pairs, curve = redundancy(history), accuracy_curve(history)
     if pairs is not None:
-        drawn = charts.redundancy_figure(pairs, history)
-        found.append(_with_table(drawn, _pairs(pairs, history), "The largest overlaps"))
+        names = [visible(history.result.names[i], 80) for i in pairs[0]]
+        first, second = np.tril_indices(len(names), -1)
+        values = pairs[1][first, second]
+        rows = [
+            [names[first[k]], tag("bdi", names[second[k]]), score(values[k])]
+            for k in np.argsort(-values, kind="stable")[:_FEW_LINES]
+        ]
+        drawn = charts.redundancy_figure(pairs[1], names, history.result.measure)
+        numbers = table(["feature", "and", "overlap"], rows)
+        found.append(_with_table(drawn, numbers, "The largest overlaps"))
     if curve is not None:
         shown = zip(curve.sizes, curve.accuracy, curve.spreads, strict=True)
         rows = [[f"{n}", score(a, ".3f"), score(s, ".3f")] for n, a, s in shown]
         numbers = table(["features", "accuracy", "deviation"], rows)
         found.append(_with_table(charts.accuracy_figure(curve), numbers))
     return found
-
-
-def _pairs(pairs: Redundancy, history: History) -> Html:
-    first, second = np.tril_indices(pairs.order.size, -1)
-    values = pairs.overlap[first, second]
-    names = [visible(history.result.names[i], 80) for i in pairs.order]
-    rows = [
-        [names[first[k]], tag("bdi", names[second[k]]), score(values[k])]
-        for k in np.argsort(-values, kind="stable")[:_FEW_LINES]
-    ]
-    return table(["feature", "and", "overlap"], rows)
 
 
 def _kept(history: History, *, is_live: bool = False) -> Html:
@@ -336,7 +332,7 @@ def _expected(number: float) -> object:
     ('0.00031', '<span class="weak">140 !</span>')
     """
     rounded = float(f"{number:.2g}")
-    text = short(rounded) if rounded >= 1e-4 else f"{number:.1e}"
+    text = f"{number:.1e}" if 0 < rounded < 1e-4 else short(rounded)
     return tag("span", f"{text} !", class_="weak") if number >= 1 else text
 
 
