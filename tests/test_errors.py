@@ -13,56 +13,30 @@ from featstream.errors import (
 )
 
 
-@pytest.mark.parametrize(
-    ("check", "text"),
-    [
-        (
-            lambda: check_choice("mim", "bound", ("min", "max"), "SAOLA"),
-            "`bound` of SAOLA must be 'min' or 'max'. Got 'mim'. Did you mean 'min'?",
-        ),
-        (
-            lambda: check_choice(1, "trace", ("full", "kept", None)),
-            "`trace` must be 'full', 'kept' or None. Got 1.",
-        ),
-        (
-            lambda: check_choice([], "trace", ("full",)),
-            "`trace` must be 'full'. Got [].",
-        ),
-        (
-            lambda: check_count(True, "n_bins", "SU", least=2),
-            "`n_bins` of SU must be an integer of at least 2. Got True.",
-        ),
-        (
-            lambda: check_count(4, "k", most=3),
-            "`k` must be an integer from 1 to 3. Got 4.",
-        ),
-        (
-            lambda: check_number(np.nan, "l1", "Grafting"),
-            "`l1` of Grafting must be a positive number. Got nan.",
-        ),
-        (
-            lambda: check_number(-1, "penalty", closed="left"),
-            "`penalty` must be a number of at least 0. Got -1.",
-        ),
-        (
-            lambda: check_number("1", "noise", high=1, closed="left", hint="Try 0.5."),
-            "`noise` must be a number in [0, 1). Got '1'. Try 0.5.",
-        ),
-        (
-            lambda: check_alpha(5, "FisherZ"),
-            "`alpha` of FisherZ must be a number in (0, 1). Got 5. For a 5% level "
-            "write alpha=0.05.",
-        ),
-        (
-            lambda: as_bytes("much"),
-            "`memory_limit` must be a size such as 500MB or 2GB. Got 'much'.",
-        ),
-    ],
-)
-def test_a_wrong_parameter_is_refused_in_one_sentence(check, text):
-    with pytest.raises(ParameterError) as caught:
-        check()
-    assert str(caught.value) == text
+def test_a_wrong_parameter_is_refused_in_one_sentence():
+    def refused(text, check, value, *given, **options):
+        with pytest.raises(ParameterError) as caught:
+            check(value, *given, **options)
+        assert str(caught.value) == text
+
+    text = "`bound` of SAOLA must be 'min' or 'max'. Got 'mim'. Did you mean 'min'?"
+    refused(text, check_choice, "mim", "bound", ("min", "max"), "SAOLA")
+    text = "`trace` must be 'full', 'kept' or None. Got []."
+    refused(text, check_choice, [], "trace", ("full", "kept", None))
+    text = "`n_bins` of SU must be an integer of at least 2. Got True."
+    refused(text, check_count, True, "n_bins", "SU", least=2)
+    text = "`k` must be an integer from 1 to 3, or None for all. Got 4."
+    refused(text, check_count, 4, "k", most=3, none="for all")
+    text = "`l1` of Grafting must be a positive number. Got nan."
+    refused(text, check_number, np.nan, "l1", "Grafting")
+    text = "`penalty` must be a number of at least 0. Got -1."
+    refused(text, check_number, -1, "penalty", closed="left")
+    text = "`noise` must be a number in [0, 1). Got '1'. Try 0.5."
+    refused(text, check_number, "1", "noise", high=1, closed="left", hint="Try 0.5.")
+    text = "`alpha` must be a number in (0, 1). Got 5. For a 5% level write alpha=0.05."
+    refused(text, check_alpha, 5)
+    text = "`memory_limit` must be a size such as 500MB or 2GB. Got 'much'."
+    refused(text, as_bytes, "much")
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -2,13 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from featstream import (
-    SAOLA,
-    FisherZ,
-    GroupSAOLA,
-    MutualInformation,
-    SelectFromStream,
-)
+from featstream import SAOLA, FisherZ, MutualInformation, SelectFromStream
 from featstream.datasets import make_stream
 from featstream.errors import DataError
 from featstream.measures import SymmetricalUncertainty
@@ -26,24 +20,26 @@ from featstream.reporting.history import (
 )
 from scores import overlaps
 
+REMOVED = (Fate.REDUNDANT, Fate.DISPLACED)
+
 
 @pytest.fixture(scope="module")
 def history(fitted):
     return History(fitted().result_)
 
 
-def test_bins_hold_every_feature_once(history):
+def test_bins_hold_every_feature_once(history, fitted):
     found = timeline(history)
     assert found.counts.sum() == 300
-    counts = history.trace.counts()
-    by_fate = {str(fate): int(found.counts[fate].sum()) for fate in Fate}
-    assert by_fate == counts
     for b in range(found.edges.size - 1):
         here = history.fates[found.edges[b] : found.edges[b + 1]]
         assert found.counts[:, b].tolist() == np.bincount(here, minlength=4).tolist()
+    kept = timeline(History(fitted(trace="kept").result_)).counts
+    assert kept[Fate.KEPT].tolist() == found.counts[Fate.KEPT].tolist()
+    assert kept[Fate.IRRELEVANT].sum() == 0
 
 
-def test_lives_end_where_the_witness_arrived(history):
+def test_lines_of_the_timeline_end_where_the_witness_arrived(history):
     found = timeline(history)
     for arrival, end, by in zip(found.arrival, found.end, found.by, strict=True):
         if by >= 0:
@@ -64,40 +60,27 @@ def test_the_size_is_that_of_the_kept_set_at_every_step(history):
     assert found.displaced.sum() == history.trace.counts()["displaced"]
 
 
-def root(trace, arrival):
-    while trace.fate(arrival) in (Fate.REDUNDANT, Fate.DISPLACED):
-        arrival = trace.witness(arrival)
-    return arrival
+def test_what_is_removed_belongs_to_the_kept_feature_at_the_end_of_its_chain(history):
+    trace = history.trace
 
+    def root(arrival):
+        while trace.fate(arrival) in REMOVED:
+            arrival = trace.witness(arrival)
+        return arrival
 
-def test_everything_removed_belongs_to_the_kept_feature_at_the_end_of_its_chain(
-    history,
-):
     found = removals(history)
     expected = {int(a): [0, 0] for a in history.kept}
     for arrival in range(300):
-        fate = history.trace.fate(arrival)
-        if fate in (Fate.REDUNDANT, Fate.DISPLACED):
-            expected[root(history.trace, arrival)][fate is Fate.REDUNDANT] += 1
-    counts = zip(found.n_displaced.tolist(), found.n_redundant.tolist(), strict=True)
-    assert [list(pair) for pair in counts] == list(expected.values())
+        if trace.fate(arrival) in REMOVED:
+            expected[root(arrival)][trace.fate(arrival) is Fate.REDUNDANT] += 1
+    counts = np.transpose([found.n_displaced, found.n_redundant]).tolist()
+    assert counts == list(expected.values())
     for family in found.families:
-        for member in family.members:
-            assert root(history.trace, member) == family.arrival
-
-
-def test_displaced_by_lists_direct_victims_only(history):
-    for other, victims in displaced_by(history).items():
-        for victim in victims:
-            assert history.trace.fate(victim) is Fate.DISPLACED
-            assert history.trace.witness(victim) == other
-
-
-def test_the_distribution_counts_every_feature(history):
-    found = distribution(history)
-    assert found.counts.sum() == 300
-    assert found.threshold == 0.0
-    assert (np.diff(found.edges) > 0).all()
+        assert {root(member) for member in family.members} == {family.arrival}
+    for other, displaced in displaced_by(history).items():
+        for arrival in displaced:  # by this feature itself
+            assert trace.fate(arrival) is Fate.DISPLACED
+            assert trace.witness(arrival) == other
 
 
 @pytest.mark.parametrize(
@@ -110,8 +93,22 @@ def test_the_distribution_counts_every_feature(history):
     ids=["su", "mi", "fisher-z"],
 )
 def test_the_threshold_is_found_by_asking_the_measure(measure, threshold, fitted):
-    result = fitted(measure=measure).result_
-    assert History(result).threshold == pytest.approx(threshold, abs=1e-12)
+    history = History(fitted(measure=measure).result_)
+    assert history.threshold == pytest.approx(threshold, abs=1e-12)
+    found = distribution(history)
+    assert found.counts.sum() == 300
+    assert found.threshold == history.threshold
+    assert (np.diff(found.edges) > 0).all()
+
+
+def test_a_corrected_threshold_is_shown_by_the_lowest_score_that_passed():
+    stream = make_stream(200, 300, kind="continuous", seed=3)
+    history = History(SelectFromStream().fit(stream.X, stream.y).result_)
+    passed = history.trace.records["relevance"][history.fates != Fate.IRRELEVANT]
+    found = distribution(history)
+    assert history.threshold is None
+    assert found.threshold == float(passed.min())
+    assert found.said != "threshold"
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
@@ -120,9 +117,8 @@ def test_overlaps_are_those_that_the_measure_computes(kind, form, data):
     X, y = data
     result = SAOLA(measure=kind()).fit(form(X), y).result_
     order, found = redundancy(History(result))
-    chosen = X[:, result.indices[order]]
     pairs = np.tril_indices(order.size, -1)
-    expected = overlaps(kind(), chosen, y)[pairs]
+    expected = overlaps(kind(), X[:, result.indices[order]], y)[pairs]
     np.testing.assert_allclose(found[pairs], expected, atol=1e-9)
 
 
@@ -131,34 +127,33 @@ def test_columns_with_many_categories_are_told_apart():
     y = rng.integers(0, 2, 90)
     X = rng.integers(0, 40, (90, 6)) + 20 * y[:, None]
     result = SAOLA(measure=SymmetricalUncertainty(max_categories=99)).fit(X, y).result_
-    columns = History(result).columns
-    for row, position in zip(columns, result.indices, strict=True):
+    for row, position in zip(History(result).columns, result.indices, strict=True):
         same = np.equal.outer(X[:, position], X[:, position])
         assert np.array_equal(np.equal.outer(row, row), same)
 
 
-def test_p_values_of_categories_are_those_of_the_g_test(history, data):
+def test_p_values_are_those_of_the_g_test_and_of_fishers_z(history, data, fitted):
     X, y = data
     indices = history.result.indices
     for p_value, position in zip(p_values(history), indices, strict=True):
         table = np.zeros((3, 2))
         np.add.at(table, (X[:, position], y), 1)
-        expected = stats.chi2_contingency(
-            table, correction=False, lambda_="log-likelihood"
-        )
-        assert p_value == pytest.approx(expected.pvalue)
-
-
-def test_p_values_of_correlations_pass_the_level():
-    stream = make_stream(n_samples=80, n_features=200, kind="continuous", seed=0)
-    result = SAOLA(measure=FisherZ(alpha=0.05)).fit(stream.X, stream.y).result_
+        options = {"correction": False, "lambda_": "log-likelihood"}
+        expected = stats.chi2_contingency(table, **options).pvalue
+        assert p_value == pytest.approx(expected)
+    result = fitted(measure=FisherZ(alpha=0.05)).result_
     assert (p_values(History(result)) <= 0.05).all()
+    X = np.random.default_rng(0).normal(size=(60, 200))
+    kinds = np.arange(60) % 3  # three: the F-test
+    result = SAOLA(measure=FisherZ(alpha=0.05)).fit(X, kinds).result_
+    parts = [X[kinds == kind][:, result.indices] for kind in range(3)]
+    expected = stats.f_oneway(*parts).pvalue
+    np.testing.assert_allclose(p_values(History(result)), expected)
 
 
 def test_accuracy_rises_with_a_perfect_feature():
-    rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 30)
-    X = rng.integers(0, 2, (60, 20))
+    X = np.random.default_rng(0).integers(0, 2, (60, 20))
     X[:, 3] = y
     X[0, 3] = 1
     found = accuracy_curve(History(SAOLA(measure="su").fit(X, y).result_))
@@ -174,29 +169,3 @@ def test_a_stream_that_went_on_asks_for_a_new_result(data):
     selector.consume(X[:, 50:])
     with pytest.raises(DataError, match="Take result_ again"):
         History(result)
-
-
-def test_groups_and_other_selectors_have_a_history(data):
-    X, y = data
-    selector = GroupSAOLA(measure="su").fit(X, y, groups=np.arange(300) // 10)
-    history = History(selector.result_)
-    assert redundancy(history)[0].size > 1
-    assert removals(history).n_redundant.sum() > 0
-
-
-def test_a_kept_trace_has_a_timeline_too(fitted, history):
-    kept = History(fitted(trace="kept").result_)
-    assert timeline(kept).counts[1].tolist() == timeline(history).counts[1].tolist()
-    assert removals(kept).n_displaced.sum() <= removals(history).n_displaced.sum()
-    assert timeline(kept).counts[Fate.IRRELEVANT].sum() == 0
-
-
-def test_a_corrected_threshold_is_shown_by_the_lowest_score_that_passed():
-    stream = make_stream(200, 300, kind="continuous", seed=3)
-    history = History(SelectFromStream().fit(stream.X, stream.y).result_)
-    records = history.trace.records
-    passed = records["relevance"][history.fates != Fate.IRRELEVANT]
-    found = distribution(history)
-    assert history.threshold is None
-    assert found.threshold == float(passed.min())
-    assert found.said != "threshold"

@@ -15,6 +15,7 @@ from scipy.special import chdtrc, xlogy
 from threadpoolctl import threadpool_limits
 
 from featstream.errors import DataError, FeatstreamError, label_text, visible
+from featstream.measures.fisher import p_of_share
 from featstream.measures.inputs import as_labels
 from featstream.protocols import Fate, FloatArray, IntArray
 
@@ -388,14 +389,16 @@ def _indicators(rows: NDArray[Any]) -> tuple[FloatArray, IntArray]:
 def p_values(history: History) -> FloatArray | None:
     """For each kept feature, how probable its score is without any relation.
 
-    By the F-test for correlations, by the G-test for categories. None where the
-    measure has no such test, or the columns are not at hand.
+    By Fisher's Z or the F-test for correlations, by the G-test for categories. None
+    where the measure has no such test, or the columns are not at hand.
     """
     result, stream, columns = history.result, history.stream, history.columns
     if stream is None or not len(result):
         return None
-    if result.measure == "fisher-z" and hasattr(stream.measure, "p_of_kept"):
-        return np.asarray(stream.measure.p_of_kept(None, None, result.scores))
+    if result.measure == "fisher-z" and hasattr(stream.measure, "critical"):
+        n, n_spanning = len(stream.y), stream.measure.n_spanning
+        share = np.minimum(result.scores, 1) ** 2
+        return p_of_share(share, n, n_spanning, 0, by_f_test=n_spanning > 1)
     if result.measure not in _INFORMATION or columns is None:
         return None
     labels = as_labels(stream.y)
