@@ -4,12 +4,13 @@ import re
 import urllib.error
 import urllib.request
 import zlib
+from functools import partial
 
 import numpy as np
 import pytest
 
 import featstream
-from featstream import FCBF, SAOLA, FastOSFS, SymmetricalUncertainty
+from featstream import FCBF, OGFS, SAOLA, FastOSFS, SymmetricalUncertainty
 from featstream.cli import main
 from featstream.errors import ParameterError
 from featstream.protocols import Fate
@@ -97,28 +98,22 @@ def test_names_are_found_where_they_fit(monkeypatch, fitted):
     assert found == [names[i] for i in numbers(fewer["namedAt"])]
 
 
-def test_reasons_are_those_of_explain(fitted):
+def test_reasons_are_those_of_explain(fitted, data):
     selector = fitted()
-    packed = pack_fates(History(selector.result_))
-    trace = selector.result_.trace
+    reasons, trace = (
+        pack_fates(History(selector.result_))["reasons"],
+        selector.result_.trace,
+    )
     for arrival in range(300):
-        fate = trace.fate(arrival)
-        if fate is Fate.KEPT:
-            continue
-        other = trace.witness(arrival)
-        said = packed["reasons"][int(fate)].format(
-            name=f"'x{arrival}'",
-            relevance=f"{trace.relevance(arrival):.6g}",
-            other=f"'x{other}'",
-        )
-        assert said == selector.explain(arrival)
-
-
-def test_a_reason_that_names_other_features_is_not_repeated_for_all(data):
-    result = FastOSFS(test="g2").fit(*data).result_
-    reasons = pack_fates(History(result))["reasons"]
+        if (fate := trace.fate(arrival)) is not Fate.KEPT:
+            names = {"name": f"'x{arrival}'", "other": f"'x{trace.witness(arrival)}'"}
+            relevance = f"{trace.relevance(arrival):.6g}"
+            said = reasons[fate].format(**names, relevance=relevance)
+            assert said == selector.explain(arrival)
+    # Reasons that name further features are not repeated for all.
+    reasons = pack_fates(History(FastOSFS(test="g2").fit(*data).result_))["reasons"]
     text = "{name} is redundant beside {other}; its relevance {relevance}."
-    assert reasons[2] == text
+    assert reasons[Fate.REDUNDANT] == text
 
 
 def codes(X, y, threshold=0.0):
@@ -136,7 +131,12 @@ def test_alerts_name_what_is_wrong(data):
     with_constants[:, 100:150] = 1
     assert "constant-columns" in codes(with_constants, y)
     assert "nearly-all-relevant" not in codes(X, y, 0.2)
-    assert "nothing-kept" in codes(X, y, 0.99)
+    scores = relevances(SymmetricalUncertainty(), X, y)
+    chosen = int(np.argsort(scores)[-40])
+    twice, at = np.column_stack([X, X[:, chosen]]), float(scores[chosen])
+    assert "ties-at-threshold" in codes(twice, y, at)
+    assert "ties-at-threshold" not in codes(twice, y, at * 1.00001)
+    assert "ties-among-kept" in codes(np.column_stack([X, X]), y)
 
 
 def test_unrelated_features_are_called_chance_and_a_real_one_is_not():
@@ -158,15 +158,6 @@ def test_a_set_that_grows_to_the_end_is_said_to_grow():
     assert "still-growing" not in codes(X[:, :300], y)
 
 
-def test_features_at_the_threshold_are_counted(data):
-    X, y = data
-    scores = relevances(SymmetricalUncertainty(), X, y)
-    chosen = int(np.argsort(scores)[-40])
-    X, at = np.column_stack([X, X[:, chosen]]), float(scores[chosen])
-    assert "ties-at-threshold" in codes(X, y, at)
-    assert "ties-at-threshold" not in codes(X, y, at * 1.00001)
-
-
 def test_the_page_has_one_script_and_allows_no_other(fitted):
     text = selection_page(fitted(["</script>"] + [f"f{i}" for i in range(299)]).result_)
     assert text.count("</script>") == 2  # the data and the script
@@ -184,43 +175,37 @@ def test_a_report_replaces_reports_only(tmp_path, fitted):
     assert result.report(path) == path
     other = tmp_path / "other.html"
     other.write_text("<html>mine</html>")
-    with pytest.raises(ParameterError, match="is not a report"):
-        result.report(other)
-    with pytest.raises(ParameterError, match="is a folder"):
-        result.report(tmp_path)
-    with pytest.raises(ParameterError, match="There is no folder"):
-        result.report(tmp_path / "no" / "report.html")
+    for refused, reason in (
+        (other, "is not a report"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "no" / "report.html", "There is no folder"),
+    ):
+        with pytest.raises(ParameterError, match=reason):
+            result.report(refused)
     assert other.read_text() == "<html>mine</html>"
 
 
-def test_a_trace_of_less_makes_a_report_of_less(fitted):
-    full = selection_page(fitted().result_)
-    kept = selection_page(fitted(trace="kept").result_)
-    none = selection_page(fitted(trace=None).result_)
-    for name in ("figure-timeline", "figure-redundancy", "kept-table"):
-        assert name in full
-        assert (name in none) == (name in ("figure-redundancy", "kept-table"))
-    assert "figure-timeline" in kept
-    assert "not recorded" in kept
-    assert "without a trace" in none
+HIGH = SymmetricalUncertainty(threshold=0.99)
 
 
-def test_a_selection_of_nothing_has_a_report(fitted):
-    result = fitted(measure=SymmetricalUncertainty(threshold=0.99)).result_
-    text = selection_page(result)
-    assert "No feature is kept." in text
-    assert "nothing-kept" in text
-
-
-def test_a_batch_selector_has_a_report_without_a_course(data):
-    X, y = data
-    result = FCBF(measure="su").fit(X, y).result_
-    text = selection_page(result)
-    assert "figure-timeline" not in text
-    assert "figure-distribution" in text
-    table = text[text.index("kept-table") :]
-    order = [table.index(f">{name}</bdi></th>") for name in result.names]
-    assert order == sorted(order)
+@pytest.mark.parametrize(
+    ("selector", "shown", "hidden"),
+    [
+        (SAOLA(), ["figure-timeline", "figure-redundancy"], "group-table"),
+        (SAOLA(trace="kept"), ["figure-timeline", "not recorded"], "group-table"),
+        (SAOLA(trace=None), ["figure-redundancy", "without a trace"], "timeline"),
+        (SAOLA(measure=HIGH), ["No feature is kept.", "nothing-kept"], "kept-table"),
+        (FCBF(measure="su"), ["figure-distribution"], "figure-timeline"),
+        (OGFS(group_size=10), ["group-table", "figure-timeline"], "without a trace"),
+    ],
+)
+def test_a_report_shows_what_a_selector_has_recorded(selector, shown, hidden, data):
+    result = selector.fit(*data).result_
+    text = selection_page(result).partition("<script")[0]
+    assert [words for words in shown if words not in text] == []
+    assert hidden not in text
+    listed = re.findall(r"<bdi>(x\d+)</bdi>", text.partition('"kept-table"')[2])
+    assert listed[: len(result)] == [name for name, _, _ in result.ranked()]
 
 
 def test_the_command_writes_the_report_of_a_run(tmp_path, capsys, data):
@@ -240,29 +225,24 @@ def test_the_command_writes_the_report_of_a_run(tmp_path, capsys, data):
     assert featstream.resume(run).result_.peak_memory > 1e6
 
 
-def test_the_live_page_answers_who_knows_the_token_and_nobody_else(data):
+def test_the_live_page_answers_requests_with_the_token_only(tmp_path, capsys, data):
     X, y = data
+    ask = partial(urllib.request.urlopen, timeout=10)
     selector = SAOLA(measure="su").start(y)
     with live(selector) as page:
         selector.consume(X, progress=page)
-        with urllib.request.urlopen(page.url, timeout=10) as answer:
-            text = answer.read().decode()
+        with ask(page.url) as answer:
+            assert "Waiting for the first features" in answer.read().decode()
             assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
-        assert "Waiting for the first features" in text
-        root = page.url.split("/", 3)[:3]
-        for wrong in ("/".join([*root, ""]), page.url[:-2] + "/", page.url + "x"):
+        root = page.url.rsplit("/", 2)[0]
+        for wrong in (f"{root}/", page.url[:-2] + "/", page.url[:-1], page.url + "x"):
             with pytest.raises(urllib.error.HTTPError, match="404"):
-                urllib.request.urlopen(wrong, timeout=10)
+                ask(wrong)
         elsewhere = urllib.request.Request(page.url, headers={"Host": "evil.example"})
         with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(elsewhere, timeout=10)
+            ask(elsewhere)
     with pytest.raises(urllib.error.URLError):
-        urllib.request.urlopen(page.url, timeout=10)
-
-
-def test_select_serves_a_live_page(tmp_path, capsys, data):
-    X, y = data
-    path = tmp_path / "data.npz"
-    np.savez(path, X=X, y=y)
-    assert main(["select", str(path), "--live", "-q"]) == 0
+        ask(page.url)
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    assert main(["select", str(tmp_path / "data.npz"), "--live", "-q"]) == 0
     assert "live: http://127.0.0.1:" in capsys.readouterr().err
