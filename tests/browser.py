@@ -14,6 +14,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+OWN = ("file:", "data:", "http://127.0.0.1:")
 
 
 @contextmanager
@@ -34,30 +35,32 @@ def open_browser():
 
 
 class Tab:
-    """A page that notes what goes wrong in it, and what it asks the network for."""
+    """A page in which nothing may go wrong, and that may ask only this machine."""
 
     def __init__(self, browser, *, width=1280, scheme="light"):
+        self.width, self.scheme, self.errors = width, scheme, []
         viewport = {"width": width, "height": 900}
         self._context = browser.new_context(viewport=viewport, color_scheme=scheme)
-        self.page = self._context.new_page()
-        self.errors, self.requests = [], []
-        self.page.on("console", self._note)
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
+        self._page = self._context.new_page()
+        self._page.on("console", self._note)
+        self._page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self._page.on("request", self._check)
 
     def _note(self, message):
         if message.type in ("error", "warning"):
             self.errors.append(message.text)
 
+    def _check(self, request):
+        if not request.url.startswith(OWN):
+            self.errors.append(f"asks for {request.url}")
+
     def open(self, where):
-        self.page.goto(where if isinstance(where, str) else where.as_uri())
-        return self.page
+        self._page.goto(where if isinstance(where, str) else where.as_uri())
+        return self._page
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
         self._context.close()
-
-    @property
-    def foreign(self):
-        """Requests that left the page."""
-        own = ("file:", "data:")
-        return [url for url in self.requests if not url.startswith(own)]
+        assert not self.errors

@@ -11,6 +11,7 @@ from browser import Tab, open_browser
 from featstream import SAOLA
 from featstream.datasets import make_stream
 from featstream.evaluation import Experiment, RandomSplits
+from featstream.protocols import Fate
 from featstream.reporting.live import live
 from featstream.reporting.report import selection_page
 from featstream.sources import ArraySource
@@ -36,9 +37,6 @@ HOSTILE = [
 ]
 
 
-LOCAL = "http://127.0.0.1:"
-
-
 @pytest.fixture(scope="module")
 def browser():
     with open_browser() as found:
@@ -46,13 +44,10 @@ def browser():
 
 
 @pytest.fixture
-def tab(browser):
+def tab(browser, request):
     """A page in which nothing goes wrong, and that asks for nothing from elsewhere."""
-    found = Tab(browser)
-    yield found
-    found.close()
-    assert not found.errors
-    assert not [url for url in found.foreign if not url.startswith(LOCAL)]
+    with Tab(browser, **getattr(request, "param", {})) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -83,45 +78,38 @@ def comparison(tmp_path_factory):
     return experiment.run().report(path)
 
 
+def ask(page, name, answer):
+    """Search for a feature, wait for the answer, and return its first line."""
+    page.fill("#why-name", name)
+    page.press("#why-name", "Enter")
+    page.wait_for_selector(f"#answer p:has-text('{answer}')")
+    return page.locator("#answer p").first.inner_text()
+
+
 def test_the_report_of_dorothea_sorts_searches_and_explains(dorothea, tab):
     selector, path = dorothea
     page = tab.open(path)
-    column = "#kept-table tbody tr:not([hidden]) th"
-    assert page.locator(column).first.inner_text() == selector.result_.ranked()[0][0]
-    assert page.locator(column).count() == 63
-
-    page.click("#kept-table th:nth-child(3) button")  # by position, largest first
-    last = int(selector.selected_.max())
-    assert page.locator(column).first.inner_text() == f"x{last}"
+    names = page.locator("#kept-table tbody tr:not([hidden]) th")
     head = page.locator("#kept-table th:nth-child(3)")
-    assert head.get_attribute("aria-sort") == "descending"
-    page.click("#kept-table th:nth-child(3) button")
-    assert page.locator(column).first.inner_text() == f"x{selector.selected_.min()}"
-
+    assert names.first.inner_text() == selector.result_.ranked()[0][0]
+    assert names.count() == 63
+    first, last = selector.selected_.min(), selector.selected_.max()
+    for order, top in (("descending", last), ("ascending", first)):  # by position
+        head.locator("button").click()
+        assert head.get_attribute("aria-sort") == order
+        assert names.first.inner_text() == f"x{top}"
     page.fill("#filter", f"x{last}")
-    assert f"x{last}" in page.locator(column).all_inner_texts()
-    assert page.locator(column).count() < 63
-    page.fill("#filter", "")
-
-    trace = selector.result_.trace
-    fates = trace.records["fate"]
-    for fate in range(4):
-        arrival = int(np.flatnonzero(fates == fate)[-1])
-        page.fill("#why-name", f"x{arrival}")
-        page.press("#why-name", "Enter")
-        page.wait_for_function(
-            "name => document.querySelector('#answer p')?.textContent.includes(name)",
-            arg=f"x{arrival} ",
-        )
-        said = page.locator("#answer p").first.inner_text()
-        expected = selector.explain(arrival).replace("'", "")
-        if fate == 1:
+    assert f"x{last}" in names.all_inner_texts()
+    assert names.count() < 63
+    for fate in Fate:
+        records = selector.result_.trace.records
+        arrival = int(np.flatnonzero(records["fate"] == fate)[-1])
+        said = ask(page, f"x{arrival}", f"x{arrival} ")
+        if fate is Fate.KEPT:
             assert "is kept" in said
         else:  # scores have six digits in both
-            assert said == expected
-    page.fill("#why-name", "x100000")
-    page.press("#why-name", "Enter")
-    page.wait_for_selector("text=No feature x100000 is recorded")
+            assert said == selector.explain(arrival).replace("'", "")
+    ask(page, "x100000", "No feature x100000 is recorded")
 
 
 def test_marks_show_their_detail_on_hover_and_by_arrow_keys(dorothea, tab):
@@ -142,21 +130,19 @@ def test_marks_show_their_detail_on_hover_and_by_arrow_keys(dorothea, tab):
     assert tip.inner_text().startswith("2 features: accuracy")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("report", ["dorothea", "comparison"])
-def test_nothing_is_wider_than_the_screen(report, browser, width, scheme, request):
-    tab = Tab(browser, width=width, scheme=scheme)
-    found = request.getfixturevalue(report)
-    page = tab.open(found if report == "comparison" else found[1])
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    shown = page.locator(".picture svg:visible").count()
-    assert shown == page.locator(".picture svg").count() / 2  # wide or narrow
-    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    brightness = sum(map(int, re.findall(r"\d+", dark)[:3]))
-    assert (brightness < 200) == (scheme == "dark")
-    assert not tab.errors
-    tab.close()
+LOOKS = [{"width": w, "scheme": s} for w in (390, 1280) for s in ("light", "dark")]
+
+
+@pytest.mark.parametrize("tab", LOOKS, indirect=True, ids=lambda look: str(look))
+def test_nothing_is_wider_than_the_screen(tab, dorothea, comparison):
+    for report in (dorothea[1], comparison):
+        page = tab.open(report)
+        assert page.evaluate("document.documentElement.scrollWidth") <= tab.width
+        shown = page.locator(".picture svg:visible").count()
+        assert shown == page.locator(".picture svg").count() / 2  # wide or narrow
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        brightness = sum(map(int, re.findall(r"\d+", colour)[:3]))
+        assert (brightness < 200) == (tab.scheme == "dark")
 
 
 def test_all_controls_have_names_and_headings_descend(dorothea, tab):
@@ -174,17 +160,13 @@ def test_all_controls_have_names_and_headings_descend(dorothea, tab):
     assert all(b - a <= 1 for a, b in pairwise(levels))
 
 
-def hostile_names(n):
-    return [f"{HOSTILE[i % len(HOSTILE)]}{i or ''}" for i in range(n)]
-
-
 def test_hostile_names_add_no_element(tab, tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, (300, 200)), rng.integers(0, 2, 300)
     X[:, :40] = (X[:, :40] + y[:, None]) % 3  # some are kept, some removed
-    plain = [f"f{i}" for i in range(200)]
     counts = []
-    for names in (plain, hostile_names(200)):
+    hostile = [f"{HOSTILE[i % len(HOSTILE)]}{i or ''}" for i in range(200)]
+    for names in ([f"f{i}" for i in range(200)], hostile):
         selector = SAOLA(measure="su").start(y).consume(ArraySource(X, names=names))
         path = selector.result_.report(tmp_path / f"{len(counts)}.html")
         page = tab.open(path)
@@ -196,10 +178,7 @@ def test_hostile_names_add_no_element(tab, tmp_path):
         assert len(selector.result_) > 3
     assert counts[0] == counts[1]
     for i, name in enumerate(names[:16]):  # and each can be found by its own name
-        shown = name if name.isprintable() else f"{i}"
-        page.fill("#why-name", shown)
-        page.press("#why-name", "Enter")
-        page.wait_for_selector(f"text=Position {i} in the source")
+        ask(page, name if name.isprintable() else f"{i}", f"Position {i} in the source")
     assert page.evaluate("() => window.hacked") is None
     assert page.evaluate("() => document.querySelectorAll('img').length") == 0
 
@@ -239,16 +218,14 @@ def test_the_live_page_follows_a_run_and_ends_with_it(tab):
 
         def slowly(progress):
             served(progress)
-            if progress.n_seen % 1000 == 0:
-                wanted = progress.n_seen
-                deadline = time.monotonic() + 20
-                while time.monotonic() < deadline:
-                    served(progress)
-                    page.wait_for_timeout(100)
-                    shown = page.locator("#status").inner_text()
-                    if shown.startswith(f"{wanted:,} of 4,000"):
-                        seen.append(wanted)
-                        break
+            wanted, deadline = progress.n_seen, time.monotonic() + 20
+            while wanted % 1000 == 0 and wanted not in seen:
+                assert time.monotonic() < deadline
+                served(progress)
+                page.wait_for_timeout(100)
+                shown = page.locator("#status").inner_text()
+                if shown.startswith(f"{wanted:,} of 4,000"):
+                    seen.append(wanted)
 
         selector.consume(source, progress=slowly)
     assert seen[:3] == [1000, 2000, 3000]
