@@ -44,20 +44,15 @@ def by_update(selector, X, y, folder):
         selector.update(values)
 
 
-def by_npy(selector, X, y, folder):
-    np.save(folder / "data.npy", X)
-    selector.fit(folder / "data.npy", y)
-
-
-def by_npz(selector, X, y, folder):
-    np.savez(folder / "data.npz", X=X)
-    selector.fit(str(folder / "data.npz"), y)
-
-
-def by_parquet(selector, X, y, folder):
-    table = pa.table({**columns_of(X), "target": np.zeros(len(X))})
-    pyarrow.parquet.write_table(table, folder / "data.parquet")
-    selector.fit(folder / "data.parquet", y)
+def by_file(selector, X, y, path):
+    if path.suffix == ".npy":
+        np.save(path, X)
+    elif path.suffix == ".npz":
+        np.savez(path, X=X)
+    else:
+        table = pa.table({**columns_of(X), "target": np.zeros(len(X))})
+        pyarrow.parquet.write_table(table, path)
+    selector.fit(path, y)
 
 
 WAYS = {
@@ -71,11 +66,10 @@ WAYS = {
     "source": lambda s, X, y, _: s.fit(ArraySource(X), y),
     "consume": lambda s, X, y, _: s.start(y).consume(X),
     "update": by_update,
-    "npy": by_npy,
-    "npz": by_npz,
-    "parquet": by_parquet,
+    "npy": lambda s, X, y, folder: by_file(s, X, y, folder / "data.npy"),
+    "npz": lambda s, X, y, folder: by_file(s, X, y, folder / "data.npz"),
+    "parquet": lambda s, X, y, folder: by_file(s, X, y, folder / "data.parquet"),
 }
-EVERY = tuple(WAYS)
 MEMORY = ("array", "csc", "update")
 OBJECTS = ("array", "pandas", "update")
 CASES = []
@@ -122,7 +116,7 @@ def objects(*values):
 
 MISSING = ("Feature 'x2'", "1 missing value", "at row 5", "missing='category'")
 INFINITE = ("Feature 'x2'", "infinite", "at row 5", "drop the feature")
-bad("NaN", ValueError, *MISSING, X=put(np.nan), ways=EVERY)
+bad("NaN", ValueError, *MISSING, X=put(np.nan), ways=WAYS)
 bad("NaN, mi", ValueError, "3 missing", X=put(np.nan, row=[5, 8, 9]), measure="mi")
 bad("NaN, Z", ValueError, *MISSING, X=put(np.nan), measure="fisher-z")
 bad("inf", ValueError, *INFINITE, X=put(np.inf))
@@ -136,7 +130,7 @@ bad("vanish", ValueError, "'x2'", "2e-200", "Rescale", X=TINY, measure="fisher-z
 
 SHORT = ("'x0' has 12 values but the target has 13", "one value per sample")
 LONG = ("'x0' has 12 values but the target has 11", "one value per sample")
-bad("too few rows", ValueError, *SHORT, y=np.arange(N + 1) % 2, ways=EVERY)
+bad("too few rows", ValueError, *SHORT, y=np.arange(N + 1) % 2, ways=WAYS)
 bad("too many rows", ValueError, *LONG, y=Y[1:], measure="fisher-z")
 bad("too many rows, auto", ValueError, *LONG, y=Y[1:], measure="auto")
 bad("no rows", ValueError, "0 sample(s)", X=GOOD[:0], ways=("array", "csr", "polars"))
@@ -178,7 +172,6 @@ bad("no target", ValueError, "y is None", LABELS, y=None, ways=(*MEMORY, "npy"))
 bad("two targets", ValueError, "shape (12, 2)", LABELS, y=np.column_stack([Y, Y]))
 bad("a number for y", ValueError, "shape ()", LABELS, y=3)
 bad("one class", ValueError, "single class ('spam')", "labels", y=["spam"] * N)
-bad("one class, 1", ValueError, "single class (1)", "labels", y=np.ones(N, int))
 bad("an empty y", ValueError, "y is empty", LABELS, y=[])
 bad("one sample", ValueError, "only 1 sample", "at least two", y=[1])
 bad("NaN in y", ValueError, "6 missing labels", "row 1", y=np.where(Y, np.nan, 1.0))
@@ -262,10 +255,8 @@ def twice(selector):
 
 UNSTARTED = ("has seen no target", "start(y)", "fit(X, y)")
 use(lambda: SAOLA().update(Y), ValueError, *UNSTARTED)
-use(lambda: SAOLA().consume(GOOD), AttributeError, *UNSTARTED)
 use(lambda: SAOLA().explain("x0"), ValueError, *UNSTARTED)
 use(lambda: SAOLA().selected_, AttributeError, *UNSTARTED)
-use(lambda: SAOLA().result_, AttributeError, *UNSTARTED)
 
 NAMED = frame("gene_1", "gene_2", "gene_3", "gene_4")
 RANGE = "Give its name, or an arrival below 4."
@@ -305,8 +296,6 @@ use(lambda: started().consume(iter([("a", Y), ("b", Y[:5])])), ValueError, SHORT
 UNREADABLE = ("two-dimensional array", "(name, values)", "Source")
 FROM_NOTHING = ("shape=(12, 0)", "minimum of 1 is required")
 use(lambda: SAOLA().fit([[1, 2], [3]], [0, 1]), TypeError, "ragged", "one value")
-use(lambda: SAOLA().fit(3, Y), TypeError, "from int", *UNREADABLE)
-use(lambda: SAOLA().fit(None, Y), TypeError, "from NoneType", *UNREADABLE)
 use(lambda: SAOLA().fit({"a": Y}, Y), TypeError, "from dict", *UNREADABLE)
 use(lambda: SAOLA().fit(iter([]), Y), ValueError, *FROM_NOTHING)
 
@@ -374,14 +363,11 @@ def test_a_refused_feature_leaves_no_trace(values, name, measure):
     assert stream.result_.trace.records.tolist() == records
 
 
-def test_names_are_shown_short_and_with_control_characters_escaped():
+@pytest.mark.parametrize("name", ["gene\x1b[31m\n", "\x1b" * 10_000])
+def test_names_are_shown_short_and_with_control_characters_escaped(name):
     with pytest.raises(DataError) as caught:
-        started().update(put(np.nan)[:, 2], name="gene\x1b[31m\n")
-    assert "'gene\\x1b[31m\\n'" in str(caught.value)
-    with pytest.raises(DataError) as caught:
-        started().update(put(np.nan)[:, 2], name="g" * 10_000)
+        started().update(put(np.nan)[:, 2], name=name)
+    assert str(caught.value).isprintable()
+    assert repr(name)[:60] in str(caught.value)
     assert len(str(caught.value)) < 300
-
-
-def test_an_empty_name_is_a_name():
-    assert started().update(Y, name="").name == ""
+    assert started().update(Y, name="").name == ""  # an empty name is a name

@@ -1,12 +1,10 @@
 """The commands that work on runs, and the store."""
 
 import contextlib
-import dataclasses
 import json
 import os
 import signal
 import time
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -31,16 +29,14 @@ def stream():
 
 @pytest.fixture
 def data(tmp_path, stream):
-    path = tmp_path / "data.npz"
-    np.savez(path, X=stream.X[:, :150], y=stream.y)
-    return str(path)
+    np.savez(tmp_path / "data.npz", X=stream.X[:, :150], y=stream.y)
+    return str(tmp_path / "data.npz")
 
 
 @pytest.fixture
 def more(tmp_path, stream):
-    path = tmp_path / "more.npz"
-    np.savez(path, X=stream.X[:, 150:], y=stream.y)
-    return str(path)
+    np.savez(tmp_path / "more.npz", X=stream.X[:, 150:], y=stream.y)
+    return str(tmp_path / "more.npz")
 
 
 def test_select_update_explain_and_info(
@@ -54,7 +50,7 @@ def test_select_update_explain_and_info(
     assert "150" in fail("explain", folder, "150")
     found = run_json("update", folder, more)
     expected = SAOLA(measure="su").fit(stream.X, stream.y)
-    assert indices(found) == expected.selected_.tolist()
+    assert found["selected"] == expected.result_.to_dict()["selected"]
     reasons = {name: expected.explain(name) for name in ("x160", "x3")}
     assert run("explain", folder, *reasons).splitlines() == list(reasons.values())
     assert json.loads(run("explain", folder, *reasons, "--json")) == reasons
@@ -65,14 +61,6 @@ def test_select_update_explain_and_info(
     assert "of 200 features selected" in run("resume", folder, "-q")
     table = (folder / "selected.csv").read_text().splitlines()
     assert len(table) == 1 + expected.selected_.size
-
-
-@pytest.mark.parametrize("store", ["small.svm", "out", "out.csv"])
-def test_convert_writes_nothing_but_a_store(tmp_path, store, fail):
-    (tmp_path / "small.svm").write_text("1 1:1 3:1\n-1 2:1\n")
-    said = fail("convert", tmp_path / "small.svm", tmp_path / store)
-    assert "whose name ends in .cols" in said
-    assert [p.name for p in tmp_path.iterdir()] == ["small.svm"]
 
 
 def test_other_targets_and_parameters_are_refused(tmp_path, data, stream, run, fail):
@@ -105,6 +93,10 @@ def test_update_takes_a_table_without_target(tmp_path, stream, run):
 def test_convert_makes_a_store(tmp_path, data, stream, run, run_json, fail):
     small, store = tmp_path / "small.svm", tmp_path / "data.cols"
     small.write_text("1 1:1 3:1\n-1 2:1\n")
+    for name in ("small.svm", "out", "out.csv"):
+        said = fail("convert", small, tmp_path / name)
+        assert "whose name ends in .cols" in said
+        assert {p.name for p in tmp_path.iterdir()} == {"small.svm", "data.npz"}
     command = ["convert", small, tmp_path / "small.cols", "--memory"]
     said = fail(*command, "lots")
     assert "--memory must be a size such as 500MB" in said
@@ -112,11 +104,7 @@ def test_convert_makes_a_store(tmp_path, data, stream, run, run_json, fail):
     assert "150 features" in run("convert", data, store)
     found = run_json("select", *SAOLA_, store)
     expected = SAOLA().fit(stream.X[:, :150], stream.y)
-    assert indices(found) == expected.selected_.tolist()
-
-
-def indices(found):
-    return [feature["index"] for feature in found["selected"]]
+    assert found["selected"] == expected.result_.to_dict()["selected"]
 
 
 # Groups -----------------------------------------------------------------------
@@ -172,72 +160,52 @@ def test_groups_by_size_are_numbered_on(tmp_path, data, more, stream, run):
     assert run("explain", folder, "17").strip() == whole.explain(group=17)
 
 
-@pytest.mark.parametrize(
-    ("flags", "has_moved"),
-    [
-        (("--groups", "labels.txt"), True),
-        (("--group-size", "7"), True),
-        (("--group-by", "x.?"), False),
-    ],
-)
+@contextlib.contextmanager
+def interrupting(progress, label):
+    """An observer that stands for a Ctrl-C after some features."""
+
+    def observe(progress):
+        if progress.n_seen >= 60:
+            signal.raise_signal(signal.SIGINT)
+
+    yield observe
+
+
+@pytest.mark.parametrize("flag", ["--groups", "--group-size", "--group-by"])
 def test_an_interrupted_run_of_groups_is_resumed(
-    flags, has_moved, tmp_path, data, stream, run, fail, monkeypatch
+    flag, tmp_path, data, stream, run, fail, monkeypatch
 ):
     """With the flags that it was begun with, or with those for where things are now."""
+    value, groups = {
+        "--groups": ("labels.txt", [f"g{j % 9}" for j in range(150)]),
+        "--group-size": (7, np.arange(150) // 7),
+        "--group-by": ("x.?", [f"x{j}"[:2] for j in range(150)]),
+    }[flag]
     monkeypatch.chdir(tmp_path)
-    labels = write_labels(tmp_path / "labels.txt", [f"g{j % 9}" for j in range(150)])
-    folder, flag = tmp_path / "run", list(flags)
-    monkeypatch.setattr(base, "observed", interrupting(at=60))
-    from featstream.cli.main import run_checkpoint
-
-    for module in ("runs", "select"):
-        module = import_module(f"featstream.cli.{module}")
-        monkeypatch.setattr(module, "run_checkpoint", often(run_checkpoint))
+    write_labels(tmp_path / "labels.txt", groups)
     narrow = SparseSource(sparse.csc_array(stream.X[:, :150]), block_columns=10)
     opened = Dataset(narrow, stream.y)
-    monkeypatch.setattr("featstream.sources.open_dataset", lambda *a: opened)
-    said = run("select", data, "--measure", "su", "-o", folder, *flag, code=130)
-    assert f"to continue: featstream resume {folder}" in said
-    monkeypatch.undo()
-    stopped = featstream.resume(folder)
-    assert 0 < stopped.n_seen_ < 150
-    again = ["resume", folder, "-q"]
-    if has_moved:
-        os.rename(data, tmp_path / "moved.npz")
-        os.rename(labels, tmp_path / "moved.txt")
-        again += ["--data", tmp_path / "moved.npz"]
-        if flag[0] == "--groups":
-            assert "labels.txt" in fail(*again)
-            again += ["--groups", tmp_path / "moved.txt"]
+    with monkeypatch.context() as patched:
+        patched.setattr(base, "observed", interrupting)
+        patched.setattr("featstream.sources.open_dataset", lambda *a: opened)
+        said = run(
+            "select", data, "--measure", "su", "-o", "run", flag, value, code=130
+        )
+    assert "to continue: featstream resume run" in said
+    assert 0 < featstream.resume("run").n_seen_ < 150
+    again = ["resume", "run", "-q"]
+    if flag != "--group-by":
+        os.rename(data, "moved.npz")
+        again += ["--data", "moved.npz"]
+    if flag == "--groups":
+        os.rename("labels.txt", "moved.txt")
+        assert "labels.txt" in fail(*again)
+        again += ["--groups", "moved.txt"]
     run(*again)
-    whole = {
-        "--groups": [f"g{j % 9}" for j in range(150)],
-        "--group-size": np.arange(150) // 7,
-        "--group-by": [f"x{j}"[:2] for j in range(150)],
-    }[flag[0]]
-    expected = GroupSAOLA(measure="su").fit(stream.X[:, :150], stream.y, groups=whole)
-    found = featstream.resume(folder)
+    expected = GroupSAOLA(measure="su").fit(stream.X[:, :150], stream.y, groups=groups)
+    found = featstream.resume("run")
     assert found.selected_.tolist() == expected.selected_.tolist()
     assert found.selected_groups_.tolist() == expected.selected_groups_.tolist()
-
-
-def interrupting(at):
-    """What `observed` is replaced by: Ctrl-C after `at` features."""
-
-    @contextlib.contextmanager
-    def observed(progress, label):
-        def observe(progress):
-            if progress.n_seen >= at:
-                raise KeyboardInterrupt
-
-        yield observe
-
-    return observed
-
-
-def often(run_checkpoint):
-    """The same checkpoint, after every block."""
-    return lambda *given: dataclasses.replace(run_checkpoint(*given), every=0.0)
 
 
 def test_groups_in_the_wrong_place_fail(tmp_path, data, more, stream, run, fail):
@@ -250,15 +218,10 @@ def test_groups_in_the_wrong_place_fail(tmp_path, data, more, stream, run, fail)
     said = fail("select", *SAOLA_, data, "-o", groups, "-q")
     assert "is one of 'GroupSAOLA', not of SAOLA" in said
     halfway = GroupSAOLA(measure="su").start(stream.y)
-    labels = np.arange(150) % 7
     saving = Checkpoint(tmp_path / "half", data={"path": data, "target": None})
+    options = {"groups": np.arange(150) % 7, "progress": lambda at: 1 / 0}
     with pytest.raises(ZeroDivisionError):
-        halfway.consume(
-            stream.X[:, :150],
-            groups=labels,
-            checkpoint=saving,
-            progress=lambda at: 1 / 0,
-        )
+        halfway.consume(stream.X[:, :150], checkpoint=saving, **options)
     said = fail("resume", tmp_path / "half", "-q")
     assert "does not say how to find its groups" in said
 
@@ -275,17 +238,12 @@ def test_a_run_of_rows_is_for_python(tmp_path, stream, run, fail):
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 def test_ctrl_c_saves_and_says_how_to_continue(tmp_path):
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, (100, 300_000), np.int8)
-    y = rng.integers(0, 2, 100)
+    X, y = rng.integers(0, 3, (100, 300_000), np.int8), rng.integers(0, 2, 100)
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
     run = tmp_path / "run"
-    process = start_command(
-        "select",
-        *SAOLA_,
-        str(tmp_path / "X.npy"),
-        *("--target", str(tmp_path / "y.npy"), "--measure", "su", "-o", str(run)),
-    )
+    flags = ["--target", tmp_path / "y.npy", "--measure", "su", "-o", run]
+    process = start_command("select", *SAOLA_, tmp_path / "X.npy", *flags)
     deadline = time.monotonic() + 120
     while not any(run.glob("state-*.npz")):
         assert process.poll() is None
