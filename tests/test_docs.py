@@ -91,19 +91,6 @@ def examples_of(text):
         yield (language, code, line) if code else ("console", f"$ {command}", line)
 
 
-def run_page(path, capsys):
-    """Run every example of a page in the current folder; the first failure raises."""
-    names = {"__name__": path.stem}
-    for language, code, line in examples_of(path.read_text("utf-8")):
-        where = f"{path.name}:{line}"
-        if language in ("python", "pycon") and ">>> " in code:
-            run_session(code, names, where)
-        elif language in ("python", "pycon"):
-            exec(compile(code, where, "exec"), names)
-        elif language == "console":
-            run_commands(code, where, capsys)
-
-
 def run_session(code, names, where):
     test = doctest.DocTestParser().get_doctest(code, names, where, where, 0)
     failures = []
@@ -136,7 +123,15 @@ def test_what_a_page_shows_runs(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     if path.name == "sources.md":
         write_files_of_every_format()
-    run_page(path, capsys)
+    names = {"__name__": path.stem}
+    for language, code, line in examples_of(path.read_text("utf-8")):
+        where = f"{path.name}:{line}"
+        if language in ("python", "pycon") and ">>> " in code:
+            run_session(code, names, where)
+        elif language in ("python", "pycon"):
+            exec(compile(code, where, "exec"), names)
+        elif language == "console":
+            run_commands(code, where, capsys)
 
 
 PAGE = ROOT / "docs" / "adding-a-selector.md"

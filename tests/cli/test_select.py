@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crash_runs import run_python
-from featstream import FisherZ, GroupSAOLA, SelectFromStream
+from featstream import FisherZ, SelectFromStream
 from featstream.cli import main
 from featstream.datasets import make_stream
 
@@ -202,20 +202,6 @@ def test_a_control_character_in_a_name_does_not_reach_the_terminal(tmp_path, run
         out = run(command, path)
         assert "\x1b" not in out
         assert out.count(r"a\x1b[2J") == 1
-
-
-def test_groups_are_read_from_a_file_by_size_or_by_name(data, tmp_path, run_json):
-    listed = tmp_path / "groups.txt"
-    listed.write_text("".join(f"{j % 7}\n" for j in range(60)))
-    for flag, value, labels in (
-        ("--groups", listed, [j % 7 for j in range(60)]),
-        ("--group-size", 5, [j // 5 for j in range(60)]),
-        ("--group-by", "x.", [f"x{j}"[:2] for j in range(60)]),
-    ):
-        found = run_json("select", data, flag, value)
-        fitted = GroupSAOLA().fit(*load(data), groups=labels)
-        assert indices(found) == fitted.result_.indices.tolist()
-        assert found["n_groups"] == len(set(labels))
 
 
 def test_a_numeric_target_is_a_flag(tmp_path, run, run_json, fail):

@@ -47,8 +47,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 
     selector = begin_again(arguments.output) or featstream.resume(arguments.output)
     if not hasattr(selector, "consume"):  # it learns from rows, and has seen them all
-        print_result(selector, None, as_json=arguments.json)
-        return 0
+        return print_result(selector, None, as_json=arguments.json)
     rest = selector._run.unfinished
     if rest is not None:
         saved = rest.get("data")
@@ -65,8 +64,7 @@ def _resume(arguments: argparse.Namespace) -> int:
         if groups is None and "fingerprint" in (rest.get("groups") or {}):
             groups = {}  # an error: the run has groups, and no flag names them
         _consume(arguments, selector, (path, target, options), groups)
-    _print(selector, arguments)
-    return 0
+    return _print(selector, arguments)
 
 
 add_resume = adder(_resume, _RUN, JSON, _MOVED, QUIET, GROUPS)
@@ -104,8 +102,7 @@ def _update(arguments: argparse.Namespace) -> int:
     names = [data.get("target") for data in known if isinstance(data, dict)]
     location = arguments.data, arguments.target, chosen_options(arguments)
     _consume(arguments, selector, location, spec, [name for name in names if name])
-    _print(selector, arguments)
-    return 0
+    return _print(selector, arguments)
 
 
 add_update = adder(_update, _RUN, JSON, _MORE, QUIET, READING, GROUPS)
@@ -152,7 +149,7 @@ def _consume(
     selector.consume(dataset.source, **options, **groups)
 
 
-def _print(selector: Any, arguments: argparse.Namespace) -> None:
+def _print(selector: Any, arguments: argparse.Namespace) -> int:
     """Print the result of a run, with the target that its data were said to have."""
     data = [source.get("data") or {} for source in selector._run.sources]
     names = [name for found in data if (name := found.get("target_name"))]
@@ -162,7 +159,7 @@ def _print(selector: Any, arguments: argparse.Namespace) -> None:
         names[0] if names else None,
         is_numeric="numeric" in (measure_target, getattr(selector, "target", None)),
     )
-    print_result(selector, about, as_json=arguments.json)
+    return print_result(selector, about, as_json=arguments.json)
 
 
 def _explain(arguments: argparse.Namespace) -> int:

@@ -193,8 +193,7 @@ def _select(arguments: argparse.Namespace) -> int:
     about = about_target(dataset.y, dataset.target_name, is_numeric=is_numeric)
     if file is not None:
         _write(file, result_of(selector), about, arguments.overwrite)
-    print_result(selector, about, as_json=arguments.json)
-    return 0
+    return print_result(selector, about, as_json=arguments.json)
 
 
 @contextmanager
@@ -469,7 +468,7 @@ def target_line(about: dict[str, Any]) -> str:
 
 def print_result(
     selector: Any, about: dict[str, Any] | None, *, as_json: bool, console: Any = None
-) -> None:
+) -> int:
     """All of a result for programs; or lines and a table that fit the terminal."""
     result = result_of(selector)
     if as_json:
@@ -477,7 +476,7 @@ def print_result(
         if hasattr(selector, "is_complete_"):  # a search may stop at its budget
             facts["is_complete"] = selector.is_complete_
         print(json.dumps(facts, indent=2))
-        return
+        return 0
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -503,7 +502,7 @@ def print_result(
     console = console or Console(highlight=False, width=width)
     console.print(Text("\n".join(lines)))
     if not len(result):
-        return
+        return 0
     table = Table(box=None, pad_edge=False, header_style="bold")
     room = max(8, console.width - 22)  # longer names are cut
     table.add_column("feature", no_wrap=True, overflow="ellipsis", max_width=room)
@@ -515,3 +514,4 @@ def print_result(
     console.print(table)
     if len(result) > _SHOWN:
         console.print(f"... and {len(result) - _SHOWN:,} more (all with --json or -o)")
+    return 0
