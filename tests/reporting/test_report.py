@@ -96,6 +96,11 @@ def test_names_are_found_where_they_fit(monkeypatch, fitted):
     assert fewer["named"] == "once kept"
     found = unpack(fewer["names"]).decode().split("\n")
     assert found == [names[i] for i in numbers(fewer["namedAt"])]
+    monkeypatch.setattr(fates, "ROOM", 200)  # room for the features once kept alone
+    records, least = history.trace.records, pack_fates(history)
+    assert least["scope"] == "once kept"
+    witnesses = records["witness"][numbers(least["places"])]
+    assert set(witnesses[witnesses >= 0]) <= set(numbers(least["namedAt"]))
 
 
 def test_reasons_are_those_of_explain(fitted, data):

@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             _parser(words).parse_args(words, arguments)
             warnings.showwarning = show
-            code = int(arguments.run(arguments) or 0)
+            code: int = arguments.run(arguments)
             sys.stdout.flush()
             return code
         except KeyboardInterrupt:

@@ -131,18 +131,20 @@ def _pack_names(
     choices = {
         "all": places,
         "relevant": places[records["fate"] != Fate.IRRELEVANT],
-        "once kept": places[_was_kept(records) | np.isin(places, witnesses)][
-            :_MOST_EVER
-        ],
+        "once kept": places[_was_kept(records)],
     }
-    for named, chosen in choices.items():
-        if chosen.size > ROOM_FOR_NAMES and named != "once kept":
+    for named, own in choices.items():
+        chosen = np.union1d(own, witnesses)
+        if named == "once kept":
+            chosen = chosen[:_MOST_EVER]
+        elif chosen.size > ROOM_FOR_NAMES:
             continue  # not even one character for each
         shown = [visible(names[a]) for a in names.arrivals(chosen).tolist()]
         text = _pack_bytes("\n".join(shown).encode())
         if len(text) <= ROOM_FOR_NAMES:
             break
-    numbers = None if named == "all" else _pack_numbers(chosen)
+    is_same = np.array_equal(chosen, places)
+    numbers = None if is_same else _pack_numbers(chosen)
     return {"names": text, "named": named, "namedAt": numbers}
 
 
