@@ -15,7 +15,11 @@ from featstream.errors import printable, visible
 from featstream.markup import Html, markdown_table, tag
 from featstream.reporting import charts
 from featstream.reporting.page import cards, facts, page, table
-from featstream.reporting.plots import plot_critical_difference, plot_scores
+from featstream.reporting.plots import (
+    plot_critical_difference,
+    plot_scores,
+    stability_intervals,
+)
 
 if TYPE_CHECKING:
     from featstream.evaluation import ExperimentResult, ScoreTable
@@ -312,23 +316,17 @@ def _costs(result: ExperimentResult) -> Iterator[Html]:
 
 
 def _stability(result: ExperimentResult) -> list[Html]:
-    datasets, selectors = split_by(result, "Subsamples"), result.selectors
+    datasets = split_by(result, "Subsamples")
     if not datasets:
         return []
-    found = result.stability("nogueira")
-    intervals = np.full((3, len(datasets), len(selectors)), np.nan)
-    for i, j in np.ndindex(intervals.shape[1:]):
-        own = found[datasets[i], selectors[j]]
-        if own is not None:
-            intervals[:, i, j] = own.value, own.lower, own.upper
     drawn = charts.dots_figure(
         "stability",
         "Stability of the selections",
         "Agreement of the features selected from subsamples, corrected for chance "
         "(Nogueira et al. 2018), with 95% intervals. 1 is always the same.",
-        intervals,
+        stability_intervals(result, datasets),
         datasets,
-        selectors,
+        result.selectors,
         "stability",
     )
     return [drawn]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from featstream.errors import DataError, visible
 from featstream.evaluation.results import TITLES
-from featstream.protocols import Fate
+from featstream.protocols import Fate, FloatArray
 from featstream.reporting.charts import indistinguishable
 from featstream.reporting.history import (
     History,
@@ -408,16 +408,21 @@ def plot_stability(result: ExperimentResult, *, ax: Axes | None = None) -> Axes:
 
     By Nogueira et al. (2018); meant for the protocol `Subsamples`.
     """
-    shape = len(result.datasets), len(result.selectors)
-    values, spreads = np.full(shape, np.nan), np.zeros(shape)
-    for place, found in zip(
-        np.ndindex(shape), result.stability("nogueira").values(), strict=True
-    ):
-        if found is not None and found.upper is not None:
-            values[place], spreads[place] = found.value, found.upper - found.value
+    values, _, upper = stability_intervals(result, result.datasets)
     label = "stability (Nogueira et al. 2018)"
     names = result.datasets, result.selectors
-    return plot_dots(values, *names, spreads=spreads, label=label, ax=ax)
+    return plot_dots(values, *names, spreads=upper - values, label=label, ax=ax)
+
+
+def stability_intervals(result: ExperimentResult, datasets: list[str]) -> FloatArray:
+    """Stability, lower and upper end; shape (3, n_datasets, n_selectors)."""
+    found = result.stability("nogueira")
+    intervals = np.full((3, len(datasets), len(result.selectors)), np.nan)
+    for i, j in np.ndindex(intervals.shape[1:]):
+        own = found[datasets[i], result.selectors[j]]
+        if own is not None:
+            intervals[:, i, j] = own.value, own.lower, own.upper
+    return intervals
 
 
 def plot_order_sensitivity(
