@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE # nothing is compiled at installation: every start would
 
-.PHONY: demo test test-slow test-nojit lint docs fuzz bench clean help
+.PHONY: demo test test-slow test-nojit test-oldest lint docs fuzz bench clean help
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -24,6 +24,12 @@ test-slow: $(VENV)/.dev ## the heavy suites, and property tests on random exampl
 test-nojit: $(VENV)/.dev ## the kernels as plain Python
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not jit_only" \
 		tests/measures tests/test_parallel.py tests/selectors/test_saola.py
+
+test-oldest: | $(BIN)/python ## the tests with the oldest versions that pyproject.toml allows
+	$(INSTALL) uv
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(BIN)/uv pip install --quiet --python $(VENV)-oldest/bin/python --resolution lowest-direct -e '.[dev]'
+	SCIPY_ARRAY_API=1 $(VENV)-oldest/bin/python -m pytest -q -n 2 --dist worksteal
 
 lint: $(VENV)/.dev ## style, imports and types
 	$(BIN)/ruff check .
@@ -52,7 +58,7 @@ dist: changelog | $(BIN)/python ## the wheel and the source archive, in dist/
 	$(BIN)/python -m build
 
 clean: ## forget caches, the site and the environment
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache docs/_build docs/generated docs/gallery
+	rm -rf $(VENV) $(VENV)-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache docs/_build docs/generated docs/gallery
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -17,6 +17,8 @@ from os import PathLike
 from typing import Any, Literal
 
 _UNITS = ("", "K", "M", "G", "T")
+_MOST_COMPARED = 100_000
+"""Names that are compared for a suggestion: about a second."""
 
 
 class FeatstreamError(Exception):
@@ -119,10 +121,16 @@ def label_text(label: object) -> str:
 def unknown_name(what: str, name: object, known: Iterable[str]) -> ParameterError:
     """Error for a name that is not among the known ones, with a suggestion."""
     known = sorted(known)
-    close = get_close_matches(str(name), known, n=1)
-    close = close or get_close_matches(str(name).lower(), known, n=1)
-    hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
+    close = closest(str(name), known) or closest(str(name).lower(), known)
+    hint = f"Did you mean {close!r}?" if close else f"Known: {', '.join(known)}."
     return ParameterError(f"Unknown {what} {printable(name)}. {hint}")
+
+
+def closest(name: str, known: Collection[str]) -> str | None:
+    """The known name that was probably meant; None if too many would be compared."""
+    if len(known) > _MOST_COMPARED:
+        return None
+    return next(iter(get_close_matches(name, known, n=1)), None)
 
 
 @contextmanager

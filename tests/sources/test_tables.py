@@ -144,6 +144,8 @@ def test_a_target_is_read_from_every_format(tmp_path):
          "FILE:COLUMN, with one of: 'a', 'b'."),
         ("y.csv:c", "a,b\n1,2\n", DataError, "it has no column 'c' for a target. Its "
          "columns are: 'a', 'b'."),
+        ("y.csv:outcme", "id,outcome\n1,2\n", DataError,
+         "it has no column 'outcme' for a target. Did you mean 'outcome'?"),
         ("y.npy", "junk", DataError, "cannot be read as .npy"),
         ("y.txt:c", "1\n", ParameterError, "has no columns. Got the column 'c'."),
         ("y.xls", "1\n", ParameterError, "A target is read from .npy, .txt, .csv, "

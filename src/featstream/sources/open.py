@@ -30,6 +30,7 @@ from featstream.errors import (
     MissingExtraError,
     MissingFileError,
     ParameterError,
+    closest,
     printable,
 )
 from featstream.protocols import Source, sample_names_of
@@ -95,8 +96,8 @@ TARGET_NAMES = ("y", "target", "class", "label")
 _COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 
 _UNREADABLE = (
-    *(EOFError, KeyError, NotImplementedError, OSError, RuntimeError, ValueError),
-    *(zipfile.BadZipFile, zlib.error),
+    *(AssertionError, EOFError, KeyError, NotImplementedError, OSError, RuntimeError),
+    *(ValueError, zipfile.BadZipFile, zlib.error),
 )
 """What the readers of other libraries raise on a file that is not well formed."""
 
@@ -528,8 +529,9 @@ def reading(path: Path) -> Iterator[None]:
     except _UNREADABLE as error:
         if isinstance(error, OSError) and error.errno in _NOT_THE_FILE:
             raise
+        reason = str(error).rstrip(".") or type(error).__name__
         raise DataError(
-            f"{path} cannot be read as {path.suffix}: {str(error).rstrip('.')}. "
+            f"{path} cannot be read as {path.suffix}: {reason}. "
             "It may be truncated, or not what its name says."
         ) from error
 
@@ -578,10 +580,11 @@ def lacks(
     kind: str, name: str, known: Sequence[str], use: str = "", whose: str = "it"
 ) -> DataError:
     """The error for a name that no column, layer or array of a file has."""
-    return DataError(
-        f"{whose} has no {kind} {printable(name)}{use}. Its {kind}s are: "
-        f"{shortened(known) or 'none'}."
-    )
+    close = closest(name, known)
+    hint = f"Its {kind}s are: {shortened(known) or 'none'}."
+    if close is not None:
+        hint = f"Did you mean {printable(close)}?"
+    return DataError(f"{whose} has no {kind} {printable(name)}{use}. {hint}")
 
 
 def shortened(names: Sequence[str], most: int = 20) -> str:

@@ -335,6 +335,8 @@ class FeatureTableSource(SizedSource):
     def _batches(self, start: int, width: int) -> Iterator[tuple[int, Any]]:
         """Rows from ``start`` on, some at a time, with the position of the first."""
         group = int(np.searchsorted(self._group_ends, start, "right"))
+        if group == self._group_ends.size:
+            return  # older versions of pyarrow cannot read no row group at all
         position = int(self._group_ends[group - 1]) if group else 0
         batches = self._file.iter_batches(
             width, list(range(group, self._group_ends.size)), self._values
