@@ -10,7 +10,7 @@ from featstream import IAMB, MMMB, FastOSFS
 from featstream.errors import FeatstreamWarning
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
 from featstream.protocols import Block
-from featstream.selectors.batch.blankets import ManyTests
+from featstream.selectors.batch.blankets import DiscreteVariables
 from shared import load, shared
 
 TARGET = "target"
@@ -115,9 +115,9 @@ def test_configurations_that_do_not_occur_may_count_nothing():
     x = np.where(np.arange(200) % 5 == 0, y, np.arange(200) // 2 % 2)
     p_values = {}
     for arity in ("observed", "occurring"):
-        tests = ManyTests(GTest(arity=arity), "IAMB").bind(y)
         block = Block(np.asfortranarray(np.c_[x, twin, twin]))
-        variables = tests.gather([tests.encode(block)], 1)
+        encoded = GTest().bind(y).encode(block)
+        variables = DiscreteVariables([encoded], y, GTest(arity=arity), 1)
         found = variables.test(3, [1, 2], np.array([0]))
         p_values[arity] = found.p_value[0]
     statistic = found.effect[0] * 2 * 200 * np.log(2)

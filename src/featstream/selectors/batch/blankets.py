@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, fdtrc, ndtr
+from scipy.special import chdtrc
 
 from featstream.errors import (
     DataTypeError,
@@ -23,6 +24,7 @@ from featstream.errors import (
 )
 from featstream.estimators import estimator
 from featstream.measures import ConditionalTest, FisherZTest, GTest
+from featstream.measures.fisher import p_of_share
 from featstream.measures.independence_correlations import COLLINEAR
 from featstream.measures.inputs import as_labels, as_numbers
 from featstream.parallel import count_threads
@@ -39,13 +41,12 @@ from featstream.selectors.stream import Stream
 _DIGITS = 12
 """Correlations are compared to this many digits: copies are equally strong."""
 
-
 _STOPPED = 2
 """Place in the tally, after tests run and not run: whether the budget was used up."""
 
 
 class Tests(NamedTuple):
-    """What tests of some columns found; p-value 1 and effect 0 if they were not run."""
+    """Results of tests of some columns; p-value 1 and effect 0 where none was run."""
 
     p_value: FloatArray
     effect: FloatArray
@@ -53,90 +54,27 @@ class Tests(NamedTuple):
     is_reliable: BoolArray
 
     def of(self, places: IntArray | BoolArray) -> Tests:
-        """Those in some places."""
+        """The results in some places."""
         parts: Any = (found[places] for found in self)
         return Tests(*parts)
 
 
-class Variables(ABC):
-    """The columns of a data set and its target, ready to be tested.
+class DiscreteVariables:
+    """Discrete columns and classes, tested by G²: information given configurations.
 
-    Columns are numbered; the number after the last is the target. A test of a million
-    columns given a set takes a pass or two over them, and no Python per column.
+    Columns are numbered; the number after the last is the target.
     """
 
-    n_columns: int
-    effects: FloatArray
-    """The dependence of every column on the target alone."""
-
-    @abstractmethod
-    def _test_columns(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
-        """Test variable ``a`` with the columns ``which``, given some variables."""
-
-    def test(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
-        """The same where the last of ``which``, which increase, may be the target."""
-        target = self.n_columns
-        if not which.size or which[-1] != target:
-            return self._test_columns(a, given, which)
-        found = self._test_columns(a, given, which[:-1])
-        last = self._test_columns(target, given, np.array([a]))
-        both: Any = map(np.append, found, last)
-        return Tests(*both)
-
-
-class ManyTests:
-    """A test of one variable with many columns at once, as a measure of them."""
-
-    def __init__(self, test: ConditionalTest, owner: str) -> None:
-        is_table = isinstance(test, GTest) and test.arity != "largest"
-        if not is_table and not isinstance(test, FisherZTest):
-            raise DataTypeError(
-                f"{owner} needs the test G², not with arity='largest', or Fisher's Z. "
-                f"Got {printable(test)}. Use test='g2' (discrete) or test='fisher-z' "
-                "(continuous)."
-            )
-        self._test: Any = test
-
-    def bind(self, y: Any) -> Self:
-        """Prepare for the target ``y``."""
-        options: dict[str, Any] = dict(vars(self._test))
-        if "arity" in options:  # which one it is matters to `DiscreteVariables` alone
-            options["arity"] = "observed"
-        self._y, self._bound = y, type(self._test)(**options).bind(y)
-        self.name, self.n_samples = self._bound.name, self._bound.n_samples
-        self.left_out = self._bound.left_out
-        self.separates = self._test.unreliable == "independent"
-        return self
-
-    def encode(self, block: Block) -> tuple[Any, FloatArray]:
-        """The columns of a block, and the dependence of each on the target."""
-        encoded = self._bound.encode(block)
-        return encoded, self._bound.screen(encoded).effect
-
-    def gather(self, parts: list[Any], n_threads: int) -> Variables:
-        """All columns."""
-        encoded, effects = zip(*parts, strict=True)
-        both = list(encoded), np.concatenate(effects), self._y
-        if isinstance(self._test, FisherZTest):
-            return ContinuousVariables(*both, self._test)
-        return DiscreteVariables(*both, self._test, n_threads)
-
-
-class DiscreteVariables(Variables):
-    """Discrete variables, tested by G²: information within each configuration."""
-
-    def __init__(
-        self, parts: list[Any], effects: FloatArray, y: Any, test: GTest, n_threads: int
-    ) -> None:
-        self.n_columns, self.effects, self._test = effects.size, effects, test
-        labels = as_labels(y)
+    def __init__(self, parts: Sequence[Any], y: Any, test: GTest, n_threads: int):
+        self._test, labels = test, as_labels(y)
         self._classes = labels.codes.astype(np.int64)
         arity = np.concatenate([part.arity for part in parts])
         self._arity = np.append(arity, labels.classes.size)
         self._columns = DiscreteColumns([part.tables for part in parts], n_threads)
-        self._chosen, self._subset = np.arange(self.n_columns), self._columns
+        self._chosen, self._subset = np.arange(arity.size), self._columns
 
-    def _test_columns(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
+    def test(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
+        """Test variable ``a`` with the columns ``which``, given some variables."""
         n, rule = self._classes.size, self._test
         free = (self._arity[which] - 1.0) * (self._arity[a] - 1.0)
         n_possible = np.prod(self._arity[list(given)], dtype=np.float64)
@@ -161,28 +99,28 @@ class DiscreteVariables(Variables):
         return Tests(p_value, effect, p_value < rule.alpha, is_reliable)
 
     def _codes(self, v: int) -> IntArray:
-        return self._classes if v == self.n_columns else self._columns.codes(v)
+        is_target = v == self._arity.size - 1
+        return self._classes if is_target else self._columns.codes(v)
 
     def _choose(self, which: IntArray) -> DiscreteColumns:
-        """The columns, copied when others are asked for than before."""
+        """The columns, which are copied when they are not those of the last test."""
         if not np.array_equal(which, self._chosen):
             self._chosen = which
             self._subset = self._columns.subset(which)
         return self._subset
 
 
-class ContinuousVariables(Variables):
-    """Continuous variables, tested by their partial correlation.
+class ContinuousVariables:
+    """Continuous columns and the target, tested by their partial correlation.
 
-    Products with an orthonormal basis of the given variables and of what is left of
-    the tested one say it for all columns.
+    The products of all columns with an orthonormal basis of the given variables, and
+    of what is left of the tested one, give all correlations. Columns are numbered; the
+    number after the last is the target.
     """
 
-    def __init__(
-        self, parts: list[Any], effects: FloatArray, y: Any, test: FisherZTest
-    ) -> None:
-        self.n_columns, self.effects, self._alpha = effects.size, effects, test.alpha
+    def __init__(self, parts: Sequence[Any], y: Any, test: FisherZTest):
         self._columns = StandardColumns(join_values([part.values for part in parts]))
+        self._alpha = test.alpha
         if test.target == "numeric":
             spanning = as_numbers(y)[:, None]
         else:
@@ -192,44 +130,38 @@ class ContinuousVariables(Variables):
             spanning = np.equal.outer(labels.codes, classes).astype(np.float64)
         self._target = _orthonormal(spanning - spanning.mean(axis=0))
 
-    def _test_columns(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
-        n = self._target.shape[0]
+    def test(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
+        """Test variable ``a`` with the columns ``which``, given some variables."""
+        n, columns = self._target.shape[0], self._columns
         members = [self._units(member) for member in given]
         basis = _orthonormal(np.hstack([np.empty((n, 0)), *members]))
         own = self._units(a)
         left = _orthonormal(own - basis @ (basis.T @ own))
-        columns = self._columns
-        if which.size < self.n_columns:
+        if which.size < columns.shape[1]:
             columns = columns.take(which)
+        dims, size = own.shape[1], basis.shape[1]
         shares = columns.products(np.hstack([basis, left])) ** 2
-        rest = 1.0 - shares[:, : basis.shape[1]].sum(axis=1)
-        shared = shares[:, basis.shape[1] :].sum(axis=1)
+        rest = 1.0 - shares[:, :size].sum(axis=1)
+        shared = shares[:, size:].sum(axis=1)
         is_left = rest > COLLINEAR
         effect = np.sqrt(np.where(is_left, shared / np.where(is_left, rest, 1.0), 0.0))
         effect = np.minimum(np.round(effect, _DIGITS), 1.0)
-        dims, size = own.shape[1], basis.shape[1]
-        df = n - size - (3 if dims == 1 else dims + 1)
-        is_reliable = np.full(which.size, df > 0)
-        if df <= 0:
-            none = np.zeros(which.size)
-            return Tests(none + 1.0, none, is_reliable, is_reliable)
+        is_reliable = np.full(which.size, n - size > (3 if dims == 1 else dims + 1))
+        effect = np.where(is_reliable, effect, 0.0)
         below_one = np.minimum(effect, 1.0 - 1e-16)
-        if dims == 1:
-            p_value = 2.0 * ndtr(-np.sqrt(df) * np.arctanh(below_one))
-        else:
-            odds = below_one**2 / (1.0 - below_one**2)
-            p_value = fdtrc(dims, df, odds * df / dims)
-        return Tests(p_value, effect, p_value <= self._alpha, is_reliable)
+        p_value = p_of_share(below_one**2, n, dims, size, dims > 1)
+        is_dependent = is_reliable & (p_value <= self._alpha)
+        return Tests(p_value, effect, is_dependent, is_reliable)
 
     def _units(self, v: int) -> FloatArray:
         """A variable as columns of length one and mean zero."""
-        if v == self.n_columns:
+        if v == self._columns.shape[1]:
             return self._target
         return self._columns.take(np.array([v])).to_dense()
 
 
 def _orthonormal(columns: FloatArray) -> FloatArray:
-    """A basis of what the columns span; what is left of a column by rounding is not."""
+    """A basis of the space of the columns; a rest that may be rounding is left out."""
     basis: list[NDArray[Any]] = []
     for column in columns.T:
         before = float(column @ column)
@@ -250,27 +182,30 @@ class OutOfBudget(Exception):  # noqa: N818 (it is no error: the search ends)
 class Search:
     """Tests of variables that are counted, within a budget.
 
-    ``tally`` counts tests run and tests not run for want of samples.
+    ``target`` is the number of the target. ``tally`` counts tests run and tests not
+    run for want of samples.
     """
 
-    variables: Variables
+    variables: DiscreteVariables | ContinuousVariables
+    target: int
     unreliable_separates: bool  # whether a test that is not run means independence
     max_condition: int
     max_tests: float
     deadline: float
     tally: NDArray[np.int64]
 
-    @property
-    def target(self) -> int:
-        """The number of the target."""
-        return self.variables.n_columns
-
     def test(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
-        """Test variable ``a`` with others, given some."""
+        """Test variable ``a`` with others, which increase, given some."""
         n_tests = int(self.tally[N_TESTS])
         if n_tests + which.size > self.max_tests or time.monotonic() > self.deadline:
             raise OutOfBudget
-        found = self.variables.test(a, given, which)
+        if which.size and which[-1] == self.target:
+            found = self.variables.test(a, given, which[:-1])
+            last = self.variables.test(self.target, given, np.array([a]))
+            both: Any = map(np.append, found, last)
+            found = Tests(*both)
+        else:
+            found = self.variables.test(a, given, which)
         n_run = int(np.count_nonzero(found.is_reliable))
         self.tally[N_TESTS] += n_run
         self.tally[N_UNRELIABLE] += which.size - n_run
@@ -340,7 +275,19 @@ class _BlanketSelector(ConditionalSelector, BatchSelector):
         return not self._tally[_STOPPED]
 
     def _adapt(self, test: ConditionalTest) -> Any:
-        return ManyTests(test, type(self).__name__)
+        """The test for the screening; `_select` needs it as it was given."""
+        is_table = isinstance(test, GTest) and test.arity != "largest"
+        if not is_table and not isinstance(test, FisherZTest):
+            raise DataTypeError(
+                f"{type(self).__name__} needs the test G², not with arity='largest', "
+                f"or Fisher's Z. Got {printable(test)}. Use test='g2' (discrete) or "
+                "test='fisher-z' (continuous)."
+            )
+        self._test: Any = test
+        if isinstance(test, GTest):
+            test = copy(test)
+            test.arity = "observed"  # the others matter to `DiscreteVariables` alone
+        return test
 
     def _begin(self, stream: Stream) -> None:
         super()._begin(stream)
@@ -349,16 +296,24 @@ class _BlanketSelector(ConditionalSelector, BatchSelector):
         if self.max_seconds is not None:
             check_number(self.max_seconds, "max_seconds", owner)
 
-    def _prepare(self, block: Block, stream: Stream) -> Any:
-        return stream.measure.encode(block)
+    def _prepare(self, block: Block, stream: Stream) -> tuple[Any, FloatArray]:
+        encoded = stream.measure.encode(block)
+        return encoded, stream.measure.screen(encoded).effect
 
     def _select(self, parts: list[Any], stream: Stream) -> Selection:
-        variables = stream.measure.gather(parts, count_threads(self.n_jobs))
+        encoded, effects = zip(*parts, strict=True)
+        relevance, given = np.concatenate(effects), (encoded, stream.y, self._test)
+        variables: DiscreteVariables | ContinuousVariables
+        if isinstance(self._test, FisherZTest):
+            variables = ContinuousVariables(*given)
+        else:
+            variables = DiscreteVariables(*given, count_threads(self.n_jobs))
         limit, seconds = self.max_condition, self.max_seconds
         search = Search(
             variables,
-            unreliable_separates=stream.measure.separates,
-            max_condition=variables.n_columns if limit is None else limit,
+            target=relevance.size,
+            unreliable_separates=self._test.unreliable == "independent",
+            max_condition=relevance.size if limit is None else limit,
             max_tests=np.inf if self.max_tests is None else self.max_tests,
             deadline=time.monotonic() + (np.inf if seconds is None else seconds),
             tally=self._tally,
@@ -368,29 +323,25 @@ class _BlanketSelector(ConditionalSelector, BatchSelector):
             self._search(search, blanket)
         except OutOfBudget:
             self._tally[_STOPPED] = 1
-            self._warn(blanket, variables.n_columns)
-        order = np.array(blanket.members, np.int64)
-        relevance: FloatArray = variables.effects
+            limits = {"max_tests": self.max_tests, "max_seconds": seconds}
+            named = [f"{k}={v:g}" for k, v in limits.items() if v is not None]
+            warnings.warn(
+                f"{type(self).__name__} stopped at {' or '.join(named)}, before a step "
+                f"that would exceed it: {self._tally[N_TESTS]:,} tests were run, and "
+                f"{len(blanket.members)} of {relevance.size:,} features found. The "
+                "search is not complete. Raise the limit, or lower max_condition.",
+                FeatstreamWarning,
+                stacklevel=2,
+            )
         fate = np.full(relevance.size, Fate.REDUNDANT, np.uint8)
         witness = np.full(relevance.size, -1)
-        for column, given in blanket.separators.items():
-            if given:
-                witness[column] = given[0]
+        for column, separator in blanket.separators.items():
+            if separator:
+                witness[column] = separator[0]
             else:
                 fate[column] = Fate.IRRELEVANT
+        order = np.array(blanket.members, np.int64)
         return Selection(order, relevance, fate=fate, witness=witness)
-
-    def _warn(self, blanket: Blanket, n_columns: int) -> None:
-        limits = {"max_tests": self.max_tests, "max_seconds": self.max_seconds}
-        given = [f"{k}={v:g}" for k, v in limits.items() if v is not None]
-        warnings.warn(
-            f"{type(self).__name__} stopped at {' or '.join(given)}, before a step "
-            f"that would exceed it: {self._tally[N_TESTS]:,} tests were run, and "
-            f"{len(blanket.members)} of {n_columns:,} features found. The search is "
-            "not complete. Raise the limit, or lower max_condition.",
-            FeatstreamWarning,
-            stacklevel=2,
-        )
 
     def _reason(
         self, arrival: int, fate: Fate, name: str, relevance: str, other: str

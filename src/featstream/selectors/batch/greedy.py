@@ -29,9 +29,8 @@ from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.batch.base import BatchSelector, Selection
 from featstream.selectors.batch.encoded import DiscreteColumns, join_columns, merge
 from featstream.selectors.result import OVER_LIMIT, TraceLevel
-from featstream.selectors.saola.algorithm1 import Newcomers, Outcome, scan
-from featstream.selectors.saola.kept import Tuning, make_room, start_kept
-from featstream.selectors.saola.saola import SAOLA, make_rule
+from featstream.selectors.saola.kept import Tuning, start_kept
+from featstream.selectors.saola.saola import SAOLA
 from featstream.selectors.stream import Stream
 
 _FLOOR = 1e-3
@@ -44,21 +43,18 @@ Criteria = Generator[FloatArray, int, None]
 """Yields the criterion of every candidate; is sent the candidate that was chosen."""
 
 
-class _RelevantColumns(NamedTuple):
-    """The scores of all columns of a block, and the relevant ones, encoded.
+class Scored(NamedTuple):
+    """The scores of all columns of a block, and which of them are relevant.
 
-    Relevant feature ``relevant[k]`` is column ``position[k]`` of ``columns``.
+    ``encoded`` are columns, and the position of each relevant feature among them.
     """
 
     scores: FloatArray
     relevant: IntArray
-    columns: Any
-    position: IntArray
+    encoded: tuple[Any, IntArray]
 
 
-def _encode_relevant(
-    block: Block, measure: BoundMeasure, *, has_threshold: bool
-) -> _RelevantColumns:
+def _score(block: Block, measure: BoundMeasure, *, has_threshold: bool) -> Scored:
     """Score a block, and keep the columns that pass the threshold of the measure.
 
     Without a threshold all columns are kept that have a relevance.
@@ -67,19 +63,14 @@ def _encode_relevant(
     scores = measure.relevance(encoded)
     passes = measure.is_relevant(scores) if has_threshold else scores > 0.0
     relevant = np.flatnonzero(passes)
-    found = measure.columns(encoded, relevant)
-    return _RelevantColumns(scores, block.start + relevant, *found)
+    columns = measure.columns(encoded, relevant)
+    return Scored(scores, block.start + relevant, columns)
 
 
-def _scores_and_relevant(
-    parts: list[_RelevantColumns],
-) -> tuple[FloatArray, IntArray]:
-    scores, relevant, *_ = zip(*parts, strict=True)
+def _join(parts: list[Scored]) -> tuple[FloatArray, IntArray]:
+    """The scores of all features, and the relevant ones."""
+    scores, relevant, _ = zip(*parts, strict=True)
     return np.concatenate(scores), np.concatenate(relevant)
-
-
-def _join(parts: list[_RelevantColumns]) -> Any:
-    return join_columns([(part.columns, part.position) for part in parts])
 
 
 @estimator
@@ -133,46 +124,25 @@ class FCBF(BatchSelector):
 
     ties = "drop"
 
-    def _prepare(self, block: Block, stream: Stream) -> _RelevantColumns:
-        return _encode_relevant(block, stream.measure, has_threshold=True)
+    def _prepare(self, block: Block, stream: Stream) -> Scored:
+        return _score(block, stream.measure, has_threshold=True)
 
-    def _select(self, parts: list[_RelevantColumns], stream: Stream) -> Selection:
-        relevance, relevant = _scores_and_relevant(parts)
-        n = relevant.size
+    def _select(self, parts: list[Scored], stream: Stream) -> Selection:
+        relevance, relevant = _join(parts)
+        fate, witness = np.zeros(relevance.size, np.uint8), np.full(relevance.size, -1)
         by_relevance = np.argsort(-relevance[relevant], kind="stable")
-        arrivals = relevant[by_relevance]
-        outcome = Outcome(
-            fate=np.zeros(n, np.uint8),
-            witness=np.full(n, -1, np.int64),
-            overlap=np.full(n, np.nan),
-            gone=np.empty(n, np.int64),
-            gone_by=np.empty(n, np.int64),
-            gone_fate=np.empty(n, np.uint8),
-            n_events=np.zeros(1, np.int64),
-        )
-        if n:
-            no_units = np.empty((n, 0), np.float32)
-            own = by_relevance, relevance[arrivals], arrivals, no_units, 0.0
-            _walk(Newcomers(_join(parts), *own), stream.measure.n_samples, outcome)
-        witness = np.full(relevance.size, -1)
-        witness[arrivals] = outcome.witness
-        order, fate = arrivals[outcome.witness < 0], np.zeros(relevance.size, np.uint8)
+        order = relevant[by_relevance]
+        if order.size:
+            walk = SAOLA(ties="drop")  # nothing is displaced in this order
+            walk._stream = stream
+            walk._begin(stream)
+            columns = join_columns([part.encoded for part in parts])
+            judged = relevance[order], None, np.arange(order.size)
+            found = walk._decide_about(0, judged, (columns, by_relevance, None)).witness
+            assert found is not None
+            witness[order] = np.where(found < 0, -1, order[found])
+            order = order[found < 0]
         return Selection(order, relevance, fate=fate, witness=witness)
-
-
-def _walk(newcomers: Newcomers, n_samples: int, outcome: Outcome) -> None:
-    """Algorithm 1 on features in order of relevance: nothing is ever displaced."""
-    columns, column, tuning = newcomers.columns, newcomers.column, Tuning()
-    rule = make_rule(SAOLA(ties="drop"))
-    scratch = storage_of(columns).scratch(n_samples)
-    kept, done = start_kept(columns, column, tuning), 0
-    while True:
-        run = for_storage(scan, columns, kept.index, rule)
-        free = np.empty(kept.live.size, np.int64)
-        done = run(newcomers, done, kept, rule, scratch, free, outcome)
-        if done == column.size:
-            return
-        kept = make_room(kept, columns, int(column[done]), tuning)
 
 
 @estimator
@@ -252,20 +222,18 @@ class _PairSelector(_GreedySelector):
         choice = super()._propose(blocks)
         return choice if choice.name == "fisher-z" else choice._replace(name="mi")
 
-    def _prepare(self, block: Block, stream: Stream) -> _RelevantColumns:
-        # The threshold of a measure that was named is none that the user has chosen.
+    def _prepare(self, block: Block, stream: Stream) -> Scored:
+        # The user has not chosen the threshold of a measure that is given by name.
         has_threshold = not isinstance(self.measure, str)
-        return _encode_relevant(block, stream.measure, has_threshold=has_threshold)
+        return _score(block, stream.measure, has_threshold=has_threshold)
 
-    def _select(self, parts: list[_RelevantColumns], stream: Stream) -> Selection:
-        relevance, candidates = _scores_and_relevant(parts)
+    def _select(self, parts: list[Scored], stream: Stream) -> Selection:
+        relevance, candidates = _join(parts)
         criteria = self._criteria(parts, relevance[candidates])
         return self._choose(relevance, candidates, criteria)
 
     @abstractmethod
-    def _criteria(
-        self, parts: list[_RelevantColumns], relevance: FloatArray
-    ) -> Criteria:
+    def _criteria(self, parts: list[Scored], relevance: FloatArray) -> Criteria:
         """The criterion of the candidates, whose relevance is given, at each step."""
 
 
@@ -323,15 +291,13 @@ class MRMR(_PairSelector):
         check_choice(self.scheme, "scheme", ("difference", "quotient"), owner)
         super()._begin(stream)
 
-    def _criteria(
-        self, parts: list[_RelevantColumns], relevance: FloatArray
-    ) -> Criteria:
+    def _criteria(self, parts: list[Scored], relevance: FloatArray) -> Criteria:
         measure, is_quotient = self._stream.measure, self.scheme == "quotient"
         if measure.name == "fisher-z":
-            is_numeric = getattr(self.measure, "target", "") == "numeric"
-            n_classes = 2 if is_numeric else as_labels(self._stream.y).classes.size
+            n_classes = measure.n_spanning + 1
             relevance = _f_statistic(relevance, measure.n_samples, n_classes)
-        overlaps_with = self._comparer(_join(parts), relevance.size)
+        columns = join_columns([part.encoded for part in parts])
+        overlaps_with = self._comparer(columns, relevance.size)
         total, n_chosen = np.zeros(relevance.size), 0
         chosen = yield relevance
         while True:
@@ -398,9 +364,7 @@ class MIM(_PairSelector):
     array([0, 1])
     """
 
-    def _criteria(
-        self, parts: list[_RelevantColumns], relevance: FloatArray
-    ) -> Criteria:
+    def _criteria(self, parts: list[Scored], relevance: FloatArray) -> Criteria:
         while True:
             yield relevance
 
