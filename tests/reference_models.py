@@ -13,27 +13,26 @@ def standardise(X, length=1.0):
 
 
 def least_angles(Z, Y, n_features):
-    """Features in the order of least-angle regression, and the level at each entry."""
-    entered, levels, fitted = [], [], np.zeros_like(Y)
+    """Features in the order in which they enter a least-angle regression."""
+    entered, fitted = [], np.zeros_like(Y)
     while len(entered) < n_features:
         sizes = np.linalg.norm(Z.T @ (Y - fitted), axis=1)
         sizes[entered] = -1.0
-        if sizes.max() < 1e-9:
+        level = float(sizes.max())
+        if level < 1e-9:
             break
         entered.append(int(sizes.argmax()))
-        levels.append(float(sizes.max()))
         used = Z[:, entered]
         goal = used @ np.linalg.lstsq(used, Y, rcond=None)[0]
         moves, step = goal - fitted, 1.0
         for j in set(range(Z.shape[1])) - set(entered):
             gap = lambda g, j=j: (  # noqa: E731
-                np.linalg.norm(Z[:, j] @ (Y - fitted - g * moves))
-                - (1 - g) * levels[-1]
+                np.linalg.norm(Z[:, j] @ (Y - fitted - g * moves)) - (1 - g) * level
             )
             if gap(0.0) < -1e-12 and gap(1.0) > 1e-12:
                 step = min(step, brentq(gap, 0.0, 1.0, xtol=1e-14))
         fitted = fitted + step * moves
-    return entered, levels
+    return entered
 
 
 def machine_gap(Z, signs, weights, intercept, norm, cost, plane_size):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,10 +14,10 @@ from sklearn.linear_model import Lasso, MultiTaskLasso
 from featstream.errors import check_choice, check_count, check_number
 from featstream.estimators import estimator
 from featstream.measures.inputs import as_labels
-from featstream.protocols import Decision, Fate, FloatArray, IntArray, Source
+from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray, Source
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.base_groups import GroupSelector
-from featstream.selectors.numeric import as_numeric, class_indicators, join_columns
+from featstream.selectors.numeric import as_numeric, class_indicators, join_values
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
 from featstream.sources.grouping import Batch, Layout, Sized
@@ -141,29 +141,32 @@ class OGFS(GroupSelector):
     def _in_stream(self, given: Iterable[Batch]) -> Iterator[Batch]:
         """Groups one by one: what is kept of one decides about the next."""
         for batch in super()._in_stream(given):
-            features = [(b, i) for b in batch.blocks for i in range(b.n_columns)]
-            begin, start = 0, batch.blocks[0].start
-            for label, end in zip(batch.labels, batch.ends.tolist(), strict=True):
-                block = join_columns(features[begin:end])
-                block = replace(block, start=start + begin)
-                yield Batch([block], [label], np.array([end - begin]))
+            begin = first = batch.blocks[0].start
+            for label, end in zip(batch.labels, first + batch.ends, strict=True):
+                parts = [
+                    block.part(max(begin - block.start, 0), end - block.start)
+                    for block in batch.blocks
+                    if block.start < end and block.start + block.n_columns > begin
+                ]
+                yield Batch(parts, [label], np.array([end - begin]))
                 begin = end
 
     def _decide(self, batch: Batch, stream: Stream) -> Verdict:
-        (block,) = batch.blocks
         model: GroupModel = stream.measure
-        values: Any = as_numeric(block, model.n_samples, type(self).__name__)
-        group = _standardise(values)
+        owner, first = type(self).__name__, batch.blocks[0].start
+        values = [as_numeric(block, model.n_samples, owner) for block in batch.blocks]
+        dense = [Block(columns).to_dense() for columns in values]
+        group = _standardise(join_values(dense))
         between, within = model.spread(group)
         scores = between / np.maximum(within, 1e-12)
         taken = self._choose(between, within, scores)
         columns = np.asfortranarray(np.column_stack([self._columns, group[:, taken]]))
         is_used = model.regress(columns)
-        kept, fate = self._kept()[0], np.zeros(block.n_columns, np.uint8)
+        kept, fate = self._kept()[0], np.zeros(scores.size, np.uint8)
         fate[taken[is_used[kept.size :]]] = Fate.KEPT
         gone = kept[~is_used[: kept.size]]
         self._columns = columns[:, is_used]
-        gone_by = np.full(gone.size, block.start + block.n_columns - 1)
+        gone_by = np.full(gone.size, first + scores.size - 1)
         return Verdict(fate, scores, gone=gone, gone_by=gone_by)
 
     def _choose(

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from featstream.engines import prepared_ahead
 from featstream.errors import DataError, FeatstreamWarning, check_count
+from featstream.measures.fisher import BoundFisherZ, FisherZ
+from featstream.measures.inputs import Labels, as_labels
 from featstream.parallel import count_threads
 from featstream.progress import Observer
 from featstream.protocols import (
@@ -28,6 +30,7 @@ from featstream.protocols import (
 from featstream.runs.folder import Checkpoint
 from featstream.selectors.base import OnlineSelector, in_stream
 from featstream.selectors.base_groups import GroupedSelector
+from featstream.selectors.numeric import as_numeric, join_values
 from featstream.selectors.result import OVER_LIMIT, Names
 from featstream.selectors.stream import Stream, Verdict
 from featstream.sources.grouping import Layout, batches
@@ -208,19 +211,43 @@ class BatchSelector(OnlineSelector):
         return super()._result_fields() | {"is_ranked": True}
 
 
+class StandardSelector(BatchSelector):
+    """Base of batch selectors that fit a model to standardised columns.
+
+    A subclass chooses in `_choose`.
+
+    Attributes
+    ----------
+    scores_ : ndarray of float
+        Their relevance: absolute correlation with the class, or eta with several.
+    """
+
+    _numeric_target = ""
+
+    @abstractmethod
+    def _choose(self, X: Any, labels: Labels, relevance: FloatArray) -> Selection:
+        """Choose among the columns of a matrix, dense or sparse (CSC)."""
+
+    def _bind(self, y: Any) -> BoundFisherZ:
+        return FisherZ().bind(y)
+
+    def _prepare(self, block: Block, stream: Stream) -> tuple[Any, FloatArray]:
+        measure: BoundFisherZ = stream.measure
+        values = as_numeric(block, measure.n_samples, type(self).__name__)
+        return values, measure.relevance(measure.encode(block))
+
+    def _select(self, parts: list[tuple[Any, FloatArray]], stream: Stream) -> Selection:
+        values, relevance = map(list, zip(*parts, strict=True))
+        parts.clear()  # the matrix holds their values
+        X = join_values(values)
+        values.clear()
+        return self._choose(X, as_labels(stream.y), np.concatenate(relevance))
+
+
 class BatchGroupSelector(GroupedSelector, BatchSelector):
     """Base of batch selectors that know the groups of features.
 
     `_select` finds in `_group_numbers` which group each feature is in.
-
-    Attributes
-    ----------
-    selected_groups_ : ndarray
-        Labels of the groups with a selected feature, in order of arrival.
-    group_of_ : ndarray of shape (n_features,)
-        Label of the group of each feature.
-    result_ : GroupSelectionResult
-        Names, scores and history of features and groups.
     """
 
     _labels: list[Hashable]

@@ -32,7 +32,7 @@ from featstream.protocols import Block, BoolArray, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.selectors.batch.base import BatchSelector, Selection
 from featstream.selectors.batch.encoded import DiscreteColumns, merge
-from featstream.selectors.batch.standard_columns import StandardColumns, join_values
+from featstream.selectors.numeric import StandardColumns, join_values
 from featstream.selectors.osfs.osfs import ConditionalSelector
 from featstream.selectors.osfs.search import N_TESTS, N_UNRELIABLE
 from featstream.selectors.result import TraceLevel

@@ -12,14 +12,13 @@ from featstream.errors import ParameterError, check_count, check_number
 from featstream.estimators import estimator
 from featstream.measures.inputs import Labels
 from featstream.protocols import Fate, FloatArray, IntArray
-from featstream.selectors.batch.base import Selection
-from featstream.selectors.batch.standard_columns import (
+from featstream.selectors.batch.base import Selection, StandardSelector
+from featstream.selectors.numeric import (
     StandardColumns,
-    StandardSelector,
+    class_indicators,
     largest,
     minimise,
 )
-from featstream.selectors.numeric import class_indicators
 from featstream.selectors.result import OVER_LIMIT, TraceLevel
 from featstream.selectors.stream import Stream
 
@@ -110,15 +109,8 @@ class FGM(StandardSelector):
         check_number(self.tol, "tol", owner)
 
     def _choose(self, X: Any, labels: Labels, relevance: FloatArray) -> Selection:
-        found = generate_features(
-            StandardColumns(X),
-            2.0 * class_indicators(labels) - 1.0,
-            n_features=self.n_features,
-            plane_size=self.plane_size,
-            cost=self.cost,
-            tol=self.tol,
-            max_correlation=self.max_correlation,
-        )
+        signs = 2.0 * class_indicators(labels) - 1.0
+        found = generate_features(StandardColumns(X), signs, self)
         is_open = (relevance > 0.0) & (not found.has_converged)
         fate = np.where(is_open, OVER_LIMIT, Fate.IRRELEVANT)
         return Selection(found.support, relevance, fate=fate, witness=found.nearest)
@@ -234,14 +226,7 @@ class Generated:
 
 
 def generate_features(
-    columns: StandardColumns,
-    signs: FloatArray,
-    *,
-    n_features: int,
-    plane_size: int,
-    cost: float,
-    tol: float,
-    max_correlation: float = np.inf,
+    columns: StandardColumns, signs: FloatArray, options: FGM
 ) -> Generated:
     """Cutting planes until `n_features` are found, or none is violated.
 
@@ -251,33 +236,33 @@ def generate_features(
     that is violated most.
     """
     found = Generated(intercepts=np.zeros(signs.shape[1]))
-    losses = np.ones_like(signs)  # of a machine without weights
-    while found.support.size < n_features and len(found.groups) < _MOST_PLANES:
-        products = columns.products(cost * losses * signs)
+    losses, limit = np.ones_like(signs), options.n_features  # without weights
+    while found.support.size < limit and len(found.groups) < _MOST_PLANES:
+        products = columns.products(options.cost * losses * signs)
         violation = np.einsum("ij,ij->i", products, products)
         violation[columns.is_constant] = 0.0
-        group = _worst_group(columns, violation, found, plane_size, max_correlation)
+        group = _worst_group(columns, violation, found.support, options)
         level = sum(float(np.linalg.norm(w)) for w in found.weights) ** 2
-        if float(violation[group].sum()) <= (1.0 + tol) * level:
+        if float(violation[group].sum()) <= (1.0 + options.tol) * level:
             found.has_converged = True
             break
         is_new = ~np.isin(group, found.support)
-        support = np.append(found.support, group[is_new])[:n_features]
+        support = np.append(found.support, group[is_new])[:limit]
         group = group[np.isin(group, support)]
         places = np.argsort(support)
         found.support = support
         found.groups.append(places[np.searchsorted(support, group, sorter=places)])
         found.weights.append(np.zeros((group.size, signs.shape[1])))
-        losses = _train(columns.take(support), signs, found, cost)
-    if np.isfinite(max_correlation):
-        found.nearest = _find_nearest(columns, found.support, max_correlation)
+        losses = _train(columns.take(support), signs, found, options.cost)
+    if np.isfinite(options.max_correlation):
+        found.nearest = _find_nearest(columns, found.support, options.max_correlation)
     return found
 
 
 def _find_nearest(
     columns: StandardColumns, support: IntArray, max_correlation: float
 ) -> IntArray:
-    """The support feature that each other one is most like; -1 if not above a limit."""
+    """The support feature most correlated with each other one; -1 below the limit."""
     found = np.full(columns.shape[1], -1)
     others = columns.take(support)
     width = max(1, _MOST_CORRELATIONS // max(1, support.size))
@@ -291,25 +276,21 @@ def _find_nearest(
 
 
 def _worst_group(
-    columns: StandardColumns,
-    violation: FloatArray,
-    found: Generated,
-    size: int,
-    max_correlation: float,
+    columns: StandardColumns, violation: FloatArray, support: IntArray, options: FGM
 ) -> IntArray:
     """The features of the largest violation, of which no two are too much alike.
 
     A feature that is correlated too highly with one of the support, or of this group,
     is left out.
     """
+    size, max_correlation = options.plane_size, options.max_correlation
     if np.isinf(max_correlation):
         return largest(violation, size)
     group: list[int] = []
-    fixed = found.support
-    width, done = 4 * size, 0
+    fixed, done = support, 0
     while done < np.count_nonzero(violation):
-        candidates = largest(violation, done + width)[done:]
-        is_support = np.isin(candidates, found.support)
+        candidates = largest(violation, done + 4 * size)[done:]
+        is_support = np.isin(candidates, support)
         done += candidates.size
         fresh = columns.take(candidates)
         overlaps = np.abs(fresh.correlations(columns.take(fixed)))

@@ -15,14 +15,17 @@ from featstream.errors import check_number
 from featstream.estimators import estimator
 from featstream.measures.inputs import Labels
 from featstream.protocols import BoolArray, Fate, FloatArray, IntArray
-from featstream.selectors.batch.base import BatchGroupSelector, Selection
-from featstream.selectors.batch.standard_columns import (
-    StandardColumns,
+from featstream.selectors.batch.base import (
+    BatchGroupSelector,
+    Selection,
     StandardSelector,
+)
+from featstream.selectors.numeric import (
+    StandardColumns,
+    class_indicators,
     largest,
     minimise,
 )
-from featstream.selectors.numeric import class_indicators
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream
 
@@ -70,7 +73,7 @@ class _LogisticSelector(StandardSelector):
         if isinstance(self, BatchGroupSelector):
             groups = self._group_numbers()
         columns = StandardColumns(X, np.sqrt(n))
-        penalty = Penalty.of(groups, self.penalty, self.group_penalty)
+        penalty = Penalty(groups, self.penalty, self.group_penalty)
         squares: FloatArray = np.zeros(p)
         for indicator in class_indicators(labels).T:
             fit = fit_logistic(columns, 2.0 * indicator - 1.0, penalty, self.tol)
@@ -206,22 +209,15 @@ class SparseGroupLassoSelector(GroupLassoSelector):
     group_penalty: float = 0.01
 
 
-@dataclass(frozen=True, slots=True)
 class Penalty:
     """``l1 * |w|₁ + l2 * sum over the groups of sqrt(size) * |w of the group|₂``.
 
     Feature j is in group ``groups[j]``; ``prices`` are ``l2 * sqrt(size)`` of groups.
     """
 
-    l1: float
-    l2: float
-    groups: IntArray
-    prices: FloatArray
-
-    @classmethod
-    def of(cls, groups: IntArray, l1: float, l2: float) -> Penalty:
-        """The penalty for groups whose prices follow from their sizes."""
-        return cls(l1, l2, groups, l2 * np.sqrt(np.bincount(groups)))
+    def __init__(self, groups: IntArray, l1: float, l2: float) -> None:
+        self.groups, self.l1, self.l2 = groups, l1, l2
+        self.prices = l2 * np.sqrt(np.bincount(groups))
 
     def _shares(self, weights: FloatArray, groups: IntArray, step: float) -> FloatArray:
         """What is left of the norm of each group after its price times a step."""
@@ -382,11 +378,10 @@ class SPFSLAR(StandardSelector):
 
     def _choose(self, X: Any, labels: Labels, relevance: FloatArray) -> Selection:
         columns, targets = StandardColumns(X), class_similarity(labels.codes)
-        path = least_angle_path(columns, targets, self.n_features)
+        entered, dependent = least_angle_path(columns, targets, self.n_features)
         witness = np.full(relevance.size, -1)
-        witness[list(path.dependent)] = list(path.dependent.values())
-        order = np.array(path.entered, np.int64)
-        return Selection(order, relevance, witness=witness)
+        witness[list(dependent)] = list(dependent.values())
+        return Selection(np.array(entered, np.int64), relevance, witness=witness)
 
     def _reason(
         self, arrival: int, fate: Fate, name: str, relevance: str, other: str
@@ -397,16 +392,6 @@ class SPFSLAR(StandardSelector):
                 f"before, of which {other} is most like it; {relevance}."
             )
         return super()._reason(arrival, fate, name, relevance, other)
-
-
-@dataclass(slots=True)
-class Path:
-    """Features in the order in which they entered."""
-
-    entered: list[int] = field(default_factory=list)
-    levels: list[float] = field(default_factory=list)
-    dependent: dict[int, int] = field(default_factory=dict)
-    """Features that are a combination of those entered, and the nearest of these."""
 
 
 def class_similarity(codes: NDArray[Any]) -> FloatArray:
@@ -432,14 +417,17 @@ def class_similarity(codes: NDArray[Any]) -> FloatArray:
 
 def least_angle_path(
     columns: StandardColumns, targets: FloatArray, n_features: int
-) -> Path:
+) -> tuple[list[int], dict[int, int]]:
     """Least-angle regression of several targets, until `n_features` have entered.
 
     All features in the model have the same correlation with what is left of the
     targets (the norm over these). The fit moves towards the least-squares fit on
-    them until another feature has as much, which enters.
+    them until another feature has as much, which enters. Returns the features in the
+    order in which they entered, and those that are a combination of these, each with
+    the one that is nearest to it.
     """
-    path = Path()
+    entered: list[int] = []
+    dependent: dict[int, int] = {}
     rest = targets.copy()
     products = columns.products(rest)
     is_out = columns.is_constant.copy()
@@ -448,7 +436,7 @@ def least_angle_path(
     level = float(sizes.max(initial=0.0))
     least = _NEGLIGIBLE * float(np.linalg.norm(targets))
     newcomer = int(sizes.astype(np.float32).argmax()) if sizes.size else -1
-    while level > least and len(path.entered) < n_features:
+    while level > least and len(entered) < n_features:
         is_out[newcomer] = True
         column = columns.take(np.array([newcomer])).to_dense()[:, 0]
         own = column.copy()
@@ -456,13 +444,11 @@ def least_angle_path(
             own -= basis @ (basis.T @ own)
         norm = float(np.linalg.norm(own))
         if norm > np.sqrt(_NEGLIGIBLE):
-            path.entered.append(newcomer)
-            path.levels.append(level)
+            entered.append(newcomer)
             basis = np.column_stack([basis, own / norm])
         else:
-            shared = columns.take(np.array(path.entered)).products(column)
-            nearest = int(largest(np.abs(shared), 1)[0])
-            path.dependent[newcomer] = path.entered[nearest]
+            shared = columns.take(np.array(entered)).products(column)
+            dependent[newcomer] = entered[int(largest(np.abs(shared), 1)[0])]
         if is_out.all():
             break
         direction = basis @ (basis.T @ rest)
@@ -474,7 +460,7 @@ def least_angle_path(
         rest -= step * direction
         products -= step * moves
         level *= 1.0 - step
-    return path
+    return entered, dependent
 
 
 def _steps(products: FloatArray, moves: FloatArray, level: float) -> FloatArray:
