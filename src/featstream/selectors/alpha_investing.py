@@ -7,7 +7,6 @@ and sparse columns are summed in the same order, to the same bit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from featstream.estimators import estimator
 from featstream.jit import inner, jit
 from featstream.measures.inputs import as_labels, as_numbers
 from featstream.protocols import Block, Fate, FloatArray
-from featstream.runs.arrays import Declared, check_arrays
+from featstream.runs.arrays import Arrays, Declared, check_arrays
 from featstream.selectors.base import StreamSelector
 from featstream.selectors.numeric import (
     as_numeric,
@@ -132,8 +131,8 @@ class AlphaInvesting(StreamSelector):
             )
         has_constant = self.intercept is True
         if self.loss == "logistic":
-            return LogisticModel(_two_classes(y), has_constant=has_constant)
-        return LinearModel(*_responses(y, self.target), has_constant=has_constant)
+            return LogisticModel(y, has_constant=has_constant)
+        return LinearModel(y, self.target, has_constant=has_constant)
 
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
@@ -144,7 +143,7 @@ class AlphaInvesting(StreamSelector):
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return {"account": self._account.state, **self._stream.measure.arrays()}
 
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, arrays: Arrays) -> None:
         table = {"account": Declared(np.float64, (2,))}
         self._account.state[:] = check_arrays(arrays, table)["account"]
         self._stream.measure.restore(arrays)
@@ -170,13 +169,24 @@ class AlphaInvesting(StreamSelector):
 
 
 class LinearModel:
-    """Least squares by a QR factorisation that grows."""
+    """Least squares by a QR factorisation that grows.
+
+    ``n_free`` is half the degrees of freedom of the tail of its statistic.
+    """
 
     name = "linear"
 
-    def __init__(self, y: FloatArray, n_free: int, *, has_constant: bool) -> None:
-        self.residuals, self.n_free, self.least = y, n_free, 0.0
-        self.n_samples = y.shape[0]
+    def __init__(self, y: Any, target: str, *, has_constant: bool) -> None:
+        self.n_free, self.least = 1, 0.0
+        if target == "numeric":
+            self.residuals = as_numbers(y)[:, None]
+        else:
+            labels = as_labels(y)
+            self.n_free = labels.classes.size - 1
+            self.residuals = class_indicators(labels)
+            if self.n_free > 1:
+                self.residuals /= np.sqrt(self.residuals.sum(axis=0))
+        self.n_samples = self.residuals.shape[0]
         self.basis = np.empty((self.n_samples, 0))
         if has_constant:
             self.add(np.ones(self.n_samples))
@@ -198,7 +208,7 @@ class LinearModel:
         """The model, for `restore`."""
         return {"basis": self.basis, "residuals": self.residuals}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Restore a model that `arrays` returned."""
         table = {
             "basis": Declared(np.float64, (self.n_samples, None)),
@@ -224,9 +234,15 @@ class LogisticModel:
 
     name = "logistic"
 
-    def __init__(self, y: FloatArray, *, has_constant: bool) -> None:
-        self.response, self.n_samples = y, y.size
-        self.design = np.ones((y.size, 1 if has_constant else 0))
+    def __init__(self, y: Any, *, has_constant: bool) -> None:
+        labels = as_labels(y)
+        if labels.classes.size != 2:
+            raise DataError(
+                f"loss='logistic' of AlphaInvesting is for two classes, and y has "
+                f"{labels.classes.size}. Use loss='linear'."
+            )
+        self.response, self.n_samples = class_indicators(labels)[:, 0], len(y)
+        self.design = np.ones((self.n_samples, 1 if has_constant else 0))
         self.weights = np.zeros(self.design.shape[1])
         self._refit()
 
@@ -243,7 +259,7 @@ class LogisticModel:
         """The model, for `restore`."""
         return {"design": self.design, "weights": self.weights}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Restore a model that `arrays` returned."""
         table = {
             "design": Declared(np.float64, (self.n_samples, "n_columns")),
@@ -284,27 +300,6 @@ class LogisticModel:
             0.0 if is_perfect else 1.0,
             1,
         )
-
-
-def _responses(y: Any, target: str) -> tuple[FloatArray, int]:
-    """What the regression explains, and half the degrees of freedom of its tail."""
-    if target == "numeric":
-        return as_numbers(y)[:, None], 1
-    labels = as_labels(y)
-    indicators = class_indicators(labels)
-    if labels.classes.size > 2:
-        indicators = indicators / np.sqrt(indicators.sum(axis=0))
-    return indicators, labels.classes.size - 1
-
-
-def _two_classes(y: Any) -> FloatArray:
-    labels = as_labels(y)
-    if labels.classes.size != 2:
-        raise DataError(
-            f"loss='logistic' of AlphaInvesting is for two classes, and y has "
-            f"{labels.classes.size}. Use loss='linear'."
-        )
-    return class_indicators(labels)[:, 0]
 
 
 class Fit(NamedTuple):

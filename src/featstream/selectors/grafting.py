@@ -6,7 +6,6 @@ sparse columns, so that both are summed in the same order, to the same bit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from featstream.estimators import estimator
 from featstream.jit import inner, inner_jit, jit
 from featstream.measures.inputs import as_labels
 from featstream.protocols import Block, Fate, FloatArray, IntArray
-from featstream.runs.arrays import Declared, check_arrays
+from featstream.runs.arrays import Arrays, Declared, check_arrays
 from featstream.selectors.base import StreamSelector
 from featstream.selectors.numeric import (
     as_numeric,
@@ -28,6 +27,8 @@ from featstream.selectors.numeric import (
 )
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
+
+_SAVED = ("arrival", "design", "weights", "objectives", "residuals")
 
 _MARGIN = 1.0 + 1e-6
 """A copy of a feature in the model is exactly as steep as its price."""
@@ -101,27 +102,24 @@ class Grafting(StreamSelector):
         owner = type(self).__name__
         l1 = check_number(self.l1, "l1", owner)
         l2 = check_number(self.l2, "l2", owner, closed="left")
-        return LogisticModels(y, l1, l2)
+        l0 = check_number(self.l0, "l0", owner, closed="left")
+        return LogisticModels(y, l1, l2, l0)
 
     def _begin(self, stream: Stream) -> None:
-        self._price = check_number(self.l0, "l0", type(self).__name__, closed="left")
-        self._arrivals: IntArray = np.empty(0, np.int64)
+        """Nothing: the model, which `_bind` made, holds the state."""
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
-        weights = self._started().measure.weights
-        return self._arrivals, np.abs(weights[1:]).max(axis=1)
+        model: LogisticModels = self._started().measure
+        return model.arrival, np.abs(model.weights[1:]).max(axis=1)
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        return {"arrival": self._arrivals, **self._stream.measure.arrays()}
+        return {name: getattr(self._stream.measure, name) for name in _SAVED}
 
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        table = {"arrival": Declared(np.int64, ("n_kept",), 0, "n_seen")}
-        found = check_arrays(arrays, table, n_seen=self._stream.n_seen)
-        self._arrivals = found["arrival"]
-        self._stream.measure.restore(arrays, self._arrivals.size)
+    def _restore(self, arrays: Arrays) -> None:
+        self._stream.measure.restore(arrays, self._stream.n_seen)
 
     def _decide(self, block: Block, stream: Stream) -> Verdict:
-        model = stream.measure
+        model: LogisticModels = stream.measure
         columns = as_numeric(block, model.n_samples, type(self).__name__)
         stored = parts_of(columns)
         slopes = np.zeros(block.n_columns)
@@ -129,20 +127,18 @@ class Grafting(StreamSelector):
         events: list[tuple[int, int]] = []
         done, price = 0, model.l1 * _MARGIN
         while True:
-            left = model.residuals
+            rest = model.residuals
             found, mean, scale = graft(
-                *stored, done, left, left.sum(axis=0), price, slopes
+                *stored, done, rest, rest.sum(axis=0), price, slopes
             )
             if found == block.n_columns:
                 break
             done, arrival = found + 1, block.start + found
             column = (dense_column(columns, found) - mean) / scale
-            if not model.add(column, self._price):
-                continue
-            is_used = model.prune()
-            fate[found] = Fate.KEPT if is_used[-1] else Fate.IRRELEVANT
-            events += [(old, arrival) for old in self._arrivals[~is_used[:-1]]]
-            self._arrivals = np.append(self._arrivals, arrival)[is_used]
+            if model.add(column, arrival):
+                left = model.prune()
+                fate[found] = Fate.IRRELEVANT if arrival in left else Fate.KEPT
+                events += [(old, arrival) for old in left if old != arrival]
         gone, gone_by = np.array(events, np.int64).reshape(-1, 2).T
         return Verdict(fate, slopes, gone=gone, gone_by=gone_by)
 
@@ -155,15 +151,17 @@ class Grafting(StreamSelector):
 class LogisticModels:
     """A logistic regression for each class against the others; one for two classes.
 
-    The first column of ``design`` is ones, the first row of ``weights`` their weights.
+    The first column of ``design`` is ones, the first row of ``weights`` their weights;
+    the others are those of the features in ``arrival``.
     """
 
     name = "logistic"
 
-    def __init__(self, y: Any, l1: float, l2: float) -> None:
+    def __init__(self, y: Any, l1: float, l2: float, l0: float) -> None:
         self.signs = 2.0 * class_indicators(as_labels(y)) - 1.0
-        self.l1, self.l2 = l1, l2
+        self.l1, self.l2, self.l0 = l1, l2, l0
         self.n_samples, k = self.signs.shape
+        self.arrival: IntArray = np.empty(0, np.int64)
         self.design, self.weights = np.ones((self.n_samples, 1)), np.zeros((1, k))
         self.objectives = np.zeros(k)
         self.optimise()
@@ -180,46 +178,41 @@ class LogisticModels:
         share = expit(self.design @ self.weights)
         self.residuals: FloatArray = (self.signs + 1.0) / 2.0 - share
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The models, for `restore`."""
-        return {
-            "design": self.design,
-            "weights": self.weights,
-            "objectives": self.objectives,
-            "residuals": self.residuals,
-        }
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]], n_added: int) -> None:
-        """Restore models of ``n_added`` features that `arrays` returned."""
+    def restore(self, arrays: Arrays, n_seen: int) -> None:
+        """Restore the models that a run saved."""
         n, k = self.signs.shape
+        first = {"arrival": Declared(np.int64, ("n_kept",), 0, n_seen)}
+        own = check_arrays(arrays, first)
+        n_columns = 1 + own["arrival"].size
         table = {
-            "design": Declared(np.float64, (n, 1 + n_added)),
-            "weights": Declared(np.float64, (1 + n_added, k)),
+            "design": Declared(np.float64, (n, n_columns)),
+            "weights": Declared(np.float64, (n_columns, k)),
             "objectives": Declared(np.float64, (k,)),
             "residuals": Declared(np.float64, (n, k)),
         }
-        found = check_arrays(arrays, table)
-        self.design, self.weights = found["design"], found["weights"]
-        self.objectives, self.residuals = found["objectives"], found["residuals"]
+        vars(self).update(own | check_arrays(arrays, table))
 
-    def add(self, column: FloatArray, price: float) -> bool:
+    def add(self, column: FloatArray, arrival: int) -> bool:
         """Add a column, unless it takes less than its price off the objective."""
-        before = (self.design, self.weights, self.residuals, self.objectives.copy())
+        before = vars(self) | {"objectives": self.objectives.copy()}
+        self.arrival = np.append(self.arrival, arrival)
         self.design = np.ascontiguousarray(np.column_stack([self.design, column]))
         self.weights = np.vstack([self.weights, np.zeros(self.weights.shape[1])])
         self.optimise()
-        is_worth_it = before[3].sum() - self.objectives.sum() >= price
+        is_worth_it = before["objectives"].sum() - self.objectives.sum() >= self.l0
         if not is_worth_it:
-            self.design, self.weights, self.residuals, self.objectives = before
+            vars(self).update(before)
         return bool(is_worth_it)
 
-    def prune(self) -> Any:
-        """Drop columns without weight; says which stay."""
+    def prune(self) -> list[int]:
+        """Drop the columns without weight; returns the arrivals of their features."""
         is_used = np.any(self.weights != 0.0, axis=1)
         is_used[0] = True
+        left: list[int] = self.arrival[~is_used[1:]].tolist()
+        self.arrival = self.arrival[is_used[1:]]
         self.design = np.ascontiguousarray(self.design[:, is_used])
         self.weights = self.weights[is_used]
-        return is_used[1:]
+        return left
 
 
 @inner

@@ -6,7 +6,6 @@ and those of the newcomer are visited: time is in stored entries, never in featu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal, NamedTuple, Self
 
@@ -167,18 +166,10 @@ class OFS(Savable, Selector):
             self._start(y if classes is None else classes)
         stored = sparse.csr_array(rows)
         stored.sum_duplicates()
+        indptr, columns = (a.astype(np.int64) for a in (stored.indptr, stored.indices))
         signs = self._signs(y, stored.shape[0])
-        explored, seen = self._explore(stored.shape[0])
-        learn_rows(
-            stored.indptr.astype(np.int64),
-            stored.indices.astype(np.int64),
-            stored.data,
-            signs,
-            self._model,
-            self._rule,
-            explored,
-            seen,
-        )
+        learned = self._model, self._rule, *self._explore(stored.shape[0])
+        learn_rows(indptr, columns, stored.data, signs, *learned)
         return self
 
     def _start(self, y: Any) -> None:
@@ -187,23 +178,20 @@ class OFS(Savable, Selector):
         limit = check_count(self.n_features, "n_features", owner)
         check_choice(self.information, "information", ("full", "partial"), owner)
         step = check_number(self.step_size, "step_size", owner)
-        self._rule = RowRule(limit, step, 1.0, 0.0, -1.0)
+        decay, chance = 1.0, -1.0
         if self.information == "full":
             price = check_number(self.regularization, "regularization", owner)
+            decay, radius = 1.0 - price * step, 1.0 / float(np.sqrt(price))
             if price * step >= 1:
                 raise ParameterError(
                     f"`regularization` times `step_size` of {owner} must be below 1. "
                     f"Got {price * step:g}."
                 )
-            self._rule = self._rule._replace(
-                decay=1.0 - price * step, radius=1.0 / float(np.sqrt(price))
-            )
         else:
-            chance = check_number(
-                self.exploration, "exploration", owner, high=1, closed="right"
-            )
+            most: Any = {"high": 1, "closed": "right"}
+            chance = check_number(self.exploration, "exploration", owner, **most)
             radius = check_number(self.radius, "radius", owner)
-            self._rule = self._rule._replace(radius=radius, exploration=chance)
+        self._rule = RowRule(limit, step, decay, radius, chance)
         self._rng = check_random_state(self.random_state)
         self.classes_ = as_labels(y).classes
         d, k = self.n_features_in_, self.classes_.size
@@ -316,23 +304,28 @@ class OFS(Savable, Selector):
         self.n_features_in_ = d = facts["n_features"]
         self._start(target_from(arrays))
         model = self._model
-        found = check_arrays(
-            arrays,
-            {
-                "counts": Declared(np.int64, (3,), 0),
-                "support": Declared(np.int64, ("n_kept",), 0, "n_features"),
-                "weights": Declared(np.float64, ("n_kept", model.weights.shape[1])),
-                "names": Declared(np.uint8, (None,)),
-                "name_ends": Declared(np.int64, (None,)),
-            },
-            n_features=d,
-        )
+        table = {
+            "counts": Declared(np.int64, (3,), 0),
+            "support": Declared(np.int64, ("n_kept",), 0, d),
+            "weights": Declared(np.float64, ("n_kept", model.weights.shape[1])),
+            "names": Declared(np.uint8, (None,)),
+            "name_ends": Declared(np.int64, (None,)),
+        }
+        found = check_arrays(arrays, table)
         support, model.counts[:] = found["support"], found["counts"]
         model.counts[0] = support.size
         model.support[: support.size] = support
         model.weights[support], model.is_in[support] = found["weights"], True
         if self.information == "partial":
-            self._rng = _random_from(arrays)
+            table = {
+                "random_keys": Declared(np.uint32, (_KEYS,)),
+                "random_place": Declared(np.int64, (2,), 0, _KEYS + 1),
+                "random_normal": Declared(np.float64, (1,)),
+            }
+            keys, place, normal = check_arrays(arrays, table).values()
+            state = "MT19937", keys, *place.tolist(), float(normal[0])
+            self._rng = np.random.RandomState()
+            self._rng.set_state(state)
         names = split_text(found["names"], found["name_ends"])
         if names:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -356,19 +349,6 @@ class OFS(Savable, Selector):
         tags.input_tags.sparse = True
         tags.non_deterministic = self.information == "partial"
         return tags
-
-
-def _random_from(arrays: Mapping[str, NDArray[Any]]) -> np.random.RandomState:
-    """Random numbers that continue where those of a run stopped."""
-    table = {
-        "random_keys": Declared(np.uint32, (_KEYS,)),
-        "random_place": Declared(np.int64, (2,), 0, _KEYS + 1),
-        "random_normal": Declared(np.float64, (1,)),
-    }
-    keys, place, normal = check_arrays(arrays, table).values()
-    random = np.random.RandomState()
-    random.set_state(("MT19937", keys, *place.tolist(), float(normal[0])))
-    return random
 
 
 class RowModel(NamedTuple):

@@ -62,7 +62,10 @@ class Order(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """Pairs whose statistic reaches a bound, how many there are, pairs tested."""
+    """Pairs whose statistic reaches a bound; ``n_tested`` counts by newcomer.
+
+    The first ``size[0]`` entries are in use.
+    """
 
     newcomer: np.ndarray
     slot: np.ndarray
@@ -218,7 +221,7 @@ def _screen_binary(new, q, pool, order, first, k, classes, least, scratch, hits)
         )
         n_tested += is_tested
         n_near += is_tested & (bound[i] >= least)
-    hits.n_tested[q] += n_tested
+    hits.n_tested[position] += n_tested
     return n_near
 
 
@@ -240,7 +243,7 @@ def compare_tiles(new, pool, order, classes, least, tiles, scratch, hits):
             return t
         first, tile = t * TILE, pool.words[t]
         for q in range(new.own.size):
-            k = min(TILE, order.limit[q] - first)
+            k, position = min(TILE, order.limit[q] - first), order.position[q]
             if k <= 0:
                 continue
             if is_binary:
@@ -256,7 +259,7 @@ def compare_tiles(new, pool, order, classes, least, tiles, scratch, hits):
                     common = counts[c * n_common + ab]
                     _count_common(new.words[q], tile, begin, end, offset, other, common)
             for i in range(k):
-                if order.position[q] > order.left[first + i]:
+                if position > order.left[first + i]:
                     continue
                 if is_binary and scratch.bound[i] < least[1]:
                     continue
@@ -273,9 +276,9 @@ def compare_tiles(new, pool, order, classes, least, tiles, scratch, hits):
                 value, is_tested = _statistic(
                     cells, n_cells, n_new + n_old + 1, classes, own
                 )
-                hits.n_tested[q] += is_tested and not is_binary
+                hits.n_tested[position] += is_tested and not is_binary
                 if is_tested and value >= np.int64(least[0]):
-                    _add_hit(hits, q, first + i, value)
+                    _add_hit(hits, position, first + i, value)
     return tiles[1]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.tables import fixed_point_nlogn
 from featstream.protocols import BoolArray, FloatArray, IntArray
-from featstream.runs.arrays import Declared, check_arrays, damaged
+from featstream.runs.arrays import Arrays, Declared, check_arrays, damaged
 from featstream.selectors.interactions.kernels import (
     ALIVE,
     MIN_CELL,
@@ -46,7 +46,6 @@ _SAVED = {
     "score": Declared(np.float64, ("k",)),
 }
 
-Arrays = Mapping[str, NDArray[Any]]
 Bounds = Callable[[int, int], FloatArray]
 """What a statistic must reach, by the numbers of categories of the two columns."""
 
@@ -75,9 +74,9 @@ class Newcomers(NamedTuple):
 class Pool(ABC):
     """Columns by number, from 0 in the order in which they were added.
 
-    ``roster`` lists the members; its order decides who leaves when memory is full.
-    A column that has left did so with the newcomer at the position ``left``. All that
-    are not members are forgotten once there are many.
+    ``roster`` lists the members; its order decides which one leaves when memory is
+    full. A column that has left did so with the newcomer at the position ``left``.
+    Columns that have left are forgotten once there are many.
     """
 
     def __init__(self, labels: Labels) -> None:
@@ -120,12 +119,8 @@ class Pool(ABC):
         """
 
     @abstractmethod
-    def _bytes_of(self, new: Newcomers) -> IntArray:
-        """Memory that each newcomer takes."""
-
-    @abstractmethod
-    def _add_columns(self, columns: Any) -> None:
-        """Add columns, which get the numbers from ``size`` on."""
+    def _add_columns(self, new: Newcomers) -> IntArray:
+        """Add columns, which get the numbers from ``size`` on; the bytes of each."""
 
     @abstractmethod
     def _column_arrays(self) -> dict[str, NDArray[Any]]:
@@ -160,10 +155,9 @@ class Pool(ABC):
         self.arrival = appended(self.arrival, size, arrivals)
         self.score = appended(self.score, size, scores)
         self.levels = appended(self.levels, size, new.levels)
-        self.n_bytes = appended(self.n_bytes, size, self._bytes_of(new))
+        self.n_bytes = appended(self.n_bytes, size, self._add_columns(new))
         alive = np.full(arrivals.size, ALIVE, np.int32)
         self.left = appended(self.left, size, alive)
-        self._add_columns(new.columns)
         self.size += arrivals.size
         return np.arange(size, self.size)
 
@@ -192,9 +186,9 @@ class Pool(ABC):
 def _collect(
     step: Callable[[IntArray, Hits], int], span: IntArray, n_newcomers: int, room: int
 ) -> tuple[Pairs, IntArray]:
-    """All pairs that a kernel finds in a span; it stops when its buffer is full.
+    """The pairs that a kernel finds in a span, and the number tested by newcomer.
 
-    Also how many it tested for each newcomer. Partners are slots.
+    The kernel stops when its buffer is full. Partners are slots.
     """
     newcomer, slot, statistic = np.empty((3, max(_HITS, room)), np.int64)
     size, n_tested = np.zeros(1, np.int64), np.zeros(n_newcomers, np.int64)
@@ -206,11 +200,11 @@ def _collect(
         found.append(Pairs(newcomer[:k].copy(), slot[:k].copy(), statistic[:k].copy()))
         size[0] = 0
         if span[0] == span[1]:
-            return _joined(found), n_tested
+            return _join(found), n_tested
 
 
-def _joined(found: list[Pairs]) -> Pairs:
-    return Pairs(*map(np.concatenate, zip((_NONE,) * 3, *found, strict=True)))
+def _join(found: Iterable[Pairs]) -> Pairs:
+    return Pairs(*map(np.concatenate, zip(*found, strict=True)))
 
 
 class Group:
@@ -282,14 +276,13 @@ class DensePool(Pool):
         first = used[np.unique(owner[used], return_index=True)[1]]
         is_used[first[is_full[owner[first]]]] = False  # the background from now on
         is_large = ~has_planes | (levels > MAX_LEVELS)
-        which = np.flatnonzero(~is_large & is_varied)
-        columns = {}
-        for level in np.unique(levels[which]).tolist():
-            mine = np.flatnonzero(levels[which] == level)
-            is_mine = np.zeros(m, np.bool_)
-            is_mine[which[mine]] = True
-            planes = codes.planes[is_used & is_mine[owner]]
-            columns[level] = mine, self.as_members(planes, level)
+        is_chosen = ~is_large & is_varied
+        planes = codes.planes[is_used & is_chosen[owner]]
+        which = np.flatnonzero(is_chosen)
+        columns = {
+            level: (mine, self.as_members(planes[rows], level))
+            for level, mine, rows in _by_level(levels[which])
+        }
         n_left_out = int(np.count_nonzero(is_large))
         return Newcomers(which, levels[which], columns, n_left_out)
 
@@ -300,14 +293,14 @@ class DensePool(Pool):
         bits = np.zeros((planes.shape[0], self._n_bits), np.uint8)
         bits[:, self._place] = rows
         words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
-        return self._measured(words.reshape(-1, (levels - 1) * words.shape[1]), levels)
+        return self._measured(words, levels)
 
-    def _measured(self, words: NDArray[np.uint64], levels: int) -> Members:
+    def _measured(self, planes: NDArray[np.uint64], levels: int) -> Members:
         """Columns with what the kernels need to know of each."""
         classes, n_planes = self._classes, levels - 1
-        n_classes, m = classes.counts.size, words.shape[0]
+        n_classes, m = classes.counts.size, planes.shape[0] // n_planes
         ones = np.empty((n_classes, n_planes, m), np.int64)
-        by_plane = np.bitwise_count(words).reshape(m, n_planes, -1)
+        by_plane = np.bitwise_count(planes).reshape(m, n_planes, -1)
         for c in range(n_classes):
             begin, end = classes.first_word[c : c + 2]
             ones[c] = by_plane[:, :, begin:end].sum(axis=2, dtype=np.int64).T
@@ -321,24 +314,24 @@ class DensePool(Pool):
             scale = np.where(product > 0, sizes**0.75 / np.sqrt(product), 0.0)
         shift = ones[:, 0] * scale / np.sqrt(sizes)
         flat = np.vstack([ones.reshape(n_classes * n_planes, m), all_ones[:1]])
-        return Members(np.ascontiguousarray(words), flat, scale, shift, own)
+        words = np.ascontiguousarray(planes.reshape(m, -1))
+        return Members(words, flat, scale, shift, own)
 
-    def _bytes_of(self, new: Newcomers) -> IntArray:
+    def _add_columns(self, new: Newcomers) -> IntArray:
+        for level, (mine, columns) in new.columns.items():
+            if level not in self._groups:
+                self._groups[level] = Group(level, self._classes)
+            self._groups[level].add(columns, self.size + mine)
         n_classes = self._classes.counts.size
         per_plane = self._n_bits // 8 + 4 * n_classes
         return (new.levels - 1) * per_plane + 16 * n_classes + 48
-
-    def _add_columns(self, columns: dict[int, tuple[IntArray, Members]]) -> None:
-        for level, (mine, new) in columns.items():
-            if level not in self._groups:
-                self._groups[level] = Group(level, self._classes)
-            self._groups[level].add(new, self.size + mine)
 
     def compare(
         self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
     ) -> tuple[Pairs, IntArray]:
         """Pairs of newcomers with what came before them that reach a bound."""
         tasks: list[Any] = []
+        n_classes = self._classes.counts.size
         for level, (mine, columns) in new.columns.items():
             for other, group in self._groups.items():
                 limit = np.searchsorted(group.numbers, numbers[mine])
@@ -346,32 +339,26 @@ class DensePool(Pool):
                 left = np.full(TILE * -(-group.size // TILE), -1, np.int32)
                 left[: group.size] = self.left[group.numbers]
                 order = Order(limit, mine.astype(np.int32), left)
+                bounds, shape = least(level, other), (n_classes, level - 1, other - 1)
+                given = columns, group.columns, order, self._classes, bounds
                 cuts = np.linspace(0, n_tiles, min(n_threads, max(n_tiles, 1)) + 1)
                 for first, last in pairwise(cuts.tolist()):
                     tiles = np.array([first, last], np.int64)
-                    tasks.append((level, columns, other, group, order, tiles))
+                    tasks.append((given, shape, tiles, group.numbers))
 
-        def run(task: Any) -> tuple[Pairs, IntArray, IntArray]:
-            level, columns, other, group, order, tiles = task
-            scratch = tile_scratch(self._classes.counts.size, level - 1, other - 1)
-            given = columns, group.columns, order, self._classes, least(level, other)
-            n_new = columns.own.size
+        def run(task: Any) -> tuple[Pairs, IntArray]:
+            given, shape, tiles, partners = task
+            scratch = tile_scratch(*shape)
             found, n_tested = _collect(
                 lambda tiles, hits: compare_tiles(*given, tiles, scratch, hits),
                 tiles,
-                n_new,
-                TILE * n_new,
+                numbers.size,
+                TILE * given[0].own.size,
             )
-            mine = order.position.astype(np.int64)
-            partner = group.numbers[found.partner]
-            return Pairs(mine[found.newcomer], partner, found.statistic), mine, n_tested
+            return found._replace(partner=partners[found.partner]), n_tested
 
-        n_tested = np.zeros(numbers.size, np.int64)
-        pairs = []
-        for found, mine, counted in prepared_ahead(iter(tasks), run, n_threads):
-            pairs.append(found)
-            n_tested[mine] += counted
-        return _joined(pairs), n_tested
+        pairs, n_tested = zip(*prepared_ahead(iter(tasks), run, n_threads), strict=True)
+        return _join(pairs), sum(n_tested)
 
     def codes(self, number: int) -> NDArray[np.uint8]:
         """Categories of a column, its rows sorted by class."""
@@ -383,13 +370,10 @@ class DensePool(Pool):
 
     def _column_arrays(self) -> dict[str, NDArray[Any]]:
         levels = self.levels[self.roster]
-        first = np.cumsum(levels - 1) - (levels - 1)
         words = np.empty((int((levels - 1).sum()), self._n_bits // 64), np.uint64)
-        for level, group in self._groups.items():
-            mine = np.flatnonzero(levels == level)
-            rows = first[mine, None] + np.arange(level - 1)
-            shape = (mine.size, level - 1, words.shape[1])
-            words[rows] = group.words(self.roster[mine]).reshape(shape)
+        for level, mine, rows in _by_level(levels):
+            found = self._groups[level].words(self.roster[mine])
+            words[rows] = found.reshape(-1, words.shape[1])
         return {"words": words}
 
     def restore(self, arrays: Arrays, n_seen: int) -> None:
@@ -410,15 +394,21 @@ class DensePool(Pool):
         self._take(saved)
 
     def _columns_from(self, saved: Arrays) -> dict[int, tuple[IntArray, Members]]:
-        levels, words = saved["levels"], saved["words"]
-        first = np.cumsum(levels - 1) - (levels - 1)
-        columns = {}
-        for level in np.unique(levels).tolist():
-            mine = np.flatnonzero(levels == level)
-            planes = words[first[mine, None] + np.arange(level - 1)]
-            flat = planes.reshape(mine.size, (level - 1) * words.shape[1])
-            columns[level] = mine, self._measured(flat, level)
-        return columns
+        return {
+            level: (mine, self._measured(saved["words"][rows], level))
+            for level, mine, rows in _by_level(saved["levels"])
+        }
+
+
+def _by_level(levels: IntArray) -> Iterator[tuple[int, IntArray, IntArray]]:
+    """For each number of categories, the columns that have it, and their planes.
+
+    The planes of all columns are rows of one array.
+    """
+    first = np.cumsum(levels - 1) - (levels - 1)
+    for level in np.unique(levels).tolist():
+        mine = np.flatnonzero(levels == level)
+        yield level, mine, (first[mine, None] + np.arange(level - 1)).ravel()
 
 
 class SparsePool(Pool):
@@ -426,16 +416,9 @@ class SparsePool(Pool):
 
     def _clear(self) -> None:
         super()._clear()
-        self._members = SparseMembers(
-            offset=np.zeros(1, np.int64),
-            rows=np.empty(0, np.int32),
-            codes=np.empty(0, np.uint8),
-            levels=_NONE,
-            n_codes=_NONE,
-            margin_offset=_NONE,
-            margins=_NONE,
-            own=_NONE,
-        )
+        rows, codes = np.empty(0, np.int32), np.empty(0, np.uint8)
+        counted = (_NONE,) * 5
+        self._members = SparseMembers(np.zeros(1, np.int64), rows, codes, *counted)
         self._index = RowIndex(np.full(self._class_of.size, -1), _NONE, _NONE)
         self._n_margins = 0
 
@@ -479,12 +462,8 @@ class SparsePool(Pool):
             offset, rows, codes, levels, n_codes, margin_offset, margins, own
         )
 
-    def _bytes_of(self, new: Newcomers) -> IntArray:
-        n_entries: IntArray = np.diff(new.columns.offset)
-        n_margins: IntArray = new.columns.n_codes * self._classes.counts.size
-        return 21 * n_entries + 8 * n_margins + 80
-
-    def _add_columns(self, columns: SparseMembers) -> None:
+    def _add_columns(self, new: Newcomers) -> IntArray:
+        columns: SparseMembers = new.columns
         old, index, size = self._members, self._index, self.size
         n_entries, n_margins = int(old.offset[size]), self._n_margins
         blank = np.empty(columns.rows.size, np.int64)
@@ -500,6 +479,8 @@ class SparsePool(Pool):
         )
         self._n_margins += columns.margins.size
         link_rows(self._members, self._index, size, size + columns.own.size)
+        n_cells: IntArray = columns.n_codes * self._classes.counts.size
+        return 21 * np.diff(columns.offset) + 8 * n_cells + 80
 
     def compare(
         self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
@@ -533,7 +514,7 @@ class SparsePool(Pool):
 
         found = prepared_ahead(iter(range(n_parts)), run, n_threads)
         pairs, n_tested = zip(*found, strict=True)
-        return _joined(list(pairs)), np.sum(n_tested, axis=0)
+        return _join(pairs), sum(n_tested)
 
     def codes(self, number: int) -> NDArray[np.uint8]:
         """Categories of a column, its rows sorted by class."""

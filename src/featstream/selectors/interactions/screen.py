@@ -235,9 +235,6 @@ class InteractionScreen(PairKeeper):
         n_seen, is_sparse = self._stream.n_seen, bool(self._stream.is_sparse)
         self._search().restore(arrays, n_seen, is_sparse=is_sparse)
 
-    def _decide(self, block: Block, stream: Stream) -> Verdict:
-        return self._prepare(block, stream)()
-
     def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
         return partial(self._decide_about, block, stream.measure.encode(block))
 

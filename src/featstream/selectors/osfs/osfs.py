@@ -49,11 +49,10 @@ class Separators:
         self._sets = appended(self._sets, self._size, sets)
         self._size += arrivals.size
 
-    def find(self, arrival: int) -> tuple[int, ...]:
+    def find(self, arrival: int) -> list[int]:
         """Members of the set for a feature, in order of arrival; none if unknown."""
-        for row in np.flatnonzero(self._arrivals[: self._size] == arrival):
-            return tuple(m for m in self._sets[row].tolist() if m >= 0)
-        return ()
+        rows = self._sets[: self._size][self._arrivals[: self._size] == arrival]
+        return [member for member in rows.ravel().tolist() if member >= 0]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is recorded, by arrival, for `restore`."""
@@ -288,9 +287,6 @@ class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
         self._separators.restore(arrays, stream.n_seen)
         if stream.measure is not None:
             self._state = unpack_kept_set(arrays, stream.measure, stream.n_seen)
-
-    def _decide(self, block: Block, stream: Stream) -> Verdict:
-        return self._prepare(block, stream)()
 
     def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
         test = stream.measure
