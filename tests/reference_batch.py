@@ -6,9 +6,11 @@ Columns are integer codes. Entropies are in bits, of rows that are counted by nu
 from itertools import combinations
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
 from scipy.stats import chi2, norm
 
-from reference_rivals import partial_correlation
+from reference_rivals import degrees, g_square, partial_correlation
 
 
 def entropy(*columns):
@@ -80,12 +82,16 @@ def mrmr(X, y, chosen, j, relevance, overlap, scheme):
     return relevant / np.mean(np.maximum(overlaps, 1e-3))
 
 
+def _together(x, z, y):
+    """What two variables say about a third: I(X, Z; Y)."""
+    return entropy(x, z) + entropy(y) - entropy(x, z, y)
+
+
 def jmi(X, y, chosen, j):
     """The sum of I(X_j, X_k; Y)."""
     if not chosen:
         return information(X[:, j], y)
-    x = X[:, j]
-    return sum(entropy(x, z) + entropy(y) - entropy(x, z, y) for z in X[:, chosen].T)
+    return sum(_together(X[:, j], z, y) for z in X[:, chosen].T)
 
 
 def cmim(X, y, chosen, j):
@@ -100,10 +106,7 @@ def disr(X, y, chosen, j):
     if not chosen:
         return information(X[:, j], y)
     x = X[:, j]
-    return sum(
-        (entropy(x, z) + entropy(y) - entropy(x, z, y)) / entropy(x, z, y)
-        for z in X[:, chosen].T
-    )
+    return sum(_together(x, z, y) / entropy(x, z, y) for z in X[:, chosen].T)
 
 
 def cife(X, y, chosen, j):
@@ -120,30 +123,21 @@ def cife(X, y, chosen, j):
 def g_test(X, y, alpha=0.01, samples_per_df=5, occurring=False):
     """A test of variables: columns of X, and the target as the number after them.
 
-    With ``occurring`` the degrees of freedom are those of the configurations of the
-    given variables that occur.
+    It gives the p-value and the effect. With ``occurring`` the degrees of freedom are
+    those of the configurations of the given variables that occur.
     """
-    data = np.column_stack([X, y])
-    arity = [np.unique(column).size for column in data.T]
+    data = [*X.T.tolist(), y.tolist()]
 
     def test(a, b, given):
-        """The p-value, whether there are enough samples, and the effect in bits."""
-        members = [data[:, m] for m in given]
-        if members:
-            found = conditional_information(
-                data[:, a], data[:, b], np.column_stack(members)
-            )
-        else:
-            found = information(data[:, a], data[:, b])
-        df = max(
-            1, (arity[a] - 1) * (arity[b] - 1) * np.prod([arity[m] for m in given])
-        )
+        members = [data[m] for m in given]
+        df = degrees(data[a], data[b], members)
         if len(y) < samples_per_df * df:
-            return 1.0, False, 0.0
+            return 1.0, 0.0
         if occurring and members:
-            n_occurring = np.unique(np.column_stack(members), axis=0).shape[0]
-            df = max(1, (arity[a] - 1) * (arity[b] - 1) * n_occurring)
-        return chi2.sf(max(found, 0.0) * 2 * len(y) * np.log(2), df), True, found
+            n_occurring = len(set(zip(*members, strict=True)))
+            df = max(1, degrees(data[a], data[b]) * n_occurring)
+        statistic = g_square(data[a], data[b], members)
+        return chi2.sf(statistic, df), statistic
 
     test.alpha, test.target = alpha, X.shape[1]
     return test
@@ -156,7 +150,7 @@ def fisher_test(X, y, alpha=0.01):
     def test(a, b, given):
         r = partial_correlation(data[:, a], data[:, b], data[:, list(given)].T)
         statistic = np.sqrt(len(y) - len(given) - 3) * np.arctanh(r)
-        return 2 * norm.sf(statistic), True, r
+        return 2 * norm.sf(statistic), r
 
     test.alpha, test.target = alpha, X.shape[1]
     return test
@@ -171,11 +165,9 @@ def iamb(test):
     """Tsamardinos, Aliferis and Statnikov (FLAIRS 2003)."""
     target, blanket = test.target, []
     while True:
-        dependent = {}
-        for v in range(target):
-            p, _, effect = test(v, target, blanket)
-            if v not in blanket and p < test.alpha:
-                dependent[v] = (p, effect)
+        others = set(range(target)) - set(blanket)
+        tested = {v: test(v, target, blanket) for v in others}
+        dependent = {v: found for v, found in tested.items() if found[0] < test.alpha}
         if not dependent:
             break
         blanket.append(strongest(dependent))
@@ -191,18 +183,14 @@ def mmpc(test, a, most):
     found, separators = [], {}
     while True:
         weakest = {}
-        for v in range(test.target + 1):
-            if v == a or v in found or v in separators:
-                continue
-            results = []
-            for given in subsets(found, most):
-                p, _, effect = test(v, a, given)
-                if not p < test.alpha:
-                    separators[v] = given
-                    break
-                results.append((p, effect))
+        for v in set(range(test.target + 1)) - {a, *found, *separators}:
+            tested = {given: test(v, a, given) for given in subsets(found, most)}
+            separating = [g for g, (p, _) in tested.items() if not p < test.alpha]
+            if separating:
+                separators[v] = separating[0]
             else:
-                weakest[v] = max(p for p, _ in results), min(e for _, e in results)
+                p_values, effects = zip(*tested.values(), strict=True)
+                weakest[v] = max(p_values), min(effects)
         if not weakest:
             break
         found.append(strongest(weakest))
@@ -235,3 +223,95 @@ def mmmb(test, most=3, symmetric=False):
             if test(spouse, target, [*given, child])[0] < test.alpha:
                 blanket.append(spouse)
     return blanket
+
+
+# Models of dense arrays, by plain loops -------------------------------------------
+
+
+def standardise(X, length=1.0):
+    """Columns of mean 0 and one length; constants become zero."""
+    centred = X - X.mean(axis=0)
+    norms = np.linalg.norm(centred, axis=0)
+    return centred * np.where(norms > 1e-9, length / np.maximum(norms, 1e-300), 0.0)
+
+
+def least_angles(Z, Y, n_features):
+    """Features in the order in which they enter a least-angle regression."""
+    entered, fitted = [], np.zeros_like(Y)
+    while len(entered) < n_features:
+        sizes = np.linalg.norm(Z.T @ (Y - fitted), axis=1)
+        sizes[entered] = -1.0
+        level = float(sizes.max())
+        if level < 1e-9:
+            break
+        entered.append(int(sizes.argmax()))
+        used = Z[:, entered]
+        goal = used @ np.linalg.lstsq(used, Y, rcond=None)[0]
+        moves, step = goal - fitted, 1.0
+        for j in set(range(Z.shape[1])) - set(entered):
+            gap = lambda g, j=j: (  # noqa: E731
+                np.linalg.norm(Z[:, j] @ (Y - fitted - g * moves)) - (1 - g) * level
+            )
+            if gap(0.0) < -1e-12 and gap(1.0) > 1e-12:
+                step = min(step, brentq(gap, 0.0, 1.0, xtol=1e-14))
+        fitted = fitted + step * moves
+    return entered
+
+
+def machine_gap(Z, signs, weights, intercept, norm, cost, plane_size):
+    """Value of the sparse machine, and how far from the optimum it can be.
+
+    ``norm`` is the sum of the norms of its groups. The bound is weak duality: no
+    machine is better than the dual value of any point.
+    """
+    losses = np.maximum(0.0, 1.0 - signs * (Z @ weights + intercept))
+    value = norm**2 / 2 + cost / 2 * (losses**2).sum()
+    dual = cost * losses
+    worst = np.sort((Z.T @ (dual * signs)) ** 2)[::-1][:plane_size].sum()
+    bound = dual.sum() - (dual**2).sum() / (2 * cost) - worst / 2
+    return value, value - bound
+
+
+def penalised_fit(Z, signs, groups, l1, l2, tol=1e-13):
+    """Weights and intercept of the least `penalised_objective`, by plain FISTA."""
+    n = signs.size
+    A = np.column_stack([Z, np.ones(n)])
+    curvature = np.linalg.norm(A, 2) ** 2 / (4 * n)
+    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+
+    def shrink(point):
+        w = np.sign(point[:-1]) * np.maximum(np.abs(point[:-1]) - l1 / curvature, 0)
+        for own in members:
+            norm, price = np.linalg.norm(w[own]), l2 * np.sqrt(own.size) / curvature
+            w[own] *= max(0.0, 1 - price / norm) if norm > 0 else 0.0
+        return np.append(w, point[-1])
+
+    here = ahead = np.zeros(A.shape[1])
+    t = 1.0
+    for _ in range(200_000):
+        slope = A.T @ (-signs * expit(-signs * (A @ ahead))) / n
+        there = shrink(ahead - slope / curvature)
+        t_next = (1 + np.sqrt(1 + 4 * t * t)) / 2
+        ahead = there + (t - 1) / t_next * (there - here)
+        moved, here, t = np.abs(there - here).max(), there, t_next
+        if moved < tol:
+            break
+    return here[:-1], here[-1]
+
+
+def penalised_objective(Z, signs, groups, l1, l2, weights, intercept):
+    """Mean logistic loss plus the sparse group penalty."""
+    penalty = l1 * np.abs(weights).sum()
+    for g in np.unique(groups):
+        own = weights[groups == g]
+        penalty += l2 * np.sqrt(own.size) * np.linalg.norm(own)
+    return np.logaddexp(0, -signs * (Z @ weights + intercept)).mean() + penalty
+
+
+def study(seed):
+    """Ten factors of falling weight, six noisy copies of each."""
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(600, 10))
+    y = factors @ np.linspace(2, 1, 10) > 0
+    X = np.repeat(factors, 6, axis=1) + 0.3 * rng.normal(size=(600, 60))
+    return X[:300], y[:300], X[300:], y[300:]

@@ -17,14 +17,18 @@ def tables(a, b, given):
     return list(found.values())
 
 
+def margins(table):
+    rows, columns = Counter(), Counter()
+    for (p, q), count in table.items():
+        rows[p] += count
+        columns[q] += count
+    return sum(table.values()), rows, columns
+
+
 def g_square(a, b, given=()):
     total = 0.0
     for table in tables(a, b, given):
-        n = sum(table.values())
-        rows, columns = Counter(), Counter()
-        for (p, q), count in table.items():
-            rows[p] += count
-            columns[q] += count
+        n, rows, columns = margins(table)
         for (p, q), count in table.items():
             total += 2 * count * math.log(count * n / (rows[p] * columns[q]))
     return total
@@ -34,11 +38,7 @@ def chi_square(a, b, given=()):
     """Pearson's, with half a count off where fewer than ten are expected."""
     total = 0.0
     for table in tables(a, b, given):
-        n = sum(table.values())
-        rows, columns = Counter(), Counter()
-        for (p, q), count in table.items():
-            rows[p] += count
-            columns[q] += count
+        n, rows, columns = margins(table)
         for p in rows:
             for q in columns:
                 expected = rows[p] * columns[q] / n

@@ -1,10 +1,7 @@
 """FCBF, mRMR and its relatives against transcriptions of what was published."""
 
-import shutil
-import subprocess
 import warnings
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,67 +44,6 @@ def test_fcbf_is_the_published_algorithm(seed):
     for form in (X, sparse.csc_array(X)):
         assert FCBF(measure=measure).fit(form, y).selected_.tolist() == expected
     assert 2 <= len(expected) < 20
-
-
-FCBF_PACKAGE = """
-import sys, warnings
-warnings.simplefilter("ignore")
-import numpy as np, pandas as pd
-from fcbf import fcbf
-for path in sys.argv[1:]:
-    data = np.loadtxt(path, int, delimiter=",")
-    frame = pd.DataFrame(data[:, :-1]).add_prefix("x")
-    found = fcbf(frame, pd.Series(data[:, -1], name="y"), 0.0)[0]
-    print(*sorted(int(name[1:]) for name in found))
-"""
-
-
-def ask(command, folder):
-    """What another program selects, line by line, from files of some data sets."""
-    paths, drawn = [], [discrete(seed, n=500, most=2 + seed) for seed in range(6)]
-    drawn = [(np.delete(X, 5, axis=1), y) for X, y in drawn]  # copies tie
-    for k, (X, y) in enumerate(drawn):
-        paths.append(str(folder / f"{k}.csv"))
-        np.savetxt(paths[-1], np.c_[X, y], "%d", ",")
-    done = subprocess.run(
-        [*command, *paths], capture_output=True, text=True, check=True
-    )
-    lines = done.stdout.splitlines()
-    return [[int(j) for j in line.split()] for line in lines], drawn
-
-
-@pytest.mark.slow
-def test_fcbf_selects_the_set_of_the_package_fcbf(tmp_path):
-    folder = Path(__file__).parents[2] / "benchmarks" / "out" / "fcbf"
-    python = folder / "bin" / "python"
-    if not python.exists():
-        pytest.skip("the package fcbf is not here: python -m benchmarks.batch fcbf")
-    found, drawn = ask([python, "-c", FCBF_PACKAGE], tmp_path)
-    selected = [FCBF(measure="su").fit(X, y).selected_.tolist() for X, y in drawn]
-    assert found == list(map(sorted, selected))
-
-
-PRAZNIK = """
-for (path in commandArgs(TRUE)) {
-  X <- read.csv(path, header = FALSE)
-  X[] <- lapply(X, factor)
-  p <- ncol(X) - 1
-  for (select in list(praznik::MRMR, praznik::JMI, praznik::CMIM))
-    cat(select(X[1:p], X[[p + 1]], k = 8, threads = 1)$selection - 1, "\\n")
-}
-"""
-
-
-@pytest.mark.slow
-def test_mrmr_jmi_and_cmim_select_the_features_of_praznik(tmp_path):
-    look = ["Rscript", "-e", "library(praznik)"]
-    has_r = shutil.which("Rscript") is not None
-    if not has_r or subprocess.run(look, capture_output=True).returncode:
-        pytest.skip("R with the package praznik is not here")
-    found, drawn = ask(["Rscript", "-e", PRAZNIK], tmp_path)
-    selectors = MRMR(8, measure="mi"), JMI(8), CMIM(8)
-    selected = [s.fit(X, y).selected_.tolist() for X, y in drawn for s in selectors]
-    assert found == selected
 
 
 @pytest.mark.parametrize(
@@ -216,13 +152,6 @@ def test_a_number_of_features_is_met_unless_a_threshold_forbids_it(kind):
     assert len(selector.selected_) == n_passing < 10
     with pytest.warns(FeatstreamWarning, match="there are no others"):
         assert len(kind(99).fit(X, y).selected_) == 50
-
-
-def test_threads_change_nothing():
-    X, y = discrete(3, p=60)
-    for selector in (MRMR(9, measure="mi"), JMI(9), FCBF(measure="su")):
-        alone = selector.set_params(n_jobs=None).fit(X, y).selected_.tolist()
-        assert selector.set_params(n_jobs=3).fit(X, y).selected_.tolist() == alone
 
 
 def test_a_measure_that_does_not_fit_is_refused():

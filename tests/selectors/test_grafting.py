@@ -1,4 +1,4 @@
-"""Grafting against a solver of its objective, by hand, and on a known answer."""
+"""Grafting against a solver of its objective, and by hand."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,6 @@ from scipy import optimize
 
 from featstream import Fate, Grafting
 from featstream.datasets import make_stream
-
-
-def objective(weights, Z, signs, l1, l2):
-    loss = np.mean(np.logaddexp(0.0, -signs * (weights[0] + Z @ weights[1:])))
-    return loss + l1 * np.abs(weights[1:]).sum() + l2 * (weights[1:] ** 2).sum()
-
-
-def standardised(X):
-    return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
 def test_the_first_feature_by_hand():
@@ -41,23 +32,26 @@ def test_the_first_feature_by_hand():
 def test_the_weights_minimise_the_objective(l1, l2):
     stream = make_stream(200, 60, n_informative=4, kind="continuous", seed=3)
     selector = Grafting(l1=l1, l2=l2).fit(stream.X, stream.y)
-    Z = standardised(stream.X[:, selector.selected_])
+    X = stream.X[:, selector.selected_]
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
     signs = 2.0 * stream.y - 1
     k = Z.shape[1]
     assert k >= 2
 
-    def split(v):  # weights as differences of positive parts: smooth in a box
-        return np.concatenate([v[:1], v[1 : 1 + k] - v[1 + k :]])
+    def objective(v):  # weights as differences of positive parts: smooth in a box
+        w = v[1 : 1 + k] - v[1 + k :]
+        loss = np.logaddexp(0.0, -signs * (v[0] + Z @ w)).mean()
+        return loss + l1 * v[1:].sum() + l2 * (w**2).sum()
 
     best = optimize.minimize(
-        lambda v: objective(split(v), Z, signs, 0.0, l2) + l1 * v[1:].sum(),
+        objective,
         np.zeros(1 + 2 * k),
         bounds=[(None, None)] + [(0, None)] * (2 * k),
         method="L-BFGS-B",
         options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000},
     )
     assert selector.objective_ == pytest.approx(best.fun, abs=1e-8)
-    found = np.abs(split(best.x)[1:])
+    found = np.abs(best.x[1 : 1 + k] - best.x[1 + k :])
     np.testing.assert_allclose(selector.scores_, found, atol=1e-4)
 
 
@@ -82,23 +76,6 @@ def test_a_feature_must_be_worth_its_price():
     dear = Grafting(l1=0.01, l0=0.1).fit(X, y)
     assert {0, 1} <= set(cheap.selected_)
     assert dear.selected_.tolist() == [0]
-
-
-def test_a_study_with_a_known_answer():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(1000, 200))
-    y = X[:, [10, 50, 150]] @ [2.0, -2.0, 2.0] + rng.normal(size=1000) > 0
-    assert Grafting(l1=0.08).fit(X, y).selected_.tolist() == [10, 50, 150]
-
-
-def test_three_classes_have_a_model_each():
-    rng = np.random.default_rng(2)
-    y = rng.integers(0, 3, 300)
-    X = rng.normal(size=(300, 20))
-    X[:, 4] += 3 * (y == 0)
-    X[:, 7] += 3 * (y == 2)
-    selector = Grafting(l1=0.12).fit(X, np.array(list("zxy"))[y])
-    assert selector.selected_.tolist() == [4, 7]
 
 
 def test_separable_classes_and_constants_are_no_trouble():

@@ -83,13 +83,3 @@ def test_one_feature_alone_is_a_group():
     assert selector.update(y, name="class").is_kept
     assert selector.update(np.ones(20)).fate is Fate.IRRELEVANT
     assert selector.selected_groups_.tolist() == [0]
-
-
-def test_three_classes_share_their_features():
-    rng = np.random.default_rng(3)
-    y = rng.integers(0, 3, 300)
-    X = rng.normal(size=(300, 30))
-    X[:, 13] += 3 * (y == 0)
-    X[:, 17] += 3 * (y == 2)
-    selector = OGFS(penalty=0.3).fit(X, np.array(list("zxy"))[y])
-    assert selector.selected_.tolist() == [13, 17]

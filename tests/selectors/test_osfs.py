@@ -10,7 +10,7 @@ import reference_rivals as reference
 import strategies
 from featstream import OSFS, FastOSFS, Fate, FisherZ
 from featstream.errors import FeatstreamWarning
-from featstream.measures import ChiSquareTest, FisherZTest, GTest
+from featstream.measures import ChiSquareTest, GTest
 from strategies import examples
 
 SELECTORS = {"osfs": OSFS, "fast": FastOSFS}
@@ -153,14 +153,3 @@ def test_many_features_may_be_kept():
     codes = (X > 0).astype(int)
     selector = FastOSFS(test="g2", max_condition=1).fit(codes, codes.sum(axis=1) > 20)
     assert len(selector.selected_) == 40
-
-
-def test_three_classes_need_no_coding():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 300)
-    X = rng.normal(size=(300, 4))
-    X[:, 1] += np.array([0.0, 2.0, 0.0])[y]
-    X[:, 2] = X[:, 1] + 0.5 * rng.normal(size=300)
-    for test in (FisherZTest(), "fisher-z"):
-        selector = FastOSFS(test=test).fit(X, np.array(["b", "a", "c"])[y])
-        assert selector.selected_.tolist() == [1]

@@ -1,4 +1,4 @@
-"""Rivals of SAOLA take sparse data as they are."""
+"""Rivals of SAOLA on sparse data, and on three classes."""
 
 import tracemalloc
 
@@ -7,11 +7,22 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from featstream import OGFS, OSFS, AlphaInvesting, FastOSFS, Grafting
+from featstream import (
+    FGM,
+    IAMB,
+    MMMB,
+    OFS,
+    OGFS,
+    OSFS,
+    SPFSLAR,
+    AlphaInvesting,
+    FastOSFS,
+    Grafting,
+    LassoSelector,
+)
 
-pytestmark = pytest.mark.jit_only
 
-
+@pytest.mark.jit_only
 @pytest.mark.parametrize(
     "selector",
     [
@@ -39,3 +50,24 @@ def test_sparse_data_are_never_made_dense(selector):
     tracemalloc.stop()
     assert set(fitted.selected_) & {20_000, 20_001, 20_002}
     assert peak < 40e6
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        *(kind(test="fisher-z", alpha=0.001) for kind in (OSFS, FastOSFS, IAMB, MMMB)),
+        *(kind(2) for kind in (FGM, SPFSLAR)),
+        *(AlphaInvesting(), Grafting(l1=0.12), OGFS(penalty=0.3)),
+        *(LassoSelector(penalty=0.12), OFS(2, step_size=0.1)),
+    ],
+    ids=repr,
+)
+def test_three_classes_share_their_features(selector):
+    """Their names do not matter: y is neither the first nor the last."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 3, 600)
+    X = rng.normal(size=(600, 20))
+    X[:, 4] += 3 * (y == 0)
+    X[:, 7] += 3 * (y == 2)
+    fitted = selector.fit(X, np.array(list("zxy"))[y])
+    assert sorted(fitted.selected_.tolist()) == [4, 7]

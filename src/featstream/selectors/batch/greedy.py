@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator
 from dataclasses import field
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from featstream.measures.storages.dispatch import (
 )
 from featstream.parallel import ScratchPool, count_threads
 from featstream.protocols import Block, BoundMeasure, FloatArray, IntArray, Measure
-from featstream.runs.arrays import Declared, check_arrays
+from featstream.runs.arrays import Arrays, Declared, check_arrays
 from featstream.selectors.batch.base import BatchSelector, Selection
 from featstream.selectors.batch.encoded import DiscreteColumns, join_columns, merge
 from featstream.selectors.result import OVER_LIMIT, TraceLevel
@@ -54,19 +55,6 @@ class Scored(NamedTuple):
     encoded: tuple[Any, IntArray]
 
 
-def _score(block: Block, measure: BoundMeasure, *, has_threshold: bool) -> Scored:
-    """Score a block, and keep the columns that pass the threshold of the measure.
-
-    Without a threshold all columns are kept that have a relevance.
-    """
-    encoded = measure.encode(block)
-    scores = measure.relevance(encoded)
-    passes = measure.is_relevant(scores) if has_threshold else scores > 0.0
-    relevant = np.flatnonzero(passes)
-    columns = measure.columns(encoded, relevant)
-    return Scored(scores, block.start + relevant, columns)
-
-
 def _join(parts: list[Scored]) -> tuple[FloatArray, IntArray]:
     """The scores of all features, and the relevant ones."""
     scores, relevant, _ = zip(*parts, strict=True)
@@ -74,7 +62,29 @@ def _join(parts: list[Scored]) -> tuple[FloatArray, IntArray]:
 
 
 @estimator
-class FCBF(BatchSelector):
+class _ScoringSelector(BatchSelector):
+    """Base of selectors that score every feature, and encode the relevant ones."""
+
+    measure: str | Measure = "auto"
+    trace: TraceLevel = "full"
+    n_jobs: int | None = None
+
+    def _has_threshold(self) -> bool:
+        """Whether relevant is what passes the threshold of the measure, or not 0."""
+        return True
+
+    def _prepare(self, block: Block, stream: Stream) -> Any:
+        measure: BoundMeasure = stream.measure
+        encoded = measure.encode(block)
+        scores = measure.relevance(encoded)
+        passes = measure.is_relevant(scores) if self._has_threshold() else scores > 0.0
+        relevant = np.flatnonzero(passes)
+        columns = measure.columns(encoded, relevant)
+        return Scored(scores, block.start + relevant, columns)
+
+
+@estimator
+class FCBF(_ScoringSelector):
     """Fast correlation-based filter: the predominant features.
 
     Features whose relevance exceeds the threshold are taken in order of relevance,
@@ -118,14 +128,7 @@ class FCBF(BatchSelector):
     'x1' is redundant: its relevance 0.47... is not above that of 'x0', ...
     """
 
-    measure: str | Measure = "auto"
-    trace: TraceLevel = "full"
-    n_jobs: int | None = None
-
     ties = "drop"
-
-    def _prepare(self, block: Block, stream: Stream) -> Scored:
-        return _score(block, stream.measure, has_threshold=True)
 
     def _select(self, parts: list[Scored], stream: Stream) -> Selection:
         relevance, relevant = _join(parts)
@@ -146,7 +149,7 @@ class FCBF(BatchSelector):
 
 
 @estimator
-class _GreedySelector(BatchSelector):
+class _GreedySelector(_ScoringSelector):
     """What the methods share: all but the criterion.
 
     Attributes
@@ -156,9 +159,6 @@ class _GreedySelector(BatchSelector):
     """
 
     n_features: int = field(default=10, kw_only=False)
-    measure: str | Measure = "auto"
-    trace: TraceLevel = "full"
-    n_jobs: int | None = None
 
     @property
     def criterion_(self) -> FloatArray:
@@ -173,7 +173,7 @@ class _GreedySelector(BatchSelector):
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return {"criterion": self._values}
 
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, arrays: Arrays) -> None:
         table = {"criterion": Declared(np.float64, (len(self._stream.kept),))}
         self._values = check_arrays(arrays, table)["criterion"]
 
@@ -222,10 +222,9 @@ class _PairSelector(_GreedySelector):
         choice = super()._propose(blocks)
         return choice if choice.name == "fisher-z" else choice._replace(name="mi")
 
-    def _prepare(self, block: Block, stream: Stream) -> Scored:
+    def _has_threshold(self) -> bool:
         # The user has not chosen the threshold of a measure that is given by name.
-        has_threshold = not isinstance(self.measure, str)
-        return _score(block, stream.measure, has_threshold=has_threshold)
+        return not isinstance(self.measure, str)
 
     def _select(self, parts: list[Scored], stream: Stream) -> Selection:
         relevance, candidates = _join(parts)
@@ -293,39 +292,35 @@ class MRMR(_PairSelector):
 
     def _criteria(self, parts: list[Scored], relevance: FloatArray) -> Criteria:
         measure, is_quotient = self._stream.measure, self.scheme == "quotient"
-        if measure.name == "fisher-z":
-            n_classes = measure.n_spanning + 1
-            relevance = _f_statistic(relevance, measure.n_samples, n_classes)
-        columns = join_columns([part.encoded for part in parts])
-        overlaps_with = self._comparer(columns, relevance.size)
-        total, n_chosen = np.zeros(relevance.size), 0
+        n, n_threads = relevance.size, count_threads(self.n_jobs)
+        if measure.name == "fisher-z":  # F statistics, which must be finite
+            share = np.minimum(relevance**2, 1.0 - 2.0**-53)  # of the variance
+            n_free = measure.n_samples - measure.n_spanning - 1
+            relevance = share / (1.0 - share) * (n_free / measure.n_spanning)
+        columns, pool = join_columns([part.encoded for part in parts]), ScratchPool()
+        # Where the comparison of two columns looks for the second one.
+        kept = start_kept(columns, np.empty(0, np.int64), Tuning())
+        kept = kept._replace(columns=columns)
+        run, new_scratch = (
+            for_storage(_find_overlaps, columns),
+            storage_of(columns).scratch,
+        )
+
+        def find(i: int, begin: int) -> FloatArray:
+            found = np.empty(min(_STEP, n - begin))
+            with pool.borrow(new_scratch, measure.n_samples) as scratch:
+                run(columns, i, kept, begin, scratch, found)
+            return found
+
+        total, n_chosen = np.zeros(n), 0
         chosen = yield relevance
         while True:
-            found = overlaps_with(chosen)
+            steps, overlaps = iter(range(0, n, _STEP)), partial(find, chosen)
+            found = np.concatenate(list(prepared_ahead(steps, overlaps, n_threads)))
             total += np.maximum(found, _FLOOR) if is_quotient else found
             n_chosen += 1
             mean = total / n_chosen
             chosen = yield relevance / mean if is_quotient else relevance - mean
-
-    def _comparer(self, columns: Any, n: int) -> Callable[[int], FloatArray]:
-        """What finds the overlaps of one of ``n`` columns with all of them."""
-        # Where the comparison of two columns looks for the second one.
-        kept = start_kept(columns, np.empty(0, np.int64), Tuning())
-        kept = kept._replace(columns=columns)
-        run, pool = for_storage(_find_overlaps, columns), ScratchPool()
-        room = storage_of(columns).scratch, self._stream.measure.n_samples
-
-        def overlaps_with(i: int) -> FloatArray:
-            def find(begin: int) -> FloatArray:
-                found = np.empty(min(_STEP, n - begin))
-                with pool.borrow(*room) as scratch:
-                    run(columns, i, kept, begin, scratch, found)
-                return found
-
-            steps, n_threads = iter(range(0, n, _STEP)), count_threads(self.n_jobs)
-            return np.concatenate(list(prepared_ahead(steps, find, n_threads)))
-
-        return overlaps_with
 
 
 @lean
@@ -335,12 +330,6 @@ def _find_overlaps(columns, i, kept, begin, scratch, found):  # type: ignore[no-
     for k in range(found.size):
         found[k] = overlap(columns, i, kept, begin + k, False, scratch)
     unload_newcomer(columns, i, scratch)
-
-
-def _f_statistic(scores: FloatArray, n: int, n_classes: int) -> FloatArray:
-    """The F statistic of correlations, or of etas, with the target."""
-    share = np.minimum(scores**2, 1.0 - 2.0**-53)  # of the variance; F is finite
-    return share / (1.0 - share) * ((n - n_classes) / (n_classes - 1))
 
 
 @estimator
