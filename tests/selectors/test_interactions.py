@@ -19,7 +19,7 @@ from crash_runs import narrow
 from featstream import SAOLA, Fate, FisherZ, InteractionScreen
 from featstream.cli import main
 from featstream.errors import DataError, FeatstreamWarning, ParameterError
-from featstream.selectors.interactions.search import spent
+from featstream.selectors.interactions.screen import spent
 from featstream.sources import SparseSource
 from shared import load, shared
 from strategies import examples, interacting_data, rules

@@ -53,7 +53,7 @@ _HOMES = SELECTORS.homes | {
     "GroupSelectionResult": "featstream.selectors.base_groups",
     "GroupTrace": "featstream.selectors.base_groups",
     "OVER_LIMIT": "featstream.selectors.result",
-    "Pair": "featstream.selectors.interactions.search",
+    "Pair": "featstream.selectors.interactions.screen",
     "Selection": "featstream.selectors.batch.base",
     "SelectionResult": "featstream.selectors.result",
     "StreamSelector": "featstream.selectors.base",
@@ -86,8 +86,7 @@ if TYPE_CHECKING:
         SparseGroupLassoSelector,
     )
     from featstream.selectors.grafting import Grafting
-    from featstream.selectors.interactions.screen import InteractionScreen
-    from featstream.selectors.interactions.search import Pair
+    from featstream.selectors.interactions.screen import InteractionScreen, Pair
     from featstream.selectors.ofs import OFS
     from featstream.selectors.ogfs import OGFS
     from featstream.selectors.osfs.osfs import OSFS, FastOSFS

@@ -326,17 +326,6 @@ class Account(NamedTuple):
 
 
 @inner
-def _tail(statistic, n_free):
-    """Tail of chi-square with ``2 n_free`` degrees; ``exp(-statistic / 2)`` for one."""
-    half = statistic / 2.0
-    term, total = 1.0, 1.0
-    for k in range(1, n_free):
-        term *= half / k
-        total += term
-    return np.exp(-half) * total
-
-
-@inner
 def _decide(square, inner, products, fit, account):
     """Spend on one column: whether it is accepted, and its statistic."""
     account.state[1] += 1.0
@@ -349,7 +338,11 @@ def _decide(square, inner, products, fit, account):
     statistic, p_value = 0.0, 1.0
     if left > COLLINEAR * square:
         statistic = fit.scale * gain / left
-        p_value = _tail(statistic, fit.n_free)
+        half, term = statistic / 2.0, 1.0
+        for k in range(1, fit.n_free):  # chi-square with 2 n_free degrees of freedom
+            term *= half / k
+            p_value += term
+        p_value *= np.exp(-half)
     if p_value < alpha:
         account.state[0] += account.payout - alpha
         return True, statistic

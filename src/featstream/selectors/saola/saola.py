@@ -41,11 +41,11 @@ from featstream.selectors.base import SequentialSelector
 from featstream.selectors.interactions.screen import (
     InteractionScreen,
     PairKeeper,
+    PairSearch,
     search_arrays,
     split_arrays,
     with_pairs,
 )
-from featstream.selectors.interactions.search import PairSearch
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.saola.algorithm1 import KEPT, Newcomers, Outcome, scan
 from featstream.selectors.saola.budget import CORRECTIONS, Budget, warn_of_chance
