@@ -1,7 +1,5 @@
 """Batch selectors that fit a model, against slow and obvious models."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -94,31 +92,6 @@ def test_fewer_features_are_the_beginning_of_more(selector, n_classes):
     for k in (1, 2, 8, 19):
         part = selector.set_params(n_features=k).fit(X, y).selected_
         assert part.tolist() == whole[:k].tolist()
-
-
-def test_one_pass_per_cutting_plane_and_nothing_dense(monkeypatch):
-    n, p = 1_000, 200_000
-    rng = np.random.default_rng(2)
-    entries = 400_000
-    rows, columns = rng.integers(0, n, entries), rng.integers(0, p, entries)
-    X = sparse.csc_array((np.ones(entries), (rows, columns)), shape=(n, p))
-    signs = rng.choice([-1.0, 1.0], n)
-    passes = []
-    products = StandardColumns.products
-
-    def counted(self, vectors):
-        if self.shape[1] == p:
-            passes.append(self)
-        return products(self, vectors)
-
-    monkeypatch.setattr(StandardColumns, "products", counted)
-    tracemalloc.start()
-    found = generate(X, signs, n_features=60, plane_size=10)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert found.support.size == 60
-    assert len(passes) == len(found.groups)
-    assert peak < n * p * 8 / 20
 
 
 def test_gdm_has_lower_correlations_than_fgm_at_no_less_accuracy():

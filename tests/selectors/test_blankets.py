@@ -11,7 +11,6 @@ from featstream.errors import FeatstreamWarning
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
 from featstream.protocols import Block
 from featstream.selectors.batch.blankets import DiscreteVariables
-from shared import load, shared
 
 BLANKET = {"b", "c", "child", "spouse"}
 
@@ -96,28 +95,6 @@ def test_continuous_blankets_are_those_of_the_transcription(seed):
     X[:, 7] += 2 * y + X[:, 5]
     plain = reference.fisher_test(X, y, alpha=0.05)
     check_blankets(X, y, FisherZTest(alpha=0.05), plain)
-
-
-TABLES = GTest(n_bins=2, max_categories=2, samples_per_df=20, arity="occurring")
-"""Tables given k features need 20 * 2**k samples."""
-
-
-@pytest.mark.parametrize(
-    ("selector", "name", "printed"),
-    [
-        (MMMB(test="fisher-z"), "dexter", 11),
-        (MMMB(test="fisher-z"), "arcene", 5),
-        (IAMB(test=TABLES), "dexter", 4),
-        (IAMB(test=TABLES), "arcene", 3),
-        (IAMB(test=TABLES), "dorothea", 6),
-    ],
-)
-def test_as_many_features_are_selected_as_in_the_paper(selector, name, printed):
-    data = load(shared("data", f"{name}.npz"))
-    X, y = data["X_train"], data["y_train"]
-    assert len(selector.fit(X, y).selected_) == printed
-    if selector.test is TABLES:  # it is the number that the samples allow
-        assert 20 * 2 ** (printed - 1) <= y.size < 20 * 2**printed
 
 
 def test_a_budget_stops_the_search_and_says_so():

@@ -13,7 +13,6 @@ import golden
 import reference_rivals as reference
 from featstream import OSFS, FastOSFS, as_source
 from featstream.measures import TARGET, ChiSquareTest, FisherZTest, GTest
-from shared import load, shared
 
 pytestmark = pytest.mark.jit_only
 
@@ -131,23 +130,6 @@ def test_partial_correlations_are_those_of_the_authors():
         tail = min(measure["lower_tail"], 1 - measure["lower_tail"])
         assert result.p_value == pytest.approx(2 * tail, abs=1e-10)
     assert n_undefined == 5
-
-
-@pytest.mark.parametrize(
-    ("name", "test", "n_selected"),
-    [
-        ("madelon", "fisher-z", 3),
-        ("dexter", "fisher-z", 9),
-        ("hiva_train", "g2", 5),
-        ("dorothea", "g2", 5),
-    ],
-)
-def test_fast_osfs_selects_as_many_features_as_the_paper_says(name, test, n_selected):
-    arrays = load(shared("data", f"{name}.npz"))
-    X = arrays.get("X_train", arrays.get("X"))
-    y = arrays.get("y_train", arrays.get("y"))
-    selector = FastOSFS(test=test, alpha=0.01).fit(X, y)
-    assert len(selector.selected_) == n_selected
 
 
 def test_hiva_has_four_features_in_lofs_because_its_class_is_coded_1_and_3():

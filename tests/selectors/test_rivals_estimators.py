@@ -1,4 +1,4 @@
-"""Rivals of SAOLA on sparse data, and on three classes."""
+"""Rivals of SAOLA on the data of the paper, on sparse data, and on three classes."""
 
 import tracemalloc
 
@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from featstream import (
+    FCBF,
     FGM,
     IAMB,
     MMMB,
@@ -19,7 +20,42 @@ from featstream import (
     FastOSFS,
     Grafting,
     LassoSelector,
+    SymmetricalUncertainty,
 )
+from featstream.measures import GTest
+from shared import shared
+
+TABLES = GTest(n_bins=2, max_categories=2, samples_per_df=20, arity="occurring")
+"""Tables given k features need 20 * 2**k samples."""
+TWO, THREE = (SymmetricalUncertainty(n_bins=n, max_categories=2) for n in (2, 3))
+"""The paper does not say how many bins FCBF had."""
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize(
+    ("selector", "name", "printed", "found"),
+    [
+        (FCBF(measure="su"), "dorothea", 96, 96),
+        (FCBF(measure=TWO), "dexter", 55, 53),
+        (FCBF(measure=TWO), "arcene", 31, 29),
+        (FCBF(measure=THREE), "arcene", 31, 33),
+        (MMMB(test="fisher-z"), "dexter", 11, 11),
+        (MMMB(test="fisher-z"), "arcene", 5, 5),
+        (IAMB(test=TABLES), "dexter", 4, 4),
+        (IAMB(test=TABLES), "arcene", 3, 3),
+        (IAMB(test=TABLES), "dorothea", 6, 6),
+        (FastOSFS(test="fisher-z"), "madelon", 3, 3),
+        (FastOSFS(test="fisher-z"), "dexter", 9, 9),
+        (FastOSFS(test="g2"), "hiva_train", 5, 5),
+        (FastOSFS(test="g2"), "dorothea", 5, 5),
+    ],
+)
+def test_about_as_many_features_are_selected_as_in_the_paper(
+    selector, name, printed, found
+):
+    fitted = selector.fit(shared("data", f"{name}.npz"))
+    assert len(fitted.selected_) == found
+    assert abs(found - printed) <= 2
 
 
 @pytest.mark.jit_only
@@ -32,6 +68,10 @@ from featstream import (
         AlphaInvesting(loss="logistic"),
         Grafting(l1=0.05),
         OGFS(group_size=250, penalty=0.2),
+        FGM(60, plane_size=10),
+        SPFSLAR(3),
+        LassoSelector(penalty=0.2),
+        MMMB(test="fisher-z", alpha=1e-4, max_condition=1),
     ],
     ids=repr,
 )
