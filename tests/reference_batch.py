@@ -3,14 +3,11 @@
 Columns are integer codes. Entropies are in bits, of rows that are counted by numpy.
 """
 
-from itertools import combinations
-
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.stats import chi2, norm
+from scipy.stats import chi2, f_oneway, norm
 
-from reference_rivals import degrees, g_square, partial_correlation
+from reference_rivals import degrees, g_square, partial_correlation, subsets
 
 
 def entropy(*columns):
@@ -61,10 +58,7 @@ def fcbf(X, y, threshold=0.0):
 
 def f_statistic(x, y):
     """One-way analysis of variance of a column over classes."""
-    groups = [x[y == c] for c in np.unique(y)]
-    between = sum(g.size * (g.mean() - x.mean()) ** 2 for g in groups)
-    within = sum(((g - g.mean()) ** 2).sum() for g in groups)
-    return (between / (len(groups) - 1)) / (within / (x.size - len(groups)))
+    return f_oneway(*(x[y == c] for c in np.unique(y))).statistic
 
 
 def correlation(a, b):
@@ -184,7 +178,8 @@ def mmpc(test, a, most):
     while True:
         weakest = {}
         for v in set(range(test.target + 1)) - {a, *found, *separators}:
-            tested = {given: test(v, a, given) for given in subsets(found, most)}
+            sets = [(), *subsets(found, most)]
+            tested = {given: test(v, a, given) for given in sets}
             separating = [g for g, (p, _) in tested.items() if not p < test.alpha]
             if separating:
                 separators[v] = separating[0]
@@ -201,11 +196,6 @@ def mmpc(test, a, most):
                 separators[v] = given
                 break
     return found, separators
-
-
-def subsets(members, most):
-    for size in range(min(most, len(members)) + 1):
-        yield from combinations(members, size)
 
 
 def mmmb(test, most=3, symmetric=False):
@@ -270,42 +260,6 @@ def machine_gap(Z, signs, weights, intercept, norm, cost, plane_size):
     worst = np.sort((Z.T @ (dual * signs)) ** 2)[::-1][:plane_size].sum()
     bound = dual.sum() - (dual**2).sum() / (2 * cost) - worst / 2
     return value, value - bound
-
-
-def penalised_fit(Z, signs, groups, l1, l2, tol=1e-13):
-    """Weights and intercept of the least `penalised_objective`, by plain FISTA."""
-    n = signs.size
-    A = np.column_stack([Z, np.ones(n)])
-    curvature = np.linalg.norm(A, 2) ** 2 / (4 * n)
-    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
-
-    def shrink(point):
-        w = np.sign(point[:-1]) * np.maximum(np.abs(point[:-1]) - l1 / curvature, 0)
-        for own in members:
-            norm, price = np.linalg.norm(w[own]), l2 * np.sqrt(own.size) / curvature
-            w[own] *= max(0.0, 1 - price / norm) if norm > 0 else 0.0
-        return np.append(w, point[-1])
-
-    here = ahead = np.zeros(A.shape[1])
-    t = 1.0
-    for _ in range(200_000):
-        slope = A.T @ (-signs * expit(-signs * (A @ ahead))) / n
-        there = shrink(ahead - slope / curvature)
-        t_next = (1 + np.sqrt(1 + 4 * t * t)) / 2
-        ahead = there + (t - 1) / t_next * (there - here)
-        moved, here, t = np.abs(there - here).max(), there, t_next
-        if moved < tol:
-            break
-    return here[:-1], here[-1]
-
-
-def penalised_objective(Z, signs, groups, l1, l2, weights, intercept):
-    """Mean logistic loss plus the sparse group penalty."""
-    penalty = l1 * np.abs(weights).sum()
-    for g in np.unique(groups):
-        own = weights[groups == g]
-        penalty += l2 * np.sqrt(own.size) * np.linalg.norm(own)
-    return np.logaddexp(0, -signs * (Z @ weights + intercept)).mean() + penalty
 
 
 def study(seed):

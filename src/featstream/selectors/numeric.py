@@ -192,8 +192,8 @@ def largest(scores: FloatArray, count: int) -> IntArray:
 
     Scores that differ by rounding alone are equal, and come in order of position.
 
-    >>> largest(np.array([0.5, 2.0, 0.0, 2.0]), 2)
-    array([1, 3])
+    >>> largest(np.array([0.3, 0.1 + 0.2, 0.5, 0.0]), 4)
+    array([2, 0, 1])
     """
     rounded = scores.astype(np.float32)
     found = np.flatnonzero(rounded > 0)
