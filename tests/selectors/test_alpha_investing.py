@@ -82,11 +82,6 @@ def test_constant_and_collinear_columns_are_rejected(loss):
     assert selector.selected_.tolist() == [2]
 
 
-def test_the_logistic_loss_is_for_two_classes():
-    with pytest.raises(ValueError, match="for two classes, and y has 3"):
-        AlphaInvesting(loss="logistic").start([0, 1, 2])
-
-
 ZERO_FIRST = {("real_dexter", False), ("bin_sparse_500x300", False)}
 """Runs in which the first column, untested in the model, is all zero."""
 

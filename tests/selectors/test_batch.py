@@ -134,17 +134,6 @@ def test_a_number_of_features_is_met_unless_a_threshold_forbids_it(kind):
         assert len(kind(99).fit(X, y).selected_) == 50
 
 
-def test_a_measure_that_does_not_fit_is_refused():
-    X, y = discrete(0)
-    for measure in ("su", "fisher-z", FisherZ()):
-        with pytest.raises(TypeError, match="JMI needs mutual information"):
-            JMI(measure=measure).fit(X, y)
-    with pytest.raises(ValueError, match="`scheme` of MRMR"):
-        MRMR(scheme="ratio").fit(X, y)
-    with pytest.raises(ValueError, match="`n_features` of CMIM"):
-        CMIM(0).fit(X, y)
-
-
 def test_binning_is_that_of_the_measure():
     stream = make_stream(n_samples=200, n_features=30, kind="continuous", seed=2)
     measure = MutualInformation(binning="uniform", n_bins=3)

@@ -135,10 +135,10 @@ def test_the_weights_of_a_lasso_are_optimal(make, l1, l2):
     for seed in range(3):
         X, signs, groups = data(seed)
         columns = StandardColumns(make(X), np.sqrt(60))
-        found = fit_logistic(columns, signs, Penalty(groups, l1, l2), 1e-6)
-        assert found.has_converged
-        w, Z = found.weights, reference.standardise(X, np.sqrt(60))
-        pull = signs * expit(-signs * (Z @ w + found.intercept)) / 60
+        penalty, Z = Penalty(groups, l1, l2), reference.standardise(X, np.sqrt(60))
+        w, intercept, has_converged = fit_logistic(columns, signs, penalty, 1e-6)
+        assert has_converged
+        pull = signs * expit(-signs * (Z @ w + intercept)) / 60
         assert abs(pull.sum()) < 1e-6
         for g in np.unique(groups):
             own, slopes = w[groups == g], pull @ Z[:, groups == g]

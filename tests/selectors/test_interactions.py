@@ -16,7 +16,7 @@ import featstream
 import reference
 from checks import check_kills_change_nothing, outcome, state
 from crash_runs import narrow
-from featstream import SAOLA, Fate, FisherZ, InteractionScreen
+from featstream import SAOLA, Fate, InteractionScreen
 from featstream.cli import main
 from featstream.errors import DataError, FeatstreamWarning, ParameterError
 from featstream.selectors.interactions.screen import spent
@@ -190,14 +190,6 @@ def test_members_are_a_uniform_sample_of_what_was_seen():
     assert np.abs(counts - 100).max() < 4.5 * spread
 
 
-def test_sparse_columns_that_share_no_row_are_not_tested():
-    rows = np.arange(400)
-    X, y = np.equal.outer(rows % 8, np.arange(8)).astype(int), rows // 8 % 2
-    for form in (X, sparse.csc_array(X)):
-        screen = InteractionScreen().fit(form, y)
-        assert (screen.n_tested_, screen.share_compared_) == (0, 1.0)
-
-
 def test_columns_of_many_categories_take_no_part():
     rng = np.random.default_rng(0)
     X, y = xor_data()
@@ -215,22 +207,6 @@ def test_more_features_than_were_promised_are_refused():
     with pytest.raises(DataError, match="n_features=30"):
         screen.consume(X)
     assert screen.n_seen_ == 0
-
-
-@pytest.mark.parametrize(
-    ("selector", "message"),
-    [
-        (InteractionScreen(alpha=5), "`alpha` of InteractionScreen"),
-        (InteractionScreen(n_bins=9), "`n_bins` .* from 2 to 8"),
-        (InteractionScreen(memory="much"), "`memory` must be a size"),
-        (InteractionScreen(redundancy_alpha=1.5), "`redundancy_alpha`"),
-        (SAOLA(interactions="yes"), "must be True, False or"),
-        (SAOLA(measure=FisherZ(target="numeric"), interactions=True), "needs classes"),
-    ],
-)
-def test_parameters_are_checked(selector, message):
-    with pytest.raises(ParameterError, match=message):
-        selector.start([0, 1, 0, 1])
 
 
 @pytest.mark.hypothesis

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from featstream import OGFS, Fate
+from featstream import OGFS
 
 
 def test_the_spectral_score_by_hand():
@@ -75,11 +75,3 @@ def test_a_better_group_displaces_features_of_an_earlier_one():
     assert selector.explain(group="poor").startswith("Group 'poor' was displaced")
     name = second.displaced[0]
     assert "the lasso gave it no weight" in selector.explain(name)
-
-
-def test_one_feature_alone_is_a_group():
-    y = np.repeat([0, 1], 10)
-    selector = OGFS().start(y)
-    assert selector.update(y, name="class").is_kept
-    assert selector.update(np.ones(20)).fate is Fate.IRRELEVANT
-    assert selector.selected_groups_.tolist() == [0]

@@ -1,4 +1,4 @@
-"""Rivals of SAOLA on the data of the paper, on sparse data, and on three classes."""
+"""What holds for many rivals: sizes in the paper, sparse data, classes, refusals."""
 
 import tracemalloc
 
@@ -8,27 +8,34 @@ from scipy import sparse
 from sklearn.base import clone
 
 from featstream import (
+    CMIM,
     FCBF,
     FGM,
     IAMB,
+    JMI,
     MMMB,
+    MRMR,
     OFS,
     OGFS,
     OSFS,
+    SAOLA,
     SPFSLAR,
     AlphaInvesting,
     FastOSFS,
+    FisherZ,
     Grafting,
+    InteractionScreen,
     LassoSelector,
     SymmetricalUncertainty,
 )
-from featstream.measures import GTest
+from featstream.measures import ChiSquareTest, FisherZTest, GTest
 from shared import shared
 
 TABLES = GTest(n_bins=2, max_categories=2, samples_per_df=20, arity="occurring")
 """Tables given k features need 20 * 2**k samples."""
 TWO, THREE = (SymmetricalUncertainty(n_bins=n, max_categories=2) for n in (2, 3))
 """The paper does not say how many bins FCBF had."""
+NUMERIC = FisherZ(target="numeric")
 
 
 @pytest.mark.jit_only
@@ -111,3 +118,33 @@ def test_three_classes_share_their_features(selector):
     X[:, 7] += 3 * (y == 2)
     fitted = selector.fit(X, np.array(list("zxy"))[y])
     assert sorted(fitted.selected_.tolist()) == [4, 7]
+
+
+@pytest.mark.parametrize(
+    ("selector", "error", "message"),
+    [
+        (JMI(measure="su"), TypeError, "JMI needs mutual information"),
+        (JMI(measure=FisherZ()), TypeError, "JMI needs mutual information"),
+        (MRMR(scheme="ratio"), ValueError, "`scheme` of MRMR"),
+        (CMIM(0), ValueError, "`n_features` of CMIM"),
+        (IAMB(test=ChiSquareTest()), TypeError, "IAMB needs the test G²"),
+        (IAMB(test=GTest(arity="largest")), TypeError, "IAMB needs the test G²"),
+        (IAMB(max_seconds=-1), ValueError, "`max_seconds` of IAMB"),
+        (MMMB(test=FisherZTest(alpha=5)), ValueError, "`alpha`"),
+        (OSFS(test=GTest(arity="occurring")), TypeError, "for IAMB and MMMB alone"),
+        (OSFS(test=FisherZ()), TypeError, r"FisherZ is not one\. Use test='g2'"),
+        (OSFS(test="fisherz"), ValueError, "Did you mean 'fisher-z'"),
+        (OSFS(max_condition=0), ValueError, "`max_condition` of OSFS"),
+        (AlphaInvesting(loss="logistic"), ValueError, "for two classes, and y has 3"),
+        (InteractionScreen(alpha=5), ValueError, "`alpha` of InteractionScreen"),
+        (InteractionScreen(n_bins=9), ValueError, "`n_bins` .* from 2 to 8"),
+        (InteractionScreen(memory="much"), ValueError, "`memory` must be a size"),
+        (InteractionScreen(redundancy_alpha=1.5), ValueError, "`redundancy_alpha`"),
+        (SAOLA(interactions="yes"), ValueError, "must be True, False or"),
+        (SAOLA(measure=NUMERIC, interactions=True), ValueError, "needs classes"),
+    ],
+    ids=repr,
+)
+def test_what_does_not_fit_is_refused_at_the_start(selector, error, message):
+    with pytest.raises(error, match=message):
+        selector.start(np.arange(15) % 3)

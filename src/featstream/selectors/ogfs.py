@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from featstream.errors import check_choice, check_count, check_number
 from featstream.estimators import estimator
 from featstream.measures.inputs import as_labels
 from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray, Source
-from featstream.runs.arrays import Declared, check_arrays
+from featstream.runs.arrays import Arrays, Declared, check_arrays
 from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.numeric import as_numeric, class_indicators, join_values
 from featstream.selectors.result import TraceLevel
@@ -31,7 +30,7 @@ class OGFS(GroupSelector):
     Features arrive in groups. Inside a group, a feature is taken if it adds to how
     well the ones taken so far tell the classes apart, or does so otherwise than
     those do on average. Between groups, a lasso over the features kept so far and
-    those taken of the new group decides who stays.
+    those taken of the new group decides which ones stay.
 
     Parameters
     ----------
@@ -113,12 +112,7 @@ class OGFS(GroupSelector):
         return super()._lay_out(groups, source)
 
     def _bind(self, y: Any) -> GroupModel:
-        labels = as_labels(y)
-        indicators = class_indicators(labels)
-        target = indicators - indicators.mean(axis=0)
-        target /= target.std(axis=0)
-        penalty = check_number(self.penalty, "penalty", type(self).__name__)
-        return GroupModel(labels.codes, labels.counts, target, penalty, len(target))
+        return GroupModel(y, check_number(self.penalty, "penalty", type(self).__name__))
 
     def _begin(self, stream: Stream) -> None:
         super()._begin(stream)
@@ -132,7 +126,7 @@ class OGFS(GroupSelector):
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return super()._state_arrays() | {"columns": self._columns.T}
 
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, arrays: Arrays) -> None:
         super()._restore(arrays)
         shape = (self._kept()[0].size, self._columns.shape[0])
         found = check_arrays(arrays, {"columns": Declared(np.float64, shape)})
@@ -216,16 +210,18 @@ class OGFS(GroupSelector):
         return f"the lasso gave none of {its_features} any weight"
 
 
-@dataclass(slots=True)
 class GroupModel:
     """The target, for the two stages."""
 
-    codes: Any
-    counts: IntArray
-    target: FloatArray
-    penalty: float
-    n_samples: int
-    name: str = "spectral"
+    name = "spectral"
+
+    def __init__(self, y: Any, penalty: float) -> None:
+        labels = as_labels(y)
+        indicators = class_indicators(labels)
+        target = indicators - indicators.mean(axis=0)
+        self.target, self.penalty = target / target.std(axis=0), penalty
+        self.codes, self.counts = labels.codes, labels.counts
+        self.n_samples = labels.codes.size
 
     def spread(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Variance between the classes and within them, of standardised columns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -29,7 +29,7 @@ from featstream.measures.independence_correlations import COLLINEAR
 from featstream.measures.inputs import as_labels, as_numbers
 from featstream.parallel import count_threads
 from featstream.protocols import Block, BoolArray, Fate, FloatArray, IntArray
-from featstream.runs.arrays import Declared, check_arrays
+from featstream.runs.arrays import Arrays, Declared, check_arrays
 from featstream.selectors.batch.base import BatchSelector, Selection
 from featstream.selectors.batch.encoded import DiscreteColumns, merge
 from featstream.selectors.numeric import StandardColumns, join_values
@@ -174,25 +174,30 @@ def _orthonormal(columns: FloatArray) -> FloatArray:
     return np.column_stack(basis) if basis else np.empty((columns.shape[0], 0))
 
 
+Variables = DiscreteVariables | ContinuousVariables
+
+
 class OutOfBudget(Exception):  # noqa: N818 (it is no error: the search ends)
     """A search has used up its tests or its time."""
 
 
-@dataclass(slots=True)
 class Search:
-    """Tests of variables that are counted, within a budget.
+    """Tests of variables that are counted, within the budget of a selector.
 
-    ``target`` is the number of the target. ``tally`` counts tests run and tests not
+    ``target`` is the number of the target. The tally counts tests run and tests not
     run for want of samples.
     """
 
-    variables: DiscreteVariables | ContinuousVariables
-    target: int
-    unreliable_separates: bool  # whether a test that is not run means independence
-    max_condition: int
-    max_tests: float
-    deadline: float
-    tally: NDArray[np.int64]
+    def __init__(
+        self, variables: Variables, target: int, selector: _BlanketSelector
+    ) -> None:
+        limit, seconds = selector.max_condition, selector.max_seconds
+        self.variables, self.target, self.tally = variables, target, selector._tally
+        self.max_condition = target if limit is None else limit
+        self.max_tests = np.inf if selector.max_tests is None else selector.max_tests
+        self.deadline = time.monotonic() + (np.inf if seconds is None else seconds)
+        # Whether a test that is not run means independence.
+        self.unreliable_separates = selector._test.unreliable == "independent"
 
     def test(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
         """Test variable ``a`` with others, which increase, given some."""
@@ -238,7 +243,7 @@ class Blanket:
 
 @estimator
 class _BlanketSelector(ConditionalSelector, BatchSelector):
-    """What the methods share: all but the search.
+    """Base of IAMB and MMMB, which differ in the search.
 
     Parameters
     ----------
@@ -266,7 +271,7 @@ class _BlanketSelector(ConditionalSelector, BatchSelector):
 
     @abstractmethod
     def _search(self, search: Search, blanket: Blanket) -> None:
-        """Find the blanket of the target; it holds what is known at any time."""
+        """Find the blanket of the target, which holds what is known at any time."""
 
     @property
     def is_complete_(self) -> bool:
@@ -303,27 +308,17 @@ class _BlanketSelector(ConditionalSelector, BatchSelector):
     def _select(self, parts: list[Any], stream: Stream) -> Selection:
         encoded, effects = zip(*parts, strict=True)
         relevance, given = np.concatenate(effects), (encoded, stream.y, self._test)
-        variables: DiscreteVariables | ContinuousVariables
+        variables: Variables
         if isinstance(self._test, FisherZTest):
             variables = ContinuousVariables(*given)
         else:
             variables = DiscreteVariables(*given, count_threads(self.n_jobs))
-        limit, seconds = self.max_condition, self.max_seconds
-        search = Search(
-            variables,
-            target=relevance.size,
-            unreliable_separates=self._test.unreliable == "independent",
-            max_condition=relevance.size if limit is None else limit,
-            max_tests=np.inf if self.max_tests is None else self.max_tests,
-            deadline=time.monotonic() + (np.inf if seconds is None else seconds),
-            tally=self._tally,
-        )
         blanket = Blanket()
         try:
-            self._search(search, blanket)
+            self._search(Search(variables, relevance.size, self), blanket)
         except OutOfBudget:
             self._tally[_STOPPED] = 1
-            limits = {"max_tests": self.max_tests, "max_seconds": seconds}
+            limits = {"max_tests": self.max_tests, "max_seconds": self.max_seconds}
             named = [f"{k}={v:g}" for k, v in limits.items() if v is not None]
             warnings.warn(
                 f"{type(self).__name__} stopped at {' or '.join(named)}, before a step "
@@ -496,7 +491,7 @@ class MMMB(_BlanketSelector):
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return super()._state_arrays() | {"n_neighbours": self._n_neighbours}
 
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, arrays: Arrays) -> None:
         super()._restore(arrays)
         table = {"n_neighbours": Declared(np.int64, (1,), 0)}
         self._n_neighbours = check_arrays(arrays, table)["n_neighbours"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -212,17 +212,20 @@ class GDM(FGM):
         return super()._reason(arrival, fate, name, relevance, other)
 
 
-@dataclass(slots=True)
 class Generated:
-    """Features in the order in which cutting planes chose them, and their weights."""
+    """Features in the order in which cutting planes chose them, and their weights.
 
-    support: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
-    groups: list[IntArray] = field(default_factory=list)  # places in `support`
-    weights: list[FloatArray] = field(default_factory=list)  # of each group
-    intercepts: FloatArray = field(default_factory=lambda: np.empty(0))
-    nearest: IntArray | None = None
-    """The support feature with which each feature correlates too highly; -1 if none."""
-    has_converged: bool = False
+    ``nearest`` is the support feature with which each feature correlates too highly;
+    -1 if there is none.
+    """
+
+    def __init__(self, n_models: int) -> None:
+        self.support: IntArray = np.empty(0, np.int64)
+        self.groups: list[IntArray] = []  # places in `support`
+        self.weights: list[FloatArray] = []  # of each group
+        self.intercepts = np.zeros(n_models)
+        self.nearest: IntArray | None = None
+        self.has_converged = False
 
 
 def generate_features(
@@ -235,7 +238,7 @@ def generate_features(
     those form the next group whose products with them are largest: the constraint
     that is violated most.
     """
-    found = Generated(intercepts=np.zeros(signs.shape[1]))
+    found = Generated(signs.shape[1])
     losses, limit = np.ones_like(signs), options.n_features  # without weights
     while found.support.size < limit and len(found.groups) < _MOST_PLANES:
         products = columns.products(options.cost * losses * signs)

@@ -150,7 +150,7 @@ class FCBF(_ScoringSelector):
 
 @estimator
 class _GreedySelector(_ScoringSelector):
-    """What the methods share: all but the criterion.
+    """Base of the methods that choose one feature after the other by a criterion.
 
     Attributes
     ----------

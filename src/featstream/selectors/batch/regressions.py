@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,15 +77,16 @@ class _LogisticSelector(StandardSelector):
         penalty = Penalty(groups, self.penalty, self.group_penalty)
         squares: FloatArray = np.zeros(p)
         for indicator in class_indicators(labels).T:
-            fit = fit_logistic(columns, 2.0 * indicator - 1.0, penalty, self.tol)
-            if not fit.has_converged:
+            signs = 2.0 * indicator - 1.0
+            weights, _, has_converged = fit_logistic(columns, signs, penalty, self.tol)
+            if not has_converged:
                 warnings.warn(
                     f"{type(self).__name__} did not reach tol={self.tol:g}: the "
                     "selection is approximate. Raise tol or the penalty.",
                     ConvergenceWarning,
                     stacklevel=2,
                 )
-            squares += fit.weights**2
+            squares += weights**2
         sizes = np.where(squares > self.tol**2, np.sqrt(squares), 0.0)
         order = largest(np.asarray(np.round(sizes, 6)), p)
         return Selection(order, relevance, fate=np.full(p, Fate.IRRELEVANT, np.uint8))
@@ -225,13 +227,13 @@ class Penalty:
         norms[norms == 0.0] = np.nan
         return np.nan_to_num(np.maximum(1.0 - step * self.prices / norms, 0.0))
 
-    def shrink(self, weights: FloatArray, step: float, which: IntArray) -> FloatArray:
-        """The proximal step for the weights of some features."""
+    def shrink(self, point: FloatArray, step: float, which: IntArray) -> FloatArray:
+        """The proximal step for the weights of some features; the intercept is last."""
+        weights, groups = point[:-1], self.groups[which]
         weights = np.sign(weights) * np.maximum(np.abs(weights) - step * self.l1, 0.0)
-        if self.l2 == 0:
-            return weights
-        groups = self.groups[which]
-        return weights * self._shares(weights, groups, step)[groups]
+        if self.l2 > 0:
+            weights *= self._shares(weights, groups, step)[groups]
+        return np.append(weights, point[-1])
 
     def excess(self, slopes: FloatArray, weights: FloatArray) -> FloatArray:
         """By how much a feature without weight exceeds its price; 0 if it does not.
@@ -248,22 +250,14 @@ class Penalty:
         return np.where(weights == 0, above, 0.0)
 
 
-@dataclass(slots=True)
-class Fit:
-    """A logistic regression on standardised columns."""
-
-    weights: FloatArray
-    intercept: float
-    has_converged: bool
-
-
 def fit_logistic(
     columns: StandardColumns, signs: FloatArray, penalty: Penalty, tol: float
-) -> Fit:
+) -> tuple[FloatArray, float, bool]:
     """Minimise the mean logistic loss and the penalty; the intercept costs nothing.
 
     Only features that exceed their price take part. When these have their weights,
-    one pass over all columns shows which others do now.
+    one pass over all columns shows which others do now. Returns the weights, the
+    intercept and whether the search has converged.
     """
     n, p = columns.shape
     weights, intercept = np.zeros(p), float(logit((signs > 0).mean()))
@@ -292,7 +286,7 @@ def fit_logistic(
         weights[active], intercept = point[:-1], float(point[-1])
         if not has_settled:
             break
-    return Fit(weights, intercept, has_converged)
+    return weights, intercept, has_converged
 
 
 def _descend(
@@ -314,9 +308,7 @@ def _descend(
         predict=lambda point: columns.combine(point[:-1]) + point[-1],
         loss=lambda outputs: float(np.logaddexp(0.0, -signs * outputs).mean()),
         slope=slope,
-        shrink=lambda point, step: np.append(
-            penalty.shrink(point[:-1], step, which), point[-1]
-        ),
+        shrink=partial(penalty.shrink, which=which),
         is_settled=lambda _, move, curvature: bool(
             curvature * np.abs(move).max() <= 0.1 * tol
         ),

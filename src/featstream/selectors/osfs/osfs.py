@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -18,7 +18,7 @@ from featstream.measures.independence_tables import CodedColumns, pack_plane
 from featstream.measures.inputs import Choice
 from featstream.measures.storages.bitplanes import unpack
 from featstream.protocols import Block, Fate, FloatArray, IntArray
-from featstream.runs.arrays import Declared, check_arrays, damaged
+from featstream.runs.arrays import Arrays, Declared, check_arrays, damaged
 from featstream.selectors.base import OnlineSelector, StreamSelector
 from featstream.selectors.osfs.search import (
     CUT,
@@ -41,7 +41,7 @@ class Separators:
     def __init__(self, width: int) -> None:
         self._size = 0
         self._arrivals = np.empty(0, np.int64)
-        self._sets = np.empty((0, max(1, width)), np.int64)
+        self._sets = np.empty((0, width), np.int64)
 
     def add(self, arrivals: IntArray, sets: IntArray) -> None:
         """Record one set, filled up with -1, for each arrival."""
@@ -57,19 +57,19 @@ class Separators:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is recorded, by arrival, for `restore`."""
         order = np.argsort(self._arrivals[: self._size])
-        return {
-            "separated": self._arrivals[order].astype(np.int32),
-            "separators": self._sets[order].astype(np.int32),
-        }
+        arrivals, sets = (
+            a[order].astype(np.int32) for a in (self._arrivals, self._sets)
+        )
+        return {"separated": arrivals, "separators": sets}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]], n_seen: int) -> None:
+    def restore(self, arrays: Arrays, n_seen: int) -> None:
         """Restore what `arrays` returned."""
-        width = self._sets.shape[1]
+        shape = "n_sets", self._sets.shape[1]
         table = {
-            "separated": Declared(np.int32, ("n_sets",), 0, "n_seen"),
-            "separators": Declared(np.int32, ("n_sets", width), -1, "n_seen"),
+            "separated": Declared(np.int32, shape[:1], 0, n_seen),
+            "separators": Declared(np.int32, shape, -1, n_seen),
         }
-        found = check_arrays(arrays, table, n_seen=n_seen)
+        found = check_arrays(arrays, table)
         self.add(*(array.astype(np.int64) for array in found.values()))
 
 
@@ -90,9 +90,8 @@ def _empty_kept_set(test: BoundTest, capacity: int) -> KeptSet:
 def _grown(kept: KeptSet, test: BoundTest) -> KeptSet:
     """A copy with twice as many slots."""
     larger = _empty_kept_set(test, 2 * kept.arrival.size)
-    for old, new in zip(
-        (*kept.pool, *kept[1:]), (*larger.pool, *larger[1:]), strict=True
-    ):
+    olds, news = ((*owner.pool, *owner[1:]) for owner in (kept, larger))
+    for old, new in zip(olds, news, strict=True):
         new[tuple(map(slice, old.shape))] = old
     return larger
 
@@ -121,9 +120,7 @@ def pack_kept_set(kept: KeptSet | None) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def unpack_kept_set(
-    arrays: Mapping[str, NDArray[Any]], test: BoundTest, n_seen: int
-) -> KeptSet | None:
+def unpack_kept_set(arrays: Arrays, test: BoundTest, n_seen: int) -> KeptSet | None:
     """The kept features that `pack_kept_set` took apart, or `RunError`."""
     if "arrival" not in arrays:
         return None
@@ -222,19 +219,19 @@ class ConditionalSelector(OnlineSelector):
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
         return {"tally": self._tally}
 
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, arrays: Arrays) -> None:
         table = {"tally": Declared(np.int64, (self._n_counters,), 0)}
         self._tally = check_arrays(arrays, table)["tally"]
 
 
 class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
-    """What OSFS and Fast-OSFS share: all but the order of their two questions.
+    """Base of OSFS and Fast-OSFS, which differ in the order of their two searches.
 
     Parameters
     ----------
     max_tests : int, optional
         Conditional tests that one arrival may cost. A search that needs more is cut
-        short: the features it was about stay, and a warning says so once.
+        short: the features that it was about stay, and a warning says so once.
 
     Attributes
     ----------
@@ -281,7 +278,7 @@ class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
         own = self._separators.arrays() | pack_kept_set(self._state)
         return super()._state_arrays() | own
 
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, arrays: Arrays) -> None:
         super()._restore(arrays)
         stream = self._stream
         self._separators.restore(arrays, stream.n_seen)
@@ -317,18 +314,17 @@ class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
     def _judge(self, new: Candidates, test: BoundTest) -> Outcome:
         """Take the candidates through the kernel, with room for all that stay."""
         kept = _empty_kept_set(test, _FEW) if self._state is None else self._state
-        n_new, n_cut = new.column.size, int(self._tally[CUT])
+        n_new, n_cut, limit = new.column.size, int(self._tally[CUT]), self._limit
         most_events = n_new + int(kept.size[0])
-        width = max(1, self._limit)
         outcome = Outcome(
             fate=np.zeros(n_new, np.uint8),
-            sets=np.full((n_new, width), -1, np.int64),
+            sets=np.full((n_new, limit), -1, np.int64),
             gone=np.zeros(most_events, np.int64),
             gone_by=np.zeros(most_events, np.int64),
-            gone_sets=np.full((most_events, width), -1, np.int64),
+            gone_sets=np.full((most_events, limit), -1, np.int64),
             n_events=np.zeros(1, np.int64),
         )
-        rule, work, done = test.rule(self._limit), test.work(self._limit), 0
+        rule, work, done = test.rule(limit), test.work(limit), 0
         budget = np.iinfo(np.int64).max if self.max_tests is None else self.max_tests
         while done < n_new:
             given = new, done, kept, self._is_fast, rule, work
@@ -338,10 +334,9 @@ class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
         self._state = kept
         if n_cut == 0 and self._tally[CUT] > 0:
             warnings.warn(
-                f"{type(self).__name__} needed more than max_tests={budget} "
-                "tests for a feature: what they did not show to be redundant stays. "
-                "Raise max_tests or lower max_condition; n_cut_short_ counts such "
-                "features.",
+                f"{type(self).__name__} needed more than max_tests={budget} tests for "
+                "a feature: what they did not show to be redundant stays. Raise "
+                "max_tests or lower max_condition; n_cut_short_ counts such features.",
                 FeatstreamWarning,
                 stacklevel=5,
             )
@@ -352,11 +347,10 @@ class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
     def _reason(
         self, arrival: int, fate: Fate, name: str, relevance: str, other: str
     ) -> str:
-        names = self._started().names
-        members = self._separators.find(arrival)
+        names, members = self._started().names, self._separators.find(arrival)
         given = ", ".join(printable(names[m]) for m in members) or other
-        is_redundant = fate is Fate.REDUNDANT
-        how = "is redundant" if is_redundant else f"was displaced by {other}"
+        was_kept = fate is not Fate.REDUNDANT
+        how = f"was displaced by {other}" if was_kept else "is redundant"
         return (
             f"{name} {how}: given {given} it is independent of the target; {relevance}."
         )
