@@ -230,7 +230,7 @@ class LinearModel:
 
 
 class LogisticModel:
-    """Logistic regression, fitted anew by Newton's method when a column is added."""
+    """Logistic regression, fitted again by Newton's method when a column is added."""
 
     name = "logistic"
 
@@ -286,7 +286,7 @@ class LogisticModel:
         self._linearise()
 
     def _linearise(self) -> None:
-        """What the score test needs to know of the model as it is."""
+        """Find what the score test needs of the current model."""
         design, w = self.design, self.weights
         mean = expit(np.clip(design @ w, -30.0, 30.0))
         root = np.sqrt(mean * (1 - mean))
@@ -303,7 +303,7 @@ class LogisticModel:
 
 
 class Fit(NamedTuple):
-    """The model: what is explained, and what is left.
+    """A fitted model, as the kernel reads it.
 
     ``basis`` and ``residuals``, the gradient of the loss, have one row per sample; the
     former is orthonormal, times the root of ``weights``, the curvature of the loss.
@@ -371,7 +371,7 @@ def _add_four(a, b, c, d, row, total, table):
 
 @jit
 def invest(columns, indptr, rows, begin, fit, account, statistics):
-    """Test the columns from ``begin`` on; the first accepted, or their number.
+    """Test columns from ``begin`` on until one is accepted; its place, or their number.
 
     ``columns`` is an array, or the values of sparse columns.
     """

@@ -40,7 +40,7 @@ class Grafting(StreamSelector):
 
     The model is a logistic regression with an L1 penalty. A feature that arrives
     would pay ``l1`` for each unit of weight; it is added if the loss falls faster
-    than that. Then all weights are optimised anew, and features whose weights
+    than that. Then all weights are optimised again, and features whose weights
     return to zero leave.
 
     Parameters
@@ -167,7 +167,7 @@ class LogisticModels:
         self.optimise()
 
     def optimise(self) -> None:
-        """Fit all weights anew, from where they are."""
+        """Fit all weights again, from the current ones."""
         for k in range(self.signs.shape[1]):
             weights = self.weights[:, k].copy()
             signs = np.ascontiguousarray(self.signs[:, k])

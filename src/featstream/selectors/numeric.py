@@ -215,7 +215,7 @@ def minimise(
     slack: float,
     most_steps: int,
 ) -> tuple[FloatArray, bool]:
-    """Minimise a loss of outputs and a penalty from a point on; whether it settled.
+    """Minimise a loss of outputs plus a penalty; the point, and whether it settled.
 
     By accelerated proximal gradients (FISTA), which start again when they overshoot.
     ``predict`` gives the outputs of a point, ``shrink`` is the proximal step of the

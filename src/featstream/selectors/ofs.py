@@ -58,7 +58,7 @@ class OFS(Savable, Selector):
         Whether all values of a sample are seen, or of ``n_features`` features only:
         those with weights, or, to explore, random ones.
     exploration : float, default=0.2
-        How often random features are looked at. Partial information only.
+        How often random features are seen. Partial information only.
     radius : float, default=10.0
         Radius of the ball. Partial information only.
     random_state : int, RandomState or None, default=None
@@ -224,7 +224,7 @@ class OFS(Savable, Selector):
         return np.where(is_own, 1.0, -1.0)
 
     def _explore(self, n_rows: int) -> tuple[IntArray, IntArray]:
-        """Which rows look at random features, and at which."""
+        """The rows of which random features are seen, and these features."""
         if self.information == "full":
             return np.empty(0, np.int64), np.empty((0, 0), np.int64)
         d = self.n_features_in_
@@ -365,7 +365,7 @@ class RowModel(NamedTuple):
 
 
 class RowRule(NamedTuple):
-    """The options of the algorithm, as the kernel wants them.
+    """The options of the algorithm, as the kernel reads them.
 
     With ``exploration`` below zero all values of a row are seen; otherwise those of
     the features with weights, or of ``n_kept`` random ones.

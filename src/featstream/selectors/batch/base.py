@@ -47,7 +47,7 @@ class Selection:
     relevance : ndarray of float of shape (n_features,)
         The score of every feature, alone, with the target.
     scores : ndarray of float of shape (n_selected,), optional
-        What `scores_` shall be; by default the relevance of the selected.
+        The learned `scores_`; by default the relevance of the selected features.
     fate : ndarray of uint8 of shape (n_features,), optional
         Why the others were not selected: ``Fate.IRRELEVANT``, ``Fate.REDUNDANT``
         or ``OVER_LIMIT``, others came first. By default the first for a relevance
@@ -107,7 +107,7 @@ class BatchSelector(OnlineSelector):
 
     @abstractmethod
     def _prepare(self, block: Block, stream: Stream) -> Any:
-        """What `_select` shall know of a block, whose columns may then be freed."""
+        """What `_select` needs of a block, whose columns may then be freed."""
 
     @abstractmethod
     def _select(self, parts: list[Any], stream: Stream) -> Selection:
@@ -182,7 +182,7 @@ class BatchSelector(OnlineSelector):
             witness = np.full(fate.size, -1)
         fate[witness >= 0] = Fate.REDUNDANT
         fate[order] = Fate.KEPT
-        own = np.arange(fate.size)  # who came too late was never kept
+        own = np.arange(fate.size)  # a feature over the limit was never kept
         witness = np.where(fate == OVER_LIMIT, own, witness)
         stream.names = names
         stream.record(0, Verdict(fate, relevance, witness))

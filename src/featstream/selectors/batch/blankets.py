@@ -280,7 +280,7 @@ class _BlanketSelector(ConditionalSelector, BatchSelector):
         return not self._tally[_STOPPED]
 
     def _adapt(self, test: ConditionalTest) -> Any:
-        """The test for the screening; `_select` needs it as it was given."""
+        """The test for the screening; the given one is kept for `_select`."""
         is_table = isinstance(test, GTest) and test.arity != "largest"
         if not is_table and not isinstance(test, FisherZTest):
             raise DataTypeError(

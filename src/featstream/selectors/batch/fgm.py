@@ -281,7 +281,7 @@ def _find_nearest(
 def _worst_group(
     columns: StandardColumns, violation: FloatArray, support: IntArray, options: FGM
 ) -> IntArray:
-    """The features of the largest violation, of which no two are too much alike.
+    """The features with the largest violations, no two of them too highly correlated.
 
     A feature that is correlated too highly with one of the support, or of this group,
     is left out.
@@ -313,7 +313,7 @@ def _worst_group(
 def _train(
     columns: StandardColumns, signs: FloatArray, found: Generated, cost: float
 ) -> FloatArray:
-    """Solve the machine restricted to the groups, from where it was; its losses.
+    """Train the machine on its groups, from the last weights; returns its losses.
 
     Minimises ``(sum of the norms of the groups)² / 2 + cost / 2 * squared losses``.
     """
@@ -363,7 +363,7 @@ def _train(
 
 
 def _shrink_norms(norms: FloatArray, step: float) -> FloatArray:
-    """By which factor the proximal step of ``step / 2 * sum(norms)²`` shrinks each.
+    """Factors by which the proximal step of ``step / 2 * sum(norms)²`` shrinks norms.
 
     All norms lose the same amount, and those that have less become zero; the amount
     is ``step`` times the sum of what is left.

@@ -70,7 +70,7 @@ class _ScoringSelector(BatchSelector):
     n_jobs: int | None = None
 
     def _has_threshold(self) -> bool:
-        """Whether relevant is what passes the threshold of the measure, or not 0."""
+        """Whether relevance must pass the threshold of the measure, or else only 0."""
         return True
 
     def _prepare(self, block: Block, stream: Stream) -> Any:
@@ -359,7 +359,7 @@ class MIM(_PairSelector):
 
 
 class _Pairs(NamedTuple):
-    """What every candidate X says alone, and together with Z, which was chosen last."""
+    """Information of every candidate X, alone and with Z, which was chosen last."""
 
     alone: FloatArray  # information with the class, I(X; Y)
     given: FloatArray  # information with the class given Z, I(X; Y | Z)

@@ -222,7 +222,7 @@ class Penalty:
         self.prices = l2 * np.sqrt(np.bincount(groups))
 
     def _shares(self, weights: FloatArray, groups: IntArray, step: float) -> FloatArray:
-        """What is left of the norm of each group after its price times a step."""
+        """Share of the norm of each group that is left after its price times a step."""
         norms = np.sqrt(np.bincount(groups, weights**2, self.prices.size))
         norms[norms == 0.0] = np.nan
         return np.nan_to_num(np.maximum(1.0 - step * self.prices / norms, 0.0))
@@ -297,7 +297,7 @@ def _descend(
     which: IntArray,
     tol: float,
 ) -> tuple[FloatArray, bool]:
-    """Fit the weights of some features, and the intercept, from where they are."""
+    """Fit the weights of some features, and the intercept, from the current ones."""
 
     def slope(outputs: FloatArray) -> FloatArray:
         pull = -signs * expit(-signs * outputs) / signs.size

@@ -112,10 +112,10 @@ class Pool(ABC):
     def compare(
         self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
     ) -> tuple[Pairs, IntArray]:
-        """Pairs of newcomers with what came before them that reach a bound.
+        """Pairs of a newcomer and an earlier column whose statistic reaches a bound.
 
-        ``numbers`` are those that the newcomers got. Returns the pairs, and how many
-        were tested for each newcomer.
+        ``numbers`` are those of the newcomers. Returns the pairs, and how many were
+        tested for each newcomer.
         """
 
     @abstractmethod
@@ -132,14 +132,14 @@ class Pool(ABC):
 
     @abstractmethod
     def restore(self, arrays: Arrays, n_seen: int) -> None:
-        """Take back the members that `arrays` gave, or raise `RunError`."""
+        """Restore the members that `arrays` returned, or raise `RunError`."""
 
     def _count_levels(
         self, counts: IntArray, owner: IntArray, n_columns: int
     ) -> tuple[IntArray, BoolArray, BoolArray]:
-        """How many categories columns have, given the rows of all but the background.
+        """Numbers of categories, from the numbers of rows in all but the background.
 
-        And which have no row in that one, and which vary enough to be tested.
+        Also which columns have no row in the background, and which vary enough.
         """
         n = self._place.size
         background = n - np.bincount(owner, counts, n_columns).astype(np.int64)
@@ -296,7 +296,7 @@ class DensePool(Pool):
         return self._measured(words, levels)
 
     def _measured(self, planes: NDArray[np.uint64], levels: int) -> Members:
-        """Columns with what the kernels need to know of each."""
+        """Columns with the sums that the kernels need."""
         classes, n_planes = self._classes, levels - 1
         n_classes, m = classes.counts.size, planes.shape[0] // n_planes
         ones = np.empty((n_classes, n_planes, m), np.int64)
@@ -329,7 +329,7 @@ class DensePool(Pool):
     def compare(
         self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
     ) -> tuple[Pairs, IntArray]:
-        """Pairs of newcomers with what came before them that reach a bound."""
+        """Pairs of a newcomer and an earlier column whose statistic reaches a bound."""
         tasks: list[Any] = []
         n_classes = self._classes.counts.size
         for level, (mine, columns) in new.columns.items():
@@ -377,7 +377,7 @@ class DensePool(Pool):
         return {"words": words}
 
     def restore(self, arrays: Arrays, n_seen: int) -> None:
-        """Take back the members that `arrays` gave, or raise `RunError`."""
+        """Restore the members that `arrays` returned, or raise `RunError`."""
         words = {"words": Declared(np.uint64, (None, self._n_bits // 64))}
         saved = check_arrays(arrays, _SAVED | words, n_seen=n_seen)
         planes, ends = saved["words"], np.cumsum(saved["levels"] - 1)
@@ -485,7 +485,7 @@ class SparsePool(Pool):
     def compare(
         self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
     ) -> tuple[Pairs, IntArray]:
-        """Pairs of newcomers with what came before them that reach a bound."""
+        """Pairs of a newcomer and an earlier column whose statistic reaches a bound."""
         n_new, size = numbers.size, self.size
         bounds = np.zeros((MAX_LEVELS + 1, MAX_LEVELS + 1))
         levels = np.unique(self.levels[:size]).tolist()
@@ -535,7 +535,7 @@ class SparsePool(Pool):
         }
 
     def restore(self, arrays: Arrays, n_seen: int) -> None:
-        """Take back the members that `arrays` gave, or raise `RunError`."""
+        """Restore the members that `arrays` returned, or raise `RunError`."""
         n = self._class_of.size
         table = {
             "n_codes": Declared(np.int64, ("k",), 1, MAX_LEVELS + 1),

@@ -79,7 +79,7 @@ class Found(NamedTuple):
 
     ``entered`` has the partner of every feature that has entered, of this block or
     earlier; ``redundant``, for each newcomer whose pairs add nothing, the kept
-    feature that makes it so, and the information of its best pair in bits.
+    feature that makes it redundant, and the information of its best pair in bits.
     """
 
     entered: dict[int, int]
@@ -256,7 +256,7 @@ class PairSearch:
         return (a - 1) * (b - 1) * (self._n_classes - 1)
 
     def _admit(self, numbers: IntArray) -> IntArray:
-        """Enter newcomers in the roster; how many members each is compared with.
+        """Add newcomers to the roster; the number of members each is compared with.
 
         When memory is full a newcomer replaces a member with the probability with
         which every earlier feature is in the pool: a uniform sample of the stream.
@@ -367,7 +367,7 @@ class PairSearch:
         return own | {_POOL + k: v for k, v in self._pool.arrays().items()}
 
     def restore(self, arrays: Arrays, n_seen: int, *, is_sparse: bool) -> None:
-        """Take back the state that `arrays` gave."""
+        """Restore the state that `arrays` returned."""
         self._pool = self._pools[is_sparse]
         table = {
             "counts": Declared(np.int64, (5,), 0),
@@ -381,7 +381,7 @@ class PairSearch:
         saved = check_arrays(arrays, table, n_seen=n_seen)
         vars(self).update(zip(_COUNTS, saved["counts"].tolist(), strict=True))
         listed = zip(saved["pairs"].tolist(), saved["tests"].tolist(), strict=True)
-        self.pairs = [Pair(*who, *what) for who, what in listed]
+        self.pairs = [Pair(*both, *tested) for both, tested in listed]
         own = (saved[f"member_{name}"] for name in ("pair", "score", "codes"))
         members = map(_Member, *own)
         for arrival, member in zip(saved["member"].tolist(), members, strict=True):
@@ -453,7 +453,7 @@ class PairKeeper(StreamSelector):
                 stream.names.forget(arrival)
 
     def _why_paired(self, arrival: int) -> str | None:
-        """Why a member of a pair is kept; None if it is none."""
+        """Why a member of a pair is kept; None for other features."""
         search = self._search()
         pair = None if search is None else search.pair_of(arrival)
         if pair is None:
@@ -488,9 +488,8 @@ def with_pairs(
     """A verdict of a selector, and what a search found in the same block.
 
     ``kept`` are the arrivals that the selector itself keeps after the block. A feature
-    enters when the later of its pair arrives. If the selector itself keeps it then, it
-    stays for its own sake, and from then on for the pair's: it can no longer be
-    displaced. Otherwise it is recalled.
+    enters when the later of its pair arrives. If the selector itself keeps it at that
+    time, it stays, and can no longer be displaced. Otherwise it is recalled.
     """
     fate, n_columns = verdict.fate.copy(), verdict.fate.size
     witness = np.full(n_columns, -1) if verdict.witness is None else verdict.witness
@@ -558,7 +557,7 @@ class InteractionScreen(PairKeeper):
     Attributes
     ----------
     scores_ : ndarray of float
-        Interaction information, in bits, of the pair that brought each in.
+        Interaction information, in bits, of the pair with which each entered.
     pairs_ : list of Pair
         The pairs that were kept, in the order in which they were found.
     n_tested_ : int

@@ -121,7 +121,7 @@ def pack_kept_set(kept: KeptSet | None) -> dict[str, NDArray[Any]]:
 
 
 def unpack_kept_set(arrays: Arrays, test: BoundTest, n_seen: int) -> KeptSet | None:
-    """The kept features that `pack_kept_set` took apart, or `RunError`."""
+    """The kept features from the arrays of `pack_kept_set`, or `RunError`."""
     if "arrival" not in arrays:
         return None
     size = arrays["arrival"].size
@@ -312,7 +312,7 @@ class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
         return Verdict(fate, screening.effect, witness, gone=gone, gone_by=gone_by)
 
     def _judge(self, new: Candidates, test: BoundTest) -> Outcome:
-        """Take the candidates through the kernel, with room for all that stay."""
+        """Run the kernel on the candidates, with room for all that stay."""
         kept = _empty_kept_set(test, _FEW) if self._state is None else self._state
         n_new, n_cut, limit = new.column.size, int(self._tally[CUT]), self._limit
         most_events = n_new + int(kept.size[0])

@@ -265,7 +265,7 @@ def _revise(kept, rule, work, others, found, tally, outcome):
 def judge_candidates(new, begin, kept, is_fast, rule, work, tally, max_tests, outcome):
     """Decide about the candidates from ``begin`` on.
 
-    Returns the number dealt with: all of them, or fewer if the pool is full.
+    Returns the number decided: all of them, or fewer if the pool is full.
     """
     columns = new.columns
     others = np.empty(kept.arrival.size, np.int64)
