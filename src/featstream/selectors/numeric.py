@@ -94,8 +94,7 @@ def join_values(parts: Sequence[NDArray[Any] | SparseColumns]) -> Any:
     """
     stored = [part.alone() for part in parts if isinstance(part, SparseColumns)]
     if not stored:
-        dense = [part for part in parts if isinstance(part, np.ndarray)]
-        return np.asfortranarray(np.hstack(dense), dtype=np.float64)
+        return np.asfortranarray(np.hstack(parts), dtype=np.float64)  # type: ignore[arg-type]
     lengths = np.concatenate([np.diff(part.indptr) for part in stored])
     values = np.concatenate([part.values for part in stored]).astype(np.float64)
     rows = np.concatenate([part.rows for part in stored])
@@ -115,11 +114,6 @@ class StandardColumns:
     >>> StandardColumns(sparse.csc_array(X)).products(np.array([-1.0, 1.0]))
     array([1.41421356, 0.        ])
     """
-
-    values: Any
-    shifts: FloatArray  # mean times scale
-    scales: FloatArray  # one over the length
-    is_constant: BoolArray
 
     def __init__(self, X: Any, length: float = 1.0) -> None:
         n = X.shape[0]
@@ -141,7 +135,8 @@ class StandardColumns:
         self.is_constant |= norms == 0
         self.scales = np.where(self.is_constant, 0.0, length)
         self.scales /= np.where(self.is_constant, 1.0, norms)
-        self.values, self.shifts = values, means * self.scales
+        self.values: Any = values
+        self.shifts: FloatArray = means * self.scales
         if not sparse.issparse(values):
             self.values *= self.scales
             self.shifts, self.scales = np.zeros(means.size), np.ones(means.size)

@@ -250,9 +250,6 @@ class BatchGroupSelector(GroupedSelector, BatchSelector):
     `_select` finds in `_group_numbers` which group each feature is in.
     """
 
-    _labels: list[Hashable]
-    _sizes: list[int]
-
     def _lay_out(self, groups: Any, source: Source) -> Layout:
         if groups is None:
             warnings.warn(
@@ -264,7 +261,8 @@ class BatchGroupSelector(GroupedSelector, BatchSelector):
         return super()._lay_out(groups, source)
 
     def _read(self, source: Source, layout: Any, names: Names) -> Iterator[Block]:
-        self._labels, self._sizes = [], []
+        self._labels: list[Hashable] = []
+        self._sizes: list[int] = []
         blocks = source.blocks()
         if layout.order is not None:
             names.reorder(0, layout.order)

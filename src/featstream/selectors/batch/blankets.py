@@ -46,7 +46,7 @@ _STOPPED = 2
 
 
 class Tests(NamedTuple):
-    """Results of tests of some columns; p-value 1 and effect 0 where none was run."""
+    """Results of tests of some columns; the p-value is 1 where none was run."""
 
     p_value: FloatArray
     effect: FloatArray
@@ -133,25 +133,23 @@ class ContinuousVariables:
     def test(self, a: int, given: Sequence[int], which: IntArray) -> Tests:
         """Test variable ``a`` with the columns ``which``, given some variables."""
         n, columns = self._target.shape[0], self._columns
-        members = [self._units(member) for member in given]
-        basis = _orthonormal(np.hstack([np.empty((n, 0)), *members]))
+        members = [np.empty((n, 0)), *map(self._units, given)]
+        basis = _orthonormal(np.concatenate(members, axis=1))
         own = self._units(a)
         left = _orthonormal(own - basis @ (basis.T @ own))
         if which.size < columns.shape[1]:
             columns = columns.take(which)
         dims, size = own.shape[1], basis.shape[1]
-        shares = columns.products(np.hstack([basis, left])) ** 2
+        shares = columns.products(np.concatenate([basis, left], axis=1)) ** 2
         rest = 1.0 - shares[:, :size].sum(axis=1)
         shared = shares[:, size:].sum(axis=1)
         is_left = rest > COLLINEAR
         effect = np.sqrt(np.where(is_left, shared / np.where(is_left, rest, 1.0), 0.0))
         effect = np.minimum(np.round(effect, _DIGITS), 1.0)
         is_reliable = np.full(which.size, n - size > (3 if dims == 1 else dims + 1))
-        effect = np.where(is_reliable, effect, 0.0)
-        below_one = np.minimum(effect, 1.0 - 1e-16)
-        p_value = p_of_share(below_one**2, n, dims, size, dims > 1)
-        is_dependent = is_reliable & (p_value <= self._alpha)
-        return Tests(p_value, effect, is_dependent, is_reliable)
+        share = np.minimum(effect**2, 1.0 - 1e-15)
+        p_value = p_of_share(share, n, dims, size, dims > 1)
+        return Tests(p_value, effect, p_value <= self._alpha, is_reliable)
 
     def _units(self, v: int) -> FloatArray:
         """A variable as columns of length one and mean zero."""

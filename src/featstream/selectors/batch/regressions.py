@@ -390,14 +390,12 @@ def class_similarity(codes: NDArray[Any]) -> FloatArray:
     """Eigenvectors of the centred class similarity, times the roots of its values.
 
     The similarity of two samples is one over the size of their class if they share
-    it, and zero otherwise. One eigenvector per class but one.
+    it, and zero otherwise. One eigenvector per class but one. Classes are numbered.
 
     >>> class_similarity(np.array([0, 0, 1, 1])).round(3).ravel().tolist()
     [0.5, 0.5, -0.5, -0.5]
     """
-    _, first, codes, counts = np.unique(
-        codes, return_index=True, return_inverse=True, return_counts=True
-    )
+    _, first, counts = np.unique(codes, return_index=True, return_counts=True)
     order = np.argsort(first)  # the names of the classes must not matter
     indicators = np.equal.outer(codes, order) / np.sqrt(counts[order])
     centred = indicators - indicators.mean(axis=0)

@@ -211,17 +211,6 @@ place = by_type(
 
 
 @inner_jit
-def _leave(kept, position):
-    """Free the slot of a kept feature; it is listed after that of the newcomer."""
-    n = kept.size[0]
-    slot = kept.slots[position]
-    for q in range(position, n):
-        kept.slots[q] = kept.slots[q + 1]
-    kept.slots[n] = slot
-    kept.size[0] = n - 1
-
-
-@inner_jit
 def _write_set(arrivals, found, size, row):
     for q in range(size):
         row[q] = arrivals[found[q]]
@@ -258,7 +247,10 @@ def _revise(kept, rule, work, others, found, tally, outcome):
         outcome.gone_by[event] = kept.arrival[new]
         _write_set(kept.arrival, found, size, outcome.gone_sets[event])
         outcome.n_events[0] = event + 1
-        _leave(kept, position)
+        for q in range(position, n):  # the newcomer's slot is then the next again
+            kept.slots[q] = kept.slots[q + 1]
+        kept.slots[n] = old
+        kept.size[0] = n - 1
 
 
 @jit
