@@ -16,7 +16,7 @@ from featstream.sources import csv as csv_reader
 from featstream.sources import open_plink
 from featstream.sources.open import reading
 from featstream.sources.tables import find_table
-from featstream.sources.values import MISSING
+from featstream.sources.values import LIMITS, MISSING
 
 _QUOTED = re.compile(r"'.*'|\".*\"|[0-9]+", re.DOTALL)
 
@@ -97,7 +97,7 @@ class Csv:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "d.csv"
-        csv_reader.HELD_BYTES = 0
+        LIMITS.csv_held = 0
 
     def seeds(self) -> Iterator[bytes]:
         yield b"\x01a,b,c\n1,2.5,x\n3,,y\n"
@@ -111,7 +111,7 @@ class Csv:
     def run(self, content: bytes) -> str:
         width, text = (content[:1] + b"\0")[0], content[1:]
         self._path.write_bytes(text)
-        csv_reader.TEXT_BLOCK_BYTES = 1 + width
+        LIMITS.csv_block = 1 + width
         whole = self._whole(text)
         try:
             table = find_table(self._path, separator=",")

@@ -7,7 +7,7 @@ import pytest
 from fuzz.mutation import mutate
 from fuzz.targets import TARGETS
 
-from featstream.sources import csv as csv_reader
+from featstream.sources.values import LIMITS
 
 FOLDER = Path(__file__).parent / "data" / "crashers"
 CRASHERS = sorted(FOLDER.iterdir())
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.jit_only
 def limits():
     """What a target changes is put back."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_reader, "HELD_BYTES", csv_reader.HELD_BYTES)
-        patch.setattr(csv_reader, "TEXT_BLOCK_BYTES", csv_reader.TEXT_BLOCK_BYTES)
+        patch.setattr(LIMITS, "csv_held", LIMITS.csv_held)
+        patch.setattr(LIMITS, "csv_block", LIMITS.csv_block)
         yield
 
 

@@ -9,7 +9,8 @@ import pytest
 from engines.simulated import SimulatedEngine
 from featstream.engines import convert_svmlight
 from featstream.errors import DataError
-from featstream.sources import convert, svmlight
+from featstream.sources import convert
+from featstream.sources.values import LIMITS
 
 
 def text_of(rng, n_rows, labels, lowest, values):
@@ -46,7 +47,7 @@ def test_the_store_is_the_same_to_the_byte(
     (tmp_path / "x.svm").write_bytes(b"\xef\xbb\xbf" + text.encode())
     (tmp_path / "x.svm.gz").write_bytes(gzip.compress(text.encode()))
     convert(tmp_path / "x.svm", tmp_path / "local.cols")
-    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 200)
+    monkeypatch.setattr(LIMITS, "svmlight_chunk", 200)
     for name in ("x.svm", "x.svm.gz"):
         engine = SimulatedEngine(rng, 2, death=0.3)
         store = tmp_path / f"{name}.cols"
@@ -65,7 +66,7 @@ def test_a_flaw_is_the_same_error(flaw, tmp_path, monkeypatch):
     lines[37] = flaw
     path = tmp_path / "x.svm"
     path.write_text("\n".join(lines))
-    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(LIMITS, "svmlight_chunk", 100)
     messages = []
     engine = SimulatedEngine(np.random.default_rng(0), 2)
     for turn in (

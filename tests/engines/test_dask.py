@@ -32,11 +32,11 @@ from featstream.selectors.saola.spread import Spread
 from featstream.sources import (
     ArraySource,
     as_source,
-    chunked,
     open_store,
     write_store,
 )
 from featstream.sources.parquet import FeatureTableSource
+from featstream.sources.values import LIMITS
 
 pytest.importorskip("distributed")
 
@@ -112,7 +112,7 @@ def test_an_array_in_chunks_of_rows_is_put_together_on_the_workers(
     local = solve(SAOLA(measure="su"), y, X)
     lazy = da.from_array(X, chunks=(50, -1))
     assert len(list(as_source(lazy).blocks())) == 1
-    monkeypatch.setattr(chunked, "_BLOCK_BYTES", 90 * 120)
+    monkeypatch.setattr(LIMITS, "dask_block", 90 * 120)
     blocks = list(as_source(lazy).blocks())
     assert [block.n_columns for block in blocks] == [90, 90, 90, 90, 40]
     held, hold = [], DaskEngine.hold

@@ -18,6 +18,7 @@ from featstream.datasets import (
 from featstream.errors import DataError, MissingFileError, ParameterError
 from featstream.evaluation import paper_table
 from featstream.paper.datasets import catalogue, sample_of_svmlight
+from featstream.sources.values import LIMITS
 from shared import shared
 
 RNG = np.random.default_rng(0)
@@ -170,7 +171,7 @@ def test_parts_are_cut_from_one_file(
 def test_a_sample_of_a_large_file_is_of_the_right_size_and_without_order(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("featstream.sources.svmlight.CHUNK_BYTES", 1 << 14)  # many
+    monkeypatch.setattr(LIMITS, "svmlight_chunk", 1 << 14)  # many
     text = "".join(f"{i % 2} {i + 1}:1\n" for i in range(20_000))
     (tmp_path / "all").write_text(text)
     ((X, y),) = sample_of_svmlight([tmp_path / "all"], 20_000, (1_000,))

@@ -19,7 +19,7 @@ from featstream.sources import (
     open_table,
     write_store,
 )
-from featstream.sources import csv as csv_reader
+from featstream.sources.values import LIMITS
 
 PAGE = 4096
 N_PAGES = 40
@@ -110,7 +110,7 @@ def test_no_room_for_a_temporary_file_is_said(disk, tmp_path, monkeypatch):
     lines = [",".join(f"g{j}" for j in range(500))]
     lines += [",".join(str(i * j) for j in range(500)) for i in range(200)]
     path.write_text("\n".join(lines))
-    monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
+    monkeypatch.setattr(LIMITS, "csv_held", 0)
     monkeypatch.setattr("tempfile.tempdir", str(disk))
     with pytest.raises(OSError, match="Make room, or name another folder with TMPDIR"):
         open_table(path)

@@ -20,6 +20,7 @@ from featstream.measures import ChiSquareTest, GTest
 from featstream.measures.inputs import LeftOut, are_identifiers
 from featstream.protocols import Block
 from featstream.sources.memory import in_storage
+from featstream.sources.values import LIMITS
 from gather import as_columns
 
 N = 150
@@ -153,7 +154,7 @@ def test_identifiers_are_found_in_sparse_columns():
 
 
 def test_parts_of_a_sparse_block_keep_their_own_categories(monkeypatch):
-    monkeypatch.setattr("featstream.sources.memory._DENSE_BYTES", 8 * 4 * 2)
+    monkeypatch.setattr(LIMITS, "dense_block", 8 * 4 * 2)
     X = np.arange(16.0).reshape(4, 4)
     nominal = np.array([True, False, False, True])
     block = Block(as_columns(X), 0, ["a", "b", "c", "d"], nominal)

@@ -16,11 +16,11 @@ from featstream.errors import DataError, DataTypeError
 from featstream.sources import (
     RowsSource,
     as_source,
-    chunked,
     open_anndata,
     open_dataset,
     open_h5ad,
 )
+from featstream.sources.values import LIMITS
 from gather import as_array
 from science_files import write_h5ad
 
@@ -141,8 +141,8 @@ def test_categoricals_of_anndata_0_7(path):
 @pytest.mark.parametrize("index_type", [np.int32, np.int64, np.uint32])
 def test_entries_out_of_order_are_put_in_order(path, kind, index_type, monkeypatch):
     """And those of one place are added, as scipy has it."""
-    monkeypatch.setattr(chunked, "HELD_ENTRIES", 0)
-    monkeypatch.setattr(chunked, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(LIMITS, "sparse_held", 0)
+    monkeypatch.setattr(LIMITS, "sparse_block", 2)
     expected = np.array([[0, 3, 5], [0, 0, 0], [4, 0, 1.5], [0, 0, 2]])
     data = np.array([1, 2, 5, 1.5, 4, 2])
     if kind == "csr":
@@ -164,7 +164,7 @@ def test_entries_out_of_order_are_put_in_order(path, kind, index_type, monkeypat
 
 
 def test_rows_are_transposed_once_and_the_store_is_removed(path, monkeypatch):
-    monkeypatch.setattr(chunked, "HELD_ENTRIES", 0)
+    monkeypatch.setattr(LIMITS, "sparse_held", 0)
     source = open_h5ad(path).source
     assert isinstance(source, RowsSource)
     with pytest.warns(UserWarning, match=r"d\.h5ad is stored by rows.*convert"):
@@ -180,7 +180,7 @@ def test_integers_beyond_floats_are_refused(tmp_path, monkeypatch):
     big = np.array([[2**53 + 1, 0], [0, 1]])
     path = write_h5ad(tmp_path / "d.h5ad", big, {"y": np.arange(2)}, ["a", "b"])
     assert as_array(open_h5ad(path).source)[0, 0] == 2**53 + 1
-    monkeypatch.setattr(chunked, "HELD_ENTRIES", 0)
+    monkeypatch.setattr(LIMITS, "sparse_held", 0)
     with (
         pytest.raises(DataError, match=r"d\.h5ad: its .* beyond 2\*\*53"),
         pytest.warns(),

@@ -16,7 +16,7 @@ from featstream.errors import DataError
 from featstream.sources import csv as csv_reader
 from featstream.sources.csv import CsvTable
 from featstream.sources.tables import TableSource, open_table
-from featstream.sources.values import MISSING
+from featstream.sources.values import LIMITS, MISSING
 from gather import gather
 from strategies import examples
 
@@ -35,9 +35,9 @@ COLUMNS = st.sampled_from(
 
 def in_blocks(path, block_bytes=1, held_bytes=0, chunk_bytes=1 << 20):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_reader, "HELD_BYTES", held_bytes)
-        patch.setattr(csv_reader, "TEXT_BLOCK_BYTES", block_bytes)
-        patch.setattr(csv_reader, "_CHUNK", chunk_bytes)
+        patch.setattr(LIMITS, "csv_held", held_bytes)
+        patch.setattr(LIMITS, "csv_block", block_bytes)
+        patch.setattr(LIMITS, "csv_chunk", chunk_bytes)
         return CsvTable(path)
 
 
@@ -118,7 +118,7 @@ def write_wide(path, n_rows=30, n_columns=50):
 def test_few_columns_are_parsed_at_a_time(tmp_path, monkeypatch):
     """However short they are: each takes the parser ten kilobytes."""
     X, _ = write_wide(tmp_path / "d.csv")
-    monkeypatch.setattr(csv_reader, "MAX_COLUMNS", 8)
+    monkeypatch.setattr(LIMITS, "csv_columns", 8)
     table = CsvTable(tmp_path / "d.csv")
     assert (table._width, table._spill.n_parts) == (8, 7)
     np.testing.assert_array_equal(gather(TableSource(table))[0], X)
@@ -150,8 +150,8 @@ def test_compressed_text(tmp_path, monkeypatch, suffix, pack):
     path = tmp_path / f"d.csv.{suffix}"
     path.write_bytes(pack((tmp_path / "d.csv").read_bytes()))
     for held in (0, 1 << 20):
-        monkeypatch.setattr(csv_reader, "HELD_BYTES", held)
-        monkeypatch.setattr(csv_reader, "TEXT_BLOCK_BYTES", 200)
+        monkeypatch.setattr(LIMITS, "csv_held", held)
+        monkeypatch.setattr(LIMITS, "csv_block", 200)
         np.testing.assert_array_equal(
             gather(open_table(path, "g49").source)[0], X[:, :-1]
         )
@@ -207,8 +207,8 @@ def test_the_fingerprint_is_of_the_text(tmp_path):
     ],
 )
 def test_bad_text_is_explained(tmp_path, monkeypatch, text, reason):
-    monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
-    monkeypatch.setattr(csv_reader, "TEXT_BLOCK_BYTES", 1)
+    monkeypatch.setattr(LIMITS, "csv_held", 0)
+    monkeypatch.setattr(LIMITS, "csv_block", 1)
     path = tmp_path / "d.csv"
     path.write_text(text)
     with pytest.raises(DataError) as caught:

@@ -27,13 +27,12 @@ from featstream.sources import (
     ChainedSource,
     IteratorSource,
     SparseSource,
-    chunked,
     open_dataset,
     open_store,
     write_store,
 )
-from featstream.sources import csv as csv_reader
 from featstream.sources.open import FORMATS as KNOWN
+from featstream.sources.values import LIMITS
 from gather import as_array, gather
 
 STREAM = make_stream(n_samples=61, n_features=150, seed=3)
@@ -152,11 +151,11 @@ every_format = pytest.mark.parametrize("kind", FORMATS)
 def is_spilled(request, monkeypatch):
     """Every limit of what is held in memory may be tiny."""
     if request.param:
-        monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
-        monkeypatch.setattr(csv_reader, "TEXT_BLOCK_BYTES", 1000)
-        monkeypatch.setattr(chunked, "READ_BYTES", 7 * 61)
-        monkeypatch.setattr(chunked, "HELD_ENTRIES", 0)
-        monkeypatch.setattr(chunked, "MAX_ENTRIES", 100)
+        monkeypatch.setattr(LIMITS, "csv_held", 0)
+        monkeypatch.setattr(LIMITS, "csv_block", 1000)
+        monkeypatch.setattr(LIMITS, "array_read", 7 * 61)
+        monkeypatch.setattr(LIMITS, "sparse_held", 0)
+        monkeypatch.setattr(LIMITS, "sparse_block", 100)
     return request.param
 
 

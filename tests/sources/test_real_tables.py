@@ -20,7 +20,7 @@ from featstream.sources import (
     open_features,
     read_target,
 )
-from featstream.sources import csv as csv_reader
+from featstream.sources.values import LIMITS
 from gather import gather
 
 MARKS = ["?", ".", "-", "missing", "N.A.", "unknown", "none", " ?", "Missing"]
@@ -30,8 +30,8 @@ MARKS = ["?", ".", "-", "missing", "N.A.", "unknown", "none", " ?", "Missing"]
 def is_cut(request, monkeypatch):
     """Text is held, or cut into blocks of one column each."""
     if request.param:
-        monkeypatch.setattr(csv_reader, "HELD_BYTES", 0)
-        monkeypatch.setattr(csv_reader, "TEXT_BLOCK_BYTES", 1)
+        monkeypatch.setattr(LIMITS, "csv_held", 0)
+        monkeypatch.setattr(LIMITS, "csv_block", 1)
     return request.param
 
 

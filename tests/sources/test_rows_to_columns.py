@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featstream.errors import DataError, ParameterError
-from featstream.sources import rows_to_columns, svmlight
+from featstream.sources import rows_to_columns
 from featstream.sources.rows_to_columns import convert
 from featstream.sources.store import open_store
 from featstream.sources.svmlight import read_svmlight
+from featstream.sources.values import LIMITS
 from gather import as_array
 from reference_svmlight import random_text
 from strategies import examples
@@ -52,9 +53,9 @@ def test_any_cut_gives_the_same_store(
     )
     memory = rows_to_columns._LEAST_MEMORY
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(svmlight, "CHUNK_BYTES", chunk)
-        patch.setattr(rows_to_columns, "BYTES_PER_ENTRY", memory // max_entries)
-        patch.setattr(rows_to_columns, "_BYTES_PER_COLUMN", memory // max_columns)
+        patch.setattr(LIMITS, "svmlight_chunk", chunk)
+        patch.setattr(LIMITS, "entry_bytes", memory // max_entries)
+        patch.setattr(LIMITS, "column_bytes", memory // max_columns)
         check_conversion(path, folder / "x.cols", memory=memory)
 
 
@@ -78,8 +79,8 @@ def test_columns_far_apart_and_columns_without_entries(tmp_path):
 
 def test_columns_that_appear_late_are_split_off(tmp_path, monkeypatch):
     """The sample of a compressed file is its beginning: here it knows column 1."""
-    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 100)
-    monkeypatch.setattr(rows_to_columns, "BYTES_PER_ENTRY", (64 << 20) // 100)
+    monkeypatch.setattr(LIMITS, "svmlight_chunk", 100)
+    monkeypatch.setattr(LIMITS, "entry_bytes", (64 << 20) // 100)
     path = tmp_path / "x.svm.gz"
     rows = ["1 1:1"] * 50 + [f"1 {j}:{j} {j + 500}:2" for j in range(2, 500)]
     path.write_bytes(gzip.compress("\n".join(rows).encode()))

@@ -19,7 +19,7 @@ from sklearn.datasets import load_svmlight_file
 
 import reference_svmlight as reference
 from featstream.errors import DataError, ParameterError
-from featstream.sources import svmlight, text_file
+from featstream.sources import text_file
 from featstream.sources.kernels.parse_decimal import (
     GOOD,
     LONG,
@@ -27,6 +27,7 @@ from featstream.sources.kernels.parse_decimal import (
     scan_number,
 )
 from featstream.sources.svmlight import iter_svmlight, read_svmlight
+from featstream.sources.values import LIMITS
 
 quick = settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -45,7 +46,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def tiny_chunks(monkeypatch):
-    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 16)
+    monkeypatch.setattr(LIMITS, "svmlight_chunk", 16)
 
 
 def dense(path, **options):
@@ -58,7 +59,7 @@ def dense(path, **options):
 def test_the_matrix_is_that_of_scikit_learn_to_the_bit(
     write, monkeypatch, digits, n_jobs
 ):
-    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 5000)
+    monkeypatch.setattr(LIMITS, "svmlight_chunk", 5000)
     path = write(reference.random_text(100, 150, digits, digits=digits))
     X, y = read_svmlight(path, n_jobs=n_jobs)
     expected, labels = load_svmlight_file(str(path))
@@ -186,7 +187,7 @@ PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
 @pytest.mark.parametrize("kind", PACKERS)
 def test_compressed_text_is_read_alike(write, monkeypatch, kind):
-    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 1000)
+    monkeypatch.setattr(LIMITS, "svmlight_chunk", 1000)
     text = reference.random_text(60, 200, 1).encode().rstrip()
     X, y = read_svmlight(write(text))
     Z, z = read_svmlight(write(PACKERS[kind](text), "packed"))
@@ -228,7 +229,7 @@ def test_parameters_are_checked(write):
 
 
 def test_slices_add_up_to_the_whole(write, monkeypatch):
-    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 3000)
+    monkeypatch.setattr(LIMITS, "svmlight_chunk", 3000)
     path = write(reference.random_text(100, 50, 2))
     progress = []
     seen = list(iter_svmlight(path, progress=lambda *a: progress.append(a)))

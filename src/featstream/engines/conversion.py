@@ -35,7 +35,6 @@ from featstream.sources.kernels.csc_from_rows import (
 )
 from featstream.sources.open import PathLike
 from featstream.sources.rows_to_columns import (
-    BYTES_PER_ENTRY,
     quantiles,
     sample_entries,
     sort_entries,
@@ -50,6 +49,7 @@ from featstream.sources.store_writer import (
     write_blocks,
 )
 from featstream.sources.svmlight import ParsedChunk, Reader, ZeroBased, join_labels
+from featstream.sources.values import LIMITS
 
 _PER_WORKER = 4
 _SHARED = "All workers must see the same files at the same path: use shared storage."
@@ -129,7 +129,7 @@ def convert_svmlight(
         Reader(path, 1, zero_based, None) as reader,
     ):
         sample, n_entries = sample_entries(reader)
-        n_ranges = n_entries * BYTES_PER_ENTRY // memory + _PER_WORKER * n_workers
+        n_ranges = n_entries * LIMITS.entry_bytes // memory + _PER_WORKER * n_workers
         given = Input(
             os.path.abspath(path),
             reader.file.size,

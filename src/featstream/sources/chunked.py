@@ -21,7 +21,6 @@ from featstream.errors import DataError, FeatstreamWarning, printable
 from featstream.protocols import Block, Source, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
 from featstream.sources.memory import (
-    MAX_ENTRIES,
     AnyOrderSource,
     ArraySource,
     Positions,
@@ -37,6 +36,7 @@ from featstream.sources.store import open_store
 from featstream.sources.store_writer import Progress
 from featstream.sources.svmlight import RowSlice
 from featstream.sources.values import (
+    LIMITS,
     MAX_COLUMNS,
     as_sparse_columns,
     canonical_csc,
@@ -46,13 +46,6 @@ from featstream.sources.values import (
     pointer_flaw,
 )
 
-READ_BYTES = 64 << 20
-"""Bytes read at a time, unless one column is longer."""
-
-HELD_ENTRIES = 1 << 23
-"""Rows with at most this number of entries are transposed in memory."""
-
-_BLOCK_BYTES = 1 << 26
 _SPARSE_WIDTH = 1 << 14
 _MAX_READS = 2  # of a chunk; an array that needs more is first transposed on disk
 _RUN_BYTES = 1 << 16  # of a row, read at once if an array has no chunks
@@ -92,7 +85,7 @@ class ChunkedArraySource(SizedSource):
         read_bytes: int | None = None,
     ) -> None:
         self._array, self.path = array, path
-        self.read_bytes = READ_BYTES if read_bytes is None else read_bytes
+        self.read_bytes = LIMITS.array_read if read_bytes is None else read_bytes
         about = f"{array.dtype}, {printable(path.name)}"
         super().__init__(tuple(array.shape), names, about=about)
         numeric_dtype(np.dtype(array.dtype), "X")  # an error if it is not numbers
@@ -215,7 +208,7 @@ class _SparseOnDisk(SizedSource):
     def _lines_from(self, start: int) -> Iterator[tuple[int, SparseColumns]]:
         """Some lines at a time, with the position of the first."""
         while start < self._indptr.size - 1:
-            stop = sparse_stop(self._indptr, start, MAX_COLUMNS, MAX_ENTRIES)
+            stop = sparse_stop(self._indptr, start, MAX_COLUMNS, LIMITS.sparse_block)
             yield start, self._read(start, stop)
             start = stop
 
@@ -261,7 +254,7 @@ class RowsSource(_SparseOnDisk):
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on."""
         if self._columns is None:
-            if self._n_entries > HELD_ENTRIES:
+            if self._n_entries > LIMITS.sparse_held:
                 self._columns = self._on_disk()
             else:
                 rows = self._read(0, self.n_samples)
@@ -348,7 +341,7 @@ class DaskArraySource(AnyOrderSource):
         self._array = array
         super().__init__(tuple(array.shape), about=array.dtype)
         # Blocks end where chunks do, and within those that are too wide for one.
-        width = max(1, _BLOCK_BYTES // (self.n_samples * array.dtype.itemsize))
+        width = max(1, LIMITS.dask_block // (self.n_samples * array.dtype.itemsize))
         if sparse.issparse(array._meta):
             width = _SPARSE_WIDTH
         ends = np.cumsum([0, *array.chunks[1]])

@@ -30,18 +30,8 @@ from featstream.sources.kernels.parse_decimal import GOOD, is_digit, scan_number
 from featstream.sources.open import format_suffix
 from featstream.sources.rows_to_columns import TempColumns
 from featstream.sources.text_file import TextFile
-from featstream.sources.values import EXACT_IN_FLOAT, MISSING
+from featstream.sources.values import EXACT_IN_FLOAT, LIMITS, MISSING
 
-HELD_BYTES = 64 << 20
-"""Text up to this size is held in memory, if its columns are not too many."""
-
-MAX_COLUMNS = 1024
-"""Columns parsed at a time: each takes pyarrow ten kilobytes."""
-
-TEXT_BLOCK_BYTES = 16 << 20
-"""About the size of the text of a block, unless one column has more."""
-
-_CHUNK = 16 << 20
 _EXPANSION = 8  # guessed size of the text, in sizes of the compressed file
 _MAX_BLOCKS = 4096
 _SAMPLE = 1 << 16  # bytes from which the separator is found
@@ -81,25 +71,27 @@ class CsvTable:
     ) -> None:
         self.path = path
         digest = hashlib.sha256()
-        with closing(TextFile(path, _CHUNK, None)) as file:
+        with closing(TextFile(path, LIMITS.csv_chunk, None)) as file:
             chunks = _hashed(file.chunks(), digest)
             head: list[bytes] = []
-            while sum(map(len, head)) <= HELD_BYTES and (chunk := next(chunks, b"")):
+            while sum(map(len, head)) <= LIMITS.csv_held and (
+                chunk := next(chunks, b"")
+            ):
                 head.append(chunk)
             text = b"".join(head)
-            is_all = len(text) <= HELD_BYTES
+            is_all = len(text) <= LIMITS.csv_held
             self._dialect = _find_dialect(text[:_SAMPLE], path, separator, na_values)
             self.names = _header(text, self._dialect, is_all=is_all)
-            if is_all and len(self.names) <= MAX_COLUMNS:
+            if is_all and len(self.names) <= LIMITS.csv_columns:
                 self._table = _parse(_CsvReader(text, self._dialect))
                 self._held, self._width, self._spill = 0, len(self.names), None
                 self.n_rows: int = self._table.num_rows
             else:
                 size = file.size * (_EXPANSION if file.is_compressed else 1)
                 n_fields = len(self.names)
-                width = n_fields * TEXT_BLOCK_BYTES // max(size, 1)
+                width = n_fields * LIMITS.csv_block // max(size, 1)
                 width = max(width, -(-n_fields // _MAX_BLOCKS), 1)
-                self._width = min(width, MAX_COLUMNS, n_fields)
+                self._width = min(width, LIMITS.csv_columns, n_fields)
                 del text
                 self._spill, n_rows = self._cut(chain(head, chunks))
                 self.n_rows = n_rows - 1

@@ -29,6 +29,7 @@ from featstream.sources.values import (
     BLOCK_BYTES,
     DATES,
     FIELDS,
+    LIMITS,
     MAX_COLUMNS,
     NamedColumn,
     as_array,
@@ -47,12 +48,8 @@ from featstream.sources.values import (
     refuse_hidden_missing,
 )
 
-MAX_ENTRIES = 2**20
-"""Stored entries in a sparse block at most, unless one column has more."""
-
 MAX_FRAME_COLUMNS = 1024
 
-_DENSE_BYTES = 1 << 24
 _PLAIN = "?bBhilqfd"
 """Types of values that kernels take without conversion."""
 
@@ -245,7 +242,7 @@ class SparseSource(AnyOrderSource):
         names: Iterable[str] | None = None,
         *,
         block_columns: int = MAX_COLUMNS,
-        block_entries: int = MAX_ENTRIES,
+        block_entries: int = LIMITS.sparse_block,
         is_checked: bool = False,
     ) -> None:
         self._csc = X if is_checked else canonical_csc(X)
@@ -552,7 +549,7 @@ def in_storage(block: Block, *, is_sparse: bool) -> Iterator[Block]:
     if block.is_sparse == is_sparse:
         yield block
     elif isinstance(block.columns, SparseColumns):
-        width = max(1, _DENSE_BYTES // (8 * max(1, block.n_samples)))
+        width = max(1, LIMITS.dense_block // (8 * max(1, block.n_samples)))
         for begin in range(0, block.n_columns, width):
             part = block.part(begin, min(begin + width, block.n_columns))
             yield replace(part, columns=part.to_dense())

@@ -44,11 +44,10 @@ from featstream.sources.store_writer import (
     write_store,
 )
 from featstream.sources.svmlight import Reader, RowSlice, ZeroBased, join_labels
+from featstream.sources.values import LIMITS
 
 _LEAST_MEMORY = 64 << 20
 _INDEX = re.compile(rb"[ \t]([0-9]{1,10}):")
-BYTES_PER_ENTRY = 128  # 16 in a file, 12 sorted; several buckets are in memory
-_BYTES_PER_COLUMN = 64
 _MAX_BUCKETS = 256  # files open at a time
 _KEY = 0xFFFFFFFF
 
@@ -180,8 +179,8 @@ class ColumnBuckets:
     ) -> None:
         # The interpreter and its imports count as well: anndata alone takes 100 MB.
         spare = max(memory - psutil.Process().memory_info().rss, memory // 4)
-        self._max_entries = max(spare // BYTES_PER_ENTRY, 1)
-        self._max_columns = max(spare // _BYTES_PER_COLUMN, 1)
+        self._max_entries = max(spare // LIMITS.entry_bytes, 1)
+        self._max_columns = max(spare // LIMITS.column_bytes, 1)
         n_buckets = min(n_entries // self._max_entries + 1, _MAX_BUCKETS)
         self._bounds = quantiles(sample, n_buckets)
         self._paths = [folder / str(i) for i in range(self._bounds.size + 1)]

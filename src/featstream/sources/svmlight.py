@@ -24,11 +24,11 @@ from featstream.sources.kernels import parse_svmlight as grammar
 from featstream.sources.memory import SparseSource
 from featstream.sources.open import Dataset, PathLike, existing
 from featstream.sources.text_file import MAX_BYTES, TextFile
+from featstream.sources.values import LIMITS
 
 ZeroBased: TypeAlias = bool | Literal["auto"]
 FileProgress: TypeAlias = Callable[[int, int], object]  # bytes read, and bytes in all
 
-CHUNK_BYTES = 8 << 20
 """Text parsed at a time."""
 
 _NUMBER = re.compile(rb"[0-9.eE+-]+")
@@ -223,7 +223,7 @@ class Reader:
         self.shift = int(zero_based is not True)
         path = existing(path)
         self.n_threads = count_threads(-1 if n_jobs is None else n_jobs)
-        self.file = TextFile(path, CHUNK_BYTES, limit)
+        self.file = TextFile(path, LIMITS.svmlight_chunk, limit)
         self.pool = ThreadPoolExecutor(self.n_threads)
         self._kind = grammar.UNKNOWN  # of the labels of the chunks checked so far
         self._n_lines = 1  # one more than the lines of these chunks

@@ -8,6 +8,7 @@ dtypes are combined without making different values equal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal, TypeAlias, overload
@@ -34,6 +35,50 @@ MAX_COLUMNS = 2**16
 
 EXACT_IN_FLOAT = 2**53
 """Integers up to here are exact as float64."""
+
+
+@dataclass(slots=True)
+class Limits:
+    """How much is read, held or written at a time. No data and no selection differ.
+
+    Attributes
+    ----------
+    svmlight_chunk, csv_chunk : int
+        Bytes of text that are parsed at a time.
+    csv_held : int
+        Text up to this size is held in memory, if it has at most ``csv_columns``.
+    csv_block : int
+        About the size of the text of a block, unless one column has more.
+    csv_columns : int
+        Columns parsed at a time: each takes pyarrow ten kilobytes.
+    array_read, dask_block : int
+        Bytes of an array that are read at a time, unless one column is longer.
+    sparse_block : int
+        Stored entries in a sparse block at most, unless one column has more.
+    sparse_held : int
+        Rows with at most this number of entries are transposed in memory.
+    dense_block : int
+        Bytes of a sparse block that are made dense at a time.
+    entry_bytes, column_bytes : int
+        Memory for an entry, and for a column, while rows become columns: 16 in a file,
+        12 sorted, and several files are in memory.
+    """
+
+    svmlight_chunk: int = 8 << 20
+    csv_chunk: int = 16 << 20
+    csv_held: int = 64 << 20
+    csv_block: int = 16 << 20
+    csv_columns: int = 1024
+    array_read: int = 64 << 20
+    dask_block: int = 64 << 20
+    sparse_block: int = 1 << 20
+    sparse_held: int = 1 << 23
+    dense_block: int = 16 << 20
+    entry_bytes: int = 128
+    column_bytes: int = 64
+
+
+LIMITS = Limits()
 
 FIELDS = "Give each of its fields as a feature of its own."
 DATES = "Convert dates to numbers, for instance to days since a fixed date."
