@@ -42,18 +42,16 @@ from featstream.measures.independence_tables import (
     begin_tables,
     count_categories,
     measure_tables,
-    n_words,
     recode_column,
     score_chi_square,
     table_work,
 )
 from featstream.measures.information import Discretising
 from featstream.measures.inputs import as_labels
-from featstream.measures.storages.bitplanes import unpack
+from featstream.measures.storages.bitplanes import n_words, pack, unpack
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.tables import (
-    class_planes,
     code_scratch,
     count_tables,
     fixed_point_nlogn,
@@ -364,7 +362,7 @@ def _as_target(codes: NDArray[Any], n_codes: int, arity: int) -> dict[str, Any]:
     """A discrete variable as the fields of the target in `TableRule`."""
     plane = np.zeros(0, np.uint64)
     if n_codes == 2:
-        plane = class_planes(codes, n_codes)[0]
+        (plane,), _ = pack(codes[None, :], np.array([2]))
     own = {"target": codes, "target_plane": plane}
     return own | {"target_codes": n_codes, "target_arity": arity}
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from featstream.jit import by_type, inner, inner_jit, jit, lean
 from featstream.measures.storages import dense_codes, sparse_codes
-from featstream.measures.storages.bitplanes import count_common, unpack
+from featstream.measures.storages.bitplanes import count_common, n_words, unpack
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.row_index import sort_short
 from featstream.measures.storages.sparse_codes import SparseCodes
@@ -26,11 +26,6 @@ from featstream.protocols import IntArray
 
 MAX_MEMBERS = 6
 """Sets of more members are counted row by row: their planes would be too many."""
-
-
-def n_words(n_rows: int) -> int:
-    """Number of 64-bit words that hold one bit for each row."""
-    return (n_rows + 63) // 64
 
 
 @lean

@@ -23,7 +23,7 @@ from featstream.measures.inputs import (
     to_kernel_dtype,
 )
 from featstream.measures.storages import dense_codes, sparse_codes
-from featstream.measures.storages.binning import MDL, QUANTILE, UNIFORM
+from featstream.measures.storages.binning import MDL, QUANTILE, UNIFORM, Binning
 from featstream.measures.storages.dense_codes import DENSE_CODES, DenseCodes
 from featstream.measures.storages.dispatch import ConditionalRule, Rule, for_storage
 from featstream.measures.storages.sparse_codes import SPARSE_CODES, SparseCodes
@@ -197,15 +197,18 @@ class BoundInformation:
         self._threshold = float(measure.threshold)
         self._drops_identifiers = measure.identifiers == "drop"
         self._allows_missing = measure.missing == "category"
-        self._most_categories = measure.max_categories or max(FEW_VALUES, n // 2)
-        if measure.binning is None:
-            self._most_categories = n + 1
         self._nlogn = fixed_point_nlogn(n)
         # One bit of entropy per sample is n bits, and nlogn[2] is two of them.
         self._bit = int(self._nlogn[2]) // 2
         self._bits_norm = n * self._bit
-        how = _BINNINGS[measure.binning], int(measure.n_bins)
-        self._binning = (*how, self._nlogn, 1.0 / self._bit)
+        most = measure.max_categories or max(FEW_VALUES, n // 2)
+        self._binning = Binning(
+            method=_BINNINGS[measure.binning],
+            n_bins=int(measure.n_bins),
+            most_listed=n + 1 if measure.binning is None else most,
+            nlogn=self._nlogn,
+            unit=1.0 / self._bit,
+        )
         self._uses_entropy_norm = self.name == "su"
         norm = None if self._uses_entropy_norm else self._bits_norm
         self.target = coded_target(labels.codes, labels.counts, self._nlogn, norm)
@@ -216,9 +219,27 @@ class BoundInformation:
         check_length(block, self.n_samples)
         if self._drops_identifiers:
             block = self.left_out.strip(block)
-        if isinstance(block.columns, SparseColumns):
-            return self._encode_sparse(block, block.columns.alone())
-        return self._encode_dense(block, block.columns)
+        storage: Any = dense_codes
+        columns, is_code = block.columns, block.nominal
+        if isinstance(columns, SparseColumns):
+            storage, columns = sparse_codes, columns.alone()
+            if is_code is not None:
+                is_code = np.repeat(is_code, np.diff(columns.indptr))
+            columns = replace(columns, values=_as_numbers(columns.values, is_code))
+        else:
+            columns = read_only(by_column(_as_numbers(columns, is_code)))
+        summary = storage.summarise(columns)
+        is_bad = summary.is_infinite
+        if not self._allows_missing:
+            is_bad = is_bad | summary.is_missing
+        if is_bad.any():
+            remedy = "Pass missing='category' to the measure, or fill them in."
+            raise complain_of_values(block, int(is_bad.argmax()), remedy)
+        if block.nominal is not None:
+            summary.is_nominal[:] = block.nominal
+        how = self.target, self._binning, self._bits_norm
+        encoded: Codes = storage.encode(columns, summary, *how)
+        return encoded
 
     def encode_alone(self, values: NDArray[Any]) -> DenseCodes | None:
         """The same for one plain column of few categories, without delay.
@@ -228,12 +249,13 @@ class BoundInformation:
         if values.size != self.n_samples:
             return None
         column = to_kernel_dtype(keep_apart(values))[:, None]
-        low, high, is_whole, *is_bad = dense_codes.summarise(read_only(column))
-        n_values = high[0] - low[0] + 1.0
-        is_plain = is_whole[0] and not (is_bad[0][0] or is_bad[1][0])
-        if not is_plain or n_values > min(MAX_PLANES + 1, self._most_categories):
+        summary = dense_codes.summarise(read_only(column))
+        low, n_values = summary.low[0], summary.high[0] - summary.low[0] + 1.0
+        is_bad = summary.is_missing[0] or summary.is_infinite[0]
+        is_large = n_values > min(MAX_PLANES + 1, self._binning.most_listed)
+        if is_bad or is_large or not summary.is_whole[0]:
             return None
-        codes = (column.T - low[0]).astype(np.uint8)
+        codes = (column.T - low).astype(np.uint8)
         known = np.array([int(n_values)]), self._nlogn, self._bits_norm
         no_codes = np.empty((0, self.n_samples), np.int32)
         return dense_codes.assemble(codes, *known, no_codes, np.array([-1]))
@@ -286,45 +308,14 @@ class BoundInformation:
         """P-values of the conditional test, from what the scan recorded."""
         return values
 
-    def _refuse_bad(self, block: Block, summary: Any) -> None:
-        is_bad = summary.is_infinite
-        if not self._allows_missing:
-            is_bad = is_bad | summary.is_missing
-        if is_bad.any():
-            remedy = "Pass missing='category' to the measure, or fill them in."
-            raise complain_of_values(block, int(is_bad.argmax()), remedy)
 
-    def _encode_dense(self, block: Block, given: NDArray[Any]) -> DenseCodes:
-        values = to_kernel_dtype(keep_apart(given))
-        if block.nominal is not None and (given[:, block.nominal] < 0).any():
-            values = np.where((given < 0) & block.nominal, np.nan, values)
-        values = read_only(by_column(values))
-        summary = dense_codes.summarise(values)
-        self._refuse_bad(block, summary)
-        how = self.target, self._binning, self._most_categories
-        return dense_codes.encode(values, block.nominal, summary, how, self._bits_norm)
-
-    def _encode_sparse(self, block: Block, stored: SparseColumns) -> SparseCodes:
-        given, nominal = stored.values, block.nominal
-        values = to_kernel_dtype(keep_apart(given))
-        length = np.diff(stored.indptr)
-        if nominal is not None:
-            is_code = np.repeat(nominal, length)
-            values = np.where((given < 0) & is_code, np.nan, values)
-        stored = replace(stored, values=values)
-        summary = sparse_codes.summarise(stored)
-        self._refuse_bad(block, summary)
-        # Whole numbers with too many values to be categories are quantities.
-        most = self._most_categories
-        may_be = summary.is_whole & ~summary.is_plain & (length >= most)
-        may_be &= summary.high - summary.low + 1 > most
-        for j in np.flatnonzero(may_be if nominal is None else may_be & ~nominal):
-            present = values[stored.indptr[j] : stored.indptr[j + 1]]
-            present = np.unique(present[~np.isnan(present)])
-            lacks_zero = length[j] < self.n_samples and 0 not in present
-            summary.is_whole[j] = present.size + lacks_zero <= most
-        how = self.target, self._binning
-        return sparse_codes.encode(stored, summary, how, self._bits_norm)
+def _as_numbers(given: NDArray[Any], is_code: BoolArray | None) -> NDArray[Any]:
+    """Values for the kernels; of codes, a missing category (-1) becomes NaN."""
+    values = to_kernel_dtype(keep_apart(given))
+    if is_code is None:
+        return values
+    is_missing = (given < 0) & is_code
+    return np.where(is_missing, np.nan, values) if is_missing.any() else values
 
 
 register_measure("mi", MutualInformation)

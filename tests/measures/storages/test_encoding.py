@@ -70,6 +70,32 @@ def test_whole_numbers_are_labels_whatever_they_are(storage, labels):
     assert categories(measure(), STORAGES[storage](X), y) == [numbered(labels)]
 
 
+@pytest.mark.parametrize(
+    ("binning", "values", "expected"),
+    [
+        ("quantile", np.arange(100.0) + 0.5, np.arange(100) // 20),  # equal sizes
+        ("uniform", [0, 0.5, 1.5, 2.5, 7, 10], [0, 0, 0, 1, 3, 4]),  # equal widths
+        ("quantile", [0.5, 0.5, 1.5, 2.5, 2.5], [0, 0, 1, 2, 2]),  # few are kept
+        ("uniform", [0.5, 0.5, 1.5, 2.5, 2.5], [0, 0, 1, 2, 2]),
+        ("mdl", np.arange(40) / 8, np.arange(40) * 0),  # no cut pays
+    ],
+)
+def test_bins_by_hand(binning, values, expected):
+    y = np.arange(len(values)) % 2
+    found = categories(measure(binning), np.reshape(values, (-1, 1)), y)
+    assert found == [numbered(list(expected))]
+
+
+def test_description_length_pays_for_many_classes():
+    """The price has log2(3**k - 2), which no float holds for 700 classes.
+
+    Cutting saves n bits and costs about 700 log2(3) + log2(n) - 700, far fewer.
+    """
+    y = np.tile(np.arange(700), 4)
+    X = np.where(y < 350, 0.25, 0.75)[:, None]
+    assert categories(measure("mdl"), X, y) == [(y >= 350).tolist()]
+
+
 @pytest.mark.parametrize("arity", [15, 16, 17, 18])
 def test_the_number_of_planes_has_a_limit_and_categories_none(arity):
     values = np.arange(3 * arity) % arity

@@ -1,9 +1,7 @@
 """Cut points of continuous columns, from their distinct values in order.
 
-A column is given by its distinct values, how often each occurs, and how often
-in each class. Dense and sparse columns reach that form by different ways and
-are cut alike from there on. A value belongs to bin ``b`` if exactly ``b`` cut
-points lie below it; so a cut point is the largest value of its bin.
+A value belongs to bin ``b`` if exactly ``b`` cut points lie below it; so a cut point
+is the largest value of its bin.
 """
 
 from __future__ import annotations
@@ -12,17 +10,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_reference, inner_jit, jit
-from featstream.protocols import BoolArray, FloatArray
+from featstream.jit import by_reference, inner_jit
+from featstream.protocols import BoolArray, FloatArray, IntArray
 
 QUANTILE, UNIFORM, MDL = 0, 1, 2
 
 
 @by_reference
-class Summary(NamedTuple):
-    """Range of every column, whether it is whole numbers, and what it lacks.
+class Binning(NamedTuple):
+    """How columns become categories: whole numbers as they are, others in bins.
 
-    A sparse column ``is_plain`` if it stores a single value, not zero, only.
+    Whole numbers of more than ``most_listed`` distinct values are binned as well.
+    ``unit`` is the value of 1 in ``nlogn``, in bits.
+    """
+
+    method: int
+    n_bins: int
+    most_listed: int
+    nlogn: IntArray
+    unit: float
+
+
+@by_reference
+class Summary(NamedTuple):
+    """The range of every column, and what kinds of values it has.
+
+    Nominal columns are codes of categories. A sparse column ``is_plain`` if all
+    values that it stores are the same whole number, not zero.
     """
 
     low: FloatArray
@@ -31,18 +45,33 @@ class Summary(NamedTuple):
     is_missing: BoolArray
     is_infinite: BoolArray
     is_plain: BoolArray
+    is_nominal: BoolArray
 
 
-@jit
-def distinct_values(stored, classes, n_zeros, zero_classes, n_classes):
+def empty_summary(n_columns: int) -> Summary:
+    """Columns with no property yet; their ranges are not set."""
+    range_, flags = np.empty((2, n_columns)), np.zeros((5, n_columns), np.bool_)
+    return Summary(*range_, *flags)
+
+
+@inner_jit
+def most_listed(summary, j, binning):
+    """Number of distinct values up to which column ``j`` is not binned."""
+    if binning.method < 0 or (summary.is_whole[j] and summary.is_nominal[j]):
+        return np.int64(2**62)
+    return binning.most_listed if summary.is_whole[j] else 0
+
+
+@inner_jit
+def _distinct_values(stored, classes, n_zeros, zero_classes):
     """Distinct values in order, and the table of (value, class).
 
-    ``stored`` and ``classes`` are parallel; ``n_zeros`` rows more are zero, and
+    ``classes`` are those of the stored rows. The other ``n_zeros`` rows are zero, and
     ``zero_classes`` counts their classes.
     """
     order = np.argsort(stored)
     values = np.empty(stored.size + 1)
-    table = np.zeros((stored.size + 1, n_classes), np.int64)
+    table = np.zeros((stored.size + 1, zero_classes.size), np.int64)
     last = -1
     is_zero_due = n_zeros > 0
     for e in range(stored.size):
@@ -92,36 +121,31 @@ def _best_cut(table, begin, end, totals, nlogn):
     Entropies are sums of exact integers, so equal cuts are equal and the first
     of them wins.
     """
-    n_classes = totals.size
-    left = np.zeros(n_classes, np.int64)
-    right = totals.copy()
+    left, n_left, n = np.zeros(totals.size, np.int64), 0, totals.sum()
     best, best_cost = -1, np.int64(0)
-    n_left, n_right = 0, totals.sum()
     for v in range(begin, end - 1):
-        for c in range(n_classes):
+        cost = np.int64(0)
+        for c in range(totals.size):
             left[c] += table[v, c]
-            right[c] -= table[v, c]
             n_left += table[v, c]
-            n_right -= table[v, c]
-        cost = nlogn[n_left] + nlogn[n_right]
-        for c in range(n_classes):
-            cost -= nlogn[left[c]] + nlogn[right[c]]
+            cost -= nlogn[left[c]] + nlogn[totals[c] - left[c]]
+        cost += nlogn[n_left] + nlogn[n - n_left]
         if best < 0 or cost < best_cost:
             best, best_cost = v, cost
     return best
 
 
 @inner_jit
-def _class_entropy(counts, nlogn, unit):
+def _class_entropy(counts, binning):
     n = counts.sum()
-    total = nlogn[n]
+    total = binning.nlogn[n]
     for c in range(counts.size):
-        total -= nlogn[counts[c]]
-    return total * unit / n
+        total -= binning.nlogn[counts[c]]
+    return total * binning.unit / n
 
 
 @inner_jit
-def _cut_by_description_length(values, table, nlogn, unit):
+def _cut_by_description_length(values, table, binning):
     """Fayyad and Irani (1993): cut where the class is described in fewer bits."""
     n_values = values.size
     is_cut = np.zeros(n_values, np.bool_)
@@ -131,13 +155,13 @@ def _cut_by_description_length(values, table, nlogn, unit):
         totals = table[begin:end].sum(axis=0)
         if end - begin < 2 or np.count_nonzero(totals) < 2:
             continue
-        cut = _best_cut(table, begin, end, totals, nlogn)
+        cut = _best_cut(table, begin, end, totals, binning.nlogn)
         left = table[begin : cut + 1].sum(axis=0)
         right = totals - left
         n, k = totals.sum(), np.count_nonzero(totals)
-        whole = _class_entropy(totals, nlogn, unit)
-        part_left = _class_entropy(left, nlogn, unit)
-        part_right = _class_entropy(right, nlogn, unit)
+        whole = _class_entropy(totals, binning)
+        part_left = _class_entropy(left, binning)
+        part_right = _class_entropy(right, binning)
         gain = whole - (left.sum() * part_left + right.sum() * part_right) / n
         k_left, k_right = np.count_nonzero(left), np.count_nonzero(right)
         spent = k * whole - k_left * part_left - k_right * part_right
@@ -151,36 +175,26 @@ def _cut_by_description_length(values, table, nlogn, unit):
     return values[is_cut]
 
 
-@jit
-def cut_column(values, table, method, n_bins, nlogn, unit):
-    """Cut points by the chosen method; ``unit`` is the value of 1 in ``nlogn``.
-
-    A column of no more distinct values than bins keeps its values as they are,
-    unless the class decides.
-    """
-    if method == MDL:
-        return _cut_by_description_length(values, table, nlogn, unit)
-    if values.size <= n_bins:
-        return values[: max(values.size - 1, 0)]
-    if method == UNIFORM:
-        return _cut_uniformly(values, n_bins)
-    return _cut_quantiles(values, table.sum(axis=1), n_bins)
-
-
 @inner_jit
-def cut_or_list(values, classes, n_zeros, zero_classes, binning, is_whole):
-    """Cut points of a column: bins if it is continuous, else every value but one.
+def cut_points(values, classes, n_zeros, zero_classes, binning, n_listed):
+    """Cut points of a column: of its bins, or all distinct values but the last.
 
-    Missing values are passed over.
+    The latter if there are at most ``n_listed``. A column of no more distinct values
+    than bins keeps them too, unless the class decides. Missing values are left out.
     """
     is_there = ~np.isnan(values)
-    distinct, table = distinct_values(
-        values[is_there], classes[is_there], n_zeros, zero_classes, zero_classes.size
+    distinct, table = _distinct_values(
+        values[is_there], classes[is_there], n_zeros, zero_classes
     )
-    method, n_bins, nlogn, unit = binning
-    if is_whole or method < 0:
+    if distinct.size <= n_listed:
         return distinct[:-1]
-    return cut_column(distinct, table, method, n_bins, nlogn, unit)
+    if binning.method == MDL:
+        return _cut_by_description_length(distinct, table, binning)
+    if distinct.size <= binning.n_bins:
+        return distinct[:-1]
+    if binning.method == UNIFORM:
+        return _cut_uniformly(distinct, binning.n_bins)
+    return _cut_quantiles(distinct, table.sum(axis=1), binning.n_bins)
 
 
 @inner_jit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,10 @@ from numpy.typing import NDArray
 from featstream.jit import INNER, jit, lean
 from featstream.protocols import IntArray, read_only
 
-_IS_LITTLE = sys.byteorder == "little"
+
+def n_words(n_rows: int) -> int:
+    """Number of 64-bit words that hold one bit for each row."""
+    return (n_rows + 63) // 64
 
 
 def ones_of_word(word):
@@ -44,21 +46,18 @@ def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntA
     (['1010', '0100'], [2, 1])
     """
     n_planes = arity - 1
-    last = n_planes.cumsum()
-    n = codes.shape[1]
-    bits = np.zeros((int(last[-1]) if last.size else 0, (n + 63) // 64 * 8), np.uint8)
-    if codes.dtype == np.uint8 and n_planes.max(initial=0) == 1 and _IS_LITTLE:
-        sizes = np.empty(bits.shape[0], np.int64)
-        planes, which = bits.view(np.uint64), n_planes.nonzero()[0]
-        _pack_binary(read_only(codes), which, planes, sizes)
+    first = n_planes.cumsum() - n_planes
+    planes = np.zeros((int(n_planes.sum()), n_words(codes.shape[1])), np.uint64)
+    if codes.dtype == np.uint8 and n_planes.max(initial=0) == 1:
+        sizes = np.empty(planes.shape[0], np.int64)
+        _pack_binary(read_only(codes), n_planes.nonzero()[0], planes, sizes)
         return planes, sizes
+    bits = planes.view(np.uint8)
     for code in range(1, int(arity.max(initial=1))):
         having = np.flatnonzero(n_planes >= code)
         rows = codes if having.size == arity.size else codes[having]
-        is_set = rows if code == 1 == n_planes.max() else rows == code
-        packed = np.packbits(is_set, axis=1, bitorder="little")
-        bits[(last - n_planes)[having] + code - 1, : packed.shape[1]] = packed
-    planes = bits.view(np.uint64)
+        packed = np.packbits(rows == code, axis=1, bitorder="little")
+        bits[first[having] + code - 1, : packed.shape[1]] = packed
     return planes, np.bitwise_count(planes).sum(axis=1, dtype=np.int64)
 
 
@@ -106,7 +105,7 @@ def count_all(a, b, c):
 
 @lean
 def unpack(planes, codes):
-    """Write the codes that the planes spell: plane p stands for code p + 1."""
+    """Write the codes of the rows: plane p has the rows of code p + 1."""
     codes[:] = 0
     for p in range(planes.shape[0]):
         for i in range(codes.size):

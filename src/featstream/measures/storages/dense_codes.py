@@ -13,13 +13,17 @@ from numpy.typing import NDArray
 
 from featstream.jit import by_reference, inner, inner_jit, jit, lean
 from featstream.measures.storages.binning import (
+    Binning,
     Summary,
-    cut_or_list,
+    cut_points,
+    empty_summary,
     find_bin,
+    most_listed,
 )
 from featstream.measures.storages.bitplanes import (
     count_all,
     count_common,
+    n_words,
     pack,
     unpack,
 )
@@ -28,15 +32,13 @@ from featstream.measures.storages.tables import (
     MAX_PLANES,
     CodedTarget,
     code_scratch,
+    conditional_test,
     fixed_point_nlogn,
-    is_thin,
     joint_of_codes,
     joint_of_counts,
-    judge_binary,
-    judge_table,
     score_pair,
 )
-from featstream.protocols import BoolArray, FloatArray, IntArray, SavedField, Storage
+from featstream.protocols import IntArray, SavedField, Storage
 from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefetch
 
 _STEP = 512
@@ -68,36 +70,31 @@ class DenseCodes(NamedTuple):
 
 def encode(
     values: NDArray[Any],
-    nominal: BoolArray | None,
     summary: Summary,
-    how: tuple[CodedTarget, Any, int],
+    target: CodedTarget,
+    binning: Binning,
     norm: int,
 ) -> DenseCodes:
-    """Categories of column-major values; ``own`` is filled with their scores.
-
-    ``how`` is the target, the binning, and the number of distinct values above
-    which a column of whole numbers that is not ``nominal`` is binned as well.
-    """
-    target, binning, most_categories = how
-    low, high, is_whole, is_missing = summary[:4]
-    size = np.where(is_whole & (low <= high), high - low + 1, np.inf)
-    is_small = (size <= min(MAX_PLANES + 1, most_categories)) & ~is_missing
+    """Categories of column-major values; ``own`` is filled when they are scored."""
+    low, n_samples = summary.low, values.shape[0]
+    has_range = summary.is_whole & (low <= summary.high)
+    size = np.where(has_range, summary.high - low + 1, np.inf)
+    is_small = (size <= min(MAX_PLANES + 1, binning.most_listed)) & ~summary.is_missing
     arity = np.where(is_small, size, 0).astype(np.int64)
     other = np.flatnonzero(~is_small)
-    codes, arity[other] = _codes_of(values, other, summary, target, binning)
-    is_quantity = is_whole[other] & (arity[other] - is_missing[other] > most_categories)
-    if nominal is not None:
-        is_quantity &= ~nominal[other]
-    if is_quantity.any():
-        binned, not_whole = other[is_quantity], np.zeros_like(is_whole)
-        as_numbers = summary._replace(is_whole=not_whole)
-        found = _codes_of(values, binned, as_numbers, target, binning)
-        codes[is_quantity], arity[binned] = found
+    codes = np.empty((other.size, n_samples), np.int32)
+    if other.size:
+        _code(values.T, other, summary, target, binning, codes, arity)
     has_planes = arity <= MAX_PLANES + 1
-    small = _small_codes(values, low, is_small, has_planes, codes)
     code_row = np.full(arity.size, -1, np.int64)
     code_row[other] = np.where(has_planes[other], -1, np.arange(other.size))
-    return assemble(small, arity, binning[2], norm, codes, code_row)
+    if values.dtype == np.uint8 and is_small.all() and not low.any():
+        small = values.T
+    else:
+        small = np.empty((int(has_planes.sum()), n_samples), np.uint8)
+        small[is_small[has_planes]] = (values[:, is_small] - low[is_small]).T
+        small[~is_small[has_planes]] = codes[has_planes[other]]
+    return assemble(small, arity, binning.nlogn, norm, codes, code_row)
 
 
 def assemble(
@@ -149,44 +146,9 @@ def _split(columns, target, found):
             found[i, 1] = count_common(columns.planes[first], target.planes[0])
 
 
-def _codes_of(
-    values: NDArray[Any],
-    which: NDArray[np.int64],
-    summary: Summary,
-    target: CodedTarget,
-    binning: Any,
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Codes of the chosen columns, one row each, and their numbers of categories."""
-    codes = np.empty((which.size, values.shape[0]), np.int32)
-    arity = np.empty(which.size, np.int64)
-    if which.size:
-        _code(values.T, which, summary, target, binning, codes, arity)
-    return codes, arity
-
-
-def _small_codes(
-    values: NDArray[Any],
-    low: FloatArray,
-    is_small: BoolArray,
-    has_planes: BoolArray,
-    other_codes: NDArray[np.int32],
-) -> NDArray[np.uint8]:
-    """Codes of the columns of few categories, one row per column.
-
-    Those in ``is_small`` are whole numbers that need only begin at zero.
-    """
-    if values.dtype == np.uint8 and is_small.all() and not low.any():
-        return values.T
-    codes = np.empty((int(has_planes.sum()), values.shape[0]), np.uint8)
-    codes[is_small[has_planes]] = (values[:, is_small] - low[is_small]).T
-    codes[~is_small[has_planes]] = other_codes[has_planes[~is_small]]
-    return codes
-
-
 def summarise(values: NDArray[Any]) -> Summary:
     """What has to be known of column-major values before they are encoded."""
-    m = values.shape[1]
-    summary = Summary(*np.empty((2, m)), *np.zeros((4, m), np.bool_))
+    summary = empty_summary(values.shape[1])
     if values.dtype.kind in "iu":
         summary.is_whole[:] = True
         _range_of_integers(values.T, summary.low, summary.high)
@@ -237,7 +199,7 @@ def summarise_floats(columns, summary):
 
 
 @inner_jit
-def _code_by_lookup(column, low, size, is_missing, codes):
+def _code_by_lookup(column, low, size, codes):
     """Codes of whole numbers in a range not much longer than the column."""
     code_of = np.zeros(size, np.int32)
     for i in range(column.size):
@@ -252,34 +214,34 @@ def _code_by_lookup(column, low, size, is_missing, codes):
     for i in range(column.size):
         value = np.float64(column[i])
         codes[i] = n_codes if np.isnan(value) else code_of[np.int64(value - low)]
-    return n_codes + is_missing
+    return n_codes
 
 
 @inner_jit
-def _code_by_cuts(column, flags, target, binning, codes):
+def _code_by_cuts(column, target, binning, n_listed, codes):
     """Codes of any numbers, by sorting them."""
-    is_whole, is_missing = flags
     values = column.astype(np.float64)
     no_zeros = np.zeros(target.counts.size, np.int64)
-    cuts = cut_or_list(values, target.classes, 0, no_zeros, binning, is_whole)
+    cuts = cut_points(values, target.classes, 0, no_zeros, binning, n_listed)
     for i in range(values.size):
         codes[i] = find_bin(cuts, values[i])
-    return cuts.size + 1 + is_missing
+    return cuts.size + 1
 
 
 @jit
 def _code(columns, which, summary, target, binning, codes, arity):
-    """Codes of the chosen columns, one row per column."""
+    """Codes of the chosen columns, one row per column, and their arity."""
     for k in range(which.size):
         j = which[k]
         column, low, is_missing = columns[j], summary.low[j], summary.is_missing[j]
-        size, is_whole = summary.high[j] - low + 1, summary.is_whole[j]
-        if is_whole and 0 < size <= 4 * column.size + 1024:
-            found = _code_by_lookup(column, low, np.int64(size), is_missing, codes[k])
-        else:
-            flags = is_whole, is_missing
-            found = _code_by_cuts(column, flags, target, binning, codes[k])
-        arity[k] = found
+        size, n_listed = summary.high[j] - low + 1, most_listed(summary, j, binning)
+        arity[j] = 0
+        if summary.is_whole[j] and 0 < size <= 4 * column.size + 1024:
+            n_codes = _code_by_lookup(column, low, np.int64(size), codes[k])
+            arity[j] = n_codes + is_missing if n_codes <= n_listed else 0
+        if arity[j] == 0:
+            n_codes = _code_by_cuts(column, target, binning, n_listed, codes[k])
+            arity[j] = n_codes + is_missing
 
 
 @inner
@@ -374,17 +336,25 @@ def _joint(a, i, b, j, scratch):
     return total + nlogn[both_zero]
 
 
-@inner
-def _compare(new, i, columns, slot, scratch):
-    return score_pair(new, i, columns, slot, _joint(new, i, columns, slot, scratch))
-
-
 def _overlap(new, i, kept, slot, is_listed, scratch):
-    return _compare(new, i, kept.columns, slot, scratch)
+    joint = _joint(new, i, kept.columns, slot, scratch)
+    return score_pair(new, i, kept.columns, slot, joint)
 
 
 @inner
-def _fill_from_pair(cells, new, i, columns, slot, target, scratch):
+def _count_binary(new, i, kept, slot, is_listed, target, scratch):
+    first_new, first_kept = new.first_plane[i], kept.columns.first_plane[slot]
+    mine, other = new.planes[first_new], kept.columns.planes[first_kept]
+    common, common_1 = (
+        count_common(mine, other),
+        count_all(mine, other, target.planes[0]),
+    )
+    ones, others = new.plane_count[first_new], kept.columns.plane_count[first_kept]
+    return ones, others, common, common_1
+
+
+@inner
+def _fill_cells(cells, new, i, columns, slot, target, scratch):
     """Count (category of new, category of kept, class) in every row."""
     n_new, n_kept = new.arity[i], columns.arity[slot]
     n_classes, n = target.counts.size, new.nlogn.size - 1
@@ -435,27 +405,7 @@ def _fill_from_pair(cells, new, i, columns, slot, target, scratch):
             cells[c] -= cells[q * n_classes + c]
 
 
-def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
-    columns, target, nlogn = kept.columns, rule.target, new.nlogn
-    n_classes = target.counts.size
-    n_used = new.split[i, 0] * columns.split[slot, 0] * n_classes
-    if is_thin(n_used, nlogn.size - 1):
-        return _compare(new, i, columns, slot, scratch) >= known[2], np.nan
-    if new.arity[i] == 2 and columns.arity[slot] == 2 and n_classes == 2:
-        first_new, first_kept = new.first_plane[i], columns.first_plane[slot]
-        mine, other = new.planes[first_new], columns.planes[first_kept]
-        common = count_common(mine, other)
-        common_1 = count_all(mine, other, target.planes[0])
-        ones, ones_1 = new.plane_count[first_new], new.split[i, 1]
-        others, others_1 = columns.plane_count[first_kept], columns.split[slot, 1]
-        return judge_binary(
-            nlogn, ones, ones_1, others, others_1, common, common_1, winner, rule
-        )
-    cells = scratch.cells
-    _fill_from_pair(cells, new, i, columns, slot, target, scratch)
-    found = judge_table(cells, new.arity[i], columns.arity[slot], winner, rule, nlogn)
-    cells[: new.arity[i] * columns.arity[slot] * n_classes] = 0
-    return found
+_is_independent = conditional_test(_count_binary, _fill_cells)
 
 
 def _has_room(new, i, kept):
@@ -490,7 +440,7 @@ def _copy_column(new, i, kept, slot, used):
     used[0] += new.arity[i] - 1
 
 
-def _demand(columns: DenseCodes, which: NDArray[np.int64]) -> NDArray[np.int64]:
+def _demand(columns: DenseCodes, which: IntArray) -> IntArray:
     has_codes = columns.code_row[which] >= 0
     return np.stack([np.where(has_codes, 0, columns.arity[which] - 1), has_codes])
 
@@ -509,7 +459,7 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseCodes:
     n_planes = np.where(has_codes, 0, arity - 1)
     first_plane = np.cumsum(n_planes) - n_planes
     code_row = np.where(has_codes, np.cumsum(has_codes) - 1, -1)
-    if planes.shape != (n_planes.sum(), (n + 63) // 64):
+    if planes.shape != (n_planes.sum(), n_words(n)):
         raise ValueError("the number of planes does not fit the categories")
     if n % 64 and (planes[:, -1] >> np.uint64(n % 64)).any():
         raise ValueError("a plane has bits beyond the last sample")
@@ -533,16 +483,10 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseCodes:
     return split(restored, np.arange(arity.size), measure.target)
 
 
-def _as_rows(columns: DenseCodes, which: NDArray[np.int64], n: int) -> NDArray[Any]:
+def _as_rows(columns: DenseCodes, which: IntArray, n: int) -> NDArray[Any]:
     rows = np.zeros((which.size, n), np.int32)
     for row, i in zip(rows, which, strict=True):
-        if columns.code_row[i] >= 0:
-            row[:] = columns.codes[columns.code_row[i]]
-            continue
-        first = columns.first_plane[i]
-        planes = columns.planes[first : first + columns.arity[i] - 1]
-        bits = np.unpackbits(planes.view(np.uint8), axis=1, count=n, bitorder="little")
-        row[:] = np.arange(1, bits.shape[0] + 1) @ bits
+        decode_column(columns, i, row)
     return rows
 
 

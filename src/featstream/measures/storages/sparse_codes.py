@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from featstream.jit import by_reference, inner, jit, lean
 from featstream.measures.storages.binning import (
+    Binning,
     Summary,
-    cut_or_list,
+    cut_points,
+    empty_summary,
     find_bin,
+    most_listed,
 )
 from featstream.measures.storages.dispatch import (
     EARLIER,
@@ -43,16 +46,17 @@ from featstream.measures.storages.tables import (
     MAX_PLANES,
     CodedTarget,
     code_scratch,
+    conditional_test,
     fixed_point_nlogn,
     is_thin,
     joint_of_codes,
     joint_of_counts,
     judge_binary,
-    judge_table,
     ratio,
     score_pair,
 )
 from featstream.protocols import (
+    IntArray,
     SavedField,
     SparseColumns,
     Storage,
@@ -89,21 +93,20 @@ class SparseCodes(NamedTuple):
 
 def summarise(stored: SparseColumns) -> Summary:
     """What has to be known of sparse columns; their range includes zero."""
-    m = stored.indptr.size - 1
-    summary = Summary(*np.empty((2, m)), *np.zeros((4, m), np.bool_))
+    summary = empty_summary(stored.shape[1])
     _summarise(stored.indptr, stored.values, summary)
     return summary
 
 
 def encode(
-    stored: SparseColumns, summary: Summary, how: tuple[CodedTarget, Any], norm: int
+    stored: SparseColumns,
+    summary: Summary,
+    target: CodedTarget,
+    binning: Binning,
+    norm: int,
 ) -> SparseCodes:
-    """Categories of sparse columns; ``own`` is filled with their scores.
-
-    ``how`` is the target and the binning.
-    """
-    target, binning = how
-    m, n_stored = stored.indptr.size - 1, stored.rows.size
+    """Categories of sparse columns; ``own`` is filled when they are scored."""
+    m, n_stored = stored.shape[1], stored.rows.size
     if summary.is_plain.all():
         length = np.diff(stored.indptr)
         arity = 1 + (length > 0).astype(np.int64)
@@ -111,21 +114,23 @@ def encode(
         counts = length[length > 0]
     else:
         rows, codes = np.empty((2, n_stored), np.int32)
-        counts = np.empty(n_stored + m * (binning[1] + 2), np.int64)
+        counts = np.empty(n_stored + m * (binning.n_bins + 2), np.int64)
         arity, length = np.empty((2, m), np.int64)
         entries = stored.indptr, stored.rows, stored.values
         found = rows, codes, counts, arity, length
-        most = 4 * target.classes.size + 1024
-        size = summary.high - summary.low + 1
-        is_counted = summary.is_whole & ~summary.is_missing & (size <= most)
-        if is_counted.all():  # needs no binning, which takes long to compile
+        size, n_entries = summary.high - summary.low + 1, -1
+        is_counted = summary.is_whole & ~summary.is_missing
+        if (is_counted & (size <= 4 * stored.n_samples + 1024)).all():
+            # Needs no binning, which takes long to compile.
             code_of = np.zeros(int(size.max()), np.int32)
-            n_entries, n_counts = _code_counts(entries, summary, code_of, found)
-        else:
+            n_entries, n_counts = _code_counts(
+                entries, summary, binning, code_of, found
+            )
+        if n_entries < 0:
             n_entries, n_counts = _code(entries, summary, target, binning, found)
         rows, codes, counts = rows[:n_entries], codes[:n_entries], counts[:n_counts]
     return SparseCodes(
-        nlogn=binning[2],
+        nlogn=binning.nlogn,
         arity=arity,
         own=np.zeros(m, np.int64),
         norm=np.full(m, norm, np.int64),
@@ -181,8 +186,8 @@ def _summarise(indptr, values, summary):
 
 
 @jit
-def _code_counts(entries, summary, code_of, found):
-    """The same as `_code` for whole numbers in a short range.
+def _code_counts(entries, summary, binning, code_of, found):
+    """The same as `_code` for whole numbers in a short range; -1 if one is binned.
 
     ``code_of`` is all zero, and long enough for the range of any column.
     """
@@ -193,13 +198,15 @@ def _code_counts(entries, summary, code_of, found):
         start, stop, low = indptr[j], indptr[j + 1], np.int64(summary.low[j])
         for e in range(start, stop):
             code_of[np.int64(values[e]) - low] = 1
-        code_of[-low] = 0
-        n_codes = 0
+        is_zero_stored, code_of[-low], n_codes = code_of[-low], 0, 0
         for v in range(np.int64(summary.high[j]) - low + 1):
             if code_of[v]:
                 n_codes += 1
                 code_of[v] = n_codes
                 out_counts[n_counts + n_codes - 1] = 0
+        has_zero = is_zero_stored or stop - start < binning.nlogn.size - 1
+        if n_codes + has_zero > most_listed(summary, j, binning):
+            return -1, 0
         first = n_entries
         for e in range(start, stop):
             code = code_of[np.int64(values[e]) - low]
@@ -244,8 +251,11 @@ def _code(entries, summary, target, binning, found):
         for e in range(stored.size):
             classes[e] = target.classes[rows[start + e]]
             zero_classes[classes[e]] -= 1
-        n_zeros, is_whole = target.classes.size - stored.size, summary.is_whole[j]
-        cuts = cut_or_list(stored, classes, n_zeros, zero_classes, binning, is_whole)
+        n_zeros, n_listed = (
+            target.classes.size - stored.size,
+            most_listed(summary, j, binning),
+        )
+        cuts = cut_points(stored, classes, n_zeros, zero_classes, binning, n_listed)
         background = find_bin(cuts, 0.0)
         n_codes = cuts.size + 1 + summary.is_missing[j]
         out_counts[n_counts : n_counts + n_codes - 1] = 0
@@ -342,8 +352,7 @@ def _joint(a, i, b, j, scratch):
     return total
 
 
-@inner
-def _compare(new, i, kept, slot, is_listed, scratch):
+def _overlap(new, i, kept, slot, is_listed, scratch):
     columns = kept.columns
     if is_listed and new.arity[i] == 2 and columns.arity[slot] == 2:
         common = rows_shared(kept.index, slot)
@@ -354,12 +363,23 @@ def _compare(new, i, kept, slot, is_listed, scratch):
     return score_pair(new, i, columns, slot, joint)
 
 
-def _overlap(new, i, kept, slot, is_listed, scratch):
-    return _compare(new, i, kept, slot, is_listed, scratch)
+@inner
+def _count_binary(new, i, kept, slot, is_listed, target, scratch):
+    columns, mark = kept.columns, scratch.mark
+    ones, others, start = new.length[i], columns.length[slot], columns.offset[slot]
+    if is_listed:
+        common = rows_shared(kept.index, slot)
+        return ones, others, common, class_rows_shared(kept.index, slot)
+    common, common_1 = 0, 0
+    for e in range(start, start + others):
+        row = columns.rows[e]
+        common += mark[row]
+        common_1 += mark[row] * target.classes[row]
+    return ones, others, common, common_1
 
 
 @inner
-def _fill_from_pair(cells, new, i, columns, slot, target, mark):
+def _fill_cells(cells, new, i, columns, slot, target, scratch):
     """Count (category of new, category of kept, class) in every row.
 
     All rows are in category 0 of both at first, then in that of the newcomer.
@@ -373,38 +393,12 @@ def _fill_from_pair(cells, new, i, columns, slot, target, mark):
         cells[new.codes[e] * n_kept * n_classes + c] += 1
     for e in range(columns.offset[slot], columns.offset[slot] + columns.length[slot]):
         row = columns.rows[e]
-        c, pair = target.classes[row], mark[row] * n_kept
+        c, pair = target.classes[row], scratch.mark[row] * n_kept
         cells[pair * n_classes + c] -= 1
         cells[(pair + columns.codes[e]) * n_classes + c] += 1
 
 
-def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
-    columns, target, nlogn = kept.columns, rule.target, new.nlogn
-    is_listed, mark = known[3], scratch.mark
-    n_classes = target.counts.size
-    n_used = new.split[i, 0] * columns.split[slot, 0] * n_classes
-    if is_thin(n_used, nlogn.size - 1):
-        return _compare(new, i, kept, slot, is_listed, scratch) >= known[2], np.nan
-    if new.arity[i] == 2 and columns.arity[slot] == 2 and n_classes == 2:
-        common, common_1, start = 0, 0, columns.offset[slot]
-        if is_listed:
-            common = rows_shared(kept.index, slot)
-            common_1 = class_rows_shared(kept.index, slot)
-        else:
-            for e in range(start, start + columns.length[slot]):
-                row = columns.rows[e]
-                common += mark[row]
-                common_1 += mark[row] * target.classes[row]
-        ones, ones_1 = new.length[i], new.split[i, 1]
-        others, others_1 = columns.length[slot], columns.split[slot, 1]
-        return judge_binary(
-            nlogn, ones, ones_1, others, others_1, common, common_1, winner, rule
-        )
-    cells = scratch.cells
-    _fill_from_pair(cells, new, i, columns, slot, target, mark)
-    found = judge_table(cells, new.arity[i], columns.arity[slot], winner, rule, nlogn)
-    cells[: new.arity[i] * columns.arity[slot] * n_classes] = 0
-    return found
+_is_independent = conditional_test(_count_binary, _fill_cells)
 
 
 def _load_newcomer(new, i, scratch):
@@ -589,7 +583,7 @@ def _leave_index(columns, index, slot):
     leave_signature(index, slot)
 
 
-def _demand(columns: SparseCodes, which: NDArray[np.int64]) -> NDArray[np.int64]:
+def _demand(columns: SparseCodes, which: IntArray) -> IntArray:
     return np.stack([columns.length[which], columns.arity[which] - 1])
 
 
@@ -636,11 +630,10 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseCodes:
     return split(restored, measure.target) if measure.is_split else restored
 
 
-def _as_rows(columns: SparseCodes, which: NDArray[np.int64], n: int) -> NDArray[Any]:
+def _as_rows(columns: SparseCodes, which: IntArray, n: int) -> NDArray[Any]:
     rows = np.zeros((which.size, n), np.int32)
     for row, i in zip(rows, which, strict=True):
-        here = slice(columns.offset[i], columns.offset[i] + columns.length[i])
-        row[columns.rows[here]] = columns.codes[here]
+        decode_column(columns, i, row)
     return rows
 
 

@@ -21,7 +21,7 @@ constant counts for nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from featstream.jit import by_reference, inner, lean
-from featstream.measures.storages.dispatch import EARLIER, for_storage, storage_of
+from featstream.measures.storages.bitplanes import pack
+from featstream.measures.storages.dispatch import (
+    EARLIER,
+    for_storage,
+    overlap,
+    storage_of,
+)
 from featstream.protocols import FloatArray, IntArray
 
 MAX_PLANES = 15
@@ -41,7 +47,7 @@ MAX_CELLS = 1 << 20
 
 @by_reference
 class CodedTarget(NamedTuple):
-    """The target: the class of each row, as codes and as one plane per class."""
+    """The class of each row: as codes and, if there are few classes, as bit planes."""
 
     classes: np.ndarray
     counts: np.ndarray
@@ -100,21 +106,14 @@ def fixed_point_nlogn(n_rows: int) -> np.ndarray:
     return np.rint(np.ldexp(table, shift)).astype(np.int64)
 
 
-def class_planes(codes: NDArray[Any], n_classes: int) -> NDArray[np.uint64]:
-    """One bit plane per class but the first; none if there are many classes."""
-    wanted = np.arange(1, n_classes if n_classes <= MAX_PLANES + 1 else 1)
-    bits = np.zeros((wanted.size, (codes.size + 63) // 64 * 8), np.uint8)
-    packed = np.packbits(codes == wanted[:, None], axis=1, bitorder="little")
-    bits[:, : packed.shape[1]] = packed
-    return bits.view(np.uint64)
-
-
 def coded_target(
     codes: NDArray[Any], counts: IntArray, nlogn: IntArray, norm: int | None
 ) -> CodedTarget:
     """The target of these codes and class counts; without a norm, with its entropy."""
-    own, planes = int(nlogn[counts].sum()), class_planes(codes, counts.size)
+    own, n_classes = int(nlogn[counts].sum()), counts.size
     norm = int(nlogn[-1]) - own if norm is None else norm
+    n_packed = n_classes if n_classes <= MAX_PLANES + 1 else 1
+    planes, _ = pack(codes[None, :], np.array([n_packed]))
     return CodedTarget(codes.astype(np.int32), counts, planes, own, norm)
 
 
@@ -505,27 +504,23 @@ def _at_least(size, class_size, ones, ones_in_class):
 
 
 @inner
-def judge_binary(nlogn, new, new_1, kept, kept_1, common, common_1, who, rule):
+def judge_binary(nlogn, loser, loser_1, given, given_1, common, common_1, who, rule):
     """The test for two binary columns and two classes, from their counts.
 
-    ``new`` and ``kept`` are the rows set in each, ``common`` those set in both; ``_1``
-    marks those of class 1. ``who`` of the two wins.
+    A newcomer has ``loser`` rows set and a kept column ``given``; they are exchanged
+    if the newcomer wins. ``common`` rows are set in both; ``_1`` counts those of class
+    1 among them.
     """
-    if who == EARLIER:
-        return _judge_loser(nlogn, new, new_1, kept, kept_1, common, common_1, rule)
-    return _judge_loser(nlogn, kept, kept_1, new, new_1, common, common_1, rule)
-
-
-@inner
-def _judge_loser(nlogn, loser, loser_1, winner, winner_1, common, common_1, rule):
+    if who != EARLIER:
+        loser, loser_1, given, given_1 = given, given_1, loser, loser_1
     n, n_1 = nlogn.size - 1, rule.target.counts[1]
-    at_least = _at_least(winner, winner_1, common, common_1)
+    at_least = _at_least(given, given_1, common, common_1)
     rest, rest_1 = loser - common, loser_1 - common_1
-    at_least += _at_least(n - winner, n_1 - winner_1, rest, rest_1)
+    at_least += _at_least(n - given, n_1 - given_1, rest, rest_1)
     if at_least * nlogn[2] > _ENOUGH * rule.critical[2]:
         return False, np.nan
-    inside, df = _in_stratum(nlogn, winner, winner_1, common, common_1)
-    outside, df_outside = _in_stratum(nlogn, n - winner, n_1 - winner_1, rest, rest_1)
+    inside, df = _in_stratum(nlogn, given, given_1, common, common_1)
+    outside, df_outside = _in_stratum(nlogn, n - given, n_1 - given_1, rest, rest_1)
     return judge_information(inside + outside, df + df_outside, rule, nlogn)
 
 
@@ -558,3 +553,35 @@ def judge_table(cells, n_new, n_kept, winner, rule, nlogn):
         if total > 0:
             df += (n_used - 1) * (n_used_classes - 1)
     return judge_information(information, df, rule, nlogn)
+
+
+def conditional_test(count_binary: Any, fill_cells: Any) -> Callable[..., Any]:
+    """`Storage.is_independent` of columns of codes, from two kernels of a storage.
+
+    ``count_binary`` counts the rows set in each of two binary columns, in both, and in
+    both and class 1; ``fill_cells`` fills the table of (new, kept, class).
+    """
+
+    def is_independent(new, i, kept, slot, winner, known, rule, scratch):
+        columns, target, nlogn = kept.columns, rule.target, new.nlogn
+        n_new, n_kept = new.arity[i], columns.arity[slot]
+        n_classes, is_listed = target.counts.size, known[3]
+        n_used = new.split[i, 0] * columns.split[slot, 0] * n_classes
+        if is_thin(n_used, nlogn.size - 1):
+            value = overlap(new, i, kept, slot, is_listed, scratch)
+            return value >= known[2], np.nan
+        if n_new == 2 and n_kept == 2 and n_classes == 2:
+            ones, others, common, common_1 = count_binary(
+                new, i, kept, slot, is_listed, target, scratch
+            )
+            of_new, of_kept = (ones, new.split[i, 1]), (others, columns.split[slot, 1])
+            return judge_binary(
+                nlogn, *of_new, *of_kept, common, common_1, winner, rule
+            )
+        cells = scratch.cells
+        fill_cells(cells, new, i, columns, slot, target, scratch)
+        found = judge_table(cells, n_new, n_kept, winner, rule, nlogn)
+        cells[: n_new * n_kept * n_classes] = 0
+        return found
+
+    return is_independent
