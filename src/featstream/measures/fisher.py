@@ -118,17 +118,16 @@ class FisherZ(Estimator):
             # A power of two changes no correlation, and keeps squares in range.
             _, exponent = np.frexp(np.abs(numbers).max())
             numbers = np.ldexp(numbers, -exponent)
-            shifted = numbers - np.median(numbers)
-            return BoundFisherZ(alpha, shifted[None, :], is_nominal=False)
+            return BoundFisherZ(alpha, (numbers - np.median(numbers))[None, :])
         labels = as_labels(y)
         if labels.classes.size == 2:
             # The rarer class, or that of the first row: whatever the names are.
             counts = labels.counts
             chosen = labels.codes[0] if counts[0] == counts[1] else counts.argmin()
             indicator = (labels.codes == chosen).astype(np.float64)
-            return BoundFisherZ(alpha, indicator[None, :], is_nominal=False)
+            return BoundFisherZ(alpha, indicator[None, :])
         indicators = np.equal.outer(np.arange(labels.classes.size), labels.codes)
-        return BoundFisherZ(alpha, indicators.astype(np.float64), is_nominal=True)
+        return BoundFisherZ(alpha, indicators.astype(np.float64))
 
 
 @dataclass(slots=True)
@@ -149,8 +148,8 @@ class EncodedMoments:
 class BoundFisherZ:
     """`FisherZ` that knows the target.
 
-    ``weights`` has one row: an indicator of one of two classes, or the numeric
-    target; or, with ``is_nominal``, an indicator of each of several classes.
+    ``weights`` has one row, an indicator of one of two classes or the numeric target,
+    or an indicator of each of several classes.
     """
 
     name = "fisher-z"
@@ -158,38 +157,37 @@ class BoundFisherZ:
     is_split = False
     """Whether columns are prepared for `conditional_rule`."""
 
-    def __init__(
-        self, alpha: float | None, weights: FloatArray, *, is_nominal: bool
-    ) -> None:
-        totals = weights.sum(axis=1)
+    def __init__(self, alpha: float | None, weights: FloatArray) -> None:
+        totals, norm = weights.sum(axis=1), 0.0
         self.n_samples = n = weights.shape[1]
-        norm = 0.0
-        if not is_nominal:
+        if totals.size == 1:
             # A matrix product would add in an order of the machine's own.
             square = math.fsum(weights[0] * weights[0])
             norm = float(np.sqrt(n * square - totals[0] * totals[0]))
-        self._target = WeightedTarget(aligned(weights), totals, norm, is_nominal)
+        self._target = WeightedTarget(aligned(weights), totals, norm)
+        self.n_spanning = max(1, totals.size - 1)
+        """Number of variables that span the target: the number of classes less one."""
         self._pool = ScratchPool()
         self._alone: EncodedMoments | None = None
         self.left_out = LeftOut()
         self.alpha = alpha
-        self.use_level(_PAPERS_LEVEL if alpha is None else alpha, is_nominal)
+        level = _PAPERS_LEVEL if alpha is None else alpha
+        self.use_level(level, by_f_test=self.n_spanning > 1)
 
     def use_level(self, alpha: float, by_f_test: bool = True) -> None:
         """Call features relevant whose `p_values` are at most this level."""
         share = critical_share(alpha, self.n_samples, self.n_spanning, 0, by_f_test)
         self.critical = float(np.sqrt(np.nan_to_num(share, nan=np.inf)))
 
-    def p_values(self, encoded: EncodedMoments, scores: FloatArray) -> FloatArray:
-        """The p-value of every column."""
-        return self.p_of_kept(None, np.arange(scores.size), scores)
+    def p_values(self, encoded: Any, scores: FloatArray) -> FloatArray:
+        """P-values of all columns, by the F-test."""
+        return p_of_share(scores**2, self.n_samples, self.n_spanning, 0, by_f_test=True)
 
     def p_of_kept(
         self, columns: Any, which: IntArray, scores: FloatArray
     ) -> FloatArray:
-        """P-values of kept columns by the F-test, from their scores."""
-        n, share = self.n_samples, scores**2
-        return p_of_share(share, n, self.n_spanning, 0, by_f_test=True)
+        """P-values of kept columns, by the same test."""
+        return self.p_values(columns, scores)
 
     def encode(self, block: Block) -> EncodedMoments:
         """Check a block, sum its columns and score them."""
@@ -267,8 +265,8 @@ class BoundFisherZ:
                 here = slice(first, first + width)
                 columns = chunk[: scores[here].size]
                 copy_columns(values[:, here], columns)
-                part = MomentSums(*(array[here] for array in sums))
-                bad = self._screen_columns(read_only(columns), part, scores[here])
+                part = read_only(columns), _choose(sums, here), scores[here]
+                bad = self._screen_columns(*part)
                 if bad >= 0:
                     return first + bad, held
                 relevant = self.is_relevant(scores[here]).nonzero()[0]
@@ -280,16 +278,10 @@ class BoundFisherZ:
         """Absolute correlation, or eta, of every column with the target."""
         return encoded.scores
 
-    @property
-    def n_spanning(self) -> int:
-        """Number of variables that span the target: one less than classes."""
-        return max(1, self._target.totals.size - 1)
-
     def span(self, sums: MomentSums) -> FloatArray:
         """Signed correlations with orthonormal variables that span the target.
 
-        There is one row per column of the block. The sum of squares of a row is the
-        squared relevance.
+        One row per column; the sum of its squares is the squared relevance.
         """
         n, target = self.n_samples, self._target
         products = np.ascontiguousarray(sums.product.T)
@@ -297,7 +289,7 @@ class BoundFisherZ:
         is_varied = sums.squared_norm > 0
         gaps /= np.sqrt(np.where(is_varied, sums.squared_norm, 1.0))
         gaps[:, ~is_varied] = 0.0
-        if not target.is_nominal:
+        if target.totals.size == 1:
             return np.ascontiguousarray(gaps.T / target.norm)
         roots = np.sqrt(target.totals)
         # Orthonormal contrasts of the classes: what is orthogonal to the constant.
@@ -336,18 +328,18 @@ class BoundFisherZ:
     def conditional_rule(self, alpha: float, rule: Rule) -> ConditionalRule:
         """The rule by which partial correlation decides at a level."""
         self.is_split = True
-        test = self.n_samples, self.n_spanning, 1, self._target.is_nominal
+        test = self.n_samples, self.n_spanning, 1, self.n_spanning > 1
         critical = np.nan_to_num(critical_share(alpha, *test), nan=1.0)
         options = rule.tie_winner, rule.is_deferred, rule.limit
         return ConditionalRule(*options, alpha, np.atleast_1d(critical), ())
 
     def p_given(self, values: FloatArray) -> FloatArray:
         """P-values of the conditional test, from what the scan recorded."""
-        test = self.n_samples, self.n_spanning, 1, self._target.is_nominal
+        test = self.n_samples, self.n_spanning, 1, self.n_spanning > 1
         return p_of_share(np.clip(values, 0.0, 1.0), *test)
 
 
-def _choose(sums: MomentSums, which: IntArray) -> MomentSums:
+def _choose(sums: MomentSums, which: IntArray | slice) -> MomentSums:
     return MomentSums(*(array[which] for array in sums))
 
 

@@ -40,7 +40,6 @@ from featstream.measures.independence_tables import (
     TableRule,
     TableWork,
     begin_tables,
-    count_categories,
     measure_tables,
     recode_column,
     score_chi_square,
@@ -248,6 +247,7 @@ class BoundTableTest:
         # Codes that count as they are must not be binned.
         changes = {"max_categories": 2**62} if self._uses_largest else {}
         self._information = test.bind_information(y, **changes)
+        self._information.is_split = True
         self.left_out = self._information.left_out
         self._pool = ScratchPool()
         n_classes = arity = labels.classes.size
@@ -272,7 +272,8 @@ class BoundTableTest:
         tables = self._information.encode(block)
         if self._uses_largest:
             return EncodedTables(tables, _largest_codes(block))
-        return EncodedTables(tables, count_categories(tables, self.n_samples))
+        tables, _ = self._information.columns(tables, np.arange(block.n_columns))
+        return EncodedTables(tables, tables.split[:, 0])
 
     def screen(self, encoded: EncodedTables) -> Screening:
         """Test every column with the class."""

@@ -22,7 +22,6 @@ from featstream.measures.storages.bitplanes import count_common, n_words, unpack
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.row_index import sort_short
 from featstream.measures.storages.sparse_codes import SparseCodes
-from featstream.protocols import IntArray
 
 MAX_MEMBERS = 6
 """Sets of more members are counted row by row: their planes would be too many."""
@@ -385,22 +384,6 @@ def recode_column(columns, i, arity, pool, slot):
     pool.n_codes[slot] = n_codes
     if n_codes == 2:
         pack_plane(codes, pool.planes[slot])
-
-
-def count_categories(columns: DenseCodes | SparseCodes, n: int) -> IntArray:
-    """Number of categories that occur, of every column."""
-    m = columns.arity.size
-    if isinstance(columns, DenseCodes):
-        code_row, counts = columns.code_row, columns.plane_count
-    else:
-        code_row, counts = np.full(m, -1), columns.counts
-    owner = np.repeat(np.arange(m), np.where(code_row < 0, columns.arity - 1, 0))
-    counts = counts[: owner.size]
-    found = np.bincount(owner[counts > 0], minlength=m)
-    found += np.bincount(owner, counts, m) < n
-    for i in np.flatnonzero(code_row >= 0):
-        found[i] = np.count_nonzero(np.bincount(columns.codes[code_row[i]]))
-    return found
 
 
 @jit

@@ -291,11 +291,10 @@ class BoundInformation:
 
     def columns(self, encoded: Codes, which: IntArray) -> tuple[Codes, IntArray]:
         """All columns as they are, and where the chosen ones are among them."""
-        if not self.is_split:
-            return encoded, which
-        if isinstance(encoded, SparseCodes):
-            return sparse_codes.split(encoded, self.target), which
-        return dense_codes.split(encoded, which, self.target), which
+        if self.is_split:
+            own: Any = sparse_codes if isinstance(encoded, SparseCodes) else dense_codes
+            encoded = own.split(encoded, which, self.target)
+        return encoded, which
 
     def conditional_rule(self, alpha: float, rule: Rule) -> ConditionalRule:
         """The rule by which G², given another feature, decides at a level."""

@@ -27,7 +27,12 @@ from featstream.measures.storages.bitplanes import (
     pack,
     unpack,
 )
-from featstream.measures.storages.dispatch import empty, functions_in, register_storage
+from featstream.measures.storages.dispatch import (
+    empty,
+    for_storage,
+    functions_in,
+    register_storage,
+)
 from featstream.measures.storages.tables import (
     MAX_PLANES,
     CodedTarget,
@@ -126,23 +131,26 @@ def assemble(
 def split(columns: DenseCodes, which: IntArray, target: CodedTarget) -> DenseCodes:
     """The same with ``split``, for the chosen ones."""
     found = np.zeros((columns.arity.size, 2), np.int64)
-    _split(columns, target, found)
-    for i in which[columns.code_row[which] >= 0].tolist():
-        found[i, 0] = np.unique(columns.codes[columns.code_row[i]]).size
+    for_storage(_split, columns)(columns, which, target, found)
     return columns._replace(split=found)
 
 
-@lean
-def _split(columns, target, found):
-    for i in range(columns.arity.size):
+@jit
+def _split(columns, which, target, found):
+    for k in range(which.size):
+        i, n = which[k], columns.nlogn.size - 1
+        first, arity, rest = columns.first_plane[i], columns.arity[i], n
         if columns.code_row[i] >= 0:
+            is_used = np.zeros(arity, np.int64)
+            for r in range(n):
+                is_used[columns.codes[columns.code_row[i], r]] = 1
+            found[i, 0] = is_used.sum()
             continue
-        first, rest = columns.first_plane[i], columns.nlogn.size - 1
-        for p in range(first, first + columns.arity[i] - 1):
+        for p in range(first, first + arity - 1):
             found[i, 0] += columns.plane_count[p] > 0
             rest -= columns.plane_count[p]
         found[i, 0] += rest > 0
-        if columns.arity[i] == 2 and target.counts.size == 2:
+        if arity == 2 and target.counts.size == 2:
             found[i, 1] = count_common(columns.planes[first], target.planes[0])
 
 

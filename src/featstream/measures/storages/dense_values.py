@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import by_reference, call_known, inner, jit, lean
-from featstream.measures.storages.dispatch import functions_in, register_storage
+from featstream.measures.storages.dispatch import empty, functions_in, register_storage
 from featstream.measures.storages.moments import (
     SPAN,
     adds_surely,
@@ -23,7 +23,13 @@ from featstream.measures.storages.moments import (
     squared_relevances,
 )
 from featstream.parallel import ReusedMemory
-from featstream.protocols import IntArray, SavedField, Storage, read_only
+from featstream.protocols import (
+    FloatArray,
+    IntArray,
+    SavedField,
+    Storage,
+    read_only,
+)
 from featstream.sources.kernels.transpose import (
     AHEAD_BYTES,
     CACHE_LINE,
@@ -64,15 +70,9 @@ class DenseValues(NamedTuple):
     span: np.ndarray
 
 
-@by_reference
-class Lanes(NamedTuple):
-    """Scratch buffer of `_overlap`."""
-
-    lanes: np.ndarray
-
-
-def _scratch(n_samples: int) -> Lanes:
-    return Lanes(aligned(np.zeros(LANES)))
+def _scratch(n_samples: int) -> FloatArray:
+    lanes: FloatArray = aligned(np.zeros(LANES))
+    return lanes
 
 
 def room_for(n_columns: int, n_samples: int) -> DenseValues:
@@ -100,28 +100,22 @@ def deviations(
         found = room._replace(single=columns)
     else:
         found = room._replace(double=columns)
-    facts = sums.pivot, sums.total, sums.squared_norm
-    call_known(_describe, columns.dtype, columns, which, facts, found)
+    call_known(_describe, columns.dtype, columns, which, sums, found)
     return found
 
 
 @lean
-def _describe(columns, which, facts, out):
+def _describe(columns, which, sums, out):
     """Fill everything but the deviations."""
-    pivot, total, squared_norm = facts
+    n = columns.shape[1]
     for k in range(which.size):
-        j, column = which[k], columns[out.row[k]]
-        out.pivot[k], out.total[k] = pivot[j], total[j]
-        out.norm[k] = np.sqrt(max(squared_norm[j], 0.0))
-        _write_unit(column, out.pivot[k], out.total[k], out.norm[k], out.unit[k])
-
-
-@inner
-def _write_unit(column, pivot, total, norm, unit):
-    n = column.size
-    mean, scale = total / n, np.sqrt(np.float64(n)) / norm
-    for r in range(n):
-        unit[r] = (np.float64(column[r]) - pivot - mean) * scale
+        j, column, unit = which[k], columns[out.row[k]], out.unit[k]
+        out.pivot[k], out.total[k] = sums.pivot[j], sums.total[j]
+        out.norm[k] = np.sqrt(max(sums.squared_norm[j], 0.0))
+        pivot, mean = out.pivot[k], out.total[k] / n
+        scale = np.sqrt(np.float64(n)) / out.norm[k]
+        for r in range(n):
+            unit[r] = (np.float64(column[r]) - pivot - mean) * scale
 
 
 @inner
@@ -229,7 +223,7 @@ def _dot(a, b, lanes):
 def _correlate(new, i, columns, slot, scratch):
     write_deviations(new, i)
     left, right = new.values[i], columns.values[slot]
-    product = _dot(left, right, scratch.lanes)
+    product = _dot(left, right, scratch)
     covariance = left.size * product - new.total[i] * columns.total[slot]
     return covariance / (new.norm[i] * columns.norm[slot])
 
@@ -281,26 +275,15 @@ def _demand(columns: DenseValues, which: IntArray) -> IntArray:
     return np.zeros((2, which.size), np.int64)
 
 
-def _allocate(like: DenseValues, n_slots: int, first: int, second: int) -> DenseValues:
-    n = like.values.shape[1]
-    return DenseValues(
-        total=np.zeros(n_slots),
-        norm=np.zeros(n_slots),
-        values=np.zeros((n_slots, n)),
-        unit=np.zeros((n_slots, n), np.float32),
-        span=np.zeros((n_slots, like.span.shape[1])),
-        **_written(n_slots),
-    )
+def _allocate(like: DenseValues, n_slots: int, first: int, second: int) -> Any:
+    own = dict.fromkeys(("total", "norm", "values", "unit", "pivot", "span"), n_slots)
+    return empty(like, **own)._replace(**_written(n_slots))
 
 
 def _written(n_columns: int) -> dict[str, NDArray[Any]]:
-    """The other fields of columns whose deviations are there."""
-    return {
-        "single": _NO_SINGLE,
-        "double": _NO_DOUBLE,
-        "row": np.full(n_columns, -1),
-        "pivot": np.zeros(n_columns),
-    }
+    """Fields of columns whose deviations are written."""
+    row = np.full(n_columns, -1)
+    return {"single": _NO_SINGLE, "double": _NO_DOUBLE, "row": row}
 
 
 def _spare_slots(like: DenseValues) -> int:
@@ -310,19 +293,12 @@ def _spare_slots(like: DenseValues) -> int:
 def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseValues:
     if not (arrays["norm"] > 0).all():
         raise ValueError("a kept column is constant")
-    n_kept = arrays["norm"].size
-    unit = np.empty((n_kept, n), np.float32)
     arrays = restore_span(arrays, measure)
-    restored = DenseValues(unit=unit, **_written(n_kept), **arrays)
-    _write_units(restored)
-    return restored
-
-
-@lean
-def _write_units(columns):
-    for i in range(columns.row.size):
-        total, norm, unit = columns.total[i], columns.norm[i], columns.unit[i]
-        _write_unit(columns.values[i], 0.0, total, norm, unit)
+    total, norm, values = arrays["total"], arrays["norm"], arrays["values"]
+    mean, scale = total[:, None] / n, np.sqrt(float(n)) / norm[:, None]
+    unit = ((values - mean) * scale).astype(np.float32)
+    pivot = np.zeros(norm.size)
+    return DenseValues(unit=unit, pivot=pivot, **_written(norm.size), **arrays)
 
 
 def _as_rows(columns: DenseValues, which: IntArray, n: int) -> NDArray[Any]:

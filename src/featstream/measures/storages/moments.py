@@ -16,6 +16,7 @@ import numpy as np
 
 from featstream.jit import by_reference, inner, jit
 from featstream.measures.storages.dispatch import EARLIER
+from featstream.measures.storages.row_index import sort_short
 from featstream.protocols import SavedField
 
 _TINY = 1e-280
@@ -25,7 +26,7 @@ _COPY = 1e-10
 
 @by_reference
 class WeightedTarget(NamedTuple):
-    """The target as weights of the rows, one row per class or a single one.
+    """The target as weights of the samples: a row for each of several classes, or one.
 
     ``totals`` are the sums of the weights. A single row has ``norm``, the root of
     ``n·Σw² − (Σw)²``.
@@ -34,7 +35,6 @@ class WeightedTarget(NamedTuple):
     weights: np.ndarray
     totals: np.ndarray
     norm: float
-    is_nominal: bool
 
 
 @by_reference
@@ -75,11 +75,8 @@ def _eta(target, sums, j, terms):
     n, n_classes = target.weights.shape[1], target.totals.size
     for c in range(n_classes):
         gap = n * sums.product[j, c] - target.totals[c] * sums.total[j]
-        term, place = gap * gap / target.totals[c], c
-        while place > 0 and terms[place - 1] > term:
-            terms[place] = terms[place - 1]
-            place -= 1
-        terms[place] = term
+        terms[c] = gap * gap / target.totals[c]
+    sort_short(terms, n_classes)
     between = 0.0
     for c in range(n_classes):
         between += terms[c]
@@ -120,7 +117,7 @@ def _score_column(target, sums, j, terms):
     sums.squared_norm[j] = centred
     if not centred > 0.0:
         return 0.0
-    if target.is_nominal:
+    if target.totals.size > 1:
         return _eta(target, sums, j, terms)
     return _correlate(target, sums, j)
 

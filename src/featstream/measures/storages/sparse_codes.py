@@ -22,6 +22,7 @@ from featstream.measures.storages.dispatch import (
     NEITHER,
     by_rule,
     empty,
+    for_storage,
     functions_in,
     reaches,
     register_storage,
@@ -144,16 +145,17 @@ def encode(
     )
 
 
-def split(columns: SparseCodes, target: CodedTarget) -> SparseCodes:
-    """The same with ``split``."""
+def split(columns: SparseCodes, which: IntArray, target: CodedTarget) -> SparseCodes:
+    """The same with ``split``, for the chosen ones."""
     found = np.zeros((columns.arity.size, 2), np.int64)
-    _split(columns, target, found)
+    for_storage(_split, columns)(columns, which, target, found)
     return columns._replace(split=found)
 
 
 @lean
-def _split(columns, target, found):
-    for i in range(columns.arity.size):
+def _split(columns, which, target, found):
+    for k in range(which.size):
+        i = which[k]
         first, length = columns.count_offset[i], columns.length[i]
         found[i, 0] = length < columns.nlogn.size - 1
         for c in range(first, first + columns.arity[i] - 1):
@@ -627,7 +629,9 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseCodes:
         split=np.empty((arity.size, 0), np.int64),
         **arrays,
     )
-    return split(restored, measure.target) if measure.is_split else restored
+    if not measure.is_split:
+        return restored
+    return split(restored, np.arange(arity.size), measure.target)
 
 
 def _as_rows(columns: SparseCodes, which: IntArray, n: int) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import by_reference, inner, jit, lean
+from featstream.jit import by_reference, inner, lean
 from featstream.measures.storages.dispatch import (
     NEITHER,
     bound_of,
@@ -60,47 +60,24 @@ class SparseValues(NamedTuple):
     n_rows: int
 
 
-@by_reference
-class Spread(NamedTuple):
-    """The newcomer's deviations less its background, by row; else all zero."""
-
-    spread: np.ndarray
-
-
-def _scratch(n_samples: int) -> Spread:
-    return Spread(np.zeros(n_samples))
-
-
 def deviations(stored: SparseColumns, which: IntArray, sums: Any) -> SparseValues:
     """Stored deviations of the chosen columns, and their rows."""
-    length = np.diff(stored.indptr)[which]
-    offset = np.concatenate([[0], np.cumsum(length)])
-    values = np.empty(int(offset[-1]))
-    rows = np.empty(values.size, np.int32)
-    entries = stored.indptr, stored.rows, stored.values
-    _deviate(entries, which, sums.pivot, offset, rows, values)
+    length, pivot = np.diff(stored.indptr)[which], sums.pivot[which]
+    offset = np.cumsum(length) - length
+    entries = np.arange(int(length.sum()))
+    entries += np.repeat(stored.indptr[which] - offset, length)
+    values = stored.values[entries].astype(np.float64)
     return SparseValues(
         total=sums.total[which],
         norm=np.sqrt(np.maximum(sums.squared_norm[which], 0.0)),
-        background=-sums.pivot[which],
-        offset=offset[:-1],
+        background=-pivot,
+        offset=offset,
         length=length,
-        rows=rows,
-        values=values,
+        rows=stored.rows[entries],
+        values=values - np.repeat(pivot, length),
         span=np.empty((which.size, 0)),
         n_rows=stored.n_samples,
     )
-
-
-@jit
-def _deviate(entries, which, pivots, offset, out_rows, out_values):
-    indptr, rows, values = entries
-    for k in range(which.size):
-        j = which[k]
-        start = indptr[j]
-        for e in range(indptr[j + 1] - start):
-            out_rows[offset[k] + e] = rows[start + e]
-            out_values[offset[k] + e] = np.float64(values[start + e]) - pivots[j]
 
 
 @inner
@@ -112,48 +89,46 @@ def _stored_at(rows, values, start, stop, row):
     return 0.0
 
 
-@inner
-def _sum_sparse(rows, values, start, stop, j, target, sums):
-    """The same as for dense columns, in time of the stored entries."""
-    n = target.weights.shape[1]
-    pivot = median_of_three(
-        _stored_at(rows, values, start, stop, 0),
-        _stored_at(rows, values, start, stop, n // 2),
-        _stored_at(rows, values, start, stop, n - 1),
-    )
-    n_rest = n - (stop - start)
-    total, square = 0.0, 0.0
-    if n_rest > 0:  # the square of a large pivot may overflow for nothing
-        total, square = -pivot * n_rest, pivot * pivot * n_rest
-    for e in range(start, stop):
-        deviation = np.float64(values[e]) - pivot
-        total += deviation
-        square += deviation * deviation
-    sums.pivot[j], sums.total[j], sums.squared_norm[j] = pivot, total, square
-    for t in range(target.totals.size):
-        stored_weight, product = 0.0, 0.0
-        for e in range(start, stop):
-            weight = target.weights[t, rows[e]]
-            stored_weight += weight
-            product += (np.float64(values[e]) - pivot) * weight
-        if pivot != 0.0 and n_rest > 0:  # otherwise rounding alone is left
-            product -= pivot * (target.totals[t] - stored_weight)
-        sums.product[j, t] = product
-
-
 @lean
 def sum_sparse(indptr, rows, values, target, sums):
     """Sums of sparse columns; `score_columns` centres the squares."""
+    n = target.weights.shape[1]
     for j in range(indptr.size - 1):
-        _sum_sparse(rows, values, indptr[j], indptr[j + 1], j, target, sums)
+        start, stop = indptr[j], indptr[j + 1]
+        pivot = median_of_three(
+            _stored_at(rows, values, start, stop, 0),
+            _stored_at(rows, values, start, stop, n // 2),
+            _stored_at(rows, values, start, stop, n - 1),
+        )
+        n_rest = n - (stop - start)
+        total, square = 0.0, 0.0
+        if n_rest > 0:  # the square of a large pivot may overflow for nothing
+            total, square = -pivot * n_rest, pivot * pivot * n_rest
+        for e in range(start, stop):
+            deviation = np.float64(values[e]) - pivot
+            total += deviation
+            square += deviation * deviation
+        sums.pivot[j], sums.total[j], sums.squared_norm[j] = pivot, total, square
+        for t in range(target.totals.size):
+            stored_weight, product = 0.0, 0.0
+            for e in range(start, stop):
+                weight = target.weights[t, rows[e]]
+                stored_weight += weight
+                product += (np.float64(values[e]) - pivot) * weight
+            if pivot != 0.0 and n_rest > 0:  # otherwise rounding alone is left
+                product -= pivot * (target.totals[t] - stored_weight)
+            sums.product[j, t] = product
 
 
 @inner
 def _correlate(new, i, kept, j, scratch):
-    """Correlation, in time of what is stored in column ``j``."""
+    """Correlation, in time of what is stored in column ``j``.
+
+    ``scratch`` has the newcomer's deviations less its background, by row.
+    """
     product, stored, background = 0.0, 0.0, new.background[i]
     for e in range(kept.offset[j], kept.offset[j] + kept.length[j]):
-        deviation = scratch.spread[kept.rows[e]] + background
+        deviation = scratch[kept.rows[e]] + background
         product += kept.values[e] * deviation
         stored += deviation
     if kept.background[j] != 0.0:
@@ -196,12 +171,12 @@ def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
 
 def _load_newcomer(new, i, scratch):
     for e in range(new.offset[i], new.offset[i] + new.length[i]):
-        scratch.spread[new.rows[e]] = new.values[e] - new.background[i]
+        scratch[new.rows[e]] = new.values[e] - new.background[i]
 
 
 def _unload_newcomer(new, i, scratch):
     for e in range(new.offset[i], new.offset[i] + new.length[i]):
-        scratch.spread[new.rows[e]] = 0.0
+        scratch[new.rows[e]] = 0.0
 
 
 def _has_room(new, i, kept):
@@ -334,6 +309,7 @@ SPARSE_VALUES = register_storage(
         **functions_in(globals()),
         end_walk=end_walk,
         clear_index=clear_index,
+        scratch=np.zeros,
         saved={
             "total": SavedField(np.float64),
             "norm": SavedField(np.float64),
