@@ -24,6 +24,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.cpu import CPUTargetOptions
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -40,19 +41,12 @@ Kernel = Callable[..., Any]
 AnyTuple = TypeVar("AnyTuple", bound=type)
 
 _COMMON: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-_NO_ENTRY: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _warned: list[str] = []
 
 
-def accepted(wanted: dict[str, Any], compiler: Any = numba.njit) -> dict[str, Any]:
+def accepted(**wanted: Any) -> dict[str, Any]:
     """The options that this version of numba knows; the others only save time."""
-    described = getattr(compiler(_nothing), "targetdescr", None)
-    known = getattr(described, "options", None)
-    return {name: value for name, value in wanted.items() if hasattr(known, name)}
-
-
-def _nothing() -> None:
-    pass
+    return {name: wanted[name] for name in wanted if hasattr(CPUTargetOptions, name)}
 
 
 def _compiler_of_inner() -> dict[str, Any]:
@@ -112,9 +106,10 @@ def _compiler_of_inner() -> dict[str, Any]:
     return {"pipeline_class": InnerCompiler}
 
 
-_LEAN = _COMMON | accepted({"_nrt": False})
-_INNER_JIT = _COMMON | accepted(_NO_ENTRY) | _compiler_of_inner()
-INNER: Any = _LEAN | _INNER_JIT | accepted({"forceinline": True})
+_LEAN = _COMMON | accepted(_nrt=False)
+_NO_ENTRY = accepted(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_INNER_JIT = _COMMON | _NO_ENTRY | _compiler_of_inner()
+INNER: Any = _LEAN | _INNER_JIT | accepted(forceinline=True)
 """Options of `inner`, for `numba.extending.overload`."""
 
 
@@ -373,9 +368,8 @@ def plain(kernel: Kernel) -> Kernel:
         for name in function.__code__.co_names
         if hasattr(known.get(name), "py_func")
     }
-    return FunctionType(
-        function.__code__, {**known, **called}, function.__name__, function.__defaults__
-    )
+    own = function.__name__, function.__defaults__
+    return FunctionType(function.__code__, {**known, **called}, *own)
 
 
 checks_types = False

@@ -1,8 +1,4 @@
-"""Discrete columns with a code for every row: bit planes, or codes.
-
-Columns of few categories are bit planes, counted 64 rows at a time; the others
-are codes.
-"""
+"""Discrete columns with a code for every row: as bit planes if categories are few."""
 
 from __future__ import annotations
 
@@ -53,12 +49,11 @@ _STEP = 512
 class DenseCodes(NamedTuple):
     """Discrete columns with a code for every row.
 
-    Column ``i`` has ``arity[i]`` categories. If that is at most
-    ``MAX_PLANES + 1`` its categories 1, 2, … are the planes from
-    ``first_plane[i]`` on; otherwise its codes are row ``code_row[i]`` of ``codes``.
-    For the conditional test, ``split`` has the number of categories that occur, and
-    of binary columns and two classes how many rows in category 1 are of class 1;
-    otherwise it has no columns.
+    Column ``i`` has ``arity[i]`` categories. Its codes are row ``code_row[i]`` of
+    ``codes`` or, if that is -1, its categories 1, 2, … are the planes from
+    ``first_plane[i]`` on. For the conditional test, ``split`` has the number of
+    categories that occur and, for binary columns and two classes, the number of rows in
+    category 1 and class 1; otherwise it has no columns.
     """
 
     nlogn: np.ndarray
@@ -155,7 +150,7 @@ def _split(columns, which, target, found):
 
 
 def summarise(values: NDArray[Any]) -> Summary:
-    """What has to be known of column-major values before they are encoded."""
+    """The ranges and kinds of column-major values."""
     summary = empty_summary(values.shape[1])
     if values.dtype.kind in "iu":
         summary.is_whole[:] = True
@@ -201,7 +196,7 @@ def summarise_floats(columns, summary):
                 whole = whole and value == np.floor(value)
         summary.low[j], summary.high[j] = smallest, largest
         summary.is_whole[j], summary.is_missing[j] = whole, missing
-        # Where all is missing there is no range: high < low.
+        # If all values are missing there is no range: high < low.
         is_infinite = smallest == -np.inf or largest == np.inf
         summary.is_infinite[j] = is_infinite and smallest <= largest
 
@@ -271,10 +266,7 @@ def _fill_from_planes(cells, planes, counts, target):
 
 @lean
 def _count_classes(columns, begin, target, scratch):
-    """Tables of (category, class) of columns from ``begin`` on, while there is room.
-
-    See `count_tables`.
-    """
+    """Tables of (category, class); see `count_tables`."""
     cells, codes, first = scratch.cells, scratch.left, 0
     n_classes, n = target.counts.size, columns.nlogn.size - 1
     for i in range(begin, columns.arity.size):
@@ -324,7 +316,7 @@ def _joint(a, i, b, j, scratch):
     if n_a == 1 and n_b == 1:
         common = count_common(a.planes[first_a], b.planes[first_b])
         ones_a, ones_b = a.plane_count[first_a], b.plane_count[first_b]
-        return joint_of_counts(nlogn, ones_a, ones_b, common)
+        return joint_of_counts(nlogn, nlogn.size - 1, ones_a, ones_b, common)
     total, both_zero, rest = 0, nlogn.size - 1, scratch.used_right
     for q in range(n_b):
         rest[q] = b.plane_count[first_b + q]
@@ -353,19 +345,16 @@ def _overlap(new, i, kept, slot, is_listed, scratch):
 def _count_binary(new, i, kept, slot, is_listed, target, scratch):
     first_new, first_kept = new.first_plane[i], kept.columns.first_plane[slot]
     mine, other = new.planes[first_new], kept.columns.planes[first_kept]
-    common, common_1 = (
-        count_common(mine, other),
-        count_all(mine, other, target.planes[0]),
-    )
+    common_1 = count_all(mine, other, target.planes[0])
     ones, others = new.plane_count[first_new], kept.columns.plane_count[first_kept]
-    return ones, others, common, common_1
+    return ones, others, count_common(mine, other), common_1
 
 
 @inner
 def _fill_cells(cells, new, i, columns, slot, target, scratch):
     """Count (category of new, category of kept, class) in every row."""
-    n_new, n_kept = new.arity[i], columns.arity[slot]
-    n_classes, n = target.counts.size, new.nlogn.size - 1
+    n_new, n_kept, n_classes = new.arity[i], columns.arity[slot], target.counts.size
+    n, row = new.nlogn.size - 1, n_kept * n_classes
     has_planes = new.code_row[i] < 0 and columns.code_row[slot] < 0
     if not has_planes or target.planes.shape[0] != n_classes - 1:
         decode_column(new, i, scratch.left)
@@ -379,38 +368,33 @@ def _fill_cells(cells, new, i, columns, slot, target, scratch):
         plane = target.planes[c - 1]
         for p in range(1, n_new):
             mine = new.planes[first_new + p - 1]
-            cells[p * n_kept * n_classes + c] = count_common(mine, plane)
+            cells[p * row + c] = count_common(mine, plane)
             for q in range(1, n_kept):
                 other = columns.planes[first_kept + q - 1]
-                common = count_all(mine, other, plane)
-                cells[(p * n_kept + q) * n_classes + c] = common
+                cells[p * row + q * n_classes + c] = count_all(mine, other, plane)
         for q in range(1, n_kept):
             other = columns.planes[first_kept + q - 1]
             cells[q * n_classes + c] = count_common(other, plane)
         cells[c] = target.counts[c]
-    for p in range(1, n_new):  # the first class holds all classes for now
+    for p in range(1, n_new):  # category 0 and class 0 count all rows for now
         mine = new.planes[first_new + p - 1]
-        cells[p * n_kept * n_classes] = new.plane_count[first_new + p - 1]
+        cells[p * row] = new.plane_count[first_new + p - 1]
         for q in range(1, n_kept):
             other = columns.planes[first_kept + q - 1]
-            cells[(p * n_kept + q) * n_classes] = count_common(mine, other)
+            cells[p * row + q * n_classes] = count_common(mine, other)
     for q in range(1, n_kept):
         cells[q * n_classes] = columns.plane_count[first_kept + q - 1]
     cells[0] = n
     for pair in range(n_new * n_kept):
         for c in range(1, n_classes):
             cells[pair * n_classes] -= cells[pair * n_classes + c]
-    for c in range(n_classes):  # margins less cells are the cells of category 0
-        for p in range(1, n_new):
-            for q in range(1, n_kept):
-                common = cells[(p * n_kept + q) * n_classes + c]
-                cells[p * n_kept * n_classes + c] -= common
-                cells[q * n_classes + c] -= common
-                cells[c] -= common
-        for p in range(1, n_new):
-            cells[c] -= cells[p * n_kept * n_classes + c]
+    for p in range(n_new):
         for q in range(1, n_kept):
-            cells[c] -= cells[q * n_classes + c]
+            for c in range(n_classes):
+                cells[p * row + c] -= cells[p * row + q * n_classes + c]
+    for p in range(1, n_new):
+        for k in range(row):
+            cells[k] -= cells[p * row + k]
 
 
 _is_independent = conditional_test(_count_binary, _fill_cells)

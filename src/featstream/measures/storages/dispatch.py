@@ -1,8 +1,7 @@
 """What Algorithms 1 and 2 ask about two columns, whatever their storage.
 
-The walk is written once. How two columns overlap, and where a kept one is copied
-to, follows from the type of the columns. Who of two columns wins depends on their
-scores alone; whether the other one is then redundant, on the type of the rule.
+The algorithms are written once. The type of the columns decides which functions compare
+and copy them, and the type of the rule decides how redundancy is tested.
 """
 
 from __future__ import annotations
@@ -25,10 +24,11 @@ NEITHER, EARLIER, LATER = 0, 1, 2
 class Rule(NamedTuple):
     """The options of Algorithms 1 and 2 with the paper's bound, for the kernels.
 
-    Overlap must reach the smaller of two relevances, or the larger one
-    (``uses_max_bound``), or exceed it (``needs_excess``). ``tie_winner`` says which of
-    two equally relevant features may remove the other. If ``is_deferred``, a newcomer
-    that is discarded displaces nothing. At most ``limit`` features are kept.
+    The bound of an overlap is the smaller of two relevances or, if ``uses_max_bound``,
+    the larger one; the overlap must reach it or, if ``needs_excess``, exceed it.
+    ``tie_winner`` may remove the other of two equally relevant features. If
+    ``is_deferred``, a newcomer that is discarded displaces no kept feature. At most
+    ``limit`` features are kept.
     """
 
     uses_max_bound: bool
@@ -40,11 +40,11 @@ class Rule(NamedTuple):
 
 @by_reference
 class ConditionalRule(NamedTuple):
-    """The same with a test of the class and one feature, given the other.
+    """The same options with a conditional test in place of the bound.
 
     A feature is redundant if its p-value, given a more relevant one, is above
-    ``alpha``: if the statistic does not exceed ``critical``, by degrees of freedom.
-    ``target`` is what the storage needs to know of the target.
+    ``alpha``: if the statistic does not exceed ``critical[df]``. ``target`` is what the
+    storage needs to know of the target.
     """
 
     tie_winner: int
@@ -57,7 +57,7 @@ class ConditionalRule(NamedTuple):
 
 @by_reference
 class NoIndex(NamedTuple):
-    """In place of an index: as much as a walk reads of one."""
+    """The fields of an index that a walk reads, where there is no index."""
 
     shortlist: np.ndarray
     common: np.ndarray
@@ -66,17 +66,16 @@ class NoIndex(NamedTuple):
 
 
 def no_index() -> NoIndex:
-    """Where walks are short, and for storages that never have an index."""
+    """For short walks, and for storages that never have an index."""
     shortlist, common = np.zeros(0, np.int32), np.zeros(0, np.int64)
     return NoIndex(shortlist, common, np.zeros(0), np.zeros(2))
 
 
 @inner
 def who_wins(kept_score, score, rule):
-    """Which one stays if a kept feature and a newcomer overlap enough.
+    """Whether a kept feature (`EARLIER`) or a newcomer (`LATER`) may remove the other.
 
-    The more relevant one (Steps 11 and 16 of Algorithm 1), `EARLIER` being the kept
-    one and `LATER` the newcomer.
+    It is the more relevant one: Steps 11 and 16 of Algorithm 1.
     """
     if kept_score == score:
         return rule.tie_winner
@@ -85,13 +84,13 @@ def who_wins(kept_score, score, rule):
 
 @inner
 def bound_of(score_a, score_b, rule):
-    """What the overlap of two features has to reach for one to remove the other."""
+    """The overlap from which one of two features can remove the other."""
     return max(score_a, score_b) if rule.uses_max_bound else min(score_a, score_b)
 
 
 @inner
 def reaches(value, score_a, score_b, rule):
-    """Whether an overlap is enough for that."""
+    """Whether an overlap is large enough for one feature to remove the other."""
     bound = bound_of(score_a, score_b, rule)
     return value > bound if rule.needs_excess else value >= bound
 
@@ -106,10 +105,7 @@ def register_storage(storage: Storage) -> Storage:
 
 
 def functions_in(module: dict[str, Any]) -> dict[str, Any]:
-    """The functions of a module that do what the fields of `Storage` say.
-
-    They are named like the fields, with an underscore before the name.
-    """
+    """The functions of a module named like fields of `Storage`, with ``_`` before."""
     names = Storage.__dataclass_fields__
     return {name: module[f"_{name}"] for name in names if f"_{name}" in module}
 
@@ -126,7 +122,7 @@ def storage_of(columns: Any) -> Storage:
 
 
 def storage_named(name: str) -> Storage | None:
-    """The storage that has this name, or had it, in run folders."""
+    """The storage that has, or once had, this name in run folders."""
     for storage in _STORAGES.values():
         if name in (storage.name, *storage.old_names):
             return storage
@@ -134,7 +130,7 @@ def storage_named(name: str) -> Storage | None:
 
 
 def empty(like: Any, **sizes: int) -> Any:
-    """Columns with arrays of zeros, of these lengths, in place of some of theirs."""
+    """The same columns with the named arrays replaced by zeros, of these lengths."""
     arrays = {}
     for name, size in sizes.items():
         array = getattr(like, name)
@@ -143,9 +139,9 @@ def empty(like: Any, **sizes: int) -> Any:
 
 
 def for_storage(kernel: Any, columns: Any, *others: Any) -> Any:
-    """The kernel as it is, or as plain Python for storages that are not compiled.
+    """The kernel, or the same as plain Python for storages that are not compiled.
 
-    ``others`` are arguments of the kernel that can be of several types.
+    ``others`` are the other arguments of the kernel that can be of several types.
     """
     storage = storage_of(columns)
     if storage.has_fixed_types and hasattr(kernel, "overloads"):
@@ -154,20 +150,19 @@ def for_storage(kernel: Any, columns: Any, *others: Any) -> Any:
 
 
 def _by_storage(name: str) -> Any:
-    """A function of columns that calls the one of their storage.
+    """A function that calls the function of this name of its columns' storage.
 
-    `Storage` says what each does. Kernels that call it are compiled with that of
-    the storage in its place. Without an index, what an index would do is left out.
+    Functions of an index do nothing where there is none.
     """
     default = Storage.__dataclass_fields__[name].default
-    arguments = signature(default).parameters if callable(default) else ()
-    place = list(arguments).index("index") if "index" in arguments else None
+    arguments = list(signature(default).parameters) if callable(default) else []
+    place = arguments.index("index") if "index" in arguments else 0
 
     @cache
     def choose(*kinds):
-        if place is not None and kinds[place] is NoIndex:
-            return default
-        return getattr(_STORAGES[kinds[0]], name)
+        return (
+            default if kinds[place] is NoIndex else getattr(_STORAGES[kinds[0]], name)
+        )
 
     chosen = lambda *given: choose(*map(type, given))(*given)  # noqa: E731
 
@@ -179,14 +174,14 @@ def _by_storage(name: str) -> Any:
 
 
 def by_rule(bound: Any, conditional: Any) -> Any:
-    """A function whose argument ``rule`` decides which of two functions it is."""
+    """A function that calls one of two, by the type of its argument ``rule``."""
     kinds = {Rule: bound, ConditionalRule: conditional}
-    position = list(signature(bound).parameters).index("rule")
-    chosen = lambda *given: plain(kinds[type(given[position])])(*given)  # noqa: E731
+    place = list(signature(bound).parameters).index("rule")
+    chosen = lambda *given: plain(kinds[type(given[place])])(*given)  # noqa: E731
 
     @overload(chosen, jit_options=INNER, strict=False)
     def choose(*types):
-        return kinds[types[position].instance_class]
+        return kinds[types[place].instance_class]
 
     return chosen
 

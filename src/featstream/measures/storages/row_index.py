@@ -144,25 +144,37 @@ def add_rows(index, slot, rows, values):
 
 
 @inner
-def mix_signature(length, norm, score):
+def hash_signature(own):
     """A hash of a signature."""
+    length, key, score = own
     h = np.uint64(length) * np.uint64(0x9E3779B97F4A7C15)
-    h ^= np.uint64(norm) * np.uint64(0xC2B2AE3D27D4EB4F)
+    h ^= np.uint64(key) * np.uint64(0xC2B2AE3D27D4EB4F)
     h ^= np.uint64(np.int64(score * 4503599627370496.0)) * np.uint64(0x165667B19E3779F9)
     return h ^ (h >> np.uint64(29))
 
 
 @inner
-def join_signature(index, slot, length, norm, score):
+def has_signature(keys, scores, place, own):
+    """Whether the signature at a place of a table is this one."""
+    length, key, score = own
+    is_same = keys[place, 0] == length and keys[place, 1] == key
+    return is_same and scores[place] == score
+
+
+@inner
+def set_signature(keys, scores, place, own):
+    """Write a signature at a place of a table."""
+    keys[place, 0], keys[place, 1], scores[place] = own
+
+
+@inner
+def join_signature(index, slot, own):
     """Make a kept column a member of its signature, which may be new."""
+    keys, scores = index.signature_key, index.signature_score
     mask = np.uint64(index.signature_hash.size - 1)
-    place = mix_signature(length, norm, score) & mask
+    place = hash_signature(own) & mask
     signature = index.signature_hash[place]
-    while signature >= 0 and not (
-        index.signature_key[signature, 0] == length
-        and index.signature_key[signature, 1] == norm
-        and index.signature_score[signature] == score
-    ):
+    while signature >= 0 and not has_signature(keys, scores, signature, own):
         place = (place + np.uint64(1)) & mask
         signature = index.signature_hash[place]
     if signature < 0:
@@ -170,9 +182,7 @@ def join_signature(index, slot, length, norm, score):
         index.n_signatures[0] = signature + 1
         index.signature_hash[place] = signature
         index.signature_place[signature] = place
-        index.signature_key[signature, 0] = length
-        index.signature_key[signature, 1] = norm
-        index.signature_score[signature] = score
+        set_signature(keys, scores, signature, own)
     last = index.signature_tail[signature]
     index.signature_of[slot] = signature
     index.member_next[slot] = -1

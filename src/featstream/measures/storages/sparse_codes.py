@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,11 +34,13 @@ from featstream.measures.storages.row_index import (
     clear_index,
     empty_index,
     end_walk,
+    has_signature,
+    hash_signature,
     index_pays,
     join_signature,
     leave_signature,
-    mix_signature,
     rows_shared,
+    set_signature,
     sort_candidates,
     touch_rows,
 )
@@ -64,8 +65,8 @@ from featstream.protocols import (
     read_only,
 )
 
-_ITS_OWN = 1 << 60
-"""Above the number of rows, and above any norm."""
+_UNIQUE = 1 << 60
+"""Keys from here on belong to one column each; others are counts or norms."""
 
 
 @by_reference
@@ -75,7 +76,7 @@ class SparseCodes(NamedTuple):
     Column ``i`` has ``length[i]`` such rows, from ``offset[i]`` on in ``rows``
     and ``codes``; ``count_offset[i]`` is where the sizes of its categories
     1, 2, … begin in ``counts``. For the conditional test, ``split`` has the number of
-    categories that occur, and with two classes how many of the rows are of class 1;
+    categories that occur and, with two classes, the number of these rows in class 1;
     otherwise it has no columns.
     """
 
@@ -93,7 +94,7 @@ class SparseCodes(NamedTuple):
 
 
 def summarise(stored: SparseColumns) -> Summary:
-    """What has to be known of sparse columns; their range includes zero."""
+    """The ranges and kinds of sparse columns; their ranges include zero."""
     summary = empty_summary(stored.shape[1])
     _summarise(stored.indptr, stored.values, summary)
     return summary
@@ -229,8 +230,7 @@ def _code_counts(entries, summary, binning, code_of, found):
 def _code(entries, summary, target, binning, found):
     """Stored rows, codes and category sizes of sparse columns.
 
-    Everything is written from the start of the outputs on; category 0 is that
-    of the value zero. Returns how much of the rows and of the counts is used.
+    Category 0 is that of the value zero. Returns the number of rows and of counts.
     """
     indptr, rows, values = entries
     out_rows, out_codes, out_counts, arity, length = found
@@ -266,7 +266,7 @@ def _code(entries, summary, target, binning, found):
             code = find_bin(cuts, stored[e - start])
             if code == background:
                 continue
-            if code < background:  # these move up by one: the background is code 0
+            if code < background:  # the background takes code 0
                 code += 1
             out_rows[n_entries] = rows[e]
             out_codes[n_entries] = code
@@ -280,10 +280,7 @@ def _code(entries, summary, target, binning, found):
 
 @lean
 def _count_classes(columns, begin, target, scratch):
-    """Tables of (category, class) of columns from ``begin`` on, while there is room.
-
-    See `count_tables`.
-    """
+    """Tables of (category, class); see `count_tables`."""
     cells, first, n_classes = scratch.cells, 0, target.counts.size
     for i in range(begin, columns.arity.size):
         start, stop = columns.offset[i], columns.offset[i] + columns.length[i]
@@ -314,9 +311,9 @@ def decode_column(columns, i, codes):
 def _joint(a, i, b, j, scratch):
     """Sum of ``k log2 k`` over the joint table of two sparse columns.
 
-    ``scratch.mark`` holds the codes of column ``i`` of ``a``, so that time is in
-    the stored rows of ``b`` alone. Rows in which both are stored move counts
-    from the margins, where all would be if the columns shared no row, to cells.
+    ``scratch.mark`` has the codes of column ``i`` of ``a``, so that only the stored
+    rows of ``b`` are read. If the columns shared no row, all counts would be in the
+    margins; each row in which both are stored moves one from there to a cell.
     """
     nlogn, mark = a.nlogn, scratch.mark
     n = nlogn.size - 1
@@ -325,7 +322,7 @@ def _joint(a, i, b, j, scratch):
     if a.arity[i] == 2 and b.arity[j] == 2:
         for e in range(start, start + stored_b):
             common += mark[b.rows[e]]
-        return joint_of_counts(nlogn, stored_a, stored_b, common)
+        return joint_of_counts(nlogn, n, stored_a, stored_b, common)
     for e in range(start, start + stored_b):
         code = mark[b.rows[e]]
         if code:
@@ -349,17 +346,15 @@ def _joint(a, i, b, j, scratch):
     for e in range(common):
         used_left[left[e]] = 0
         used_right[right[e]] = 0
-        left[e] = 0
-        right[e] = 0
     return total
 
 
 def _overlap(new, i, kept, slot, is_listed, scratch):
-    columns = kept.columns
+    columns, nlogn = kept.columns, new.nlogn
     if is_listed and new.arity[i] == 2 and columns.arity[slot] == 2:
         common = rows_shared(kept.index, slot)
         ones, others = new.length[i], columns.length[slot]
-        joint = joint_of_counts(new.nlogn, ones, others, common)
+        joint = joint_of_counts(nlogn, nlogn.size - 1, ones, others, common)
     else:
         joint = _joint(new, i, columns, slot, scratch)
     return score_pair(new, i, columns, slot, joint)
@@ -382,10 +377,7 @@ def _count_binary(new, i, kept, slot, is_listed, target, scratch):
 
 @inner
 def _fill_cells(cells, new, i, columns, slot, target, scratch):
-    """Count (category of new, category of kept, class) in every row.
-
-    All rows are in category 0 of both at first, then in that of the newcomer.
-    """
+    """Count (category of new, category of kept, class) in every row."""
     n_kept, n_classes = columns.arity[slot], target.counts.size
     for c in range(n_classes):
         cells[c] = target.counts[c]
@@ -439,93 +431,78 @@ def _copy_column(new, i, kept, slot, used):
 
 
 @inner
-def _overlap_apart(nlogn, length_a, norm_a, length_b, norm_b):
-    """Score of two discrete columns that share no row, from their counts alone."""
-    n = nlogn.size - 1
-    rest = n - length_a - length_b
-    if rest < 0:
-        return 0.0  # they must share rows
-    information = nlogn[n] + nlogn[rest] - nlogn[n - length_a] - nlogn[n - length_b]
-    return ratio(information, norm_a, norm_b)
+def _signature(columns, i, score):
+    """What decides about two columns that share no row: length, key and score of each.
 
-
-@inner
-def _key(columns, i):
-    """What decides, with its length and score, about columns that share no row.
-
-    A column of more categories has a key of its own.
+    A column of more than two categories needs a comparison, and has a key of its own.
     """
-    if not columns.split.shape[1]:
-        return columns.norm[i]
-    return columns.split[i, 1] if columns.arity[i] == 2 else _ITS_OWN + i
+    key = columns.norm[i]
+    if columns.split.shape[1]:
+        key = columns.split[i, 1] if columns.arity[i] == 2 else _UNIQUE + i
+    return columns.length[i], key, score
 
 
-def _matter_by_bound(nlogn, length, key, score, index, signature, rule):
-    other_score = index.signature_score[signature]
-    if who_wins(other_score, score, rule) == NEITHER:
-        return False
-    other = index.signature_key[signature]
-    value = _overlap_apart(nlogn, length, key, other[0], other[1])
+def _matter_by_bound(nlogn, own, index, other, rule):
+    length, norm, score = own
+    other_score, n = index.signature_score[other], nlogn.size - 1
+    rest = n - length - index.signature_key[other, 0]
+    if who_wins(other_score, score, rule) == NEITHER or rest < 0:
+        return False  # if nothing is left they must share rows
+    without_other = nlogn[n - index.signature_key[other, 0]]
+    information = nlogn[n] + nlogn[rest] - nlogn[n - length] - without_other
+    value = ratio(information, norm, index.signature_key[other, 1])
     return reaches(value, score, other_score, rule)
 
 
-def _matter_by_test(nlogn, length, key, score, index, signature, rule):
-    winner = who_wins(index.signature_score[signature], score, rule)
-    if winner == NEITHER:
-        return False
-    other = index.signature_key[signature, 0]
-    other_1 = index.signature_key[signature, 1]
+def _matter_by_test(nlogn, own, index, other, rule):
+    length, ones_1, score = own
+    others, others_1 = index.signature_key[other, 0], index.signature_key[other, 1]
+    winner = who_wins(index.signature_score[other], score, rule)
+    if winner == NEITHER or others_1 >= _UNIQUE:
+        return winner != NEITHER
     n, n_1 = nlogn.size - 1, rule.target.counts[1]
-    if other_1 >= _ITS_OWN:
-        return True  # it is compared
-    if key + other_1 > n_1 or length - key + other - other_1 > n - n_1:
+    if ones_1 + others_1 > n_1 or length - ones_1 + others - others_1 > n - n_1:
         return False  # they must share rows
-    return judge_binary(nlogn, length, key, other, other_1, 0, 0, winner, rule)[0]
+    found = judge_binary(nlogn, length, ones_1, others, others_1, 0, 0, winner, rule)
+    return found[0]
 
 
 _matters = by_rule(_matter_by_bound, _matter_by_test)
-"""Whether a newcomer and a signature that share no row decide about each other."""
+"""Whether one of two columns that share no row can remove the other."""
 
 
 @inner
-def _is_dismissed(index, nlogn, length, key, score, rule):
-    """True if the memo says that no kept column apart can affect this newcomer."""
-    place = mix_signature(length, key, score) & np.uint64(index.memo_checked.size - 1)
-    if not (
-        index.memo_key[place, 0] == length
-        and index.memo_key[place, 1] == key
-        and index.memo_score[place] == score
-    ):
-        index.memo_key[place, 0], index.memo_key[place, 1] = length, key
-        index.memo_score[place] = score
+def _is_dismissed(index, nlogn, own, rule):
+    """Whether no kept column that shares no row with a newcomer matters to it."""
+    place = hash_signature(own) & np.uint64(index.memo_checked.size - 1)
+    if not has_signature(index.memo_key, index.memo_score, place, own):
+        set_signature(index.memo_key, index.memo_score, place, own)
         index.memo_checked[place], index.memo_matters[place] = 0, False
     n_signatures = index.n_signatures[0]
-    for signature in range(index.memo_checked[place], n_signatures):
+    for other in range(index.memo_checked[place], n_signatures):
         if index.memo_matters[place]:
             break
-        index.memo_matters[place] = _matters(
-            nlogn, length, key, score, index, signature, rule
-        )
+        index.memo_matters[place] = _matters(nlogn, own, index, other, rule)
     index.memo_checked[place] = n_signatures
     return not index.memo_matters[place]
 
 
 @inner
-def _list_apart(index, nlogn, length, key, score, rule, n_listed):
-    """Append to the short list what shares no row with a newcomer but matters.
+def _list_apart(index, nlogn, own, rule, n_listed):
+    """Append the kept columns that matter but share no row to the short list.
 
-    All members of a signature meet the same fate. Of those that make the newcomer
-    redundant, the earliest is the witness, and no other counts.
+    The members of a signature all matter or none does. Of those that make the newcomer
+    redundant only the earliest, the witness, is needed.
     """
-    if _is_dismissed(index, nlogn, length, key, score, rule):
+    if _is_dismissed(index, nlogn, own, rule):
         return n_listed
     witness = -1
-    for signature in range(index.n_signatures[0]):
-        slot = index.signature_head[signature]
-        if slot < 0 or not _matters(nlogn, length, key, score, index, signature, rule):
+    for other in range(index.n_signatures[0]):
+        slot = index.signature_head[other]
+        if slot < 0 or not _matters(nlogn, own, index, other, rule):
             continue
-        winner = who_wins(index.signature_score[signature], score, rule)
-        if winner == EARLIER and index.signature_key[signature, 1] < _ITS_OWN:
+        winner = who_wins(index.signature_score[other], own[2], rule)
+        if winner == EARLIER and index.signature_key[other, 1] < _UNIQUE:
             while slot >= 0 and index.common[slot] > 0:
                 slot = index.member_next[slot]
             if slot >= 0 and (witness < 0 or slot < witness):
@@ -554,9 +531,9 @@ def _touch_for_test(new, i, index, rows, rule):
 
 
 _touch = by_rule(_touch_for_bound, _touch_for_test)
-"""Gather what a newcomer shares with kept columns, and list those it touches.
+"""List the kept columns that share a row with a newcomer; return their number.
 
--1 if it is not known which of the columns that share no row with it matter.
+-1 if it is not known which of the other columns matter.
 """
 
 
@@ -567,9 +544,8 @@ def _list_candidates(new, i, score, kept, index, rule):
     n_touched = _touch(new, i, index, rows, rule)
     if n_touched < 0:
         return -1
-    n_listed = _list_apart(
-        index, new.nlogn, new.length[i], _key(new, i), score, rule, n_touched
-    )
+    own = _signature(new, i, score)
+    n_listed = _list_apart(index, new.nlogn, own, rule, n_touched)
     sort_candidates(index, kept.live[: kept.size[0]], n_touched, n_listed)
     return n_listed
 
@@ -577,7 +553,7 @@ def _list_candidates(new, i, score, kept, index, rule):
 def _enter_index(columns, index, slot, score):
     start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
     add_rows(index, slot, columns.rows[start:stop], index.value)
-    join_signature(index, slot, columns.length[slot], _key(columns, slot), score)
+    join_signature(index, slot, _signature(columns, slot, score))
 
 
 def _leave_index(columns, index, slot):
@@ -603,7 +579,7 @@ def _allocate_index(
 
 
 def check_rows(length: Any, rows: Any, n: int) -> None:
-    """Whether sparse columns of these lengths can have these rows."""
+    """Refuse rows that sparse columns of these lengths cannot have."""
     if rows.size != length.sum() or (length > n).any():
         raise ValueError("the number of rows does not fit the lengths")
     is_first = np.zeros(rows.size + 1, dtype=bool)
@@ -649,7 +625,7 @@ SPARSE_CODES = register_storage(
         **functions_in(globals()),
         end_walk=end_walk,
         clear_index=clear_index,
-        scratch=partial(code_scratch, has_marks=True),
+        scratch=code_scratch,
         saved={
             "arity": SavedField(np.int64, low=1),
             "own": SavedField(np.int64, low=0, stop=2**62),

@@ -1,4 +1,4 @@
-"""What a table of counts tells: its information, its p-value, and tests on it.
+"""Tables of counts: their information, their p-values, and tests on them.
 
 Counts are integers, and ``k log2 k`` comes from one table in fixed point, so every
 entropy is an exact sum: the order of rows, the labels of categories and the way a
@@ -6,16 +6,14 @@ column is stored cannot change a bit of it. A discrete column carries ``own``, t
 of ``k log2 k`` over its categories, and ``norm``, the denominator of its score.
 
 **P-values.** Where every expected count is at least five, twice the information (G²)
-follows the chi-square law. Otherwise a table of two categories and two classes has
-its exact distribution, given its margins: the p-value is the probability of more
-information, and half of that of the same (mid-p). A larger table is compared with all
-tables of its margins too, by the mean and the variance that Pearson's X² has among
-them: a column with one value per row always has the same X², so that it is not
-significant.
+follows the chi-square law. Otherwise the p-value of a table of two categories and two
+classes is exact: the probability of more information, given the margins, and half of
+that of the same (mid-p). Larger tables are compared with all tables of their margins by
+the mean and the variance of Pearson's X² among them. A column with one value per row
+always has the same X², so that it is not significant.
 
-**Given another column**, G² is summed over its categories. The degrees of freedom
-count the categories that occur: a category in which the column or the class is
-constant counts for nothing.
+**Given another column**, G² is summed over its categories. A category in which the
+column or the class is constant adds no degrees of freedom.
 """
 
 from __future__ import annotations
@@ -60,8 +58,8 @@ class CodedTarget(NamedTuple):
 class CodeScratch(NamedTuple):
     """Scratch buffers of the discrete kernels.
 
-    Between calls all is zero, but for ``keys``, which are -1, and what is in
-    ``left`` and ``right``. ``mark`` holds the codes of a loaded newcomer by row.
+    Between calls ``keys`` are -1, ``left`` and ``right`` may hold anything, and the
+    others are zero. ``mark`` has the codes of a loaded sparse newcomer by row.
     """
 
     cells: np.ndarray
@@ -73,16 +71,15 @@ class CodeScratch(NamedTuple):
     right: np.ndarray
 
 
-def code_scratch(n_rows: int, *, has_marks: bool = False) -> CodeScratch:
-    """Fresh buffers for columns of ``n_rows`` values."""
-    n_marks = n_rows if has_marks else 0
+def code_scratch(n_rows: int) -> CodeScratch:
+    """New buffers for columns of ``n_rows`` values."""
     n_keys = 1 << int(2 * n_rows).bit_length()
     # A column with gaps may have more planes than rows, and one more for missing.
     most_codes = max(n_rows, MAX_PLANES) + 1
     return CodeScratch(
         cells=np.zeros(max(n_keys, min(MAX_CELLS, most_codes**2)), np.int64),
         keys=np.full(n_keys, -1, np.int64),
-        mark=np.zeros(n_marks, np.int32),
+        mark=np.zeros(n_rows, np.int32),
         used_left=np.zeros(most_codes, np.int64),
         used_right=np.zeros(most_codes, np.int64),
         left=np.zeros(n_rows, np.int32),
@@ -93,14 +90,11 @@ def code_scratch(n_rows: int, *, has_marks: bool = False) -> CodeScratch:
 def fixed_point_nlogn(n_rows: int) -> np.ndarray:
     """``k log2 k`` for k = 0 … n_rows, as integers in units of ``2**-s``.
 
-    The scale ``s`` is the largest for which ``n log2 n`` stays below ``2**51``:
-    every entry is then the nearest integer to a float that is itself exact to
-    half a unit, and sums of any length fit 64 bits.
+    The scale ``s`` is the largest for which ``n log2 n`` stays below ``2**51``: entries
+    are then exact to half a unit, and sums of any length fit 64 bits.
     """
-    k = np.arange(n_rows + 1, dtype=np.float64)
-    k[0] = 1.0
-    table = k * np.log2(k)
-    table[0] = 0.0
+    k = np.arange(1.0, n_rows + 1)
+    table = np.append(0.0, k * np.log2(k))
     largest = max(float(table[-1]), 1.0)
     shift = 51 - int(np.ceil(np.log2(largest)))
     return np.rint(np.ldexp(table, shift)).astype(np.int64)
@@ -109,7 +103,7 @@ def fixed_point_nlogn(n_rows: int) -> np.ndarray:
 def coded_target(
     codes: NDArray[Any], counts: IntArray, nlogn: IntArray, norm: int | None
 ) -> CodedTarget:
-    """The target of these codes and class counts; without a norm, with its entropy."""
+    """The target with these codes and class counts; without a norm, its entropy is."""
     own, n_classes = int(nlogn[counts].sum()), counts.size
     norm = int(nlogn[-1]) - own if norm is None else norm
     n_packed = n_classes if n_classes <= MAX_PLANES + 1 else 1
@@ -120,10 +114,10 @@ def coded_target(
 def count_tables(
     columns: Any, target: CodedTarget, scratch: CodeScratch
 ) -> Iterator[slice]:
-    """Count (category, class) in columns, as many at a time as have room.
+    """Count (category, class) in as many columns at a time as there is room for.
 
-    Their tables follow one another in ``scratch.cells``. If not even one table has
-    room, ``scratch.left`` has the codes of the column instead.
+    Their tables follow one another in ``scratch.cells``. If there is no room for a
+    single table, ``scratch.left`` has the codes of the column instead.
     """
     begin, n_classes = 0, target.counts.size
     count = for_storage(storage_of(columns).count_classes, columns)
@@ -137,9 +131,9 @@ def count_tables(
 def score_columns(
     columns: Any, target: CodedTarget, scratch: CodeScratch, has_entropy_norm: bool
 ) -> FloatArray:
-    """Score of every column with the target; fills ``own`` and ``norm``.
+    """Score of every column with the target; fills ``own``.
 
-    ``norm`` is the entropy of the column, or is left as it is.
+    If ``has_entropy_norm``, ``norm`` becomes the entropy of the column.
     """
     scores, run = np.empty(columns.arity.size), for_storage(score_tables, columns)
     known = target, columns.nlogn, has_entropy_norm
@@ -153,9 +147,8 @@ def score_columns(
 def joint_of_codes(nlogn, left, right, n_right, n_cells, scratch):
     """Sum of ``k log2 k`` over the cells of the table of two lists of codes.
 
-    A running sum: when a cell grows from k to k + 1 the sum grows by the
-    difference, so time is in the rows and never in the cells. A table of too
-    many cells is kept by its keys instead.
+    When a cell grows from k to k + 1 the sum grows by the difference, so that time is
+    proportional to the rows, not to the cells. Large tables are hashed.
     """
     total, cells = 0, scratch.cells
     if n_cells <= cells.size:
@@ -181,14 +174,10 @@ def joint_of_codes(nlogn, left, right, n_right, n_cells, scratch):
 
 
 @inner
-def joint_of_counts(nlogn, ones_a, ones_b, common):
-    """The same for two binary columns, from their counts alone."""
-    return (
-        nlogn[common]
-        + nlogn[ones_a - common]
-        + nlogn[ones_b - common]
-        + nlogn[nlogn.size - 1 - ones_a - ones_b + common]
-    )
+def joint_of_counts(nlogn, n, ones_a, ones_b, common):
+    """The same for two binary columns of ``n`` rows, from their counts alone."""
+    total = nlogn[common] + nlogn[ones_a - common] + nlogn[ones_b - common]
+    return total + nlogn[n - ones_a - ones_b + common]
 
 
 @inner
@@ -209,7 +198,7 @@ def ratio(information, norm_a, norm_b):
 
 @inner
 def _is_independent(cells, arity, class_counts, n):
-    """Whether every cell is exactly what its margins say."""
+    """Whether every cell is exactly as its margins predict."""
     n_classes = class_counts.size
     for p in range(arity):
         row = cells[p * n_classes : (p + 1) * n_classes]
@@ -224,8 +213,8 @@ def _is_independent(cells, arity, class_counts, n):
 def measure_table(cells, arity, target, nlogn):
     """Information in a table of (category, class), and ``own`` of its categories.
 
-    Rounding leaves a few units where independence should give nothing, or
-    nothing where there should be a little; there the integers decide.
+    Rounding can leave a few units where there is none, or none where there is a little.
+    There the counts decide.
     """
     n_classes, n, joint, own = target.counts.size, nlogn.size - 1, 0, 0
     for p in range(arity):
@@ -247,7 +236,7 @@ def measure_table(cells, arity, target, nlogn):
 def _measure_large_table(arity, target, nlogn, scratch):
     """The same from the codes in ``scratch.left``, without a table of all cells.
 
-    What does not exceed the rounding error counts as nothing.
+    Information that does not exceed the rounding error counts as none.
     """
     codes, sizes, own = scratch.left, scratch.used_left, 0
     for r in range(codes.size):
@@ -293,11 +282,11 @@ def find_p_values(cells, arity, target, nlogn, memo, p_values):
 
 _EXPECTED = 5
 MEMO = 128
-"""Sizes of a rare category for which p-values are remembered."""
+"""P-values of rare categories are remembered if they have fewer rows than this."""
 
 
 def empty_memo() -> np.ndarray:
-    """P-values of rare categories that are known: by size, and size in class 1."""
+    """P-values of rare categories, by their rows and their rows in class 1."""
     return np.full((MEMO, MEMO), np.nan)
 
 
@@ -305,34 +294,27 @@ def empty_memo() -> np.ndarray:
 def table_p_value(cells, arity, target, nlogn, memo):
     """The p-value of a table of counts, ``arity`` rows of one count per class."""
     n, n_classes = nlogn.size - 1, target.counts.size
-    n_used, rarest, information = 0, n, 0
+    n_used, smallest, rarest, information = 0, n, 0, 0
     for p in range(arity):
         size = 0
         for c in range(n_classes):
             information += nlogn[cells[p * n_classes + c]]
             size += cells[p * n_classes + c]
         information -= nlogn[size]
-        if size:
-            n_used += 1
-            rarest = min(rarest, size)
+        n_used += size > 0
+        if 0 < size < smallest:
+            smallest, rarest = size, p
     if n_used < 2:
         return 1.0
-    rarest_class = n
+    smallest_class = n
     for c in range(n_classes):
-        rarest_class = min(rarest_class, target.counts[c])
-    if rarest * rarest_class >= _EXPECTED * n:
+        smallest_class = min(smallest_class, target.counts[c])
+    if smallest * smallest_class >= _EXPECTED * n:
         information += nlogn[n] - target.own
-        g_square = 4.0 * math.log(2.0) * information / nlogn[2]
-        return gamma_tail((n_used - 1) * (n_classes - 1) / 2.0, g_square / 2.0)
+        return _chi_square_tail(information, (n_used - 1) * (n_classes - 1), nlogn)
     if n_used > 2 or n_classes > 2:
         return _permuted_p_value(cells, arity, n_used, target, n)
-    first = -1
-    for p in range(arity):  # of the two categories, the rarer one
-        size = cells[2 * p] + cells[2 * p + 1]
-        if size and (first < 0 or size < cells[2 * first] + cells[2 * first + 1]):
-            first = p
-    both = cells[2 * first + 1]
-    ones = cells[2 * first] + both
+    ones, both = smallest, cells[2 * rarest + 1]
     if ones < MEMO and not np.isnan(memo[ones, both]):
         return memo[ones, both]
     p_value = _exact_p_value(ones, both, target.counts[1], nlogn)
@@ -357,12 +339,12 @@ def _exact_p_value(ones, both, n_1, nlogn):
     """Probability of more information, and half of that of the same."""
     n = nlogn.size - 1
     lowest, highest = max(0, ones - (n - n_1)), min(ones, n_1)
-    observed, total = joint_of_counts(nlogn, ones, n_1, both), 0.0
+    observed, total = joint_of_counts(nlogn, n, ones, n_1, both), 0.0
     for end, step in ((lowest, 1), (highest, -1)):
         k = end
         chance = math.exp(_log_chance(ones, k, n_1, n))
         while lowest <= k <= highest:
-            joint = joint_of_counts(nlogn, ones, n_1, k)
+            joint = joint_of_counts(nlogn, n, ones, n_1, k)
             if joint < observed:
                 break
             total += chance if joint > observed else 0.5 * chance
@@ -373,15 +355,15 @@ def _exact_p_value(ones, both, n_1, nlogn):
             chance *= up / down
             k += step
         if k > highest or k < lowest:
-            break  # both ends have been reached: every table has as much
+            break  # all tables have been added
     return min(total, 1.0)
 
 
 @inner
 def _permuted_p_value(cells, arity, n_used, target, n):
-    """Tail of a gamma law with the mean and variance of X² given the margins.
+    """Tail of the gamma law that has the mean and variance of X² given the margins.
 
-    Lewis, Saunders and Westcott (1984) give both for tables of any size.
+    Both are from Lewis, Saunders and Westcott (1984).
     """
     n_classes, x_square, spread, spread_1 = target.counts.size, 0.0, 0.0, 0.0
     for c in range(n_classes):
@@ -416,13 +398,10 @@ _ENOUGH = 2.0 * math.log(2.0) * (1.0 + 1e-9)
 
 
 def critical_information(alpha: float, n_samples: int, bit: int) -> FloatArray:
-    """Information that is significant at a level, by degrees of freedom.
-
-    ``bit`` is what one bit of one sample counts.
-    """
+    """The least significant information by degrees of freedom; ``bit`` is one bit."""
     df = np.arange(min(n_samples // SAMPLES_PER_CELL, MOST_CELLS) + 2)
     critical: FloatArray = special.chdtri(df, alpha) * bit / (2 * math.log(2))
-    critical[0] = np.inf  # nothing varies: there is no test
+    critical[0] = np.inf  # without variation there is no test
     return critical
 
 
@@ -434,9 +413,9 @@ def is_thin(n_cells, n_samples):
 
 @inner
 def gamma_tail(shape, x):
-    """Probability that a gamma variable of that shape, and scale 1, exceeds ``x``.
+    """Probability that a gamma variable of this shape, and scale 1, exceeds ``x``.
 
-    By the series for the other side, or by a continued fraction (Lentz).
+    By a series for the complement, or by a continued fraction (Lentz).
     """
     if x <= 0.0:
         return 1.0
@@ -464,39 +443,34 @@ def gamma_tail(shape, x):
 
 
 @inner
+def _chi_square_tail(information, df, nlogn):
+    """P-value of information by the chi-square law of G²."""
+    g_square = 4.0 * math.log(2.0) * information / nlogn[2]
+    return gamma_tail(df / 2.0, g_square / 2.0)
+
+
+@inner
 def judge_information(information, df, rule, nlogn):
-    """Whether information is no more than chance gives, and its p-value."""
+    """Whether information is not significant, and its p-value."""
     if information > rule.critical[df]:
         return False, np.nan
-    if df == 0:
-        return True, 1.0
-    g_square = 4.0 * math.log(2.0) * information / nlogn[2]
-    return True, gamma_tail(df / 2.0, g_square / 2.0)
+    return True, _chi_square_tail(information, df, nlogn) if df else 1.0
 
 
 @inner
 def _in_stratum(nlogn, size, class_size, ones, ones_in_class):
-    """Information on one of two classes in a binary column; 1 if both vary, else 0."""
+    """Information on two classes in a binary column, and its degrees of freedom."""
     if ones <= 0 or ones >= size or class_size <= 0 or class_size >= size:
         return 0, 0
-    others = class_size - ones_in_class
-    information = (
-        nlogn[ones_in_class]
-        + nlogn[ones - ones_in_class]
-        + nlogn[others]
-        + nlogn[size - ones - others]
-        - nlogn[ones]
-        - nlogn[size - ones]
-        - nlogn[class_size]
-        - nlogn[size - class_size]
-        + nlogn[size]
-    )
-    return information, 1
+    joint = joint_of_counts(nlogn, size, ones, class_size, ones_in_class)
+    own = nlogn[ones] + nlogn[size - ones]
+    own_class = nlogn[class_size] + nlogn[size - class_size]
+    return joint + nlogn[size] - own - own_class, 1
 
 
 @inner
 def _at_least(size, class_size, ones, ones_in_class):
-    """What that information, in nats, is at least (Pinsker); only saves time."""
+    """A lower bound of that information in nats (Pinsker), to save time."""
     if ones <= 0 or size <= 0:
         return 0.0
     gap = ones_in_class / ones - class_size / size
@@ -507,9 +481,9 @@ def _at_least(size, class_size, ones, ones_in_class):
 def judge_binary(nlogn, loser, loser_1, given, given_1, common, common_1, who, rule):
     """The test for two binary columns and two classes, from their counts.
 
-    A newcomer has ``loser`` rows set and a kept column ``given``; they are exchanged
-    if the newcomer wins. ``common`` rows are set in both; ``_1`` counts those of class
-    1 among them.
+    ``loser`` rows are set in the newcomer and ``given`` rows in the kept column, which
+    change places if the newcomer wins; ``common`` rows are set in both. Of these, the
+    counts ``_1`` are of class 1.
     """
     if who != EARLIER:
         loser, loser_1, given, given_1 = given, given_1, loser, loser_1
