@@ -1,7 +1,7 @@
 """Continuous columns with a value for every row.
 
-Sums run in `LANES` interleaved lanes that are added in a fixed order. That
-vectorises without reassociation, so blocks, threads and machines agree.
+Sums run in `LANES` interleaved partial sums that are added in a fixed order: they are
+vectorised, and the same for all block sizes, threads and machines.
 """
 
 from __future__ import annotations
@@ -48,15 +48,14 @@ memory = ReusedMemory()
 class DenseValues(NamedTuple):
     """Deviations of continuous columns, one row per column.
 
-    ``total`` is their sum, ``norm`` the root of ``n·Σa² − (Σa)²``, and ``unit`` the
-    same centred, of length one, and in single precision: the product of two is near
-    their correlation, at a fraction of the cost.
+    ``total`` is their sum and ``norm`` the root of ``n·Σa² − (Σa)²``. ``unit`` are the
+    centred columns, of length one, in single precision: the product of two is near
+    their correlation, and cheap.
 
-    Few newcomers need more than ``unit``, so `write_deviations` fills their rows of
-    ``values`` when they are first needed. ``single`` or ``double`` has the values of
-    the block, by their precision, ``row`` the row of a column there, or -1 once its
-    deviations are written, and ``pivot`` is what is subtracted. ``span`` has the
-    correlations with what spans the class, or no columns if no test needs them.
+    Few newcomers need more than ``unit``, so `write_deviations` fills ``values`` when
+    they are first needed: with row ``row[i]`` of ``single`` or ``double``, the values of
+    the block by their precision, less ``pivot[i]``. Then the row is -1. ``span`` has the
+    correlations with the variables that span the class, or no columns.
     """
 
     total: np.ndarray
@@ -87,10 +86,7 @@ def room_for(n_columns: int, n_samples: int) -> DenseValues:
 def deviations(
     columns: NDArray[Any], which: IntArray, sums: Any, room: DenseValues | None = None
 ) -> DenseValues:
-    """Deviations of the chosen rows of ``columns``, which is one row per column.
-
-    They are put in ``room``, or in memory of their own.
-    """
+    """Deviations of the chosen rows of ``columns``, in ``room`` or in new memory."""
     room = room or room_for(which.size, columns.shape[1])
     room.row[:] = which
     if columns.dtype.kind != "f":
@@ -120,7 +116,7 @@ def _describe(columns, which, sums, out):
 
 @inner
 def write_deviations(columns, i):
-    """Write the deviations of a column if they are not there yet."""
+    """Write the deviations of a column if they have not been written."""
     row, pivot, values = columns.row[i], columns.pivot[i], columns.values[i]
     if row < 0:
         return
@@ -260,11 +256,10 @@ def _copy_column(new, i, kept, slot, used):
 
 
 def _units(columns: DenseValues, which: IntArray) -> tuple[NDArray[np.float32], float]:
-    """Unit columns, and how wrong a product of two can be.
+    """Unit columns, and a bound on the error of a product of two.
 
-    However n products are summed in single precision, the error is below n units
-    in the last place, and rounding the vectors adds a few; twice that is safe, and
-    far below any relevance that matters.
+    In any order of summation the error of n products in single precision is below n
+    units in the last place. Rounding the vectors adds a few; twice that is safe.
     """
     n = columns.values.shape[1]
     is_whole = which.size == columns.unit.shape[0]  # positions increase

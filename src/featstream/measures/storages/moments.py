@@ -1,11 +1,10 @@
 """Sums of deviations of continuous columns: their scores, and tests on them.
 
-Each column is shifted by one of its own values (`pivot`), which costs no extra
-pass, leaves integers integers, makes a constant column exactly zero and keeps
-cancellation away. Correlations are then built from ``n·Σab − Σa·Σb``, which
-does not depend on the shift: for integer-valued data (counts, expression
-levels, 0/1) every such number is exact below 2**53, so the order of rows and
-the storage cannot change a bit.
+Each column is shifted by one of its own values (``pivot``). That needs no extra pass,
+leaves integers integers, makes a constant column exactly zero and avoids cancellation.
+Correlations are made of ``n·Σab − Σa·Σb``, which does not depend on the shift. For
+integers (counts, 0/1) such sums are exact below 2**53, whatever the order of rows and
+the storage.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from featstream.protocols import SavedField
 
 _TINY = 1e-280
 _COPY = 1e-10
-"""What of a column's variance is left in a copy of another, by rounding."""
+"""Rounding leaves at most this share of the variance of a copy of another column."""
 
 
 @by_reference
@@ -53,7 +52,7 @@ class MomentSums(NamedTuple):
 
 @inner
 def median_of_three(a, b, c):
-    """The middle one: a typical value of a column, even with an odd first row."""
+    """The middle one: a typical value of a column, even with an unusual first row."""
     return max(min(a, b), min(max(a, b), c))
 
 
@@ -69,8 +68,8 @@ def _correlate(target, sums, j):
 def _eta(target, sums, j, terms):
     """Correlation ratio of a column with the class.
 
-    ``eta² = Σ_c (n·S_c − n_c·S)² / (n_c · n · (n·Q − S²))``. The terms are added
-    from the smallest up, so that the labels of the classes do not matter.
+    ``eta² = Σ_c (n·S_c − n_c·S)² / (n_c · n · (n·Q − S²))``, added from the smallest
+    term up, so that the order of the classes does not matter.
     """
     n, n_classes = target.weights.shape[1], target.totals.size
     for c in range(n_classes):
@@ -88,9 +87,9 @@ def _eta(target, sums, j, terms):
 
 @jit
 def score_columns(target, sums, scores):
-    """Score columns by their sums. The first that cannot be scored, or -1.
+    """Score columns by their sums; return the first that cannot be scored, or -1.
 
-    Of any dtype, dense or sparse: this is compiled once.
+    It is compiled once, for dense and sparse columns of any dtype.
     """
     terms = np.empty(target.totals.size)
     for j in range(scores.size):
@@ -104,8 +103,8 @@ def score_columns(target, sums, scores):
 def _score_column(target, sums, j, terms):
     """Centre the squares of a column, and score it.
 
-    The score is NaN if the squares overflow, or what is made of them, are NaN, or
-    vanish although the column varies, which would make it pass for a constant.
+    The score is NaN if the squares are NaN, overflow, or vanish although the column
+    varies.
     """
     square, total = sums.squared_norm[j], sums.total[j]
     centred = target.weights.shape[1] * square - total * total
@@ -130,19 +129,19 @@ def empty_sums(n_targets: int, n_columns: int) -> MomentSums:
 
 @inner
 def _excess(r, own, given, cross, critical):
-    """How far what the class explains of a column, given another, is too much.
+    """Above zero if the class explains a significant part of a column, given another.
 
-    Below zero it is not significant. With the correlation ``r`` of the two columns,
-    their squared relevances ``own`` and ``given`` and the product ``cross`` of their
-    correlations with the class, the class explains ``own - r² + (r - cross)² / (1 -
-    given)`` of the ``1 - r²`` that the other column leaves.
+    With the correlation ``r`` of the two columns, their squared relevances ``own`` and
+    ``given`` and the product ``cross`` of their correlations with the class, the class
+    explains ``own - r² + (r - cross)² / (1 - given)`` of the ``1 - r²`` that the other
+    column leaves.
     """
     return own - critical - (1.0 - critical) * r * r + (r - cross) ** 2 / (1.0 - given)
 
 
 @inner
 def adds_surely(near, slack, own, given, cross, critical):
-    """Whether the class explains enough for every correlation that is possible."""
+    """Whether that is so for every correlation within ``slack`` of ``near``."""
     if not slack < 1.0 or given > 1.0 - 1e-6:
         return False
     steepness = 1.0 / (1.0 - given) - (1.0 - critical)
@@ -153,7 +152,7 @@ def adds_surely(near, slack, own, given, cross, critical):
 
 @inner
 def judge_correlation(r, own, given, cross, rule):
-    """Whether what the class explains is not significant, and its share."""
+    """Whether that is not so, and the share that the class explains."""
     critical = rule.critical[0]
     if given > 1.0 - _COPY or r * r > 1.0 - _COPY:
         return True, 0.0
@@ -165,7 +164,7 @@ def judge_correlation(r, own, given, cross, rule):
 
 @inner
 def dot_spans(a, i, b, j):
-    """Product of the correlations of two columns with what spans the class."""
+    """Product of the correlations of two columns with the class."""
     total = 0.0
     for k in range(a.shape[1]):
         total += a[i, k] * b[j, k]

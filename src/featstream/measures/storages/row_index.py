@@ -1,16 +1,14 @@
-"""Which kept features can matter to a newcomer: an inverted index of sparse columns.
+"""An inverted index of sparse columns: which kept features can matter to a newcomer.
 
-Most pairs of sparse columns share no row. The index lists, for each row, the
-kept columns stored there, so that a newcomer finds in time of its own rows all
-kept ones that it shares a row with, and how many rows.
+Most pairs of sparse columns share no row. The index lists, for each row, the kept
+columns that store it. So a newcomer finds the kept columns that share rows with it, and
+the number of rows, without reading the others.
 
-Of a pair that shares none, the overlap depends on a few numbers of each column
-alone, its *signature*. What a signature means to a newcomer is remembered for all
-newcomers of the same signature. Usually none matters, and the whole kept set is
-dismissed at once.
+The overlap of two columns that share no row depends on a few numbers of each, its
+*signature*. Whether any kept signature matters is remembered for all newcomers of the
+same signature. Usually none does, and no such column has to be looked at.
 
-What is left is a short list, in order of arrival, on which Algorithm 1 does
-what it would have done on the whole.
+Algorithm 1 then walks along the other columns: a short list in order of arrival.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ import numpy as np
 from featstream.jit import by_reference, inner
 
 NODE = 8
-"""Slots in a node: more, and rows with few entries take more memory."""
+"""Slots in a node: with more, rows of few entries take more memory."""
 
 IN_CLASS = 1 << 32
 _APART = 1 << 62
@@ -34,9 +32,9 @@ class RowIndex(NamedTuple):
 
     ``row_size[r]`` slots store row ``r``, in nodes of `NODE`: ``head[r]`` is the
     newest node and ``next[e]`` the node before node ``e``, which is full. The slots of
-    node ``e`` begin at ``e * NODE`` in ``slot``, and what they store in ``value``.
-    ``common`` and ``product`` gather, by slot, what a newcomer shares: the number of
-    rows, with `IN_CLASS` for each that is of class 1; and the sum of products.
+    node ``e`` begin at ``e * NODE`` in ``slot``, and their values in ``value``. For each
+    slot, ``common`` counts the rows shared with a newcomer, plus `IN_CLASS` if they are
+    of class 1, and ``product`` sums the products of values.
     """
 
     head: np.ndarray
@@ -46,7 +44,7 @@ class RowIndex(NamedTuple):
     row_size: np.ndarray
     n_nodes: np.ndarray
     is_live: np.ndarray
-    # Signatures of kept columns: length, norm and score of each, and its members.
+    # Signatures of kept columns: length and key, score, and members of each.
     signature_of: np.ndarray
     signature_key: np.ndarray
     signature_score: np.ndarray
@@ -57,12 +55,12 @@ class RowIndex(NamedTuple):
     n_signatures: np.ndarray
     member_next: np.ndarray
     member_previous: np.ndarray
-    # What is known of newcomers' signatures and the first ``memo_checked`` ones.
+    # Signatures of newcomers: whether one of the first ``memo_checked`` matters.
     memo_key: np.ndarray
     memo_score: np.ndarray
     memo_checked: np.ndarray
     memo_matters: np.ndarray
-    # The newcomer at hand.
+    # The current newcomer.
     common: np.ndarray
     product: np.ndarray
     touched: np.ndarray
@@ -70,8 +68,7 @@ class RowIndex(NamedTuple):
     shortlist: np.ndarray
     # Largest tilt, largest tilt by score, and number of columns with a background.
     extremes: np.ndarray
-    # How far along the kept features recent walks went, on average; and a number
-    # above zero if the index is to be used even where it does not pay.
+    # Mean length of recent walks; and above zero if the index is always used.
     mean_walk: np.ndarray
 
 
@@ -85,7 +82,7 @@ def empty_index(
 ) -> RowIndex:
     """An index with room for these numbers of slots and entries.
 
-    Columns with values have no signatures; otherwise there may be one per slot.
+    Columns with values have no signatures.
     """
     n_nodes = min(n_rows, n_nodes) + n_nodes // NODE  # the newest ones are not full
     n_memo = 1 << int(16 * n_slots).bit_length()
@@ -226,9 +223,9 @@ def clear_index(columns, index, kept):
 
 @inner
 def index_pays(index, rows, n_entries, n_slots):
-    """Whether a newcomer's rows list fewer entries than a plain walk would read.
+    """Whether the index reads less for a newcomer than a walk along all columns.
 
-    Following a list costs about four times what reading a column does.
+    To read an entry of the index takes about four times as long.
     """
     if index.mean_walk[1] > 0.0:
         return True
@@ -243,10 +240,10 @@ def index_pays(index, rows, n_entries, n_slots):
 
 @inner
 def touch_rows(index, rows, values, classes):
-    """Count the rows shared with kept columns, and list those that share any.
+    """Count the rows shared with kept columns, and list the columns that share any.
 
-    With ``values`` of the rows, products are summed. ``classes`` is the class of every
-    row, 0 or 1. Either is empty where it does not matter.
+    ``values`` of the rows are multiplied with those of the columns; ``classes`` are 0
+    or 1 for every row. Both are empty where they are not needed.
     """
     n_touched = 0
     for e in range(rows.size):
@@ -256,7 +253,7 @@ def touch_rows(index, rows, values, classes):
         node, n_here = index.head[row], (index.row_size[row] - 1) % NODE + 1
         while node >= 0:
             for place in range(node * NODE, node * NODE + n_here):
-                slot = index.slot[place]  # which may be dead
+                slot = index.slot[place]  # its column may have left
                 if index.common[slot] == 0:
                     index.touched[n_touched] = slot
                     n_touched += 1
@@ -275,14 +272,8 @@ def touch_rows(index, rows, values, classes):
 
 @inner
 def rows_shared(index, slot):
-    """Number of rows that a newcomer shares with a kept column."""
-    return index.common[slot] & (IN_CLASS - 1)
-
-
-@inner
-def class_rows_shared(index, slot):
-    """Those of class 1 among them."""
-    return index.common[slot] >> 32
+    """Number of rows shared by a newcomer and a kept column, and those of class 1."""
+    return index.common[slot] & (IN_CLASS - 1), index.common[slot] >> 32
 
 
 def end_walk(new, index):
@@ -296,9 +287,9 @@ def end_walk(new, index):
 
 @inner
 def sort_candidates(index, live, n_touched, n_listed):
-    """Put the short list in order; what begins at ``n_touched`` shares no row.
+    """Sort the short list; its columns from ``n_touched`` on share no row.
 
-    A long list is made again by a pass over all slots in use, ``live``.
+    A long list is filled again by a pass over all slots in use, ``live``.
     """
     if 16 * n_listed < live.size:
         sort_short(index.shortlist, n_listed)

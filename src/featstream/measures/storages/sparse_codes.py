@@ -30,7 +30,6 @@ from featstream.measures.storages.dispatch import (
 from featstream.measures.storages.row_index import (
     RowIndex,
     add_rows,
-    class_rows_shared,
     clear_index,
     empty_index,
     end_walk,
@@ -352,7 +351,7 @@ def _joint(a, i, b, j, scratch):
 def _overlap(new, i, kept, slot, is_listed, scratch):
     columns, nlogn = kept.columns, new.nlogn
     if is_listed and new.arity[i] == 2 and columns.arity[slot] == 2:
-        common = rows_shared(kept.index, slot)
+        common, _ = rows_shared(kept.index, slot)
         ones, others = new.length[i], columns.length[slot]
         joint = joint_of_counts(nlogn, nlogn.size - 1, ones, others, common)
     else:
@@ -365,8 +364,8 @@ def _count_binary(new, i, kept, slot, is_listed, target, scratch):
     columns, mark = kept.columns, scratch.mark
     ones, others, start = new.length[i], columns.length[slot], columns.offset[slot]
     if is_listed:
-        common = rows_shared(kept.index, slot)
-        return ones, others, common, class_rows_shared(kept.index, slot)
+        common, common_1 = rows_shared(kept.index, slot)
+        return ones, others, common, common_1
     common, common_1 = 0, 0
     for e in range(start, start + others):
         row = columns.rows[e]

@@ -43,10 +43,9 @@ from featstream.protocols import IntArray, SavedField, SparseColumns, Storage
 class SparseValues(NamedTuple):
     """Continuous columns by their stored rows.
 
-    Column ``i`` has the deviations ``values`` at its ``rows``, from
-    ``offset[i]`` on, and the deviation ``background[i]`` in every other row.
-    ``span`` has the correlations with what spans the class, or no columns if no test
-    needs them.
+    Column ``i`` has ``length[i]`` deviations in ``values``, from ``offset[i]`` on, at
+    its ``rows``, and the deviation ``background[i]`` in every other row. ``total``,
+    ``norm`` and ``span`` are as in `DenseValues`.
     """
 
     total: np.ndarray
@@ -122,7 +121,7 @@ def sum_sparse(indptr, rows, values, target, sums):
 
 @inner
 def _correlate(new, i, kept, j, scratch):
-    """Correlation, in time of what is stored in column ``j``.
+    """Correlation, from the stored rows of column ``j``.
 
     ``scratch`` has the newcomer's deviations less its background, by row.
     """
@@ -139,7 +138,7 @@ def _correlate(new, i, kept, j, scratch):
 
 @inner
 def _correlate_listed(new, i, kept, slot):
-    """The same from the product that the index has gathered."""
+    """The same from the product that the index has summed."""
     columns, product = kept.columns, kept.index.product[slot]
     covariance = new.n_rows * product - new.total[i] * columns.total[slot]
     return covariance / (new.norm[i] * columns.norm[slot])
@@ -198,9 +197,9 @@ def _copy_column(new, i, kept, slot, used):
 
 
 def _list_for_bound(new, i, score, kept, rule, n_listed):
-    """Without a common row the correlation is the product of the tilts.
+    """Without a shared row the correlation is the product of the tilts, but for rounding.
 
-    That is up to rounding, for which there is a little slack.
+    The tilt of a column is its total over its norm.
     """
     index, columns = kept.index, kept.columns
     tilt = abs(new.total[i]) / new.norm[i] * (1.0 + 1e-9)
@@ -220,7 +219,7 @@ def _list_for_bound(new, i, score, kept, rule, n_listed):
 
 
 def _list_for_test(new, i, score, kept, rule, n_listed):
-    """Without a common row the test needs no pass over the rows."""
+    """Without a shared row the test needs no pass over the rows."""
     index = kept.index
     for position in range(kept.size[0]):
         slot = kept.live[position]
@@ -238,11 +237,11 @@ def _list_for_test(new, i, score, kept, rule, n_listed):
 
 
 _list_apart = by_rule(_list_for_bound, _list_for_test)
-"""Append to the short list what shares no row with a newcomer but matters."""
+"""Append the kept columns that matter but share no row to the short list."""
 
 
 def _list_candidates(new, i, score, kept, index, rule):
-    """A newcomer with a background shares rows with all columns: it has no list."""
+    """A newcomer with a background shares rows with all columns: there is no list."""
     if new.background[i] != 0.0:
         return -1
     start, stop = new.offset[i], new.offset[i] + new.length[i]

@@ -87,7 +87,7 @@ def code_scratch(n_rows: int) -> CodeScratch:
     )
 
 
-def fixed_point_nlogn(n_rows: int) -> np.ndarray:
+def fixed_point_nlogn(n_rows: int) -> IntArray:
     """``k log2 k`` for k = 0 … n_rows, as integers in units of ``2**-s``.
 
     The scale ``s`` is the largest for which ``n log2 n`` stays below ``2**51``: entries
@@ -97,7 +97,8 @@ def fixed_point_nlogn(n_rows: int) -> np.ndarray:
     table = np.append(0.0, k * np.log2(k))
     largest = max(float(table[-1]), 1.0)
     shift = 51 - int(np.ceil(np.log2(largest)))
-    return np.rint(np.ldexp(table, shift)).astype(np.int64)
+    fixed: IntArray = np.rint(np.ldexp(table, shift)).astype(np.int64)
+    return fixed
 
 
 def coded_target(
