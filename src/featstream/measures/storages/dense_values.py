@@ -53,9 +53,9 @@ class DenseValues(NamedTuple):
     their correlation, and cheap.
 
     Few newcomers need more than ``unit``, so `write_deviations` fills ``values`` when
-    they are first needed: with row ``row[i]`` of ``single`` or ``double``, the values of
-    the block by their precision, less ``pivot[i]``. Then the row is -1. ``span`` has the
-    correlations with the variables that span the class, or no columns.
+    they are first needed: with row ``row[i]`` of ``single`` or ``double``, the values
+    of the block by their precision, less ``pivot[i]``. Then the row is -1. ``span`` has
+    the correlations with the variables that span the class, or no columns.
     """
 
     total: np.ndarray

@@ -32,9 +32,9 @@ class RowIndex(NamedTuple):
 
     ``row_size[r]`` slots store row ``r``, in nodes of `NODE`: ``head[r]`` is the
     newest node and ``next[e]`` the node before node ``e``, which is full. The slots of
-    node ``e`` begin at ``e * NODE`` in ``slot``, and their values in ``value``. For each
-    slot, ``common`` counts the rows shared with a newcomer, plus `IN_CLASS` if they are
-    of class 1, and ``product`` sums the products of values.
+    node ``e`` begin at ``e * NODE`` in ``slot``, and their values in ``value``. For
+    each slot, ``common`` counts the rows shared with a newcomer, plus `IN_CLASS` if
+    they are of class 1, and ``product`` sums the products of values.
     """
 
     head: np.ndarray

@@ -197,7 +197,7 @@ def _copy_column(new, i, kept, slot, used):
 
 
 def _list_for_bound(new, i, score, kept, rule, n_listed):
-    """Without a shared row the correlation is the product of the tilts, but for rounding.
+    """Without a shared row the correlation is, but for rounding, the product of tilts.
 
     The tilt of a column is its total over its norm.
     """
