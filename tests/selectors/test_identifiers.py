@@ -133,14 +133,13 @@ def test_an_identifier_has_fewer_than_two_rows_per_category(
 ):
     codes = (np.arange(n_rows) % n_categories).astype(float)
     block = Block(codes[:, None], nominal=np.array([True]))
-    found = are_identifiers(block)
-    assert (found is not None) == expected
-    assert are_identifiers(Block(codes[:, None])) is None  # numbers are not text
+    assert are_identifiers(block).tolist() == [expected]
+    assert not are_identifiers(Block(codes[:, None])).any()  # numbers are not text
 
 
 def test_rows_without_a_category_do_not_count():
     codes = np.r_[np.arange(12.0), np.full(30, -1.0)]
-    assert are_identifiers(Block(codes[:, None], nominal=np.array([True]))) is not None
+    assert are_identifiers(Block(codes[:, None], nominal=np.array([True]))).all()
 
 
 def test_identifiers_are_found_in_sparse_columns():

@@ -172,16 +172,16 @@ class BoundFisherZ:
         self.left_out = LeftOut()
         self.alpha = alpha
         level = _PAPERS_LEVEL if alpha is None else alpha
-        self.use_level(level, by_f_test=self.n_spanning > 1)
+        self.use_level(level, always_f=False)
 
-    def use_level(self, alpha: float, by_f_test: bool = True) -> None:
+    def use_level(self, alpha: float, always_f: bool = True) -> None:
         """Call features relevant whose `p_values` are at most this level."""
-        share = critical_share(alpha, self.n_samples, self.n_spanning, 0, by_f_test)
+        share = critical_share(alpha, self.n_samples, self.n_spanning, 0, always_f)
         self.critical = float(np.sqrt(np.nan_to_num(share, nan=np.inf)))
 
     def p_values(self, encoded: Any, scores: FloatArray) -> FloatArray:
         """P-values of all columns, by the F-test."""
-        return p_of_share(scores**2, self.n_samples, self.n_spanning, 0, by_f_test=True)
+        return p_of_share(scores**2, self.n_samples, self.n_spanning, 0, always_f=True)
 
     def p_of_kept(
         self, columns: Any, which: IntArray, scores: FloatArray
@@ -328,15 +328,15 @@ class BoundFisherZ:
     def conditional_rule(self, alpha: float, rule: Rule) -> ConditionalRule:
         """The rule by which partial correlation decides at a level."""
         self.is_split = True
-        test = self.n_samples, self.n_spanning, 1, self.n_spanning > 1
-        critical = np.nan_to_num(critical_share(alpha, *test), nan=1.0)
+        critical = critical_share(alpha, self.n_samples, self.n_spanning, 1)
+        critical = np.nan_to_num(critical, nan=1.0)
         options = rule.tie_winner, rule.is_deferred, rule.limit
         return ConditionalRule(*options, alpha, np.atleast_1d(critical), ())
 
     def p_given(self, values: FloatArray) -> FloatArray:
         """P-values of the conditional test, from what the scan recorded."""
-        test = self.n_samples, self.n_spanning, 1, self.n_spanning > 1
-        return p_of_share(np.clip(values, 0.0, 1.0), *test)
+        share = np.clip(values, 0.0, 1.0)
+        return p_of_share(share, self.n_samples, self.n_spanning, 1)
 
 
 def _choose(sums: MomentSums, which: IntArray | slice) -> MomentSums:
@@ -344,13 +344,14 @@ def _choose(sums: MomentSums, which: IntArray | slice) -> MomentSums:
 
 
 def critical_share(
-    alpha: float, n: int, n_spanning: int, n_given: Any, by_f_test: bool
+    alpha: float, n: int, n_spanning: int, n_given: Any, always_f: bool = False
 ) -> Any:
     """Least squared correlation, given some columns, that is significant at a level.
 
-    By Fisher's Z, or by the F-test of the variables that span the target; NaN if there
-    are too few samples.
+    The test is Fisher's Z or, if several variables span the target or ``always_f``, the
+    F-test. NaN if there are too few samples.
     """
+    by_f_test = always_f or n_spanning > 1
     left = n - np.asarray(n_given, np.float64) - n_spanning - (1 if by_f_test else 2)
     left = np.where(left > 0, left, np.nan)
     if not by_f_test:
@@ -360,9 +361,10 @@ def critical_share(
 
 
 def p_of_share(
-    share: FloatArray, n: int, n_spanning: int, n_given: int, by_f_test: bool
+    share: FloatArray, n: int, n_spanning: int, n_given: int, always_f: bool = False
 ) -> FloatArray:
     """P-values of squared correlations by these tests; 1 with too few samples."""
+    by_f_test = always_f or n_spanning > 1
     left = n - n_given - n_spanning - (1 if by_f_test else 2)
     if left <= 0:
         return np.where(np.isnan(share), np.nan, 1.0)

@@ -66,7 +66,7 @@ TARGET = -1
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """What a test of independence found.
+    """The result of a test of independence.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class TestResult:
     is_reliable : bool
         Whether there were enough samples. If not, the test was not run.
     is_independent : bool
-        The verdict; of a test that was not run, what its rule says.
+        The verdict; if the test was not run, that of its rule.
     effect : float
         The strength of the dependence: absolute (partial) correlation,
         (conditional) mutual information in bits, or chi-square per sample.
@@ -113,7 +113,7 @@ class ConditionalTest(Estimator):
 
 @estimator
 class _TableTest(Discretising, ConditionalTest):
-    """What the two tests share: all but the statistic.
+    """The parameters and the binding of both discrete tests.
 
     Parameters
     ----------
@@ -123,9 +123,9 @@ class _TableTest(Discretising, ConditionalTest):
         Samples that each degree of freedom needs. With fewer the test is not run,
         and its result says so.
     unreliable : {"independent", "skip"}, default="independent"
-        What a search makes of a test that is not run: independence, as in the
-        authors' own library, or nothing. A feature that cannot be tested with the
-        class at all is irrelevant either way.
+        Whether a search takes a test that is not run for independence, as the authors'
+        own library does, or ignores it. A feature that cannot be tested with the class
+        at all is irrelevant in both cases.
     arity : {"observed", "largest"}, default="observed"
         What the degrees of freedom count: the categories that occur; or the largest
         code, as in the authors' own library, which needs whole numbers from 1 on, for
@@ -197,8 +197,8 @@ class ChiSquareTest(_TableTest):
 
     Notes
     -----
-    The correction is that of the authors' own library. It is not held at zero: a
-    perfect fit where ``t`` is small still adds ``0.25 / t``.
+    The correction is that of the authors' own library: where ``t`` is small, even a
+    perfect fit adds ``0.25 / t``.
 
     Examples
     --------
@@ -224,9 +224,8 @@ class EncodedTables(NamedTuple):
 class BoundTableTest:
     """A discrete test that knows the target.
 
-    ``encode`` checks a block and makes it ready for the kernels, ``screen`` tests all
-    its columns with the target, ``gather`` puts chosen columns into the form in which
-    `test` takes them. The rest is for searches, as `OSFS` makes them.
+    ``encode`` checks a block, ``screen`` tests all its columns with the target, and
+    ``gather`` chooses columns for `test`. The other methods are for `OSFS`.
     """
 
     def __init__(self, test: _TableTest, y: Any) -> None:
@@ -244,7 +243,7 @@ class BoundTableTest:
         self.name, self._alpha = test._name, check_alpha(test.alpha, owner)
         self.n_samples = n = labels.codes.size
         self._uses_largest = test.arity == "largest"
-        # Codes that count as they are must not be binned.
+        # Numbers whose largest value counts must not be binned.
         changes = {"max_categories": 2**62} if self._uses_largest else {}
         self._information = test.bind_information(y, **changes)
         self._information.is_split = True
@@ -278,8 +277,7 @@ class BoundTableTest:
     def screen(self, encoded: EncodedTables) -> Screening:
         """Test every column with the class."""
         n, rule = self.n_samples, self._rule
-        df = (encoded.arity - 1.0) * (rule.target_arity - 1.0)
-        df = np.maximum(df, 1.0)
+        df = np.maximum((encoded.arity - 1.0) * (rule.target_arity - 1.0), 1.0)
         is_reliable = n >= rule.samples_per_df * df
         if rule.uses_g2:
             effect = self._information.relevance(encoded.tables)
@@ -299,7 +297,7 @@ class BoundTableTest:
         return statistic
 
     def gather(self, encoded: EncodedTables, which: IntArray) -> CodedColumns:
-        """The chosen columns as codes that all occur."""
+        """The chosen columns, with codes of which all occur."""
         columns, _ = self.allocate(len(which))
         for slot, i in enumerate(which):
             recode_column(encoded.tables, i, encoded.arity[i], columns, slot)
@@ -322,14 +320,15 @@ class BoundTableTest:
         if np.isnan(statistic):
             return TestResult(np.nan, int(df), 1.0, False, True, np.nan)
         share = 1 / (2 * np.log(2.0)) if rule.uses_g2 else 1.0
-        effect, p_value = statistic / self.n_samples * share, chdtrc(df, statistic)
-        is_independent = bool(p_value >= self._alpha)
-        return TestResult(
-            statistic, int(df), float(p_value), True, is_independent, effect
+        effect, p_value = (
+            statistic / self.n_samples * share,
+            float(chdtrc(df, statistic)),
         )
+        is_independent = p_value >= self._alpha
+        return TestResult(statistic, int(df), p_value, True, is_independent, effect)
 
     def rule(self, max_size: int) -> TableRule:
-        """The test as the kernels want it."""
+        """The test for the kernels, with at most this number of given columns."""
         return self._rule._replace(max_size=max_size)
 
     def work(self, max_size: int) -> TableWork:
@@ -348,7 +347,7 @@ class BoundTableTest:
         return encoded.tables, which, arity, np.zeros((which.size, 0))
 
     def allocate(self, capacity: int) -> tuple[CodedColumns, FloatArray]:
-        """Slots for kept columns: what the tests read of them, and deviations."""
+        """Slots for kept columns: those that the tests read, and deviations."""
         pool = CodedColumns(
             codes=np.zeros((capacity, self.n_samples), np.int32),
             has_codes=np.zeros(capacity, np.bool_),
@@ -361,10 +360,8 @@ class BoundTableTest:
 
 def _as_target(codes: NDArray[Any], n_codes: int, arity: int) -> dict[str, Any]:
     """A discrete variable as the fields of the target in `TableRule`."""
-    plane = np.zeros(0, np.uint64)
-    if n_codes == 2:
-        (plane,), _ = pack(codes[None, :], np.array([2]))
-    own = {"target": codes, "target_plane": plane}
+    planes, _ = pack(codes[None, :], np.array([2 if n_codes == 2 else 1]))
+    own = {"target": codes, "target_plane": planes.ravel()}
     return own | {"target_codes": n_codes, "target_arity": arity}
 
 
@@ -403,15 +400,15 @@ class FisherZTest(ConditionalTest):
     target : {"nominal", "numeric"}, default="nominal"
         "numeric" correlates with the target as a number, whatever its values.
     unreliable : {"independent", "skip"}, default="independent"
-        What a search makes of a set for which there are too few samples:
-        independence, or nothing.
+        Whether a search takes a test with too few samples for independence, or ignores
+        it.
 
     Notes
     -----
-    A column that is a linear function of the given ones is independent of
-    everything, and so is everything of a target that they determine. A set that
-    is itself linearly dependent is passed over: its independent part has been
-    tried before. (The authors' own library inverts a singular matrix there.)
+    A column that is a linear function of the given ones is independent of all others,
+    and a target that they determine is independent of all columns. Linearly dependent
+    sets are left out, as their independent subsets have been tested before. (The
+    authors' own library inverts a singular matrix there.)
 
     Examples
     --------
@@ -493,13 +490,12 @@ class BoundPartialTest:
         statistic = share / (1 - share) * df / n_targets
         if n_targets == 1:
             statistic = float(np.sqrt(df) * np.arctanh(np.sqrt(share)))
-        test = n, n_targets, size, n_targets > 1
-        p_value = float(p_of_share(np.array(share), *test))
+        p_value = float(p_of_share(np.array(share), n, n_targets, size))
         is_independent = bool(effect < rule.critical[size])
         return TestResult(statistic, df, p_value, True, is_independent, effect)
 
     def rule(self, max_size: int) -> PartialRule:
-        """The test as the kernels want it."""
+        """The test for the kernels, with at most this number of given columns."""
         return self._rule(self._n_targets, max_size)
 
     def work(self, max_size: int) -> PartialWork:
@@ -521,9 +517,9 @@ class BoundPartialTest:
         return Correlations(np.zeros((capacity, capacity)), links), values
 
     def _rule(self, n_targets: int, max_size: int) -> PartialRule:
-        test = n_targets, np.arange(max_size + 1), n_targets > 1
-        critical = np.sqrt(critical_share(self._alpha, self.n_samples, *test))
-        return PartialRule(critical, max_size, self._unreliable_separates)
+        n_given = np.arange(max_size + 1)
+        share = critical_share(self._alpha, self.n_samples, n_targets, n_given)
+        return PartialRule(np.sqrt(share), max_size, self._unreliable_separates)
 
 
 BoundTest = BoundTableTest | BoundPartialTest

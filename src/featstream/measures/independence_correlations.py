@@ -1,9 +1,8 @@
 """Continuous columns given others: partial correlations from an updated factor.
 
-Correlations of all columns with each other and with the target are known. The
-Cholesky factor of a set grows by one row when the set grows by one member, and
-with it the residuals of column and target; sets that share their first members
-share their factor. A test costs time in the size of the set, never in the rows.
+Correlations of all columns with each other and with the target are known. The Cholesky
+factor of a set grows by one row with each member; sets that share their first members
+share these rows. The time of a test depends on the size of the set, not on the rows.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from featstream.measures.storages.sparse_values import SparseValues
 _N_SUMS = 16
 
 COLLINEAR = 1e-12
-"""A share of the variance that is no more than rounding."""
+"""A share of the variance that may be rounding."""
 
 
 class Correlations(NamedTuple):
@@ -42,9 +41,9 @@ class Correlations(NamedTuple):
 
 
 class PartialRule(NamedTuple):
-    """``critical[d]`` is the least correlation given ``d`` columns that counts.
+    """``critical[d]`` is the least significant correlation, given ``d`` columns.
 
-    It is NaN where there are too few samples for a test.
+    It is NaN if there are too few samples.
     """
 
     critical: np.ndarray
@@ -55,11 +54,10 @@ class PartialRule(NamedTuple):
 class PartialWork(NamedTuple):
     """Scratch buffers of one search.
 
-    Row ``d`` of ``factor`` belongs to member ``d`` of the set, as do ``own`` and
-    ``links``: column and target, forward-substituted. What is left of the column's
-    variance, of its covariance with the target and of the target's own
-    covariance, given the first ``d`` members, is ``left[d]``, ``shared[d]`` and
-    ``target[d]``.
+    Row ``d`` of ``factor``, ``own`` and ``links`` belongs to member ``d`` of the set;
+    the latter are column and target, forward-substituted. Given the first ``d``
+    members, ``left[d]`` is the variance of the column, ``shared[d]`` its covariance
+    with the target, and ``target[d]`` the covariance of the target.
     """
 
     factor: np.ndarray
@@ -76,7 +74,7 @@ class PartialWork(NamedTuple):
 
 
 def partial_work(n_targets: int, max_size: int) -> PartialWork:
-    """Empty scratch buffers."""
+    """New scratch buffers."""
     size = max(1, max_size)
     return PartialWork(
         factor=np.zeros((size, size)),
@@ -140,10 +138,10 @@ def _extend(columns, path, d, work):
 
 @inner
 def _correlate_left(left, shared, target, factor, solved):
-    """Correlation of what is left of a column with what is left of the target.
+    """Correlation of the residuals of a column and of the target.
 
-    Nothing left of either is no correlation: the set says it all. The solution
-    of ``target x = shared`` skips directions in which nothing is left.
+    It is 0 if either has none. The solution of ``target x = shared`` leaves out
+    directions without residual variance.
     """
     if not left > COLLINEAR:
         return 0.0
@@ -174,22 +172,16 @@ def _correlate_left(left, shared, target, factor, solved):
 
 @lean
 def measure_partial(columns, path, size, built, rule, work):
-    """Absolute partial correlation given the set ``path[:size]``.
+    """Absolute partial correlation given the set ``path[:size]``, and the new depth.
 
-    The factor holds good up to depth ``built``; the new depth is returned last.
-    NaN if a member of the set is a linear function of the others.
+    The factor is valid up to depth ``built``. The correlation is NaN if a member of the
+    set is a linear function of the others.
     """
     for d in range(built, size):
         if not _extend(columns, path, d, work):
             return np.nan, d
-    value = _correlate_left(
-        work.left[size],
-        work.shared[size],
-        work.target[size],
-        work.triangle,
-        work.solved,
-    )
-    return value, size
+    left = work.left[size], work.shared[size], work.target[size]
+    return _correlate_left(*left, work.triangle, work.solved), size
 
 
 @inner

@@ -1,13 +1,11 @@
 """Discrete columns given others: tables within each configuration of a set.
 
-A table of (column, target, configuration) is counted in one pass over the rows, or
-in bit planes where all columns are binary. The cell of each row without the last
-member of the set is kept from one set to the next, so that a set that differs in
-its last member costs one addition per row.
+A table of (column, target, configuration) is counted in one pass over the rows. The
+cell of each row without the last member of the set is kept from one set to the next, so
+that a set that differs in its last member costs one addition per row.
 
-The planes of binary columns hold the rows of one cell of (column, target, members
-so far), 64 rows per word. Another member splits each plane into two; the last one
-need not, its rows are only counted.
+If all columns are binary, each cell is a bit plane of its rows. Every member splits
+each plane into two, but for the last one, whose rows are only counted.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ MAX_MEMBERS = 6
 
 @lean
 def pack_plane(codes, plane):
-    """Rows with code 1."""
+    """Write the bit plane of the rows with code 1."""
     plane[:] = 0
     for r in range(codes.size):
         if codes[r] == 1:
@@ -37,20 +35,8 @@ def pack_plane(codes, plane):
 
 
 @inner
-def _pair_planes(column, target, n_rows, level, sizes):
-    """The four cells of two planes, and how many rows each has."""
-    whole, sizes[0] = level[0], n_rows
-    whole[:] = ~np.uint64(0)
-    if n_rows & 63:
-        last_rows = np.uint64(1) << np.uint64(n_rows & 63)
-        whole[whole.size - 1] = last_rows - np.uint64(1)
-    _split_planes(level, sizes, 1, column, level, sizes)
-    _split_planes(level, sizes, 2, target, level, sizes)
-
-
-@inner
 def _split_planes(level, sizes, n_cells, member, deeper, deeper_sizes):
-    """Split each cell by a member; from the last on, as both levels may be one."""
+    """Split each cell by a member, the last first: both levels may be the same."""
     for c in range(n_cells - 1, -1, -1):
         inside, outside = deeper[2 * c + 1], deeper[2 * c]
         for w in range(member.size):
@@ -62,26 +48,15 @@ def _split_planes(level, sizes, n_cells, member, deeper, deeper_sizes):
         deeper_sizes[2 * c + 1] = n_inside
 
 
-@inner
-def _count_cells(level, sizes, n_cells, member, cells):
-    """Count the rows of each cell inside and outside of the last member."""
-    for c in range(n_cells):
-        inside = 0
-        if sizes[c] > 0:
-            inside = count_common(level[c], member)
-        cells[2 * c + 1] = inside
-        cells[2 * c] = sizes[c] - inside
-
-
 DEPENDENT, INDEPENDENT, UNRELIABLE, SINGULAR = 0, 1, 2, 3
 
 
 class CodedColumns(NamedTuple):
     """Discrete columns, one row per column.
 
-    Column ``i`` has ``n_codes[i]`` categories that occur, of which the degrees of
-    freedom count ``arity[i]``. A binary column is the plane of its rows with code
-    1; its ``codes`` are filled in when they are first needed. Others have codes.
+    Column ``i`` has ``n_codes[i]`` categories that occur; the degrees of freedom count
+    ``arity[i]``. A binary column has the plane of its rows with code 1, and ``codes``
+    only if ``has_codes``. Others have codes.
     """
 
     codes: np.ndarray
@@ -92,10 +67,10 @@ class CodedColumns(NamedTuple):
 
 
 class TableRule(NamedTuple):
-    """The test and what it is a test with.
+    """A test and its target.
 
-    ``critical[df]`` is the largest statistic that does not show dependence;
-    ``nlogn`` is in units of which one is worth ``unit`` of the statistic G².
+    ``critical[df]`` is the largest statistic that is not significant; 1 in ``nlogn`` is
+    ``unit`` of the statistic G².
     """
 
     target: np.ndarray
@@ -114,10 +89,9 @@ class TableRule(NamedTuple):
 class TableWork(NamedTuple):
     """Scratch buffers of one search; ``cells`` is all zero between tests.
 
-    ``levels[d]`` is the cell of each row given the first ``d`` members of the set,
-    ``plane_levels[d]`` and ``plane_sizes[d]`` are the same as planes. ``depth``
-    says how far either holds good, -1 for not even the pair. ``column`` is the
-    column that is tested.
+    ``levels[d]`` is the cell of each row given the first ``d`` members of the set;
+    ``plane_levels[d]`` and ``plane_sizes[d]`` are the same as planes. Both are valid up
+    to their ``depth``, if it is not -1. ``column`` is the column that is tested.
     """
 
     levels: np.ndarray
@@ -132,7 +106,7 @@ class TableWork(NamedTuple):
 
 
 def table_work(n_rows: int, samples_per_df: float, max_size: int) -> TableWork:
-    """Empty scratch buffers; a reliable table has at most 4 cells per degree."""
+    """New scratch buffers; a reliable table has at most 4 cells per degree."""
     n_cells = int(4 * n_rows / samples_per_df) + 4
     size = max(1, max_size)
     n_planes = 4 << min(size - 1, MAX_MEMBERS)
@@ -152,7 +126,7 @@ def table_work(n_rows: int, samples_per_df: float, max_size: int) -> TableWork:
 
 @inner
 def _g_square(cells, n_a, n_t, n_s, nlogn, unit):
-    """G² from a table of integers: a sum of ``k log k`` that no order changes."""
+    """G² from a table of counts, as a sum of integers: its order does not matter."""
     total = 0
     for s in range(n_s):
         whole = 0
@@ -177,9 +151,9 @@ def _g_square(cells, n_a, n_t, n_s, nlogn, unit):
 
 @lean
 def chi_square(cells, n_a, n_t, n_s, terms):
-    """Chi-square of a table, with half a count off where fewer than 10 are expected.
+    """Chi-square of a table, corrected by 0.5 where fewer than 10 are expected.
 
-    The terms are added from the smallest up: labels do not matter.
+    The terms are added from the smallest up, so that labels do not matter.
     """
     n_terms = 0
     for s in range(n_s):
@@ -236,19 +210,29 @@ def _count_planes(columns, path, size, rule, work):
     """Fill the cells of the table, 64 rows at a time."""
     levels, sizes, depth = work.plane_levels, work.plane_sizes, work.depth[1]
     if depth < 0:
+        level, cell_sizes, n_rows = levels[0], sizes[0], rule.target.size
+        cell_sizes[0] = n_rows
+        level[0] = ~np.uint64(0)
+        if n_rows & 63:
+            last_rows = np.uint64(1) << np.uint64(n_rows & 63)
+            level[0, -1] = last_rows - np.uint64(1)
         column = columns.planes[work.column[0]]
-        n_rows = rule.target.size
-        _pair_planes(column, rule.target_plane, n_rows, levels[0], sizes[0])
+        _split_planes(level, cell_sizes, 1, column, level, cell_sizes)
+        _split_planes(level, cell_sizes, 2, rule.target_plane, level, cell_sizes)
     for d in range(max(depth, 0), size - 1):
         member = columns.planes[path[d]]
         _split_planes(levels[d], sizes[d], 4 << d, member, levels[d + 1], sizes[d + 1])
     work.depth[1] = max(depth, size - 1, 0)
-    if size == 0:
-        for c in range(4):
-            work.cells[c] = sizes[0, c]
-        return
-    last, d = columns.planes[path[size - 1]], size - 1
-    _count_cells(levels[d], sizes[d], 4 << d, last, work.cells)
+    d = max(size - 1, 0)
+    for c in range(4 << d):
+        if size == 0:
+            work.cells[c] = sizes[d, c]
+            continue
+        n_inside = 0
+        if sizes[d, c] > 0:
+            n_inside = count_common(levels[d, c], columns.planes[path[d]])
+        work.cells[2 * c + 1] = n_inside
+        work.cells[2 * c] = sizes[d, c] - n_inside
 
 
 @inner
@@ -307,7 +291,7 @@ def measure_tables(columns, path, size, unchanged, rule, work):
         return np.nan, df
     n_cells = n_a * n_t * n_s
     if n_cells > work.cells.size:
-        return 0.0, df  # only a constant has few degrees and this many cells
+        return 0.0, df  # one of the columns is constant
     if _has_planes(columns, path, size, rule, work):
         _count_planes(columns, path, size, rule, work)
     else:
@@ -334,7 +318,7 @@ def judge_tables(columns, path, size, built, rule, work):
 write_codes = by_type(
     {DenseCodes: dense_codes.decode_column, SparseCodes: sparse_codes.decode_column}
 )
-"""Write the codes of a column as they are stored."""
+"""Write the codes of a column."""
 
 
 @inner_jit
@@ -358,12 +342,12 @@ def _plane_of_sparse(columns, i, plane):
 
 
 plane_of = by_type({DenseCodes: _plane_of_dense, SparseCodes: _plane_of_sparse})
-"""Write a column of two codes as a plane; the number of its rows, or -1."""
+"""Write a column of two codes as a plane; return its number of rows, or -1."""
 
 
 @jit
 def recode_column(columns, i, arity, pool, slot):
-    """Write column ``i`` into a slot: as a plane, or with codes that all occur."""
+    """Write column ``i`` into a slot: as a plane, or with codes of which all occur."""
     codes, pool.arity[slot] = pool.codes[slot], arity
     n_ones = plane_of(columns, i, pool.planes[slot])
     pool.has_codes[slot] = not 0 < n_ones < codes.size
@@ -388,7 +372,7 @@ def recode_column(columns, i, arity, pool, slot):
 
 @jit
 def score_chi_square(cells, arity, n_classes, is_wanted, statistics):
-    """Chi-square of the wanted columns, whose tables with the class are counted."""
+    """Chi-square of the wanted columns, from their tables with the class."""
     first = 0
     for i in range(arity.size):
         n_cells = arity[i] * n_classes

@@ -1,8 +1,8 @@
-"""What users give: a measure, a target, features. All are checked here.
+"""Checks of what users give: a measure, a target, features.
 
-A measure is named, or given as an object, or chosen by what the features look like.
-The target becomes classes or numbers. Complaints about a block name the feature, the
-row and the remedy.
+A measure is given by its name or as an object, or is chosen for the features. The
+target becomes classes or numbers. Errors about features name the feature, the row and
+the remedy.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from featstream.errors import (
     FeatstreamWarning,
     ParameterError,
     printable,
+    some_of,
     unknown_name,
 )
 from featstream.protocols import (
@@ -92,7 +93,7 @@ def resolve_measure(measure: str | Measure) -> Measure | None:
 
 
 class Choice(NamedTuple):
-    """A measure that ``"auto"`` took: its name, its options, and the reason."""
+    """A measure that ``"auto"`` chose, and the reason."""
 
     name: str
     reason: str
@@ -101,20 +102,19 @@ class Choice(NamedTuple):
 
 
 def choose_measure(blocks: Sequence[Block], n_features: int) -> tuple[Any, str]:
-    """A measure for data that begin with these blocks, and the reason in words."""
+    """A measure for data that begin with these blocks, and the reason as text."""
     choice = propose_measure(blocks, n_features)
     return MEASURES[choice.name](**choice.options), choice.reason
 
 
 def propose_measure(blocks: Sequence[Block], n_features: int) -> Choice:
-    """What ``"auto"`` takes for data that begin with these blocks.
+    """The measure that ``"auto"`` chooses for data that begin with these blocks.
 
-    Text, categories, booleans and whole numbers of at most ten distinct values
-    are discrete: symmetrical uncertainty. Anything else is continuous: Fisher's
-    Z. One continuous feature suffices, unless there is text: then symmetrical
-    uncertainty it is, and continuous features are binned, whole numbers of more
-    than ten distinct values among them. Columns of text that identify rows do not
-    count. Only the first ``n_features`` are looked at.
+    Text, categories, booleans and whole numbers of at most ten distinct values are
+    discrete; other numbers are continuous. If there is text, or no continuous feature,
+    the measure is symmetrical uncertainty, and continuous features are binned.
+    Otherwise it is Fisher's Z. Columns of text that identify rows do not count. Only
+    the first ``n_features`` are looked at.
     """
     parts: list[Block] = []
     n_seen = 0
@@ -137,15 +137,12 @@ def propose_measure(blocks: Sequence[Block], n_features: int) -> Choice:
 
 def _first_text(block: Block) -> str | None:
     """The first column of text or categories that is no identifier."""
-    identifiers = are_identifiers(block)
-    for i in _nominal(block):
-        if identifiers is None or not identifiers[i]:
-            return block.name(i)
-    return None
+    is_identifier = are_identifiers(block)
+    return next((block.name(i) for i in _nominal(block) if not is_identifier[i]), None)
 
 
 def _first_continuous(block: Block) -> tuple[str, str] | None:
-    """The first continuous column, and how that is known."""
+    """The first continuous column, and the reason."""
     for i in range(block.n_columns):
         if block.nominal is not None and block.nominal[i]:
             continue
@@ -165,7 +162,7 @@ def _nominal(block: Block) -> list[int]:
 
 
 def _stored(block: Block, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Rows and values of a column; of a sparse one, those that it stores."""
+    """The rows and values that a column stores: all of them if it is dense."""
     columns = block.columns
     if isinstance(columns, SparseColumns):
         start, stop = columns.indptr[i], columns.indptr[i + 1]
@@ -174,20 +171,19 @@ def _stored(block: Block, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _values_of(block: Block, i: int) -> NDArray[Any]:
-    """Values of a column, each at least once: the storage must not matter."""
+    """All distinct values of a column, some of them more than once."""
     stored = _stored(block, i)[1]
     return stored if stored.size == block.n_samples else np.append(stored, 0)
 
 
 _MANY_CLASSES = 20
 _FEW_ROWS = 5
-"""Classes that are whole numbers are perhaps a quantity if there are more of them
-than this, or if they have fewer rows on average than that."""
+"""More classes than this, or fewer rows per class than that, may be a quantity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A nominal target: its sorted labels, the index of each sample's, their counts."""
+    """A nominal target: its sorted labels, the code of each sample, and class sizes."""
 
     classes: NDArray[Any]
     codes: NDArray[np.int32]
@@ -226,7 +222,7 @@ def as_labels(y: Any) -> Labels:
 
 
 def warn_of_many_classes(labels: Labels, remedy: str) -> None:
-    """Say that a target looks like a quantity, and how it is given as one."""
+    """Warn if a target looks like a quantity, or has few rows per class."""
     n_classes, n_rows = labels.classes.size, labels.codes.size
     are_numbers = labels.classes.dtype.kind in "fiu"
     is_many = are_numbers and n_classes > _MANY_CLASSES
@@ -266,7 +262,7 @@ def as_numbers(y: Any) -> FloatArray:
 
 
 def as_vector(y: Any) -> NDArray[Any]:
-    """One-dimensional, without missing or infinite values, not empty."""
+    """Check a target of any kind: one-dimensional, nothing missing or infinite."""
     if y is None:
         raise DataError(
             "This selector requires y to be passed, but the target y is None. "
@@ -310,7 +306,7 @@ def as_vector(y: Any) -> NDArray[Any]:
 
 
 def _as_array(y: Any) -> NDArray[Any]:
-    """An array of the labels as they are: of a list numpy makes text of numbers."""
+    """The labels as an array; numpy would turn numbers beside text into text."""
     try:
         values = np.asarray(y)
     except ValueError as error:
@@ -343,18 +339,15 @@ def _as_plain(values: NDArray[Any]) -> NDArray[Any]:
 
 
 FEW_VALUES = 10
-"""A column of at most this many distinct values is discrete whatever the rows."""
-
-_FEW_SHOWN = 5
-"""How many identifiers a warning names."""
+"""A column of at most this number of distinct values is discrete."""
 
 _KERNEL_DTYPES = frozenset(np.dtype(t).str for t in ("u1", "i8", "f4", "f8"))
 _EXACT_IN_FLOAT = 2**53
-"""Up to here every integer is a float64 of its own."""
+"""Integers up to this one are exact as float64."""
 
 
 def check_length(block: Block, n_samples: int) -> None:
-    """Every column needs one value per sample."""
+    """Refuse columns that do not have one value per sample."""
     if block.n_samples != n_samples:
         raise DataError(
             f"Feature {printable(block.name(0))} has {block.n_samples} values but the "
@@ -364,31 +357,27 @@ def check_length(block: Block, n_samples: int) -> None:
 
 
 def refuse_text(block: Block, need: str) -> None:
-    """Codes of categories have no meaning as numbers."""
+    """Refuse text and categories, whose codes have no meaning as numbers."""
     for i in _nominal(block):
         name = printable(block.name(i))
         raise DataTypeError(f"Feature {name} is text or categorical, and {need}.")
 
 
-def are_identifiers(block: Block) -> BoolArray | None:
-    """Which columns of text or categories identify rows; None if there are none.
+def are_identifiers(block: Block) -> BoolArray:
+    """Which columns of text or categories identify rows.
 
-    A column does if it has more than ten categories, and fewer than two rows per
-    category on average among the rows that are not missing. Most categories then
-    have a single row, from which nothing can be learned about any other row, while
-    the entropy of the column is close to its maximum: information scores would be
-    high by construction.
+    They have more than ten categories, and fewer than two rows per category on average
+    among the rows that are not missing. Most categories then have a single row, from
+    which nothing can be learned about other rows, but information scores are high by
+    construction.
     """
-    nominal = _nominal(block)
-    if not nominal:
-        return None
     found = np.zeros(block.n_columns, np.bool_)
-    for i in nominal:
+    for i in _nominal(block):
         codes = _values_of(block, i)
         n_known = block.n_samples - np.count_nonzero(codes < 0)
         n_categories = np.unique(codes[codes >= 0]).size
         found[i] = n_categories > max(FEW_VALUES, n_known / 2)
-    return found if found.any() else None
+    return found
 
 
 class LeftOut:
@@ -404,12 +393,9 @@ class LeftOut:
             return
         self._has_warned = True
         names = [printable(name) for _, name in sorted(self.names.items())]
-        shown = ", ".join(names[:_FEW_SHOWN])
-        if len(names) > _FEW_SHOWN:
-            shown += f" and {len(names) - _FEW_SHOWN:,} more"
-        has = "has" if len(names) == 1 else "have"
+        shown = f"{some_of(names, 5)} {'has' if len(names) == 1 else 'have'}"
         warnings.warn(
-            f"Left out, with relevance 0: {shown} {has} about one category per row, "
+            f"Left out, with relevance 0: {shown} about one category per row, "
             "like a name or an identifier. To score such columns pass a measure with "
             "identifiers='keep', such as SymmetricalUncertainty(identifiers='keep').",
             FeatstreamWarning,
@@ -419,9 +405,8 @@ class LeftOut:
     def strip(self, block: Block) -> Block:
         """The block with a constant in place of each identifier."""
         found = are_identifiers(block)
-        if found is None:
+        if block.nominal is None or not found.any():
             return block
-        assert block.nominal is not None
         for i in np.flatnonzero(found).tolist():
             self.names[block.start + i] = block.name(i)
         columns = block.columns
@@ -435,7 +420,7 @@ class LeftOut:
 
 
 def to_kernel_dtype(values: NDArray[Any]) -> NDArray[Any]:
-    """The same numbers in one of the few dtypes that the kernels are compiled for."""
+    """The same numbers in one of the dtypes that the kernels are compiled for."""
     dtype = values.dtype
     if dtype.str in _KERNEL_DTYPES:
         return values
