@@ -1,14 +1,13 @@
 """How kernels are compiled: the only module that knows numba's private options.
 
 Kernels that Python calls use `jit`, or `lean` if they create no arrays. Kernels
-that only other kernels call use `inner_jit` or `inner`: they get no entry points
-for Python and C, and are optimised with the kernel that calls them, not before.
-Named tuples of arrays are passed `by_reference`. Where numba is not what this module
-takes it for, `is_numba_known` says so, and all of this is left out: kernels take longer
-to compile, and do the same.
+that only other kernels call use `inner_jit` or `inner`: they get no entry points for
+Python and C, and are only optimised as part of the kernel that calls them. Named tuples
+of arrays are passed `by_reference`. If numba has changed so that this fails
+(`is_numba_known`), kernels are compiled as usual, which takes longer.
 
-There is no ``fastmath``: ties and NaN decide selections, and sums must not depend
-on the machine that compiled them.
+There is no ``fastmath``: selections depend on ties and NaN, and sums must not depend on
+the machine that compiled them.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ def accepted(**wanted: Any) -> dict[str, Any]:
 
 
 def _compiler_of_inner() -> dict[str, Any]:
-    """The option that leaves inner kernels to be optimised with their callers."""
+    """The option by which inner kernels are only optimised with their callers."""
     try:
         from numba.core import codegen, compiler, typed_passes
         from numba.core.compiler_machinery import PassManager, register_pass
 
         class Deferred(codegen.JITCodeLibrary):
-            """The code of a kernel, as it was written."""
+            """The code of a kernel, not optimised."""
 
             def _optimize_functions(self, module: Any) -> None:
                 module.data_layout = self._codegen._data_layout
@@ -80,7 +79,7 @@ def _compiler_of_inner() -> dict[str, Any]:
                 state.flags.no_compile = True
                 super().run_pass(state)
                 state.flags = flags
-                # Numba knows code by the function that Python would call.
+                # Numba looks code up by the function that Python would call.
                 nobody: list[None] = []
                 key, lowered = nobody.append, state["cr"]
                 context.insert_user_function(key, lowered.fndesc, [state.library])
@@ -121,14 +120,14 @@ def jit(function: Kernel) -> Kernel:
 def lean(function: Kernel) -> Kernel:
     """Compile a kernel that Python calls and that creates no arrays (views are fine).
 
-    Otherwise numba counts references to every array that is taken out of a tuple, which
-    takes fifty times as long as to compare a pair of columns.
+    Otherwise numba counts references to each array that is read from a tuple, which
+    takes fifty times as long as comparing two columns.
     """
     return _cached(function, _LEAN)
 
 
 def inner_jit(function: Any, options: dict[str, Any] = _INNER_JIT) -> Kernel:
-    """Compile a kernel that only kernels call; it is cached as part of those."""
+    """Compile a kernel that only kernels call; it is cached as part of them."""
     compiled: Kernel = numba.njit(**options)(function)
     return compiled
 
@@ -149,8 +148,8 @@ def _cached(function: Kernel, options: dict[str, Any]) -> Kernel:
             _warned.append(str(error))
             warnings.warn(
                 "Compiled kernels cannot be cached: neither the folder of featstream "
-                "nor your cache folder can be written to, so that every process "
-                "compiles again. Set NUMBA_CACHE_DIR to a folder that can be.",
+                "nor your cache folder is writable, so that every process compiles "
+                "again. Set NUMBA_CACHE_DIR to a folder that is writable.",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -159,7 +158,7 @@ def _cached(function: Kernel, options: dict[str, Any]) -> Kernel:
 
 
 def _forget_unreadable(compiled: Any) -> None:
-    """Let a cache of an earlier version, which names a lost module, count as empty."""
+    """Treat a cache of an earlier version, which names a lost module, as empty."""
     file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     load = getattr(file, "_load_index", None)
     if load is None:
@@ -175,9 +174,9 @@ def _forget_unreadable(compiled: Any) -> None:
 
 
 class Record(types.Type):
-    """The type of a named tuple that kernels get as a pointer to its fields.
+    """The type of a named tuple that is passed as a pointer to its fields.
 
-    An array among them is five words, and two per dimension: numba's own layout.
+    An array takes five words and two per dimension, in numba's own layout.
     """
 
     def __init__(self, instance_class: Any, fields: tuple[Any, ...]) -> None:
@@ -189,7 +188,7 @@ class Record(types.Type):
 
     @property
     def mangling_args(self) -> tuple[str, tuple[int, ...]]:
-        """A short name: numba writes it at every call."""
+        """A short name, as numba writes it at every call."""
         return self.instance_class.__name__, (crc32(self.name.encode()),)
 
     def n_words(self, context: Any, until: str | None = None) -> int:
@@ -213,9 +212,9 @@ _WORD = ir.IntType(64)
 
 
 def by_reference(tuple_class: AnyTuple) -> AnyTuple:
-    """Let kernels get these named tuples as one pointer.
+    """Pass these named tuples to kernels as one pointer.
 
-    Forty arrays, passed as seven numbers each, take most of the time to compile.
+    Passed as seven numbers each, forty arrays take most of the time to compile.
     """
 
     @typeof_impl.register(tuple_class)
@@ -238,8 +237,8 @@ def _unbox_record(record: Record, given: Any, c: Any) -> NativeValue:
     pointer = c.builder.bitcast(cgutils.alloca_once(c.builder, space), c.pyapi.voidptr)
     natives = list(_store_fields(record, given, pointer, c))
     errors = [native.is_error for native in natives]
-    # What was written just now is never written again, as `_load_field` says. LLVM must
-    # not see both in one function, or it takes the fields for undefined.
+    # `_load_field` declares that fields are never written. If LLVM saw that they are
+    # written here, it would take them for undefined.
     same = ir.FunctionType(c.pyapi.voidptr, [c.pyapi.voidptr])
     constraint = "=r,0,~{memory}"
     pointer = c.builder.asm(same, "", constraint, [pointer], side_effect=True)
@@ -333,29 +332,26 @@ _is_known: bool | None = None
 def is_numba_known() -> bool:
     """Whether the private parts of numba are as expected; tried once per process."""
     global _is_known
-    if _is_known is None:
-        _is_known = True  # for the kernels of the trial
-        _is_known = _try_numba()
-    return _is_known
-
-
-def _try_numba() -> bool:
+    if _is_known is not None:
+        return _is_known
+    _is_known = True  # for the kernels of the trial
     given = np.arange(12.0).reshape(3, 4)[:, 1:3]
     try:
         from numba.core.datamodel.registry import default_manager
 
         model: Any = default_manager.lookup(numba.typeof(given))
-        is_known = model._fields == _ARRAY and _try(_Trial(given, 0.5)) == 5.0
+        is_as_expected = model._fields == _ARRAY and _try(_Trial(given, 0.5)) == 5.0
+        _is_known = bool(is_as_expected)
     except Exception:
-        is_known = False
-    if not is_known:
+        _is_known = False
+    if not _is_known:
         warnings.warn(
             f"numba {numba.__version__} is not known to featstream: kernels take "
             "longer to compile.",
             RuntimeWarning,
             stacklevel=2,
         )
-    return bool(is_known)
+    return _is_known
 
 
 @cache
@@ -373,7 +369,7 @@ def plain(kernel: Kernel) -> Kernel:
 
 
 checks_types = False
-"""Whether `call_known` verifies what its callers promise; the tests do."""
+"""Whether `call_known` checks the types at every call, as in tests."""
 
 _entry_points: dict[Any, Any] = {}
 _known_types: dict[Any, list[str]] = {}
@@ -382,8 +378,8 @@ _known_types: dict[Any, list[str]] = {}
 def call_known(kernel: Kernel, key: Any, *arguments: Any) -> Any:
     """Call a kernel with arguments of the same types for the same key.
 
-    Numba finds out the types of tuples at every call, which takes longer than to decide
-    about a feature. Arguments of other types would be read as what they are not.
+    Otherwise numba determines the types of tuples at every call, which takes longer
+    than to decide about a feature. Arguments of other types would be misread.
     """
     entry = _entry_points.get((kernel, key))
     if entry is None or checks_types:
@@ -394,7 +390,6 @@ def call_known(kernel: Kernel, key: Any, *arguments: Any) -> Any:
         names = [found.name.replace("readonly ", "") for found in types]
         if names != _known_types.setdefault((kernel, key), names):
             raise AssertionError(f"{kernel} for {key} has other types now: {names}")
-        entry = _entry_points.get((kernel, key))
         if entry is None:
             entry = kernel.compile(types)  # type: ignore[attr-defined]
             _entry_points[kernel, key] = entry

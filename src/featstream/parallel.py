@@ -1,4 +1,4 @@
-"""Threads, BLAS limits and interrupts; seconds and memory: one meaning of each."""
+"""Threads, BLAS limits, interrupts, reused memory, and measured time and memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def count_cores() -> int:
-    """Number of processor cores that this process may use, of perhaps many more."""
+    """Number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -52,14 +52,14 @@ def _controller() -> Any:
 
 _openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
 _hand_over = getattr(_openblas, "clear_controlling_thread", None) or bool
-"""Let any thread change limits: from 3.8 on it is the one that did so first."""
+"""Let any thread change limits; from 3.8 on only the thread that did so first can."""
 
 
 class _SingleBlas:
-    """One thread for matrix products, for as long as anyone needs that.
+    """One thread for matrix products, as long as any thread asks for it.
 
-    The limit is the whole process's. Several threads may ask for it at once: the
-    first sets it, and the last one to leave restores what was before.
+    The limit holds for the whole process. The first thread to ask for it sets it, and
+    the last one restores the limit before.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class _SingleBlas:
 
 
 single_blas = _SingleBlas()
-"""``with single_blas:`` matrix products use one thread: more change the last bit."""
+"""``with single_blas:`` use one thread for matrix products, so that all bits agree."""
 
 
 Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
@@ -103,10 +103,7 @@ def handling_interrupts(handler: Handler) -> Iterator[None]:
 
 
 class uninterrupted:  # noqa: N801 (it reads as the verb that it is)
-    """Let Ctrl-C wait for the end of what must be done as a whole.
-
-    It then takes effect as it would have before. A second one does not wait.
-    """
+    """Delay Ctrl-C until the end of the block; a second one takes effect at once."""
 
     __slots__ = ("_before", "_noted")
 
@@ -132,15 +129,15 @@ class uninterrupted:  # noqa: N801 (it reads as the verb that it is)
 
 _MAIN = threading.main_thread().ident
 _SIGINT = int(signal.SIGINT)
-# The functions that those of `signal` wrap: a tenth of the cost, for single updates.
+# The functions that `signal` wraps take a tenth of the time, which single updates need.
 _get_handler: Any = getattr(signal, "_signal", signal).getsignal
 _set_handler: Any = getattr(signal, "_signal", signal).signal
 
 
 class ScratchPool:
-    """Keeps buffers that were borrowed and given back, for the next borrower.
+    """Keeps buffers that were given back for the next borrower, in any thread.
 
-    Several threads may borrow at once. A copy begins with nothing.
+    A copy of a pool is empty.
 
     >>> pool = ScratchPool()
     >>> with pool.borrow(list) as first:
@@ -158,7 +155,7 @@ class ScratchPool:
 
     @contextmanager
     def borrow(self, make: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """Borrow what ``make(*arguments)`` makes, new or used.
+        """Borrow a buffer that ``make(*arguments)`` made, now or before.
 
         The borrower leaves it as it was. After an error it is not used again.
         """
@@ -174,7 +171,7 @@ class ScratchPool:
 class ReusedMemory:
     """Arrays whose memory is used again when no array refers to it any more.
 
-    The system clears fresh memory page by page, which takes longer than to fill it.
+    The system clears new memory page by page, which takes longer than filling it.
 
     >>> memory = ReusedMemory()
     >>> first = memory.empty((500, 1000), np.float32)
@@ -189,7 +186,7 @@ class ReusedMemory:
         self._of_size: dict[int, list[NDArray[np.uint8]]] = {}
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """An array like that of ``np.empty``. Several threads may ask at once."""
+        """An array like that of ``np.empty``; safe in several threads."""
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
         if n_bytes < _SMALL:
             return np.empty(shape, dtype)
@@ -207,11 +204,11 @@ class ReusedMemory:
 
 
 _SMALL = 1 << 16
-"""Fewer bytes than this are not worth the search."""
+"""Arrays of fewer bytes are always new."""
 
 
 def _references_when_free() -> int:
-    """References to memory in a list alone; they differ between versions of Python."""
+    """Reference count of an array in a list alone, in this version of Python."""
     known = [np.empty(1)]
     for memory in known:
         return sys.getrefcount(memory)
@@ -222,7 +219,7 @@ _FREE = _references_when_free()
 
 
 class CompileClock(event.Listener):
-    """Seconds in which kernels were compiled, and a call when that begins."""
+    """Measures the time of compilation, and calls ``on_first`` when it first begins."""
 
     def __init__(self) -> None:
         self.on_first: Callable[[], None] | None = None
@@ -262,7 +259,7 @@ event.register("numba:compile", compile_clock)  # type: ignore[no-untyped-call]
 
 
 def clock() -> float:
-    """Seconds, as of a stopwatch that stands still while kernels are compiled."""
+    """Seconds of a clock that stands still while kernels are compiled."""
     return time.perf_counter() - compile_clock.seconds
 
 
@@ -271,12 +268,12 @@ class Cost:
     """Seconds without compilation, and bytes of peak memory above the start."""
 
     seconds: float = 0.0
-    memory: int | None = None  # None where the system does not tell
+    memory: int | None = None  # None if the system does not report it
 
 
 @contextmanager
 def measured() -> Iterator[Cost]:
-    """Measure what is done inside."""
+    """Measure the time and memory of the block."""
     cost = Cost()
     before, began = _reset_peak(), clock()
     yield cost
@@ -286,10 +283,7 @@ def measured() -> Iterator[Cost]:
 
 
 def resident_bytes(pid: int) -> int | None:
-    """Memory that a process holds for itself; None if the process has ended.
-
-    Files that it maps are not counted: the system takes those pages back at need.
-    """
+    """Memory of a process without mapped files; None if the process has ended."""
     try:
         held = psutil.Process(pid).memory_info()
     except psutil.Error:
@@ -298,7 +292,7 @@ def resident_bytes(pid: int) -> int | None:
 
 
 def _reset_peak() -> int | None:
-    """Forget the peak so far, and return the memory in use."""
+    """Reset the peak if possible; return the memory in use, or the peak so far."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
         return int(psutil.Process().memory_info().rss)
@@ -306,7 +300,7 @@ def _reset_peak() -> int | None:
 
 
 def peak_memory() -> int | None:
-    """The most memory that this process has held, in bytes; None if nothing tells."""
+    """The largest memory of this process so far, in bytes; None if it is unknown."""
     with suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text().splitlines()
         found = next(line for line in lines if line.startswith("VmHWM:"))
