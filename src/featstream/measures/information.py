@@ -22,22 +22,11 @@ from featstream.measures.inputs import (
     register_measure,
     to_kernel_dtype,
 )
-from featstream.measures.storages import dense_codes, sparse_codes
+from featstream.measures.storages import dense_codes, sparse_codes, tables
 from featstream.measures.storages.binning import MDL, QUANTILE, UNIFORM, Binning
 from featstream.measures.storages.dense_codes import DENSE_CODES, DenseCodes
 from featstream.measures.storages.dispatch import ConditionalRule, Rule, for_storage
 from featstream.measures.storages.sparse_codes import SPARSE_CODES, SparseCodes
-from featstream.measures.storages.tables import (
-    MAX_PLANES,
-    code_scratch,
-    coded_target,
-    count_tables,
-    critical_information,
-    empty_memo,
-    find_p_values,
-    fixed_point_nlogn,
-    score_columns,
-)
 from featstream.parallel import ScratchPool
 from featstream.protocols import (
     Block,
@@ -197,7 +186,7 @@ class BoundInformation:
         self._threshold = float(measure.threshold)
         self._drops_identifiers = measure.identifiers == "drop"
         self._allows_missing = measure.missing == "category"
-        self._nlogn = fixed_point_nlogn(n)
+        self._nlogn = tables.fixed_point_nlogn(n)
         # One bit of entropy per sample is n bits, and nlogn[2] is two of them.
         self._bit = int(self._nlogn[2]) // 2
         self._bits_norm = n * self._bit
@@ -211,8 +200,10 @@ class BoundInformation:
         )
         self._uses_entropy_norm = self.name == "su"
         norm = None if self._uses_entropy_norm else self._bits_norm
-        self.target = coded_target(labels.codes, labels.counts, self._nlogn, norm)
-        self._memo, self._pool = empty_memo(), ScratchPool()
+        self.target = tables.coded_target(
+            labels.codes, labels.counts, self._nlogn, norm
+        )
+        self._memo, self._pool = tables.empty_memo(), ScratchPool()
 
     def encode(self, block: Block) -> Codes:
         """Check a block and turn its values into categories."""
@@ -252,7 +243,7 @@ class BoundInformation:
         summary = dense_codes.summarise(read_only(column))
         low, n_values = summary.low[0], summary.high[0] - summary.low[0] + 1.0
         is_bad = summary.is_missing[0] or summary.is_infinite[0]
-        is_large = n_values > min(MAX_PLANES + 1, self._binning.most_listed)
+        is_large = n_values > min(tables.MAX_PLANES + 1, self._binning.most_listed)
         if is_bad or is_large or not summary.is_whole[0]:
             return None
         codes = (column.T - low).astype(np.uint8)
@@ -263,8 +254,8 @@ class BoundInformation:
     def relevance(self, encoded: Codes) -> FloatArray:
         """Score of every column with the class."""
         has_norm = self._uses_entropy_norm
-        with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            return score_columns(encoded, self.target, scratch, has_norm)
+        with self._pool.borrow(tables.code_scratch, self.n_samples) as scratch:
+            return tables.score_columns(encoded, self.target, scratch, has_norm)
 
     def is_relevant(self, scores: FloatArray) -> BoolArray:
         """Whether a score exceeds the threshold, strictly."""
@@ -273,9 +264,9 @@ class BoundInformation:
     def p_values(self, encoded: Codes, scores: FloatArray) -> FloatArray:
         """The p-value of every column; 1 where a table is too large to be tested."""
         p_values, known = np.ones(scores.size), (self.target, self._nlogn, self._memo)
-        run = for_storage(find_p_values, encoded)
-        with self._pool.borrow(code_scratch, self.n_samples) as scratch:
-            for here in count_tables(encoded, self.target, scratch):
+        run = for_storage(tables.find_p_values, encoded)
+        with self._pool.borrow(tables.code_scratch, self.n_samples) as scratch:
+            for here in tables.count_tables(encoded, self.target, scratch):
                 run(scratch.cells, encoded.arity[here], *known, p_values[here])
         return p_values
 
@@ -299,7 +290,7 @@ class BoundInformation:
     def conditional_rule(self, alpha: float, rule: Rule) -> ConditionalRule:
         """The rule by which G², given another feature, decides at a level."""
         self.is_split = True
-        critical = critical_information(alpha, self.n_samples, self._bit)
+        critical = tables.critical_information(alpha, self.n_samples, self._bit)
         options = rule.tie_winner, rule.is_deferred, rule.limit
         return ConditionalRule(*options, alpha, critical, self.target)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import by_reference, inner, inner_jit, jit, lean
+from featstream.measures.storages import tables
 from featstream.measures.storages.binning import (
     Binning,
     Summary,
@@ -29,16 +30,7 @@ from featstream.measures.storages.dispatch import (
     functions_in,
     register_storage,
 )
-from featstream.measures.storages.tables import (
-    MAX_PLANES,
-    CodedTarget,
-    code_scratch,
-    conditional_test,
-    fixed_point_nlogn,
-    joint_of_codes,
-    joint_of_counts,
-    score_pair,
-)
+from featstream.measures.storages.tables import MAX_PLANES, CodedTarget
 from featstream.protocols import IntArray, SavedField, Storage
 from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefetch
 
@@ -311,12 +303,12 @@ def _joint(a, i, b, j, scratch):
         decode_column(a, i, left)
         decode_column(b, j, right)
         n_cells = np.int64(n_a + 1) * np.int64(n_b + 1)
-        return joint_of_codes(nlogn, left, right, n_b + 1, n_cells, scratch)
+        return tables.joint_of_codes(nlogn, left, right, n_b + 1, n_cells, scratch)
     first_a, first_b = a.first_plane[i], b.first_plane[j]
     if n_a == 1 and n_b == 1:
         common = count_common(a.planes[first_a], b.planes[first_b])
         ones_a, ones_b = a.plane_count[first_a], b.plane_count[first_b]
-        return joint_of_counts(nlogn, nlogn.size - 1, ones_a, ones_b, common)
+        return tables.joint_of_counts(nlogn, nlogn.size - 1, ones_a, ones_b, common)
     total, both_zero, rest = 0, nlogn.size - 1, scratch.used_right
     for q in range(n_b):
         rest[q] = b.plane_count[first_b + q]
@@ -338,7 +330,7 @@ def _joint(a, i, b, j, scratch):
 
 def _overlap(new, i, kept, slot, is_listed, scratch):
     joint = _joint(new, i, kept.columns, slot, scratch)
-    return score_pair(new, i, kept.columns, slot, joint)
+    return tables.score_pair(new, i, kept.columns, slot, joint)
 
 
 @inner
@@ -397,7 +389,7 @@ def _fill_cells(cells, new, i, columns, slot, target, scratch):
             cells[k] -= cells[p * row + k]
 
 
-_is_independent = conditional_test(_count_binary, _fill_cells)
+_is_independent = tables.conditional_test(_count_binary, _fill_cells)
 
 
 def _has_room(new, i, kept):
@@ -463,7 +455,7 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseCodes:
     if codes.shape[0] != has_codes.sum() or (codes >= arity[has_codes][:, None]).any():
         raise ValueError("the codes do not fit the categories")
     restored = DenseCodes(
-        nlogn=fixed_point_nlogn(n),
+        nlogn=tables.fixed_point_nlogn(n),
         first_plane=np.where(has_codes, 0, first_plane),
         plane_count=np.bitwise_count(planes).sum(axis=1, dtype=np.int64),
         code_row=code_row,
@@ -488,7 +480,7 @@ DENSE_CODES = register_storage(
         old_names=("DenseTables",),
         columns=DenseCodes,
         **functions_in(globals()),
-        scratch=code_scratch,
+        scratch=tables.code_scratch,
         saved={
             "arity": SavedField(np.int64, low=1),
             "own": SavedField(np.int64, low=0, stop=2**62),

@@ -12,16 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import by_reference, call_known, inner, jit, lean
+from featstream.measures.storages import moments
 from featstream.measures.storages.dispatch import empty, functions_in, register_storage
-from featstream.measures.storages.moments import (
-    SPAN,
-    adds_surely,
-    dot_spans,
-    judge_correlation,
-    median_of_three,
-    restore_span,
-    squared_relevances,
-)
 from featstream.parallel import ReusedMemory
 from featstream.protocols import (
     FloatArray,
@@ -176,7 +168,9 @@ def sum_columns(columns, target, sums):
     lanes = room[begin : begin + 3 * LANES].reshape(3, LANES)
     for j in range(columns.shape[0]):
         column = columns[j]
-        pivot = np.float64(median_of_three(column[0], column[n // 2], column[n - 1]))
+        pivot = np.float64(
+            moments.median_of_three(column[0], column[n // 2], column[n - 1])
+        )
         for t in range(target.totals.size):
             _sum_column(column, pivot, target.weights[t], lanes[0], lanes[1], lanes[2])
             sums.product[j, t] = fold(lanes[2])
@@ -230,12 +224,12 @@ def _overlap(new, i, kept, slot, is_listed, scratch):
 
 def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
     columns = kept.columns
-    own, given = squared_relevances(new, i, columns, slot, winner)
-    cross = dot_spans(new.span, i, columns.span, slot)
-    if adds_surely(known[0], known[1], own, given, cross, rule.critical[0]):
+    own, given = moments.squared_relevances(new, i, columns, slot, winner)
+    cross = moments.dot_spans(new.span, i, columns.span, slot)
+    if moments.adds_surely(known[0], known[1], own, given, cross, rule.critical[0]):
         return False, np.nan
     r = _correlate(new, i, columns, slot, scratch)
-    return judge_correlation(r, own, given, cross, rule)
+    return moments.judge_correlation(r, own, given, cross, rule)
 
 
 def _has_room(new, i, kept):
@@ -288,7 +282,7 @@ def _spare_slots(like: DenseValues) -> int:
 def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseValues:
     if not (arrays["norm"] > 0).all():
         raise ValueError("a kept column is constant")
-    arrays = restore_span(arrays, measure)
+    arrays = moments.restore_span(arrays, measure)
     total, norm, values = arrays["total"], arrays["norm"], arrays["values"]
     mean, scale = total[:, None] / n, np.sqrt(float(n)) / norm[:, None]
     unit = ((values - mean) * scale).astype(np.float32)
@@ -310,7 +304,7 @@ DENSE_VALUES = register_storage(
             "total": SavedField(np.float64),
             "norm": SavedField(np.float64),
             "values": SavedField(np.float64, ("kept", "samples")),
-            "span": SPAN,
+            "span": moments.SPAN,
         },
         has_fixed_types=True,
     )

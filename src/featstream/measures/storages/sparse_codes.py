@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import by_reference, inner, jit, lean
+from featstream.measures.storages import row_index, tables
 from featstream.measures.storages.binning import (
     Binning,
     Summary,
@@ -27,35 +28,7 @@ from featstream.measures.storages.dispatch import (
     register_storage,
     who_wins,
 )
-from featstream.measures.storages.row_index import (
-    RowIndex,
-    add_rows,
-    clear_index,
-    empty_index,
-    end_walk,
-    has_signature,
-    hash_signature,
-    index_pays,
-    join_signature,
-    leave_signature,
-    rows_shared,
-    set_signature,
-    sort_candidates,
-    touch_rows,
-)
-from featstream.measures.storages.tables import (
-    MAX_PLANES,
-    CodedTarget,
-    code_scratch,
-    conditional_test,
-    fixed_point_nlogn,
-    is_thin,
-    joint_of_codes,
-    joint_of_counts,
-    judge_binary,
-    ratio,
-    score_pair,
-)
+from featstream.measures.storages.tables import MAX_PLANES, CodedTarget
 from featstream.protocols import (
     IntArray,
     SavedField,
@@ -321,7 +294,7 @@ def _joint(a, i, b, j, scratch):
     if a.arity[i] == 2 and b.arity[j] == 2:
         for e in range(start, start + stored_b):
             common += mark[b.rows[e]]
-        return joint_of_counts(nlogn, n, stored_a, stored_b, common)
+        return tables.joint_of_counts(nlogn, n, stored_a, stored_b, common)
     for e in range(start, start + stored_b):
         code = mark[b.rows[e]]
         if code:
@@ -331,7 +304,7 @@ def _joint(a, i, b, j, scratch):
     left, right = scratch.left[:common], scratch.right[:common]
     n_right = b.arity[j]
     n_cells = np.int64(a.arity[i]) * np.int64(n_right)
-    total = joint_of_codes(nlogn, left, right, n_right, n_cells, scratch)
+    total = tables.joint_of_codes(nlogn, left, right, n_right, n_cells, scratch)
     total += a.own[i] - nlogn[n - stored_a] + b.own[j] - nlogn[n - stored_b]
     total += nlogn[n - stored_a - stored_b + common]
     used_left, used_right = scratch.used_left, scratch.used_right
@@ -351,12 +324,12 @@ def _joint(a, i, b, j, scratch):
 def _overlap(new, i, kept, slot, is_listed, scratch):
     columns, nlogn = kept.columns, new.nlogn
     if is_listed and new.arity[i] == 2 and columns.arity[slot] == 2:
-        common, _ = rows_shared(kept.index, slot)
+        common, _ = row_index.rows_shared(kept.index, slot)
         ones, others = new.length[i], columns.length[slot]
-        joint = joint_of_counts(nlogn, nlogn.size - 1, ones, others, common)
+        joint = tables.joint_of_counts(nlogn, nlogn.size - 1, ones, others, common)
     else:
         joint = _joint(new, i, columns, slot, scratch)
-    return score_pair(new, i, columns, slot, joint)
+    return tables.score_pair(new, i, columns, slot, joint)
 
 
 @inner
@@ -364,7 +337,7 @@ def _count_binary(new, i, kept, slot, is_listed, target, scratch):
     columns, mark = kept.columns, scratch.mark
     ones, others, start = new.length[i], columns.length[slot], columns.offset[slot]
     if is_listed:
-        common, common_1 = rows_shared(kept.index, slot)
+        common, common_1 = row_index.rows_shared(kept.index, slot)
         return ones, others, common, common_1
     common, common_1 = 0, 0
     for e in range(start, start + others):
@@ -391,7 +364,7 @@ def _fill_cells(cells, new, i, columns, slot, target, scratch):
         cells[(pair + columns.codes[e]) * n_classes + c] += 1
 
 
-_is_independent = conditional_test(_count_binary, _fill_cells)
+_is_independent = tables.conditional_test(_count_binary, _fill_cells)
 
 
 def _load_newcomer(new, i, scratch):
@@ -449,7 +422,7 @@ def _matter_by_bound(nlogn, own, index, other, rule):
         return False  # if nothing is left they must share rows
     without_other = nlogn[n - index.signature_key[other, 0]]
     information = nlogn[n] + nlogn[rest] - nlogn[n - length] - without_other
-    value = ratio(information, norm, index.signature_key[other, 1])
+    value = tables.ratio(information, norm, index.signature_key[other, 1])
     return reaches(value, score, other_score, rule)
 
 
@@ -462,7 +435,9 @@ def _matter_by_test(nlogn, own, index, other, rule):
     n, n_1 = nlogn.size - 1, rule.target.counts[1]
     if ones_1 + others_1 > n_1 or length - ones_1 + others - others_1 > n - n_1:
         return False  # they must share rows
-    found = judge_binary(nlogn, length, ones_1, others, others_1, 0, 0, winner, rule)
+    found = tables.judge_binary(
+        nlogn, length, ones_1, others, others_1, 0, 0, winner, rule
+    )
     return found[0]
 
 
@@ -473,9 +448,9 @@ _matters = by_rule(_matter_by_bound, _matter_by_test)
 @inner
 def _is_dismissed(index, nlogn, own, rule):
     """Whether no kept column that shares no row with a newcomer matters to it."""
-    place = hash_signature(own) & np.uint64(index.memo_checked.size - 1)
-    if not has_signature(index.memo_key, index.memo_score, place, own):
-        set_signature(index.memo_key, index.memo_score, place, own)
+    place = row_index.hash_signature(own) & np.uint64(index.memo_checked.size - 1)
+    if not row_index.has_signature(index.memo_key, index.memo_score, place, own):
+        row_index.set_signature(index.memo_key, index.memo_score, place, own)
         index.memo_checked[place], index.memo_matters[place] = 0, False
     n_signatures = index.n_signatures[0]
     for other in range(index.memo_checked[place], n_signatures):
@@ -519,14 +494,14 @@ def _list_apart(index, nlogn, own, rule, n_listed):
 
 
 def _touch_for_bound(new, i, index, rows, rule):
-    return touch_rows(index, rows, index.value, index.touched[:0])
+    return row_index.touch_rows(index, rows, index.value, index.touched[:0])
 
 
 def _touch_for_test(new, i, index, rows, rule):
     has_counts = new.arity[i] == 2 and rule.target.counts.size == 2
-    if not has_counts or is_thin(8, new.nlogn.size - 1):
+    if not has_counts or tables.is_thin(8, new.nlogn.size - 1):
         return -1
-    return touch_rows(index, rows, index.value, rule.target.classes)
+    return row_index.touch_rows(index, rows, index.value, rule.target.classes)
 
 
 _touch = by_rule(_touch_for_bound, _touch_for_test)
@@ -538,26 +513,26 @@ _touch = by_rule(_touch_for_bound, _touch_for_test)
 
 def _list_candidates(new, i, score, kept, index, rule):
     rows = new.rows[new.offset[i] : new.offset[i] + new.length[i]]
-    if not index_pays(index, rows, kept.used[0], kept.size[1]):
+    if not row_index.index_pays(index, rows, kept.used[0], kept.size[1]):
         return -1
     n_touched = _touch(new, i, index, rows, rule)
     if n_touched < 0:
         return -1
     own = _signature(new, i, score)
     n_listed = _list_apart(index, new.nlogn, own, rule, n_touched)
-    sort_candidates(index, kept.live[: kept.size[0]], n_touched, n_listed)
+    row_index.sort_candidates(index, kept.live[: kept.size[0]], n_touched, n_listed)
     return n_listed
 
 
 def _enter_index(columns, index, slot, score):
     start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
-    add_rows(index, slot, columns.rows[start:stop], index.value)
-    join_signature(index, slot, _signature(columns, slot, score))
+    row_index.add_rows(index, slot, columns.rows[start:stop], index.value)
+    row_index.join_signature(index, slot, _signature(columns, slot, score))
 
 
 def _leave_index(columns, index, slot):
     index.is_live[slot] = False
-    leave_signature(index, slot)
+    row_index.leave_signature(index, slot)
 
 
 def _demand(columns: SparseCodes, which: IntArray) -> IntArray:
@@ -570,11 +545,9 @@ def _allocate(like: SparseCodes, n_slots: int, first: int, second: int) -> Any:
     return empty(like, **sizes, rows=first, codes=first, counts=second)
 
 
-def _allocate_index(
-    like: SparseCodes, n_slots: int, n_nodes: int, **options: int
-) -> RowIndex:
-    n_rows = like.nlogn.size - 1
-    return empty_index(n_rows, n_slots, n_nodes, has_values=False, **options)
+def _allocate_index(like: Any, n_slots: int, n_nodes: int, **options: Any) -> Any:
+    sizes = like.nlogn.size - 1, n_slots, n_nodes
+    return row_index.empty_index(*sizes, has_values=False, **options)
 
 
 def check_rows(length: Any, rows: Any, n: int) -> None:
@@ -597,7 +570,7 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseCodes:
     count_offset = np.cumsum(arity - 1) - (arity - 1)
     places = np.repeat(count_offset, length) + codes - 1
     restored = SparseCodes(
-        nlogn=fixed_point_nlogn(n),
+        nlogn=tables.fixed_point_nlogn(n),
         offset=np.cumsum(length) - length,
         count_offset=count_offset,
         counts=np.bincount(places, minlength=int((arity - 1).sum())).astype(np.int64),
@@ -622,9 +595,9 @@ SPARSE_CODES = register_storage(
         old_names=("SparseTables",),
         columns=SparseCodes,
         **functions_in(globals()),
-        end_walk=end_walk,
-        clear_index=clear_index,
-        scratch=code_scratch,
+        end_walk=row_index.end_walk,
+        clear_index=row_index.clear_index,
+        scratch=tables.code_scratch,
         saved={
             "arity": SavedField(np.int64, low=1),
             "own": SavedField(np.int64, low=0, stop=2**62),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import by_reference, inner, lean
+from featstream.measures.storages import moments, row_index
 from featstream.measures.storages.dispatch import (
     NEITHER,
     bound_of,
@@ -16,24 +17,6 @@ from featstream.measures.storages.dispatch import (
     functions_in,
     register_storage,
     who_wins,
-)
-from featstream.measures.storages.moments import (
-    SPAN,
-    dot_spans,
-    judge_correlation,
-    median_of_three,
-    restore_span,
-    squared_relevances,
-)
-from featstream.measures.storages.row_index import (
-    RowIndex,
-    add_rows,
-    clear_index,
-    empty_index,
-    end_walk,
-    index_pays,
-    sort_candidates,
-    touch_rows,
 )
 from featstream.measures.storages.sparse_codes import check_rows
 from featstream.protocols import IntArray, SavedField, SparseColumns, Storage
@@ -94,7 +77,7 @@ def sum_sparse(indptr, rows, values, target, sums):
     n = target.weights.shape[1]
     for j in range(indptr.size - 1):
         start, stop = indptr[j], indptr[j + 1]
-        pivot = median_of_three(
+        pivot = moments.median_of_three(
             _stored_at(rows, values, start, stop, 0),
             _stored_at(rows, values, start, stop, n // 2),
             _stored_at(rows, values, start, stop, n - 1),
@@ -158,9 +141,9 @@ def _overlap(new, i, kept, slot, is_listed, scratch):
 @inner
 def _judge(new, i, kept, slot, winner, r, rule):
     columns = kept.columns
-    own, given = squared_relevances(new, i, columns, slot, winner)
-    cross = dot_spans(new.span, i, columns.span, slot)
-    return judge_correlation(r, own, given, cross, rule)
+    own, given = moments.squared_relevances(new, i, columns, slot, winner)
+    cross = moments.dot_spans(new.span, i, columns.span, slot)
+    return moments.judge_correlation(r, own, given, cross, rule)
 
 
 def _is_independent(new, i, kept, slot, winner, known, rule, scratch):
@@ -246,17 +229,18 @@ def _list_candidates(new, i, score, kept, index, rule):
         return -1
     start, stop = new.offset[i], new.offset[i] + new.length[i]
     rows, values = new.rows[start:stop], new.values[start:stop]
-    if not index_pays(index, rows, kept.used[0], kept.size[1]):
+    if not row_index.index_pays(index, rows, kept.used[0], kept.size[1]):
         return -1
-    n_touched = touch_rows(index, rows, values, index.touched[:0])
+    n_touched = row_index.touch_rows(index, rows, values, index.touched[:0])
     n_listed = _list_apart(new, i, score, kept, rule, n_touched)
-    sort_candidates(index, kept.live[: kept.size[0]], n_touched, n_listed)
+    row_index.sort_candidates(index, kept.live[: kept.size[0]], n_touched, n_listed)
     return n_listed
 
 
 def _enter_index(columns, index, slot, score):
     start, stop = columns.offset[slot], columns.offset[slot] + columns.length[slot]
-    add_rows(index, slot, columns.rows[start:stop], columns.values[start:stop])
+    rows, values = columns.rows[start:stop], columns.values[start:stop]
+    row_index.add_rows(index, slot, rows, values)
     tilt = abs(columns.total[slot]) / columns.norm[slot]
     index.extremes[0] = max(index.extremes[0], tilt)
     index.extremes[1] = max(index.extremes[1], tilt / score)
@@ -277,10 +261,9 @@ def _allocate(like: SparseValues, n_slots: int, first: int, _: int) -> Any:
     return empty(like, **dict.fromkeys(slots, n_slots), rows=first, values=first)
 
 
-def _allocate_index(
-    like: SparseValues, n_slots: int, n_nodes: int, **options: Any
-) -> RowIndex:
-    return empty_index(like.n_rows, n_slots, n_nodes, has_values=True, **options)
+def _allocate_index(like: Any, n_slots: int, n_nodes: int, **options: Any) -> Any:
+    sizes = like.n_rows, n_slots, n_nodes
+    return row_index.empty_index(*sizes, has_values=True, **options)
 
 
 def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseValues:
@@ -288,7 +271,7 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseValues:
     check_rows(length, rows, n)
     if arrays["values"].shape != rows.shape or not (arrays["norm"] > 0).all():
         raise ValueError("the values do not fit the rows, or a column is constant")
-    arrays = restore_span(arrays, measure)
+    arrays = moments.restore_span(arrays, measure)
     return SparseValues(offset=np.cumsum(length) - length, n_rows=n, **arrays)
 
 
@@ -306,8 +289,8 @@ SPARSE_VALUES = register_storage(
         old_names=("SparseMoments",),
         columns=SparseValues,
         **functions_in(globals()),
-        end_walk=end_walk,
-        clear_index=clear_index,
+        end_walk=row_index.end_walk,
+        clear_index=row_index.clear_index,
         scratch=np.zeros,
         saved={
             "total": SavedField(np.float64),
@@ -316,7 +299,7 @@ SPARSE_VALUES = register_storage(
             "length": SavedField(np.int64, low=0),
             "rows": SavedField(np.int32, (None,), low=0, stop="samples"),
             "values": SavedField(np.float64, (None,)),
-            "span": SPAN,
+            "span": moments.SPAN,
         },
         pool_of={"rows": 0, "values": 0},
         is_sparse=True,
