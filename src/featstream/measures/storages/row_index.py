@@ -44,8 +44,7 @@ class RowIndex(NamedTuple):
     row_size: np.ndarray
     n_nodes: np.ndarray
     is_live: np.ndarray
-    # Signatures of kept columns: length and key, score, and members of each.
-    signature_of: np.ndarray
+    # Signatures of kept columns: length and key, score, and members, dead ones too.
     signature_key: np.ndarray
     signature_score: np.ndarray
     signature_head: np.ndarray
@@ -54,7 +53,6 @@ class RowIndex(NamedTuple):
     signature_place: np.ndarray
     n_signatures: np.ndarray
     member_next: np.ndarray
-    member_previous: np.ndarray
     # Signatures of newcomers: whether one of the first ``memo_checked`` matters.
     memo_key: np.ndarray
     memo_score: np.ndarray
@@ -97,7 +95,6 @@ def empty_index(
         row_size=np.zeros(n_rows, np.int32),
         n_nodes=np.zeros(1, np.int64),
         is_live=np.zeros(n_slots, np.bool_),
-        signature_of=np.zeros(n_slots, np.int32),
         signature_key=np.zeros((n_signatures, 2), np.int64),
         signature_score=np.zeros(n_signatures),
         signature_head=np.full(n_signatures, -1, np.int32),
@@ -106,7 +103,6 @@ def empty_index(
         signature_place=np.zeros(n_signatures, np.int32),
         n_signatures=np.zeros(1, np.int64),
         member_next=np.full(n_slots, -1, np.int32),
-        member_previous=np.full(n_slots, -1, np.int32),
         memo_key=np.full((n_memo, 2), -1, np.int64),
         memo_score=np.zeros(n_memo),
         memo_checked=np.zeros(n_memo, np.int32),
@@ -180,29 +176,12 @@ def join_signature(index, slot, own):
         index.signature_hash[place] = signature
         index.signature_place[signature] = place
         set_signature(keys, scores, signature, own)
-    last = index.signature_tail[signature]
-    index.signature_of[slot] = signature
-    index.member_next[slot] = -1
-    index.member_previous[slot] = last
+    last, index.member_next[slot] = index.signature_tail[signature], -1
     if last >= 0:
         index.member_next[last] = slot
     else:
         index.signature_head[signature] = slot
     index.signature_tail[signature] = slot
-
-
-@inner
-def leave_signature(index, slot):
-    """Take a column out of its signature."""
-    before, after = index.member_previous[slot], index.member_next[slot]
-    if before >= 0:
-        index.member_next[before] = after
-    else:
-        index.signature_head[index.signature_of[slot]] = after
-    if after >= 0:
-        index.member_previous[after] = before
-    else:
-        index.signature_tail[index.signature_of[slot]] = before
 
 
 def clear_index(columns, index, kept):

@@ -472,18 +472,16 @@ def _list_apart(index, nlogn, own, rule, n_listed):
         return n_listed
     witness = -1
     for other in range(index.n_signatures[0]):
-        slot = index.signature_head[other]
-        if slot < 0 or not _matters(nlogn, own, index, other, rule):
+        if not _matters(nlogn, own, index, other, rule):
             continue
         winner = who_wins(index.signature_score[other], own[2], rule)
-        if winner == EARLIER and index.signature_key[other, 1] < _UNIQUE:
-            while slot >= 0 and index.common[slot] > 0:
-                slot = index.member_next[slot]
-            if slot >= 0 and (witness < 0 or slot < witness):
-                witness = slot
-            continue
+        is_decided = winner == EARLIER and index.signature_key[other, 1] < _UNIQUE
+        slot = index.signature_head[other]
         while slot >= 0:
-            if index.common[slot] == 0:
+            if index.is_live[slot] and index.common[slot] == 0:
+                if is_decided:
+                    witness = slot if witness < 0 else min(witness, slot)
+                    break
                 index.shortlist[n_listed] = slot
                 n_listed += 1
             slot = index.member_next[slot]
@@ -532,7 +530,6 @@ def _enter_index(columns, index, slot, score):
 
 def _leave_index(columns, index, slot):
     index.is_live[slot] = False
-    row_index.leave_signature(index, slot)
 
 
 def _demand(columns: SparseCodes, which: IntArray) -> IntArray:
