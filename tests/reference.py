@@ -14,8 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-# Measures ---------------------------------------------------------------------
-
 
 def nlogn(n):
     """Table of k log2 k in fixed point: the integers of which scores are made."""
@@ -75,9 +73,6 @@ def correlation_ratio(a, classes):
         members = [x for x, k in zip(a, classes, strict=True) if k == c]
         between += len(members) * (math.fsum(members) / len(members) - mean) ** 2
     return math.sqrt(between / whole)
-
-
-# Given another feature ----------------------------------------------------------
 
 
 def information_given(a, classes, given, table):
@@ -159,9 +154,6 @@ def explained_given(a, classes, given):
     return 1 - left[1] / left[0]
 
 
-# Algorithm 1 ------------------------------------------------------------------
-
-
 class Scores(NamedTuple):
     """What the algorithms ask about features, which are numbered as they arrive."""
 
@@ -227,39 +219,27 @@ def saola(scores, *, pruning="interleaved", max_features=None, **rule):
     return fates
 
 
-# Categories ---------------------------------------------------------------------
-
-
 def categories(values, classes, binning="quantile", n_bins=5):
     """What stands for each value: itself, or the number of cut points below it."""
     present = [v for v in values if v == v]
     if binning is None or all(float(v).is_integer() for v in present):
         return ["missing" if v != v else v for v in values]
-    known = [c for v, c in zip(values, classes, strict=True) if v == v]
-    cuts = CUTS[binning](present, known, n_bins)
+    ordered, distinct, n = sorted(present), sorted(set(present)), len(present)
+    low, high = distinct[0], distinct[-1]
+    if binning == "mdl":
+        known = [c for v, c in zip(values, classes, strict=True) if v == v]
+        cuts = description_length_cuts(present, known)
+    elif len(distinct) <= n_bins:
+        cuts = distinct[:-1]
+    elif binning == "uniform":
+        cuts = [low + (high - low) * (q / n_bins) for q in range(1, n_bins)]
+    else:  # the largest value of each bin: the first at or past each part of the rows
+        cuts = {ordered[-(-q * n // n_bins) - 1] for q in range(1, n_bins)} - {high}
     return ["missing" if v != v else sum(c < v for c in cuts) for v in values]
 
 
-def quantile_cuts(values, classes, n_bins):
-    """The largest value of each bin: the first at or past each part of the rows."""
-    distinct = sorted(set(values))
-    if len(distinct) <= n_bins:
-        return distinct[:-1]
-    ordered, n = sorted(values), len(values)
-    cuts = {ordered[-(-q * n // n_bins) - 1] for q in range(1, n_bins)}
-    return sorted(cuts - {distinct[-1]})
-
-
-def uniform_cuts(values, classes, n_bins):
-    distinct = sorted(set(values))
-    if len(distinct) <= n_bins:
-        return distinct[:-1]
-    low, high = distinct[0], distinct[-1]
-    return [low + (high - low) * (q / n_bins) for q in range(1, n_bins)]
-
-
-def description_length_cuts(values, classes, n_bins=None):
-    """Fayyad and Irani (1993), Section 3, by recursion; n_bins plays no part."""
+def description_length_cuts(values, classes):
+    """Fayyad and Irani (1993), Section 3, by recursion."""
     pairs = sorted(zip(values, classes, strict=True))
     n, k = len(pairs), len(set(classes))
     splits = [i for i in range(1, n) if pairs[i - 1][0] != pairs[i][0]]
@@ -288,20 +268,8 @@ def description_length_cuts(values, classes, n_bins=None):
 
 
 def class_entropy(pairs):
-    counts = Counter(c for _, c in pairs)
-    return -math.fsum(
-        m / len(pairs) * math.log2(m / len(pairs)) for m in counts.values()
-    )
-
-
-CUTS = {
-    "quantile": quantile_cuts,
-    "uniform": uniform_cuts,
-    "mdl": description_length_cuts,
-}
-
-
-# Algorithm 2 ------------------------------------------------------------------
+    shares = [m / len(pairs) for m in Counter(c for _, c in pairs).values()]
+    return -math.fsum(share * math.log2(share) for share in shares)
 
 
 def group_saola(groups, scores, *, pruning="interleaved", **rule):
@@ -412,9 +380,6 @@ def group_saola_of_the_library(groups, scores, bound="min"):
                         gone.add(k)
         kept = [[f for f in left if f not in gone] for left in (*kept, new)]
     return kept
-
-
-# Pairs ------------------------------------------------------------------------
 
 
 def interaction(a, b, y):

@@ -8,7 +8,6 @@ import numpy as np
 
 from featstream import as_source
 from featstream.jit import lean
-from featstream.measures.storages.bitplanes import unpack
 from featstream.measures.storages.dispatch import (
     load_newcomer,
     no_index,
@@ -16,7 +15,6 @@ from featstream.measures.storages.dispatch import (
     storage_of,
     unload_newcomer,
 )
-from featstream.measures.storages.sparse_codes import SparseCodes
 from reference import Scores
 
 
@@ -83,27 +81,11 @@ def categories(measure, X, y):
     bound = measure.bind(y)
     (block,) = as_source(X).blocks()
     encoded = bound.encode(block)
-    found = []
-    for i in range(block.n_columns):
-        codes = np.zeros(bound.n_samples, np.int32)
-        if isinstance(encoded, SparseCodes):
-            here = slice(encoded.offset[i], encoded.offset[i] + encoded.length[i])
-            codes[encoded.rows[here]] = encoded.codes[here]
-            n_codes = encoded.arity[i] - 1
-            first = encoded.count_offset[i]
-            counts = encoded.counts[first : first + n_codes]
-            assert counts.tolist() == [(codes == c + 1).sum() for c in range(n_codes)]
-        elif encoded.code_row[i] >= 0:
-            codes[:] = encoded.codes[encoded.code_row[i]]
-        else:
-            first, n_planes = encoded.first_plane[i], encoded.arity[i] - 1
-            unpack(encoded.planes[first : first + n_planes], codes)
-            counts = encoded.plane_count[first : first + n_planes]
-            assert counts.tolist() == [(codes == c + 1).sum() for c in range(n_planes)]
-        assert codes.min() >= 0
-        assert codes.max() < encoded.arity[i]
-        found.append(numbered(codes.tolist()))
-    return found
+    which = np.arange(block.n_columns)
+    rows = storage_of(encoded).as_rows(encoded, which, bound.n_samples)
+    assert (rows >= 0).all()
+    assert (rows < encoded.arity[:, None]).all()
+    return [numbered(row) for row in rows.tolist()]
 
 
 def numbered(labels):

@@ -16,28 +16,6 @@ from crash_runs import run_python
 from featstream import jit
 
 
-@jit.inner
-def add(values, i, j):
-    return values[i] + values[j]
-
-
-@jit.lean
-def sum_ends(values):
-    return add(values, 0, values.size - 1)
-
-
-def test_a_kernel_calls_inner_kernels():
-    assert sum_ends(np.array([1.0, 5.0, 2.0])) == 3.0
-
-
-def test_options_that_numba_does_not_know_are_left_out():
-    known = SimpleNamespace(options=SimpleNamespace(forceinline=1))
-    compiler = lambda function: SimpleNamespace(targetdescr=known)  # noqa: E731
-    wanted = {"_nrt": False, "forceinline": True}
-    assert jit.accepted(wanted, compiler) == {"forceinline": True}
-    assert jit.accepted(wanted, lambda function: function) == {}
-
-
 @pytest.mark.jit_only
 def test_this_numba_knows_all_options():
     assert {"_nrt", "forceinline", "no_cpython_wrapper"} <= jit.INNER.keys()

@@ -24,16 +24,6 @@ from featstream.parallel import (
 from featstream.selectors.base import announce_compilation
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 4])
-def test_items_come_in_order(n_threads):
-    def slow_for_even(i):
-        time.sleep(0.002 * (i % 2 == 0))
-        return i
-
-    prepared = prepared_ahead(iter(range(20)), slow_for_even, n_threads)
-    assert list(prepared) == list(range(20))
-
-
 def test_no_more_is_read_ahead_than_two_per_thread():
     items = iter(range(100))
     prepared = prepared_ahead(items, lambda i: i, 3)
@@ -45,13 +35,6 @@ def test_no_more_is_read_ahead_than_two_per_thread():
 def test_one_thread_is_the_callers_own():
     names = prepared_ahead(iter("ab"), lambda _: threading.current_thread().name, 1)
     assert set(names) == {threading.current_thread().name}
-
-
-def test_an_error_reaches_the_caller_in_its_turn():
-    prepared = prepared_ahead(iter([3, 2, 0, 1, 6]), lambda i: 6 // i, 2)
-    assert [next(prepared), next(prepared)] == [2, 3]
-    with pytest.raises(ZeroDivisionError):
-        next(prepared)
 
 
 @pytest.mark.parametrize("wrong", [0, 1.5, True, "two"])
@@ -109,9 +92,6 @@ def test_only_cores_that_the_process_may_use_count(monkeypatch):
     assert count_threads(-2) == 1
     assert count_threads(None) == 1
     assert count_threads(7) == 7
-
-
-# Compilation ------------------------------------------------------------------
 
 
 @pytest.mark.jit_only

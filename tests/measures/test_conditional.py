@@ -10,7 +10,6 @@ import reference_rivals as reference
 import strategies
 from featstream import as_source
 from featstream.measures import TARGET, ChiSquareTest, FisherZTest, GTest
-from featstream.selectors.osfs.search import LEFT, separate
 from strategies import examples
 
 STATISTIC = {GTest: reference.g_square, ChiSquareTest: reference.chi_square}
@@ -115,27 +114,6 @@ def test_two_features_are_tested_as_a_feature_and_the_target():
     )
 
 
-def find_separator(bound, columns, a, among, max_size=3):
-    """Positions of the first set that separates a column from the target."""
-    found, tally = np.zeros(max_size, np.int64), np.zeros(4, np.int64)
-    tally[LEFT] = np.iinfo(np.int64).max
-    among, rule, work = np.array(among, int), bound.rule(max_size), bound.work(max_size)
-    size = separate(columns, a, among, -1, rule, work, found, tally)
-    return tuple(found[:size].tolist()) if size else None
-
-
-def test_the_first_separating_set_is_found_in_the_order_of_size():
-    rng = np.random.default_rng(2)
-    causes = rng.normal(size=(400, 2))
-    y = causes.sum(axis=1) + 0.5 * rng.normal(size=400) > 0
-    effect = causes.sum(axis=1) + 0.1 * rng.normal(size=400)
-    X = np.column_stack([effect, rng.normal(size=400), causes])
-    bound, columns = gather(FisherZTest(), X, y)
-    assert find_separator(bound, columns, 0, among=[1, 2, 3]) == (2, 3)
-    assert find_separator(bound, columns, 0, among=[1, 2], max_size=2) is None
-    assert find_separator(bound, columns, 0, among=[]) is None
-
-
 def test_too_few_samples_are_reported_and_not_hidden():
     X = np.column_stack([np.arange(20) % 4, np.arange(20) % 5])
     y = np.arange(20) % 2
@@ -145,10 +123,6 @@ def test_too_few_samples_are_reported_and_not_hidden():
     given = bound.test(columns, 0, given=[1])
     assert (given.df, given.is_reliable, given.is_independent) == (15, False, True)
     assert np.isnan(given.statistic)
-    # What a search makes of it is a choice.
-    assert find_separator(bound, columns, 0, among=[1]) == (1,)
-    skipping, columns = gather(GTest(unreliable="skip"), X, y)
-    assert find_separator(skipping, columns, 0, among=[1]) is None
 
 
 def test_arity_may_be_the_largest_code():

@@ -1,21 +1,32 @@
-"""Fisher's Z and the F-test: relevant is a p-value of at most alpha."""
+"""Fisher's Z and the F-test: scores, their precision, and relevance at a level."""
 
 import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given
 from scipy import sparse, stats
 from sklearn.feature_selection import f_classif
 from threadpoolctl import threadpool_limits
 
+import reference
 from featstream import SAOLA, FisherZ
 from featstream.errors import DataError
 from featstream.jit import plain
-from featstream.measures.storages.dense_values import write_deviations
+from featstream.measures.storages.dense_values import LANES, write_deviations
 from featstream.protocols import Block
-from scores import relevances
+from scores import overlaps, relevances
+from strategies import continuous_data, examples
 
-STORAGES = [np.asarray, sparse.csc_array]
+NUMERIC = FisherZ(target="numeric")
+each_storage = pytest.mark.parametrize("storage", [np.asarray, sparse.csc_array])
+
+
+def correlate(a, b):
+    """Absolute correlation in numpy's extended precision, in two passes."""
+    a, b = np.asarray(a, np.longdouble), np.asarray(b, np.longdouble)
+    a, b = a - a.mean(), b - b.mean()
+    return float(abs(a @ b) / np.sqrt((a @ a) * (b @ b)))
 
 
 def fisher_z_p(r, n):
@@ -23,39 +34,46 @@ def fisher_z_p(r, n):
     return 2 * stats.norm.sf(np.sqrt(n - 3) * np.arctanh(abs(r)))
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("target", ["nominal", "numeric"])
-def test_two_classes_are_judged_by_fishers_z(storage, target):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 60)
-    X = rng.normal(size=(60, 200)) + 0.4 * y[:, None]
-    r = [stats.pearsonr(column, y).statistic for column in X.T]
-    p = fisher_z_p(np.array(r), 60)
-    for alpha in (0.001, 0.01, 0.05, 0.5):
-        measure = FisherZ(alpha=alpha, target=target)
-        scores = relevances(measure, storage(X), y)
-        np.testing.assert_allclose(scores, np.abs(r), atol=1e-12)
-        found = measure.bind(y).is_relevant(scores)
-        assert found.tolist() == (p <= alpha).tolist()
-        assert 0 < found.sum() < 200
+@each_storage
+@examples(25)
+@given(data=continuous_data())
+def test_scores_are_those_of_plain_sums(storage, data):
+    X, y = data
+    columns, labels = X.T.tolist(), y.tolist()
+    for measure, score in (
+        (NUMERIC, reference.correlation),
+        (FisherZ(), reference.correlation_ratio),
+    ):
+        expected = [score(column, labels) for column in columns]
+        found = relevances(measure, storage(X), y)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    varied = np.flatnonzero(np.ptp(X, axis=0) > 0)
+    found = overlaps(NUMERIC, storage(X), y)[np.ix_(varied, varied)]
+    expected = [[correlate(columns[i], columns[j]) for j in varied] for i in varied]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("n_classes", [3, 5])
-def test_several_classes_are_judged_by_the_f_test(storage, n_classes):
+@each_storage
+@pytest.mark.parametrize("alpha", [0.001, 0.01, 0.2])
+@pytest.mark.parametrize(
+    ("n_classes", "target"),
+    [(2, "nominal"), (2, "numeric"), (3, "nominal"), (5, "nominal")],
+)
+def test_a_p_value_of_at_most_alpha_is_relevant(storage, n_classes, target, alpha):
+    """By Fisher's Z for two classes, by the F-test for more."""
     rng = np.random.default_rng(n_classes)
     y = rng.integers(0, n_classes, 90)
-    X = rng.normal(size=(90, 200)) + 0.3 * y[:, None] ** 2
+    X = rng.normal(size=(90, 200)) + 0.8 / n_classes * y[:, None]
     f, p = f_classif(X, y)
     between, within = n_classes - 1, 90 - n_classes
-    for alpha in (0.001, 0.01, 0.2):
-        measure = FisherZ(alpha=alpha)
-        scores = relevances(measure, storage(X), y)
-        eta = np.sqrt(f * between / (f * between + within))
-        np.testing.assert_allclose(scores, eta, atol=1e-12)
-        found = measure.bind(y).is_relevant(scores)
-        assert found.tolist() == (p <= alpha).tolist()
-    assert len(np.unique(found)) <= 2
+    eta = np.sqrt(f * between / (f * between + within))
+    p = fisher_z_p(eta, 90) if n_classes == 2 else p
+    measure = FisherZ(alpha=alpha, target=target)
+    scores = relevances(measure, storage(X), y)
+    np.testing.assert_allclose(scores, eta, atol=1e-12)
+    found = measure.bind(y).is_relevant(scores)
+    assert found.tolist() == (p <= alpha).tolist()
+    assert 0 < found.sum() < 200
 
 
 @pytest.mark.parametrize("n", [4, 5, 30, 1000])
@@ -73,12 +91,11 @@ def test_the_edge_is_where_the_p_value_is_alpha(n, alpha):
     assert stats.f.sf(f, 2, n - 3) == pytest.approx(alpha, rel=1e-9)
 
 
-def test_too_few_samples_for_a_test_leave_nothing_relevant():
+@pytest.mark.parametrize("y", [[0, 1, 1], [0, 1, 2]])
+def test_too_few_samples_for_a_test_leave_nothing_relevant(y):
     """Fisher's Z has n - 3 under a root, the F-test n - k degrees of freedom."""
-    assert SAOLA(measure="fisher-z").fit([[0.0], [1.0], [1.0]], [0, 1, 1]).n_seen_ == 1
-    for y in ([0, 1, 1], [0, 1, 2]):
-        X = np.array(y, float)[:, None]
-        assert SAOLA(measure="fisher-z").fit(X, y).selected_.tolist() == []
+    X = np.array(y, float)[:, None]
+    assert SAOLA(measure="fisher-z").fit(X, y).selected_.tolist() == []
 
 
 def test_with_several_classes_the_target_makes_a_difference():
@@ -86,10 +103,10 @@ def test_with_several_classes_the_target_makes_a_difference():
     y = np.repeat([0, 1, 2], 20)
     X = (y == 1).astype(float)[:, None]
     assert relevances(FisherZ(), X, y)[0] == pytest.approx(1.0, abs=1e-12)
-    assert relevances(FisherZ(target="numeric"), X, y)[0] == pytest.approx(0, abs=1e-12)
+    assert relevances(NUMERIC, X, y)[0] == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@each_storage
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_large_values_are_scored_right_or_refused(storage, n_classes):
     """Between squares that fit and sums of squares that do not lie some scales."""
@@ -109,16 +126,14 @@ def test_large_values_are_scored_right_or_refused(storage, n_classes):
     assert n_refused
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@each_storage
 def test_the_scale_of_a_numeric_target_does_not_matter(storage):
     rng = np.random.default_rng(1)
     y = 1 + rng.normal(size=70)
     X = y[:, None] + rng.normal(size=(70, 5))
-    expected = relevances(FisherZ(target="numeric"), storage(X), y)
-    r = [abs(np.corrcoef(column, y)[0, 1]) for column in X.T]
-    np.testing.assert_allclose(expected, r, atol=1e-12)
+    expected = relevances(NUMERIC, storage(X), y)
     for exponent in (-1000, -600, -530, 400, 505, 511, 1020):
-        found = relevances(FisherZ(target="numeric"), storage(X), y * 2.0**exponent)
+        found = relevances(NUMERIC, storage(X), y * 2.0**exponent)
         assert found.tolist() == expected.tolist()
 
 
@@ -128,33 +143,74 @@ def test_the_norm_of_a_numeric_target_does_not_depend_on_threads():
         y, norms = rng.normal(size=n), set()
         for n_threads in (1, 2, 3):
             with threadpool_limits(n_threads, user_api="blas"):
-                norms.add(FisherZ(target="numeric").bind(y)._target.norm)
+                norms.add(NUMERIC.bind(y)._target.norm)
         assert len(norms) == 1
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-def test_offsets_cost_no_precision_with_a_numeric_target(storage):
-    """All rows are stored: a constant is one, whatever the target sums to."""
-    rng = np.random.default_rng(4)
-    y = rng.normal(size=90)
-    X = np.column_stack([y + rng.normal(size=90), np.full(90, 1.0)])
-    X = np.round(X * 2.0**10)
-    expected = relevances(FisherZ(target="numeric"), X, y)
-    assert expected[1] == 0
-    found = relevances(FisherZ(target="numeric"), storage(X + 2.0**40), y)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-    huge = np.full((90, 1), 2.0**600)
-    assert relevances(FisherZ(target="numeric"), storage(huge), y) == 0
+@each_storage
+@pytest.mark.parametrize("offset", [0.0, 1.0, -1e6, 1e9])
+@pytest.mark.parametrize("n", [5, LANES - 1, LANES, LANES + 1, 2 * LANES, 1000])
+def test_offsets_cost_no_precision(storage, offset, n):
+    rng = np.random.default_rng(n)
+    y, number = np.arange(n) % 2, rng.normal(size=n)
+    X = offset + rng.normal(size=(n, 4)) + 0.5 * (y + number)[:, None]
+    X[0, 0] += 100.0  # an odd first row
+    stored = storage(X)
+    centred, three = (X - offset).T.tolist(), np.arange(n) % 3
+    pairs = [[correlate(a, b) for b in X.T] for a in X.T]
+    for found, expected in (
+        (relevances(FisherZ(), stored, y), [correlate(a, y) for a in X.T]),
+        (relevances(NUMERIC, stored, number), [correlate(a, number) for a in X.T]),
+        (overlaps(FisherZ(), stored, y), pairs),
+        (
+            relevances(FisherZ(), stored, three),
+            [reference.correlation_ratio(a, three.tolist()) for a in centred],
+        ),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
 
+@each_storage
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
-    "dtype",
-    [
-        np.float32,
-        np.float64,
-        *(pytest.param(t, marks=pytest.mark.slow) for t in (np.int16, np.bool_)),
-    ],
+    "value",
+    [0.0, 0.1, 1 / 3, -1e9, 1e-300, 2.0**600, np.float32(0.1), np.float32(1 / 3)],
 )
+def test_a_constant_scores_exactly_nothing(storage, n_classes, value):
+    """0.1 is not a binary fraction: its mean is not 0.1, its deviation is 0."""
+    X, y = np.full((101, 1), value), np.arange(101) % n_classes
+    assert relevances(FisherZ(), storage(X), y).tolist() == [0.0]
+    number = np.random.default_rng(4).normal(size=101)
+    assert relevances(NUMERIC, storage(X), number).tolist() == [0.0]
+
+
+SLOW_DTYPES = [pytest.param(t, marks=pytest.mark.slow) for t in (np.int16, np.bool_)]
+
+
+@each_storage
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, *SLOW_DTYPES])
+def test_whole_numbers_score_alike_in_every_dtype_and_order(storage, dtype):
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 2 if dtype is np.bool_ else 90, (150, 5))
+    y, order = rng.integers(0, 2, 150), rng.permutation(150)
+    stored = storage(X.astype(dtype)[order])
+    for score in (relevances, overlaps):
+        expected = score(FisherZ(), X.astype(float), y)
+        assert score(FisherZ(), stored, y[order]).tolist() == expected.tolist()
+
+
+@each_storage
+def test_scores_do_not_exceed_one(storage):
+    """Rounding may carry a perfect correlation past 1."""
+    rng = np.random.default_rng(0)
+    y = np.arange(37) % 2
+    X = rng.normal(size=50) + np.outer(y, rng.normal(size=50))
+    found = relevances(FisherZ(), storage(X), y)
+    assert found.max() <= 1.0
+    np.testing.assert_allclose(found, 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, *SLOW_DTYPES])
 def test_row_major_blocks_give_the_same_numbers(dtype):
     rng = np.random.default_rng(0)
     y = np.arange(130) % 3
@@ -175,8 +231,7 @@ def test_row_major_blocks_give_the_same_numbers(dtype):
         for i in range(which.size):
             plain(write_deviations)(own, i)
             plain(write_deviations)(other, i)
-        np.testing.assert_array_equal(own.values[own_places], other.values[places])
-        for name in ("total", "norm"):
+        for name in ("values", "total", "norm"):
             found = getattr(own, name)[own_places]
             np.testing.assert_array_equal(found, getattr(other, name)[places])
 

@@ -8,8 +8,7 @@ from scipy import sparse
 
 import reference
 from featstream import SymmetricalUncertainty
-from featstream.measures.storages import dense_codes, sparse_codes
-from featstream.protocols import SparseColumns
+from featstream.measures.storages.bitplanes import count_common, pack, unpack
 from scores import categories, numbered
 from strategies import examples, generators
 
@@ -81,9 +80,8 @@ def test_whole_numbers_are_labels_whatever_they_are(storage, labels):
     ],
 )
 def test_bins_by_hand(binning, values, expected):
-    y = np.arange(len(values)) % 2
-    found = categories(measure(binning), np.reshape(values, (-1, 1)), y)
-    assert found == [numbered(list(expected))]
+    X, y = np.reshape(values, (-1, 1)), np.arange(len(values)) % 2
+    assert categories(measure(binning), X, y) == [numbered(list(expected))]
 
 
 def test_description_length_pays_for_many_classes():
@@ -96,41 +94,18 @@ def test_description_length_pays_for_many_classes():
     assert categories(measure("mdl"), X, y) == [(y >= 350).tolist()]
 
 
-@pytest.mark.parametrize("arity", [15, 16, 17, 18])
-def test_the_number_of_planes_has_a_limit_and_categories_none(arity):
-    values = np.arange(3 * arity) % arity
-    y = np.arange(3 * arity) % 2
-    for storage in STORAGES.values():
-        for X in (values, values + 0.5, np.where(values == 0, np.nan, values)):
-            bare = measure(None)
-            found = categories(bare, storage(X[:, None]), y)
-            assert found == [numbered(values.tolist())]
-
-
-@examples(15)
-@given(data=tables(), seed=st.integers(0, 100))
-def test_summaries_are_those_of_numpy(data, seed):
-    X, _ = data
-    rng = np.random.default_rng(seed)
-    X[rng.random(X.shape) < rng.choice([0.0, 0.05])] = rng.choice([np.inf, -np.inf])
-    m = X.shape[1]
-    dense = dense_codes.summarise(np.asfortranarray(X))
-    csc = sparse.csc_array(X)
-    stored = SparseColumns(csc.indptr.astype(np.int64), csc.indices, csc.data, len(X))
-    found = sparse_codes.summarise(stored)
-    for j in range(m):
-        present = X[~np.isnan(X[:, j]), j]
-        finite = present[np.isfinite(present)]
-        for summary in (dense, found):
-            assert summary.is_missing[j] == np.isnan(X[:, j]).any()
-            assert summary.is_infinite[j] == np.isinf(present).any()
-        assert found.is_whole[j] == np.all(finite == np.floor(finite))
-        if present.size:
-            assert (dense.low[j], dense.high[j]) == (present.min(), present.max())
-        else:
-            assert dense.low[j] > dense.high[j]
-        stored = X[X[:, j] != 0, j]
-        if found.is_plain[j]:
-            assert np.unique(stored).size <= 1
-        elif not np.isnan(stored).any():
-            assert np.unique(stored).size > 1 or not found.is_whole[j]
+@pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 127, 128, 129, 1000])
+@pytest.mark.parametrize("arity", [2, 3, 16])
+def test_planes_have_the_rows_of_each_code(n, arity):
+    codes = np.random.default_rng(n).integers(0, arity, (3, n)).astype(np.uint8)
+    codes[1] = 0  # no plane
+    planes, sizes = pack(codes, np.array([arity, 1, arity]))
+    found = np.full((2, n), -1, np.int32)
+    for row, own in zip(found, np.split(planes, 2), strict=True):
+        unpack(own, row)
+    assert found.tolist() == codes[::2].tolist()
+    assert sizes.tolist() == [
+        (row == c).sum() for row in found for c in range(1, arity)
+    ]
+    both = (codes[0] == 1) & (codes[2] == 1)
+    assert count_common(planes[0], planes[arity - 1]) == both.sum()
