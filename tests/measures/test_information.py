@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -194,6 +195,15 @@ def test_whole_numbers_of_too_many_values_are_binned(storage, n_values, most):
     else:
         check(SU, values[:, None], y, storage)
         assert found < 0.5
+
+
+@each_storage
+def test_text_is_never_binned(storage):
+    (block,) = as_source(storage(np.arange(60)[:, None] % 20)).blocks()
+    bound = SU(max_categories=5).bind(np.arange(60) % 2)
+    assert bound.encode(block).arity.tolist() == [5]
+    text = replace(block, nominal=np.array([True]))
+    assert bound.encode(text).arity.tolist() == [20]
 
 
 @each_storage
