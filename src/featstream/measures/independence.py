@@ -530,11 +530,7 @@ TESTS: dict[str, Any] = {"chi2": ChiSquareTest, "fisher-z": FisherZTest, "g2": G
 def resolve_test(
     test: str | ConditionalTest, alpha: float, owner: str
 ) -> ConditionalTest | None:
-    """The conditional test that a parameter means; None for ``"auto"``.
-
-    >>> resolve_test("g2", 0.05, "OSFS")
-    GTest(alpha=0.05)
-    """
+    """The conditional test that a parameter means; None for ``"auto"``."""
     if isinstance(test, ConditionalTest):
         return test
     if not isinstance(test, str):

@@ -40,10 +40,6 @@ def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntA
     """Bit planes of columns of codes, one row per column, and the size of each plane.
 
     The planes of a column, for its codes 1, 2, …, follow one another.
-
-    >>> planes, sizes = pack(np.array([[0, 1, 2, 1]], np.uint8), np.array([3]))
-    >>> [f"{int(plane[0]):04b}" for plane in planes], sizes.tolist()
-    (['1010', '0100'], [2, 1])
     """
     n_planes = arity - 1
     first = n_planes.cumsum() - n_planes
