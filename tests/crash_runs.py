@@ -80,11 +80,11 @@ class Killer:
 
         The wait begins when there is a checkpoint of this child's own.
         """
-        before = self.generation(folder)
+        before = self.saved(folder)
         child = self.context.Process(target=self._child, args=(folder,))
         child.start()
         deadline = time.monotonic() + 60
-        while self.generation(folder) == before and child.is_alive():
+        while self.saved(folder) == before and child.is_alive():
             assert time.monotonic() < deadline
             time.sleep(0.001)
         time.sleep(float(self.rng.uniform(0, longest)))
@@ -93,8 +93,9 @@ class Killer:
         assert is_run(folder)
         return child.exitcode == -signal.SIGKILL
 
-    def generation(self, folder):
-        return max([p.name for p in folder.glob("state-*.npz")], default=None)
+    def saved(self, folder):
+        path = folder / "run.json"  # the last file of a generation
+        return path.read_bytes() if path.exists() else None
 
     def _child(self, folder):
         self.select(folder)

@@ -35,7 +35,7 @@ GROUPWISE, BATCH_GROUPS = group_checks.GROUP_CHECKS, group_checks.BATCH_GROUP_CH
 EXACT_SUMS = {
     "check_row_permutation_changes_nothing",
     "check_every_storage_agrees",
-    "check_storage_may_change_in_mid_stream",
+    "check_a_stream_may_come_in_parts",
 }
 
 
@@ -43,19 +43,14 @@ EXACT_SUMS = {
 class Entry:
     """A selector, drawn with its options, on one kind of data."""
 
-    name: str
-    """In the registry of featstream."""
-    label: str
-    """What tells it from other entries of the same selector."""
-    options: dict[str, list[Any]]
-    """The values of which each option is drawn."""
+    name: str  # in the registry of featstream
+    label: str  # what tells it from other entries of the same selector
+    options: dict[str, list[Any]]  # the values of which each option is drawn
     data: st.SearchStrategy[Any]
     checks: list[Callable[..., None]]
     n_examples: int
-    without: dict[str, str]
-    """Checks that are left out, and why."""
-    is_rounded: bool
-    """Whether continuous data are whole numbers, whose sums are exact."""
+    without: dict[str, str]  # checks that are left out, and why
+    is_rounded: bool  # whether data are whole numbers, whose sums are exact
 
     @property
     def title(self):

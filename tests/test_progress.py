@@ -5,6 +5,7 @@ import re
 from contextlib import redirect_stderr
 
 import numpy as np
+import pytest
 
 from crash_runs import narrow
 from featstream import SAOLA, progress
@@ -35,25 +36,27 @@ def test_a_callable_sees_every_block():
     assert {at.n_features for at in seen} == {10}
 
 
-def test_lines_leave_out_what_is_not_known():
-    first = Progress(4, None, 2, seconds=0.5)
-    assert format_line("SAOLA", first, first) == "SAOLA  4  |S*| 2"
-    assert format_line("SAOLA", Progress(9, None, 2, seconds=0.501), first) == (
-        "SAOLA  9  5.0k feat/s  |S*| 2"
-    )
-
-
-def test_the_rate_is_that_since_the_first_block():
+@pytest.mark.parametrize(
+    ("n_features", "first", "now", "line"),
+    [
+        (None, (4, 0.5), (4, 0.5), "SAOLA  4  |S*| 2"),
+        (None, (4, 0.5), (9, 0.501), "SAOLA  9  5.0k feat/s  |S*| 2"),
+        (10**5, (64, 50), (192, 70), "SAOLA  192/100,000  6 feat/s  |S*| 2"),
+        (
+            10**5,
+            (64, 50),
+            (1064, 52),
+            "SAOLA  1,064/100,000  500 feat/s  |S*| 2  eta 3:17",
+        ),
+    ],
+)
+def test_the_rate_is_that_since_the_first_block(n_features, first, now, line):
     """Before it, workers of a cluster were started; or an earlier run was long."""
-    first = Progress(64, 100_000, 2, seconds=50.0)
-    early = Progress(192, 100_000, 2, seconds=70.0)
-    assert format_line("SAOLA", early, first) == "SAOLA  192/100,000  6 feat/s  |S*| 2"
-    later = Progress(1064, 100_000, 2, seconds=52.0)
-    line = format_line("SAOLA", later, first)
-    assert line == "SAOLA  1,064/100,000  500 feat/s  |S*| 2  eta 3:17"
+    first, now = (Progress(n, n_features, 2, seconds) for n, seconds in (first, now))
+    assert format_line("SAOLA", now, first) == line
 
 
-def test_an_announcement_on_a_terminal_is_a_line(caplog):
+def test_on_a_terminal_the_line_is_live_and_announcements_are_lines(caplog):
     caplog.set_level("INFO", logger="featstream")
     with redirect_stderr(Terminal()) as terminal:
         announce("compiling")
@@ -62,6 +65,7 @@ def test_an_announcement_on_a_terminal_is_a_line(caplog):
             announce("compiling [again]")
     lines = [line.strip() for line in str(terminal).splitlines() if "comp" in line]
     assert lines == ["compiling", "compiling [again]"]
+    assert "10/40  |S*| 3" in str(terminal)
     assert caplog.messages == []
 
 
@@ -80,18 +84,6 @@ def test_elsewhere_there_is_a_plain_line_every_ten_seconds(capsys, monkeypatch):
             observe(Progress(n_seen, 40, 1))
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[1] for line in lines] == ["20/40", "40/40"]
-
-
-def test_no_progress_is_none():
-    with observed(False, "SAOLA") as observe:
-        assert observe is None
-
-
-def test_on_a_terminal_the_line_is_live():
-    with redirect_stderr(Terminal()) as terminal, observed(True, "SAOLA") as observe:
-        observe(Progress(10, 40, 3))
-    assert "10/40" in str(terminal)
-    assert "|S*| 3" in str(terminal)
 
 
 # Comparisons ------------------------------------------------------------------

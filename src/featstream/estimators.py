@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import Parameter, cleandoc, signature
+from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -58,10 +58,8 @@ else:
             if deep:
                 _adopt()
                 return self.get_params()
-            known = signature(type(self).__init__).parameters.values()
-            kinds = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
-            names = sorted(p.name for p in known if p.kind in kinds)
-            return {name: getattr(self, name) for name in names if name != "self"}
+            names = sorted(signature(type(self)).parameters)
+            return {name: getattr(self, name) for name in names}
 
         locals().update({name: _later(name) for name in _FROM_ESTIMATOR})
 
@@ -102,17 +100,19 @@ def estimator(cls: type[T]) -> type[T]:
     for base in reversed(cls.__mro__):
         text = _own_docstrings.get(base, base.__doc__) or ""
         start, *sections = _SECTION.split(cleandoc(text))
-        others = []
+        others, own = [], []
         for section in sections:
             title, _, *lines = section.split("\n")
             if title not in described:
                 others.append(section)
                 continue
             for entry in re.split(r"\n(?=\S)", "\n".join(lines)):
-                described[title][entry.split(" :")[0]] = entry
-    texts = described["Parameters"]
-    names = [name for name in signature(cls.__init__).parameters if name in texts]
-    described["Parameters"] = {name: texts[name] for name in names}
+                name = entry.split(" :")[0]
+                described[title][name] = entry
+                own.append(name)
+    known, texts = signature(cls.__init__).parameters, described["Parameters"]
+    names = dict.fromkeys([*own, *known])
+    described["Parameters"] = {n: texts[n] for n in names if n in known and n in texts}
     complete = [
         "\n".join([title, "-" * len(title), *entries.values()])
         for title, entries in described.items()

@@ -101,7 +101,7 @@ def select_genes(
 
 
 def _columns(selector: Any, n_vars: int) -> dict[str, Any]:
-    """What is said of each variable, by the end of the column's name."""
+    """New columns of ``adata.var``, by the end of their names."""
     import pandas as pd
 
     trace = selector.result_.trace

@@ -124,17 +124,14 @@ class Block:
 
     def part(self, begin: int, end: int) -> Block:
         """Columns ``begin`` to ``end`` as a block of their own, without a copy."""
-        columns = self.columns
+        columns, names, nominal = self.columns, self.names, self.nominal
         if isinstance(columns, SparseColumns):
             columns = replace(columns, indptr=columns.indptr[begin : end + 1])
         else:
             columns = columns[:, begin:end]
-        return Block(
-            columns,
-            self.start + begin,
-            None if self.names is None else self.names[begin:end],
-            None if self.nominal is None else self.nominal[begin:end],
-        )
+        names = None if names is None else names[begin:end]
+        nominal = None if nominal is None else nominal[begin:end]
+        return Block(columns, self.start + begin, names, nominal)
 
 
 class Span(NamedTuple):
@@ -271,106 +268,84 @@ class Storage:
     more, of which ``kept.used`` says how much is taken. The functions of the first
     group are compiled into the scan, so that they must be what numba can compile,
     unless ``is_compiled`` is false: then the scan runs as plain Python.
-
-    Attributes
-    ----------
-    name : str
-        What it is called in run folders.
-    columns : type
-        The NamedTuple.
-    overlap : callable
-        ``overlap(new, i, kept, slot, is_listed, scratch)``: score of column ``i`` of
-        ``new`` with column ``slot`` of ``kept.columns``.
-    has_room : callable
-        ``has_room(new, i, kept)``: whether the pools of ``kept.columns`` can take
-        column ``i``.
-    copy_column : callable
-        ``copy_column(new, i, kept, slot, used)``: copy column ``i`` to ``slot``.
-    load_newcomer, unload_newcomer : callable, optional
-        ``load_newcomer(new, i, scratch)``: prepare the scratch buffers for a newcomer
-        before it is compared with many; and clear them.
-    list_candidates : callable, optional
-        ``list_candidates(new, i, score, kept, index, rule)``: fill ``index.shortlist``
-        with the slots of the kept columns that can matter to a newcomer, in order of
-        arrival, and return their number; or -1, if all can matter.
-    end_walk : callable, optional
-        ``end_walk(new, index)``: clear what `list_candidates` gathered.
-    enter_index, leave_index, clear_index : callable, optional
-        ``enter_index(columns, index, slot, score)``, ``leave_index(columns, index,
-        slot)`` and ``clear_index(columns, index, kept)``: keep the index of kept
-        columns. This and what lists candidates is called only if there is one.
-    demand : callable
-        ``demand(columns, which)``: what each chosen column takes of the two pools;
-        shape (2, n).
-    allocate : callable
-        ``allocate(like, n_slots, first, second)``: empty columns with that many slots
-        and pools of these sizes.
-    spare_slots : callable, optional
-        ``spare_slots(like)``: slots to allocate beyond need, to avoid frequent
-        reallocation.
-    allocate_index : callable, optional
-        ``allocate_index(like, n_slots, n_nodes, largest_memo)``.
-    scratch : callable
-        ``scratch(n_samples)``: buffers for the comparison of columns.
-    saved : dict of SavedField
-        The arrays that are saved, by name. The rest can be computed from them.
-    restore : callable
-        ``restore(arrays, n_samples, measure)``: the columns again; ValueError if that
-        cannot be. The arrays have passed the checks of ``saved``.
-    pool_of : dict of int, optional
-        Which pool the length of a saved array counts in, where it is not one entry
-        per column.
-    is_independent : callable, optional
-        ``is_independent(new, i, kept, slot, winner, known, rule, scratch)``: whether
-        the class and the loser of the two columns are independent given the winner,
-        and the p-value, which may be NaN if they are not. ``known`` is a number near
-        their correlation, how far off it can be, the relevance of the loser, and
-        whether the slot is listed.
-    count_classes : callable, optional
-        ``count_classes(columns, begin, target, scratch)``: tables of (category, class)
-        of discrete columns from ``begin`` on, while there is room; the column after.
-    units : callable, optional
-        ``units(columns, which)``: columns as unit vectors in single precision whose
-        products are near the overlaps, and how wrong these can be.
-    has_fixed_types : bool, default=False
-        Whether columns, pools, index and scratch buffers always have the same dtypes
-        and layouts: kernels are then called without asking numba for types.
-    read_only : tuple of str, optional
-        The arrays that are read-only in newcomers, where they belong to the block.
-    as_rows : callable, optional
-        ``as_rows(columns, which, n_samples)``: the chosen columns as plain numbers,
-        one row per column: categories or deviations. For figures.
     """
 
     name: str
+    """What it is called in run folders."""
     columns: type
+    """The NamedTuple."""
     overlap: Callable[..., Any]
+    """``overlap(new, i, kept, slot, is_listed, scratch)``: score of column ``i`` of
+    ``new`` with column ``slot`` of ``kept.columns``."""
     has_room: Callable[..., Any]
+    """``has_room(new, i, kept)``: whether the pools of ``kept.columns`` can take column
+    ``i``."""
     copy_column: Callable[..., Any]
-    demand: Callable[..., Any]
-    allocate: Callable[..., Any]
-    scratch: Callable[[int], Any]
-    saved: dict[str, SavedField]
-    restore: Callable[..., Any]
-    pool_of: dict[str, int] = field(default_factory=dict)
+    """``copy_column(new, i, kept, slot, used)``: copy column ``i`` to ``slot``."""
     load_newcomer: Callable[..., Any] = _nothing
+    """``load_newcomer(new, i, scratch)``: prepare the scratch buffers for a newcomer
+    before it is compared with many."""
     unload_newcomer: Callable[..., Any] = _nothing
+    """``unload_newcomer(new, i, scratch)``: clear them."""
     list_candidates: Callable[..., Any] = _all_candidates
+    """``list_candidates(new, i, score, kept, index, rule)``: fill ``index.shortlist``
+    with the slots of the kept columns that can matter to a newcomer, in order of
+    arrival, and return their number; or -1, if all can matter."""
     end_walk: Callable[..., Any] = _end_walk
+    """``end_walk(new, index)``: clear what `list_candidates` gathered."""
     enter_index: Callable[..., Any] = _enter_nothing
+    """``enter_index(columns, index, slot, score)``: add a kept column to the index.
+    This and what lists candidates is called only if there is an index."""
     leave_index: Callable[..., Any] = _leave_nothing
+    """``leave_index(columns, index, slot)``: remove it from the index."""
     clear_index: Callable[..., Any] = _leave_nothing
+    """``clear_index(columns, index, kept)``: remove all."""
+
+    demand: Callable[..., Any]
+    """``demand(columns, which)``: what each chosen column takes of the two pools; shape
+    (2, n)."""
+    allocate: Callable[..., Any]
+    """``allocate(like, n_slots, first, second)``: empty columns with that many slots
+    and pools of these sizes."""
     spare_slots: Callable[[Any], int] = _no_spare_slots
+    """``spare_slots(like)``: slots to allocate beyond need, to avoid frequent
+    reallocation."""
     allocate_index: Callable[..., Any] | None = None
+    """``allocate_index(like, n_slots, n_nodes, largest_memo)``."""
+    scratch: Callable[[int], Any]
+    """``scratch(n_samples)``: buffers for the comparison of columns."""
+    saved: dict[str, SavedField]
+    """The arrays that are saved, by name. The rest can be computed from them."""
+    restore: Callable[..., Any]
+    """``restore(arrays, n_samples, measure)``: the columns again; ValueError if that
+    cannot be. The arrays have passed the checks of ``saved``."""
+    pool_of: dict[str, int] = field(default_factory=dict)
+    """Which pool the length of a saved array counts in, where it is not one entry per
+    column."""
     is_independent: Callable[..., Any] | None = None
+    """``is_independent(new, i, kept, slot, winner, known, rule, scratch)``: whether the
+    class and the loser of the two columns are independent given the winner, and the
+    p-value, which may be NaN if they are not. ``known`` is a number near their
+    correlation, how far off it can be, the relevance of the loser, and whether the slot
+    is listed."""
     count_classes: Callable[..., int] | None = None
+    """``count_classes(columns, begin, target, scratch)``: tables of (category, class)
+    of discrete columns from ``begin`` on, while there is room; the column after."""
     units: Callable[..., Any] | None = None
+    """``units(columns, which)``: columns as unit vectors in single precision whose
+    products are near the overlaps, and how wrong these can be."""
     as_rows: Callable[..., NDArray[Any]] | None = None
+    """``as_rows(columns, which, n_samples)``: the chosen columns as plain numbers, one
+    row per column: categories or deviations. For figures."""
+    has_fixed_types: bool = False
+    """Whether columns, pools, index and scratch buffers always have the same dtypes and
+    layouts: kernels are then called without asking numba for types."""
+    read_only: tuple[str, ...] = ()
+    """The arrays that are read-only in newcomers, where they belong to the block."""
     old_names: tuple[str, ...] = ()
+    """What it was called in older run folders."""
     is_compiled: bool = True
     is_sparse: bool = False
-    has_fixed_types: bool = False
-    read_only: tuple[str, ...] = ()
 
 
 class BoundMeasure(Protocol):

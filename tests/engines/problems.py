@@ -104,23 +104,6 @@ def solve(selector, y, source, **options):
         return selector.start(y).consume(source, **options)
 
 
-def outcome(selector):
-    """All that a scan decides."""
-    found = selector.result_
-    trace = found.trace
-    decided = [
-        found.names,
-        found.indices.tolist(),
-        found.scores.tolist(),
-        trace.arrivals.tolist(),
-        trace.records.tolist(),
-    ]
-    if hasattr(found, "groups"):
-        groups = found.groups
-        decided += [groups.labels, groups.fates.tolist(), groups.n_kept.tolist()]
-    return decided
-
-
 def n_ever_kept(selector):
     fates = selector.result_.trace.records["fate"]
     return int(((fates == 1) | (fates >= 3)).sum())

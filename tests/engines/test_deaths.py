@@ -13,7 +13,8 @@ import pytest
 from sklearn.base import clone
 
 import featstream
-from engines.problems import make_binary, make_options, outcome, solve
+from checks import state
+from engines.problems import make_binary, make_options, solve
 from featstream import SAOLA, FisherZ, GroupSAOLA, SelectFromStream
 from featstream.engines import DaskEngine
 from featstream.errors import EngineError
@@ -107,7 +108,7 @@ def test_killed_workers_change_nothing(seed, client, tmp_path):
     engine = DaskEngine(client, patience=300.0)  # of a busy machine
     remote = selector.start(y).consume(source, engine=engine, **given)
     assert not list(tmp_path.glob("*.kill"))
-    assert outcome(remote) == outcome(local)
+    assert state(remote) == state(local)
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_a_driver_that_is_killed_is_resumed(cluster, problem, tmp_path):
     assert 0 < selector.n_seen_ < source.n_features
     with distributed.Client(scheduler_file=str(file)) as client:
         selector.consume(source, engine=client)
-    assert outcome(selector) == outcome(local)
+    assert state(selector) == state(local)
 
 
 @pytest.mark.slow
@@ -178,4 +179,4 @@ def test_a_scheduler_that_is_killed_is_an_error(cluster, problem, tmp_path):
     client.close(timeout=2)
     selector = featstream.resume(run)
     assert 0 < selector.n_seen_ < source.n_features
-    assert outcome(selector.consume(source)) == outcome(local)
+    assert state(selector.consume(source)) == state(local)

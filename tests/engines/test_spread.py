@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from checks import state
 from engines.problems import (
     make_data,
     make_groups,
     make_selector,
     make_source,
     n_ever_kept,
-    outcome,
     solve,
 )
 from engines.simulated import SimulatedEngine
@@ -32,7 +32,7 @@ def compare(seed, kind, monkeypatch):
     engine = SimulatedEngine(rng, int(rng.integers(1, 6)), death=0.1)
     local = solve(clone(selector), y, source, **options)
     remote = solve(selector, y, source, engine=engine, **options)
-    return outcome(local) == outcome(remote), local, engine
+    return state(local) == state(remote), local, engine
 
 
 EACH_THOUSAND = [
@@ -117,7 +117,7 @@ def test_the_recommended_settings_run_on_an_engine():
     X[:, ::20] = np.where(rng.random((200, 20)) < 0.4, y[:, None], X[:, ::20])
     local = solve(SelectFromStream(), y, X)
     engine = SimulatedEngine(rng, 3)
-    assert outcome(solve(SelectFromStream(), y, X, engine=engine)) == outcome(local)
+    assert state(solve(SelectFromStream(), y, X, engine=engine)) == state(local)
     assert local.selected_.size
     with pytest.raises(ParameterError, match="`interactions` of SelectFromStream"):
         solve(SelectFromStream(interactions=True), y, X, engine=engine)

@@ -1,5 +1,7 @@
 """Thresholds that pay for the number of features they judge."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,20 +25,6 @@ from featstream.selectors.saola.budget import CORRECTIONS, Budget
 from strategies import examples
 
 
-class OnlyPValues:
-    alpha = None
-    name = "p"
-
-    def p_values(self, encoded, scores):
-        return scores
-
-
-def started(correction, level):
-    budget = Budget(correction, level)
-    budget.bind(OnlyPValues(), "test")
-    return budget
-
-
 def drawn_p_values(seed, n=200):
     rng = np.random.default_rng(seed)
     p = rng.random(n)
@@ -49,7 +37,7 @@ def drawn_p_values(seed, n=200):
 @given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.01, 0.05, 0.15]))
 def test_online_fdr_is_lord(seed, alpha):
     p = drawn_p_values(seed)
-    assert started("online-fdr", alpha).judge(p).tolist() == reference.lord(p, alpha)
+    assert Budget("online-fdr", alpha).judge(p).tolist() == reference.lord(p, alpha)
 
 
 @examples(15)
@@ -61,13 +49,13 @@ def test_online_fdr_is_lord(seed, alpha):
 )
 def test_neither_blocks_nor_resuming_change_the_levels(seed, correction, n_known, cuts):
     p = drawn_p_values(seed)
-    whole, budget = started(correction, 0.05), started(correction, 0.05)
+    whole, budget = Budget(correction, 0.05), Budget(correction, 0.05)
     whole.open_source(n_known)
     budget.open_source(n_known)
     budget.judge(np.empty(0))
     found = []
     for part in np.split(p, sorted(cuts)):
-        again = started(correction, 0.05)
+        again = Budget(correction, 0.05)
         again.restore(budget.arrays())
         found += again.judge(part).tolist()
         budget = again
@@ -82,10 +70,7 @@ def levels(budget, n):
         low, high = 0.0, 1.0
         for _ in range(60):
             middle = (low + high) / 2
-            copy = started(budget.correction, budget.level)
-            copy.restore(budget.arrays())
-            copy._state = copy._state.copy()
-            passes = copy.judge(np.array([middle]))[0]
+            passes = deepcopy(budget).judge(np.array([middle]))[0]
             low, high = (middle, high) if passes else (low, middle)
         found.append(high)
         budget.judge(np.ones(1))
@@ -93,7 +78,7 @@ def levels(budget, n):
 
 
 def test_bonferroni_spends_no_more_than_its_level():
-    budget = started("bonferroni", 0.05)
+    budget = Budget("bonferroni", 0.05)
     budget.open_source(100)
     np.testing.assert_allclose(levels(budget, 100), 0.95 * 0.05 / 100, rtol=1e-9)
     rest = levels(budget, 50)
@@ -112,7 +97,7 @@ def test_the_share_of_false_discoveries_is_at_most_the_level():
         is_true = rng.random(1000) < rng.choice([0.01, 0.1])
         effect = rng.normal(3.5, 0.5, is_true.sum())
         p[is_true] = stats.norm.sf(rng.normal(effect))
-        passed = started("online-fdr", 0.05).judge(p)
+        passed = Budget("online-fdr", 0.05).judge(p)
         shares.append(np.count_nonzero(passed & ~is_true) / max(passed.sum(), 1))
     assert np.mean(shares) <= 0.05 + 2 * np.std(shares) / np.sqrt(200)
 
@@ -159,22 +144,14 @@ def test_what_stands_out_is_selected(kind, correction):
     assert grouped.selected_.tolist() == [1000]
 
 
-@pytest.mark.parametrize("correction", CORRECTIONS[1:])
-def test_blocks_and_threads_change_nothing(correction):
-    X, y = noise("normal", p=500)
-    X[:, ::7] += 0.4 * y[:, None]
-    selector = SAOLA(measure="fisher-z", correction=correction)
-    assert selector.fit(X, y).selected_.size > 3
-    checks.check_blocks_and_threads_change_nothing(selector, X, y)
-
-
 @examples(10)
 @given(data=strategies.continuous_data(), correction=st.sampled_from(CORRECTIONS[1:]))
-def test_kills_change_nothing(data, correction):
+def test_blocks_threads_and_kills_change_nothing(data, correction):
     """Bonferroni too, which is no part of the contract tests: lengths matter to it."""
     options = {"correction": correction, "redundancy": "conditional"}
     selector = SAOLA(measure=FisherZ(alpha=0.1), **options)
     checks.check_resume_equals_uninterrupted(selector, *data)
+    checks.check_blocks_and_threads_change_nothing(selector, *data)
 
 
 def test_the_level_is_that_of_the_measure_or_five_percent():

@@ -10,12 +10,11 @@ from featstream.engines.dask import (
     is_cancelled,
     local_cluster,
 )
-from featstream.engines.loop import Engine, ThreadEngine, in_order, prepared_ahead
+from featstream.engines.loop import Engine, in_order, prepared_ahead
 
 __all__ = [
     "DaskEngine",
     "Engine",
-    "ThreadEngine",
     "as_engine",
     "connected",
     "convert_svmlight",

@@ -398,7 +398,7 @@ def p_values(history: History) -> FloatArray | None:
     if result.measure == "fisher-z" and hasattr(stream.measure, "critical"):
         n, n_spanning = len(stream.y), stream.measure.n_spanning
         share = np.minimum(result.scores, 1) ** 2
-        return p_of_share(share, n, n_spanning, 0, by_f_test=n_spanning > 1)
+        return p_of_share(share, n, n_spanning, 0)
     if result.measure not in _INFORMATION or columns is None:
         return None
     labels = as_labels(stream.y)

@@ -35,13 +35,7 @@ def check_arrays(
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of a table; `RunError` unless each is what it must be.
 
-    The first array that has a length of a name that is not among ``sizes`` decides it
-    for the others.
-
-    >>> table = {"rows": Declared(np.int32, ("k",), 0, "n")}
-    >>> check_arrays({"rows": np.array([0, 7], np.int32)}, table, n=5)
-    Traceback (most recent call last):
-    featstream.errors.RunError: The run is damaged: rows has values out of range.
+    A length whose name is not among ``sizes`` is that of the first array that has it.
     """
     checked = {}
     for name, declared in table.items():
@@ -72,14 +66,7 @@ def check_arrays(
 
 
 def write_arrays(file: BinaryIO, arrays: Arrays) -> None:
-    """Write arrays with `numpy.savez`; the same arrays give the same bytes.
-
-    >>> import io, numpy as np
-    >>> file = io.BytesIO()
-    >>> write_arrays(file, {"a": np.arange(3)})
-    >>> np.load(io.BytesIO(file.getvalue()), allow_pickle=False)["a"]
-    array([0, 1, 2])
-    """
+    """Write arrays with `numpy.savez`; the same arrays give the same bytes."""
     plain = {}
     for name, array in arrays.items():
         little = array.dtype.newbyteorder("<")
@@ -116,12 +103,7 @@ def damaged(how: str) -> RunError:
 
 
 def join_text(words: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return words as UTF-8 end to end, and where each ends.
-
-    >>> text, ends = join_text(["ab", "c"])
-    >>> text.tobytes(), ends
-    (b'abc', array([2, 3]))
-    """
+    """Return words as UTF-8 end to end, and where each ends."""
     encoded = [word.encode("utf-8", "surrogatepass") for word in words]
     ends = np.cumsum([len(word) for word in encoded], dtype=np.int64)
     return np.frombuffer(b"".join(encoded), np.uint8), ends

@@ -136,7 +136,9 @@ class RunFolder:
         """Write the next generation, and return its number."""
         if self._whole is None and is_run(self.path):
             self.load()
-        generation = self._last_generation() + 1
+        # Above the highest number in use, so that nothing is written over.
+        numbers = [p.stem.removeprefix("state-") for p in self.path.glob("state-*.npz")]
+        generation = 1 + max([int(n) for n in numbers if n.isdecimal()], default=0)
         state = f"state-{generation:06d}.npz"
         write = partial(write_arrays, arrays=arrays)
         digest = replace_file(self.path / state, write, _ADVICE)
@@ -205,13 +207,6 @@ class RunFolder:
         self._whole = generation, text
         return Saved(description, arrays)
 
-    def _last_generation(self) -> int:
-        """Return the highest number in use, so that nothing is written over."""
-        numbers = [
-            path.stem.removeprefix("state-") for path in self.path.glob("state-*.npz")
-        ]
-        return max([int(number) for number in numbers if number.isdecimal()], default=0)
-
     def _write(self, name: str, content: bytes) -> None:
         replace_file(self.path / name, lambda file: file.write(content), _ADVICE)
 
@@ -267,10 +262,7 @@ def _seal_of(before: bytes) -> bytes:
 
 
 def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
-    """Replace a JSON file in one step, with a checksum that `read_sealed` checks.
-
-    The content needs ``format``, a name, and ``version``, a number.
-    """
+    """Replace a JSON file, with ``format`` and ``version``, that has a checksum."""
     text = seal(content)
     replace_file(path, lambda file: file.write(text))
 

@@ -6,7 +6,7 @@ A run continues with the same parameters, target, data and groups, or not at all
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,18 +83,17 @@ def describe_selector(selector: Any) -> dict[str, Any]:
     }
 
 
+def _find_class(kind: str, name: str) -> Any:
+    """The class of a measure, a test or a selector; None if there is none."""
+    if kind == "selector":
+        return SELECTORS.find_class(name)
+    return _measures().get(name)
+
+
 def _measures() -> dict[str, Any]:
     """Measures and tests by the name of their class."""
-    return {
-        kind.__name__: kind for known in (MEASURES, TESTS) for kind in known.values()
-    }
-
-
-_PARTS: dict[str, Callable[[str], Any]] = {
-    "measure": lambda name: _measures().get(name),
-    "selector": SELECTORS.find_class,
-}
-"""What a parameter may be besides numbers and text; each is found by its class."""
+    known = [*MEASURES.values(), *TESTS.values()]
+    return {kind.__name__: kind for kind in known}
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -104,8 +103,8 @@ def _plain(value: Any, name: str) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_plain(item, name) for item in value]
-    for kind, find in _PARTS.items():
-        if find(type(value).__name__) is type(value):
+    for kind in ("measure", "selector"):
+        if _find_class(kind, type(value).__name__) is type(value):
             options = value.get_params(deep=False).items()
             parameters = {key: _plain(option, key) for key, option in options}
             return {kind: type(value).__name__, "parameters": parameters}
@@ -121,7 +120,7 @@ def load_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in parameters.items():
         if isinstance(value, dict):
             what = "selector" if "selector" in value else "measure"
-            kind = _PARTS[what](str(value.get(what)))
+            kind = _find_class(what, str(value.get(what)))
             if kind is None:
                 raise RunError(
                     f"The run has the {what} {printable(value.get(what))}, which is "
@@ -253,7 +252,7 @@ def restore_groups(groups: GroupTrace, arrays: Arrays, n_seen: int) -> None:
     labels = read_labels(words)
     if len(labels) != ends.size or ends[-1:].sum() != n_seen:
         raise damaged("its groups do not fit its features")
-    groups.restore(labels, ends, fates, n_kept)
+    groups.extend(labels, np.diff(ends, prepend=0), fates, n_kept)
 
 
 def describe_source(source: Source, layout: Layout | None = None) -> dict[str, Any]:

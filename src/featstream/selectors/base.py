@@ -13,7 +13,7 @@ from functools import partial
 from inspect import signature
 from itertools import chain
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from narwhals.dependencies import is_pandas_dataframe
@@ -68,7 +68,13 @@ from featstream.runs.state import (
     target_from,
 )
 from featstream.selectors.result import SelectionResult, Trace
-from featstream.selectors.stream import Explained, Stream, Unfinished, Verdict
+from featstream.selectors.stream import (
+    Decide,
+    Explained,
+    Stream,
+    Unfinished,
+    Verdict,
+)
 from featstream.sources import (
     as_source,
     check_has_features,
@@ -78,6 +84,8 @@ from featstream.sources import (
 )
 from featstream.sources.grouping import Layout
 from featstream.sources.memory import block_of_one, in_storage, is_plain_column
+
+Steps: TypeAlias = Iterator[Callable[[], object]]
 
 _LOG = logging.getLogger("featstream")
 
@@ -148,7 +156,7 @@ class OnlineSelector(Savable, Explained, Selector):
         return {}
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what `_state_arrays` gave, after `_begin`.
+        """Restore the state from what `_state_arrays` returned, after `_begin`.
 
         The stream has its target, names, trace and measure again. The arrays may
         come from anyone: raise `RunError` for what cannot be right.
@@ -161,7 +169,7 @@ class OnlineSelector(Savable, Explained, Selector):
         return arrivals, np.fromiter(kept.values(), np.float64, len(kept))
 
     def _kept_columns(self) -> NDArray[Any] | None:
-        """The kept columns as plain numbers, one row each; None if not at hand."""
+        """The kept columns as plain numbers, one row each; None if it has none."""
         return None
 
     def _measure_named(self, name: str, **options: Any) -> Any:
@@ -254,7 +262,7 @@ class OnlineSelector(Savable, Explained, Selector):
         return self
 
     def start(self, y: Any) -> Self:
-        """Begin a stream of features for the target ``y``, which is all there is yet.
+        """Begin a stream of features for the target ``y``.
 
         Parameters
         ----------
@@ -279,7 +287,7 @@ class OnlineSelector(Savable, Explained, Selector):
         return None if measure is None else measure.bind(y)
 
     def _look_ahead(self, blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
-        """Choose the measure by the first features, and give them all back."""
+        """Choose the measure by the first features; return all blocks."""
         first: list[Block] = []
         for block in blocks:
             first.append(block)
@@ -307,10 +315,8 @@ class OnlineSelector(Savable, Explained, Selector):
         return propose_measure(blocks, _LOOK_AHEAD)
 
     @abstractmethod
-    def _steps(
-        self, source: Source, layout: Any, position: int
-    ) -> Iterator[Callable[[], object]]:
-        """What decides about a source from a position on, one call per batch."""
+    def _steps(self, source: Source, layout: Any, position: int) -> Steps:
+        """Functions that decide about a source from a position on, one per batch."""
 
     def _lay_out(self, groups: Any, source: Source) -> Layout | None:
         """How the features of a source fall into groups; None if they do not."""
@@ -335,35 +341,19 @@ class OnlineSelector(Savable, Explained, Selector):
         with (
             saving(self, checkpoint, every, offered)
             if is_saved
-            else nullcontext() as where
-        ):
-            source = as_source(offered)
-            layout = self._lay_out(groups, source)
-            self._decide_all(source, layout, offered, progress, where)
-        return self
-
-    def _decide_all(
-        self,
-        source: Source,
-        layout: Layout | None,
-        offered: Any,
-        progress: bool | Observer,
-        checkpoint: Checkpoint | None,
-    ) -> None:
-        with (
+            else nullcontext() as where,
+            self._opened(offered, groups, where) as (source, layout, begin, save),
             observed(progress, type(self).__name__)
             if progress
             else nullcontext() as observe,
-            self._following(source, offered, checkpoint, layout) as (begin, save),
             single_blas,  # blocks are spread over threads, not products
         ):
-            stream = self._stream
-            position = stream.trace.n_seen - begin
+            stream = self._stream  # a run may have restored it
             n_features = source.n_features
             if n_features is not None:
-                n_features += stream.trace.n_seen - position
+                n_features += begin
             began = clock()
-            for decide in self._steps(source, layout, position):
+            for decide in self._steps(source, layout, stream.trace.n_seen - begin):
                 with uninterrupted():  # what is kept and what is recorded agree
                     decide()
                 stream.seconds += clock() - began
@@ -375,36 +365,38 @@ class OnlineSelector(Savable, Explained, Selector):
                 began = clock()
             known = (stream.peak_memory, peak_memory())
             stream.peak_memory = max((n for n in known if n), default=None)
-        warn_of_identifiers(self._stream)
+        warn_of_identifiers(stream)
         self._warn_of_chance()
+        return self
 
     @contextmanager
-    def _following(
-        self,
-        source: Source,
-        offered: Any,
-        checkpoint: Checkpoint | None,
-        layout: Layout | None,
-    ) -> Iterator[tuple[int, Callable[[], object] | None]]:
-        """Follow the consumption of a source, from where it was left.
+    def _opened(
+        self, offered: Any, groups: Any, checkpoint: Checkpoint | None
+    ) -> Iterator[tuple[Source, Layout | None, int, Callable[[], object] | None]]:
+        """Open a source that is consumed, from where it was left.
 
-        Gives the number of features seen before the source, and what saves after a
-        block, if anything does. A source that is left in the middle is remembered.
+        Gives the source, its groups, the number of features seen before it, and what
+        saves after a block, if anything does. A source that is left in the middle is
+        remembered.
         """
+        source = as_source(offered)
+        layout = self._lay_out(groups, source)
         stream, begin = self._stream, self._find_begin(source, offered, layout)
         if checkpoint is not None:
             with recording(self, source, checkpoint, layout) as recorder:
-                yield recorder.begin, recorder.after_block
+                yield source, layout, recorder.begin, recorder.after_block
             return
         names = sample_names_of(source)
         if names is not None:
             stream.check_names(names, "This source")
         try:
-            yield begin, None
+            yield source, layout, begin, None
         except BaseException as error:
             is_interrupt = isinstance(error, KeyboardInterrupt)
             rest = Unfinished(offered, source, layout, begin, is_interrupt)
             stream.unfinished = rest
+            if stream.names.order.size > stream.n_seen:
+                del self._stream  # it has positions for features that never came
             raise
         stream.unfinished = None
 
@@ -424,10 +416,10 @@ class OnlineSelector(Savable, Explained, Selector):
         return stream.trace.n_seen
 
     def _warn_of_chance(self) -> None:
-        """Say, once, if what is kept is what chance would give."""
+        """Warn, once, if chance alone may explain most of the kept features."""
 
     def _forget_names(self, stream: Stream, block: Block | Span) -> None:
-        """Names are kept for the features that the trace knows, and no more."""
+        """Forget the names of features that are neither kept nor in the trace."""
         kept = set(self._kept()[0].tolist())
         for arrival in range(block.start, block.start + block.n_columns):
             if arrival not in kept and not stream.trace.knows(arrival):
@@ -628,39 +620,71 @@ class SequentialSelector(OnlineSelector):
             return self._consume(source, groups, progress, checkpoint, every)
 
     def _using(self, engine: Any) -> AbstractContextManager[None]:
-        """Use an engine for a while."""
+        """Use an engine until the end of the ``with`` block."""
         raise ParameterError(
             f"{type(self).__name__} works in this process alone. Leave `engine` out, "
             "or use SelectFromStream, SAOLA or GroupSAOLA."
         )
 
+    def _begun(self) -> Stream:
+        """The stream; an error if it has stopped in the middle of a source."""
+        stream = self._started()
+        if stream.unfinished is not None:
+            stream.leave_unfinished()
+        if self._run is not None:
+            self._run.refuse_unfinished()
+        return stream
+
+    def _decide_now(self, batch: Any, stream: Stream) -> Verdict:
+        """Decide about a batch that arrives alone, and record it."""
+        with single_blas if self._uses_blas else nullcontext():
+            decide = self._prepare(batch, stream)
+            with uninterrupted():
+                return self._take(batch, decide, stream)
+
     def _decide(self, batch: Any, stream: Stream) -> Verdict:
         """Decide about all columns of a batch, which is a block or some groups."""
         raise NotImplementedError
 
-    def _prepare(self, batch: Any, stream: Stream) -> Callable[[], Verdict]:
-        """Do what can be done for a batch ahead of its turn, perhaps in a thread.
+    def _prepare(self, batch: Any, stream: Stream) -> Decide:
+        """Prepare a batch ahead of its turn, perhaps in a thread.
 
-        Returns what decides about it when its turn has come.
+        Returns a function that decides about the batch when its turn has come.
         """
         return partial(self._decide, batch, stream)
 
-    @abstractmethod
-    def _take(
-        self, batch: Any, decide: Callable[[], Verdict], stream: Stream
-    ) -> Verdict:
-        """Decide about a batch, and record it."""
+    def _take(self, batch: Any, decide: Decide, stream: Stream) -> Verdict:
+        """Decide about the features of a batch, here a block, and record it."""
+        names = batch.names
+        if names is not None:
+            stream.names.refuse_taken(batch.start, names)
+        verdict = decide()
+        if stream.keeps:
+            stream.record(batch.start, verdict)
+        else:
+            stream.trace.record(verdict)
+        if names is not None:
+            stream.names.add(batch.start, names)
+            if stream.trace.level != "full":
+                self._forget_names(stream, batch)
+        return verdict
 
-    @abstractmethod
-    def _batches(
-        self, blocks: Iterator[Block], layout: Any, position: int
-    ) -> Iterator[Any]:
-        """The blocks of a source from a position on, as they are decided about."""
+    def _steps(self, source: Source, layout: Any, position: int) -> Steps:
+        stream, (blocks, layout) = self._stream, self._read(source, layout, position)
+        if stream.measure is None:
+            blocks = self._look_ahead(blocks, stream)
+        return self._decisions(source, blocks, layout, position)
+
+    def _read(
+        self, source: Source, layout: Any, position: int
+    ) -> tuple[Iterator[Block], Any]:
+        """The blocks of a source from a position on, and how they fall into groups."""
+        return source.blocks(position), layout
 
     def _decisions(
         self, source: Source, blocks: Iterator[Block], layout: Any, position: int
-    ) -> Iterator[Callable[[], object]]:
-        """What decides about the blocks of a source from a position on."""
+    ) -> Steps:
+        """Functions that decide about the blocks of a source from a position on."""
         stream, n_threads = self._stream, count_threads(getattr(self, "n_jobs", None))
         given = self._batches(blocks, layout, position)
         prepare = lambda batch: (batch, self._prepare(batch, stream))  # noqa: E731
@@ -669,6 +693,12 @@ class SequentialSelector(OnlineSelector):
             prepared = prepared_ahead(given, prepare, n_threads)
         for batch, decide in prepared:
             yield partial(self._take, batch, decide, stream)
+
+    def _batches(
+        self, blocks: Iterator[Block], layout: Any, position: int
+    ) -> Iterator[Any]:
+        """The blocks from a position on as batches: whole groups, or single blocks."""
+        return in_stream(blocks, self._stream)
 
 
 class StreamSelector(SequentialSelector):
@@ -688,11 +718,7 @@ class StreamSelector(SequentialSelector):
         name : str, optional
             The feature's name; by default made from its arrival.
         """
-        stream = self._started()
-        if stream.unfinished is not None:
-            stream.leave_unfinished()
-        if self._run is not None:
-            self._run.refuse_unfinished()
+        stream = self._begun()
         if type(values) is not np.ndarray:
             stream.check_index(values)
         began, verdict = clock(), None
@@ -709,7 +735,7 @@ class StreamSelector(SequentialSelector):
     def _decide_plain(
         self, values: NDArray[Any], names: Sequence[str] | None, stream: Stream
     ) -> Verdict | None:
-        """Decide about one plain column without delay; None if that cannot be."""
+        """Decide about one plain column by a shorter way; None if there is none."""
         return None
 
     def _decide_one(self, block: Block, stream: Stream) -> Verdict:
@@ -719,38 +745,4 @@ class StreamSelector(SequentialSelector):
             stream.is_sparse = block.is_sparse
         if block.is_sparse != stream.is_sparse:
             (block,) = in_storage(block, is_sparse=stream.is_sparse)
-        with single_blas if self._uses_blas else nullcontext():
-            decide = self._prepare(block, stream)
-            with uninterrupted():
-                return self._take(block, decide, stream)
-
-    def _steps(
-        self, source: Source, layout: None, position: int
-    ) -> Iterator[Callable[[], object]]:
-        stream, blocks = self._stream, source.blocks(position)
-        if stream.measure is None:
-            blocks = self._look_ahead(blocks, stream)
-        return self._decisions(source, blocks, layout, position)
-
-    def _batches(
-        self, blocks: Iterator[Block], layout: None, position: int
-    ) -> Iterator[Block]:
-        return in_stream(blocks, self._stream)
-
-    def _take(
-        self, block: Block | Span, decide: Callable[[], Verdict], stream: Stream
-    ) -> Verdict:
-        """Decide about the features of a block, and record it."""
-        names = block.names
-        if names is not None:
-            stream.names.refuse_taken(block.start, names)
-        verdict = decide()
-        if stream.keeps:
-            stream.record(block.start, verdict)
-        else:
-            stream.trace.record(verdict)
-        if names is not None:
-            stream.names.add(block.start, names)
-            if stream.trace.level != "full":
-                self._forget_names(stream, block)
-        return verdict
+        return self._decide_now(block, stream)

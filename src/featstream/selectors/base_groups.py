@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import DataError, ParameterError, printable
-from featstream.parallel import clock, single_blas, uninterrupted
+from featstream.parallel import clock
 from featstream.protocols import (
     Block,
     Fate,
@@ -30,7 +30,7 @@ from featstream.selectors.base import (
     warn_of_identifiers,
 )
 from featstream.selectors.result import SelectionResult, appended, frame_of
-from featstream.selectors.stream import Stream, Verdict
+from featstream.selectors.stream import Decide, Stream, Verdict
 from featstream.sources import as_source
 from featstream.sources.grouping import Batch, Layout, batches, lay_out
 from featstream.sources.values import check_names
@@ -102,7 +102,7 @@ class GroupTrace:
         return np.searchsorted(self.ends, arrivals, "right")
 
     def check_new(self, labels: Sequence[Hashable]) -> None:
-        """A group arrives once, with all its features."""
+        """Raise if one of the groups has arrived before."""
         seen: set[Hashable] = set()
         for label in labels:
             if label in self._number_of or label in seen:
@@ -127,14 +127,6 @@ class GroupTrace:
         self._number_of.update(zip(labels, range(begin, end), strict=True))
         self.labels.extend(labels)
 
-    def restore(
-        self, labels: Sequence[Hashable], ends: IntArray, fates: Any, n_kept: IntArray
-    ) -> None:
-        """Take over what was recorded before."""
-        self.labels = list(labels)
-        self._number_of = {label: number for number, label in enumerate(labels)}
-        self._ends, self._fates, self._n_kept = ends, fates, n_kept
-
     def lose(self, arrivals: IntArray) -> None:
         """Note that kept features have left; a group without any is displaced."""
         numbers = self.of(arrivals)
@@ -147,7 +139,7 @@ class GroupTrace:
         return [self.labels[number] for number in np.flatnonzero(self.n_kept)]
 
     def counts(self) -> dict[str, int]:
-        """How many groups met each fate."""
+        """Number of groups by fate."""
         found = np.bincount(self.fates, minlength=len(Fate))
         return {str(fate): int(found[fate]) for fate in Fate}
 
@@ -231,9 +223,9 @@ class GroupSelectionResult(SelectionResult):
         }
         return frame_of(columns, backend)
 
-    def _columns(self) -> list[tuple[str, list[Any]]]:
-        labels = [self.groups.labels[number] for number in self.group_numbers]
-        return [*super()._columns(), ("group", labels)]
+    def _columns(self) -> dict[str, list[Any]]:
+        numbers = self.group_numbers[self._order()]
+        return super()._columns() | {"group": [self.groups.labels[n] for n in numbers]}
 
 
 class GroupedSelector(OnlineSelector):
@@ -381,17 +373,9 @@ class GroupSelector(GroupedSelector, SequentialSelector):
     A subclass decides about whole groups in `_decide`, or `_prepare`.
     """
 
-    def _decide_all(self, *given: Any) -> None:
-        try:
-            super()._decide_all(*given)
-        except BaseException:
-            if self._run is None and self._stream.names.order.size > self.n_seen_:
-                del self._stream  # it has positions for features that never came
-            raise
-
-    def _steps(
+    def _read(
         self, source: Source, layout: Layout, position: int
-    ) -> Iterator[Callable[[], Any]]:
+    ) -> tuple[Iterator[Block], Layout]:
         stream = self._stream
         first, order = stream.n_seen - position, layout.order
         known = stream.names.order[first:] - first
@@ -402,17 +386,13 @@ class GroupSelector(GroupedSelector, SequentialSelector):
             raise damaged(
                 "it stopped where no group ends, or took its features in another order"
             )
-        if order is None:
-            blocks = source.blocks(position)
-        else:
-            stream.names.reorder(first, order)
-            assert isinstance(source, IndexedSource), "checked by lay_out"
-            blocks = source.blocks_at(order, position)
-        if stream.measure is None:
-            blocks = self._look_ahead(blocks, stream)
         n_groups = int(np.searchsorted(self._groups.ends, first, "right"))
         placed = layout.placed(first, n_groups)
-        return self._decisions(source, blocks, placed, position)
+        if order is None:
+            return source.blocks(position), placed
+        stream.names.reorder(first, order)
+        assert isinstance(source, IndexedSource), "checked by lay_out"
+        return source.blocks_at(order, position), placed
 
     def _batches(
         self, blocks: Iterator[Block], layout: Layout, position: int
@@ -427,9 +407,7 @@ class GroupSelector(GroupedSelector, SequentialSelector):
             yield replace(batch, blocks=blocks)
             arrival += int(batch.ends[-1])
 
-    def _take(
-        self, batch: Batch, decide: Callable[[], Verdict], stream: Stream
-    ) -> Verdict:
+    def _take(self, batch: Batch, decide: Decide, stream: Stream) -> Verdict:
         groups, first = self._groups, stream.n_seen
         groups.check_new(batch.labels)
         named = [(block, block.names) for block in batch.blocks if block.names]
@@ -485,18 +463,12 @@ class GroupSelector(GroupedSelector, SequentialSelector):
 
     def _update(self, blocks: list[Block], group: Hashable) -> GroupDecision:
         """Decide about the columns of some blocks as one group."""
-        stream, began = self._started(), clock()
-        stream.leave_unfinished()
-        if self._run is not None:
-            self._run.refuse_unfinished()
+        stream, began = self._begun(), clock()
         if stream.measure is None:
             self._choose_measure(blocks, stream)
         ends = np.array([sum(block.n_columns for block in blocks)])
         (batch,) = self._in_stream([Batch(blocks, [group], ends)])
-        with single_blas:
-            decide = self._prepare(batch, stream)
-            with uninterrupted():
-                verdict = self._take(batch, decide, stream)
+        verdict = self._decide_now(batch, stream)
         stream.seconds += clock() - began
         warn_of_identifiers(stream)
         names = [b.name(i) for b in batch.blocks for i in range(b.n_columns)]

@@ -25,15 +25,7 @@ MODULES = "FEATSTREAM_MODULES"
 class Registry(Mapping[str, Any]):
     """Classes of selectors by name, imported when they are first asked for.
 
-    Parameters
-    ----------
-    homes : dict of str to str
-        For each name, where its class is: ``"module:Class"``.
-
-    Attributes
-    ----------
-    homes : dict of str to str
-        The module of each of these classes.
+    ``homes`` says for each name where its class is: ``"module:Class"``.
     """
 
     def __init__(self, homes: dict[str, str]) -> None:
@@ -52,12 +44,13 @@ class Registry(Mapping[str, Any]):
             )
         class_name = selector.__name__
         for other, known in self._known.items():
-            is_same = known is selector or _home(selector) == known
-            if not is_same and (other == name or _class_name(known) == class_name):
+            known_name = _class_name(known)
+            is_same = known in (selector, f"{selector.__module__}:{class_name}")
+            if not is_same and (other == name or known_name == class_name):
                 raise ParameterError(
                     f"There is a selector {other!r} already, of the class "
-                    f"{_class_name(known)}. Choose another name for "
-                    f"{name!r}, or for its class {class_name}."
+                    f"{known_name}. Choose another name for {name!r}, or for its "
+                    f"class {class_name}."
                 )
         self._known[name] = selector
 
@@ -100,10 +93,6 @@ class Registry(Mapping[str, Any]):
 
 def _class_name(known: Any) -> str:
     return known.partition(":")[2] if isinstance(known, str) else known.__name__
-
-
-def _home(selector: Any) -> str:
-    return f"{selector.__module__}:{selector.__name__}"
 
 
 _HOMES = {

@@ -1,8 +1,4 @@
-"""What became of every feature, and what was selected.
-
-The trace has the fate of each feature, the names what it is called, and the result
-what to look at, save and compare.
-"""
+"""What became of every feature, and what was selected."""
 
 from __future__ import annotations
 
@@ -163,7 +159,7 @@ class Trace:
         arrivals: IntArray,
         tested: NDArray[Any],
     ) -> None:
-        """Take over what was recorded before."""
+        """Restore what a run has saved."""
         self._tested = [tested]
         self.n_seen, self._size = n_seen, records.size
         self._records = records.astype(_DTYPE)
@@ -209,11 +205,7 @@ class Trace:
         return changed, np.cumsum(change).astype(np.int64)
 
     def counts(self) -> dict[str, int]:
-        """How many features met each fate.
-
-        Of the features that a trace of level "kept" does not record it knows
-        only that they were dropped.
-        """
+        """Number of recorded features by fate."""
         found = np.bincount(self.records["fate"], minlength=OVER_LIMIT + 1)
         found[Fate.DISPLACED] += found[OVER_LIMIT]
         order = Fate.KEPT, Fate.IRRELEVANT, Fate.REDUNDANT, Fate.DISPLACED
@@ -520,10 +512,9 @@ class SelectionResult(Written):
 
     def ranked(self) -> list[tuple[str, int, float]]:
         """Name, index and relevance of the selected features, the best first."""
-        return [
-            (self.names[i], int(self.indices[i]), float(self.scores[i]))
-            for i in self._order()
-        ]
+        columns = self._columns()
+        names, indices, scores = list(columns.values())[:3]
+        return list(zip(names, indices, scores, strict=True))
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The selected features as a data frame, the best first.
@@ -533,18 +524,14 @@ class SelectionResult(Written):
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Which library's frame to make.
         """
-        order = self._order()
-        columns = {name: [cells[i] for i in order] for name, cells in self._columns()}
-        return frame_of(columns, backend)
+        return frame_of(self._columns(), backend)
 
     def as_csv(self) -> str:
         """The selected features, the best first, as `to_csv` writes them."""
-        text = io.StringIO(newline="")
+        text, columns = io.StringIO(newline=""), self._columns()
         writer = csv.writer(text)
-        titles, cells = zip(*self._columns(), strict=True)
-        writer.writerow(titles)
-        rows = list(zip(*cells, strict=True))
-        writer.writerows(rows[i] for i in self._order())
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
         return text.getvalue()
 
     def _page(self) -> str:
@@ -559,13 +546,14 @@ class SelectionResult(Written):
         order: list[int] = np.argsort(-self.scores, kind="stable").tolist()
         return order
 
-    def _columns(self) -> list[tuple[str, list[Any]]]:
-        """What the frame says of each feature."""
-        return [
-            ("feature", list(self.names)),
-            ("index", self.indices.tolist()),
-            ("relevance", self.scores.tolist()),
-        ]
+    def _columns(self) -> dict[str, list[Any]]:
+        """What tables say of each selected feature, the best first."""
+        order = self._order()
+        return {
+            "feature": [self.names[i] for i in order],
+            "index": self.indices[order].tolist(),
+            "relevance": self.scores[order].tolist(),
+        }
 
 
 def frame_of(columns: dict[str, list[Any]], backend: str) -> Any:

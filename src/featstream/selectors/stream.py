@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -30,10 +30,6 @@ from featstream.sources.values import check_names
 _FATES = tuple(Fate)
 
 _KEPT = int(Fate.KEPT)  # arrays compare faster with a plain number
-
-
-_PER_COLUMN = ("fate", "witness", "overlap", "p_value")
-"""What a verdict says of each column, besides its score."""
 
 
 @dataclass(slots=True)
@@ -70,36 +66,8 @@ class Verdict:
     recalled_scores: FloatArray | None = None
     p_value: FloatArray | None = None
 
-    def without(self, which: IntArray) -> Verdict:
-        """The same, with some of the columns irrelevant."""
-        if not which.size:
-            return self
-        nothing = np.full(which.size, np.nan)
-        irrelevant = np.full(which.size, Fate.IRRELEVANT, np.uint8)
-        nobody = np.full(which.size, -1)
-        other = Verdict(irrelevant, nothing, nobody, nothing, p_value=nothing)
-        return self.updated(which, other)
 
-    def updated(self, which: IntArray, other: Verdict) -> Verdict:
-        """The same, with what another says about some of the columns."""
-        changed = {}
-        for name in _PER_COLUMN:
-            mine, new = getattr(self, name), getattr(other, name)
-            if mine is not None and new is not None:
-                changed[name] = mine.copy()
-                changed[name][which] = new
-        return replace(self, **changed)
-
-
-def join_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
-    """What was decided about the columns of several blocks, in order."""
-    if len(verdicts) == 1:
-        return verdicts[0]
-    names = "fate", "scores", "witness", "gone", "gone_by", "gone_fate", "p_value"
-    found = {name: [getattr(v, name) for v in verdicts] for name in names}
-    return Verdict(
-        **{name: np.concatenate(x) for name, x in found.items() if x[0] is not None}
-    )
+Decide: TypeAlias = Callable[[], Verdict]
 
 
 @dataclass(slots=True)
@@ -169,36 +137,24 @@ class Stream:
         """
         first = self.trace.n_seen - verdict.fate.size
         arrival, fate = first + i, _FATES[verdict.fate[i]]
-        witness, overlap, p_value = None, None, None
-        displaced: tuple[str, ...] = ()
-        recalled: tuple[str, ...] = ()
+        more: dict[str, Any] = {}
         if verdict.gone.size:
             gone = sorted(verdict.gone[verdict.gone_by == arrival].tolist())
-            displaced = tuple(self.names[a] for a in gone if a != arrival)
+            more["displaced"] = tuple(self.names[a] for a in gone if a != arrival)
             fate = Fate.DISPLACED if arrival in gone else fate
         if verdict.recalled is not None:
-            recalled = tuple(self.names[a] for a in verdict.recalled.tolist())
+            more["recalled"] = tuple(self.names[a] for a in verdict.recalled.tolist())
         if verdict.witness is not None and verdict.witness[i] >= 0:
             other = int(verdict.witness[i])
+            more["witness"] = self.names[other]
             if names is not None and other >= first:
-                witness = names[other - first]
-            else:
-                witness = self.names[other]
+                more["witness"] = names[other - first]
             if fate is Fate.REDUNDANT and verdict.overlap is not None:
-                overlap = float(verdict.overlap[i])
+                more["overlap"] = float(verdict.overlap[i])
             if fate is Fate.REDUNDANT and verdict.p_value is not None:
-                p_value = float(verdict.p_value[i])
-        return Decision(
-            name=self.names[arrival] if names is None else names[i],
-            arrival=arrival,
-            fate=fate,
-            relevance=float(verdict.scores[i]),
-            witness=witness,
-            overlap=overlap,
-            displaced=displaced,
-            recalled=recalled,
-            p_value=p_value,
-        )
+                more["p_value"] = float(verdict.p_value[i])
+        name = self.names[arrival] if names is None else names[i]
+        return Decision(name, arrival, fate, float(verdict.scores[i]), **more)
 
     def leave_unfinished(self) -> None:
         """Raise if a Ctrl-C left a source in the middle; after an error, forget it."""
@@ -214,7 +170,7 @@ class Stream:
         self.unfinished = None
 
     def check_index(self, values: Any) -> None:
-        """The same for the values of one feature, if they are a pandas series."""
+        """Raise unless a pandas series has the samples of the stream."""
         if not nw.dependencies.is_pandas_series(values):
             return
         if self.index is None or not values.index.equals(self.index):

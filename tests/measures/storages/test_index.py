@@ -13,6 +13,7 @@ from scipy import sparse
 import strategies
 from featstream import SAOLA, FisherZ
 from featstream.selectors.saola import shortcuts
+from featstream.selectors.saola.algorithm1 import Newcomers
 from featstream.selectors.saola.kept import Tuning
 from featstream.sources import ArraySource, SparseSource
 from strategies import examples, generators
@@ -91,8 +92,8 @@ def test_a_correlation_is_within_the_error_of_its_ceiling():
     columns, which = bound.columns(bound.encode(block), np.arange(30))
     tuning = Tuning()
     snapshot = shortcuts.take_snapshot(selector._state, tuning)
-    rule, scores = selector._rule, np.ones(30)
-    found = shortcuts.find_ceilings(columns, which, scores, snapshot, rule, tuning)
+    newcomers = Newcomers(columns, which, np.ones(30), np.arange(30))
+    found = shortcuts.find_ceilings(newcomers, snapshot, selector._rule, tuning)
     exact = np.corrcoef(X, rowvar=False)[:, found.arrival]
     near = found.product[:, : found.arrival.size].astype(np.float64)
     assert found.arrival.size > 4

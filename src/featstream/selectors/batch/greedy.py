@@ -30,8 +30,9 @@ from featstream.runs.arrays import Arrays, Declared, check_arrays
 from featstream.selectors.batch.base import BatchSelector, Selection
 from featstream.selectors.batch.encoded import DiscreteColumns, join_columns, merge
 from featstream.selectors.result import OVER_LIMIT, TraceLevel
+from featstream.selectors.saola.algorithm1 import Newcomers
 from featstream.selectors.saola.kept import Tuning, start_kept
-from featstream.selectors.saola.saola import SAOLA
+from featstream.selectors.saola.saola import SAOLA, make_rule, new_outcome, scan_all
 from featstream.selectors.stream import Stream
 
 _FLOOR = 1e-3
@@ -132,20 +133,20 @@ class FCBF(_ScoringSelector):
 
     def _select(self, parts: list[Scored], stream: Stream) -> Selection:
         relevance, relevant = _join(parts)
-        fate, witness = np.zeros(relevance.size, np.uint8), np.full(relevance.size, -1)
         by_relevance = np.argsort(-relevance[relevant], kind="stable")
-        order = relevant[by_relevance]
-        if order.size:
-            walk = SAOLA(ties="drop")  # nothing is displaced in this order
-            walk._stream = stream
-            walk._begin(stream)
+        arrivals = relevant[by_relevance]
+        outcome = new_outcome(0, relevance.size, relevant.size)
+        if relevant.size:
             columns = join_columns([part.encoded for part in parts])
-            judged = relevance[order], None, np.arange(order.size)
-            found = walk._decide_about(0, judged, (columns, by_relevance, None)).witness
-            assert found is not None
-            witness[order] = np.where(found < 0, -1, order[found])
-            order = order[found < 0]
-        return Selection(order, relevance, fate=fate, witness=witness)
+            kept = start_kept(columns, by_relevance, Tuning())
+            scratch = storage_of(columns).scratch(stream.measure.n_samples)
+            newcomers = Newcomers(columns, by_relevance, relevance[arrivals], arrivals)
+            # In order of relevance nothing is ever displaced.
+            rule = make_rule(SAOLA(ties="drop"))
+            scan_all(newcomers, kept, rule, scratch, Tuning(), outcome)
+        order = arrivals[outcome.witness[arrivals] < 0]
+        fate = np.zeros(relevance.size, np.uint8)
+        return Selection(order, relevance, fate=fate, witness=outcome.witness)
 
 
 @estimator

@@ -29,41 +29,41 @@ from featstream.measures.storages.dispatch import (
 )
 from featstream.selectors.saola.kept import add_column, remove_column
 
-KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = 1, 2, 3, 4
+IRRELEVANT, KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = range(5)
+NO_CEILING = np.empty((0, 0), np.float32)
 
 
 @by_reference
 class Newcomers(NamedTuple):
     """The relevant features of a block, in order of arrival.
 
-    Newcomer ``k`` is column ``column[k]`` of ``columns``; ``score`` is its
-    relevance and ``arrival`` its position in the stream. Its correlation with the
-    kept feature of ceiling column ``c`` differs from ``ceiling[k, c]`` by at most
-    ``slack``.
+    The correlation of newcomer ``k`` with the kept feature of ceiling column ``c``
+    differs from ``ceiling[k, c]`` by at most ``slack``.
     """
 
     columns: Any
-    column: np.ndarray
-    score: np.ndarray
-    arrival: np.ndarray
-    ceiling: np.ndarray
-    slack: float
+    column: np.ndarray  # position of each newcomer among the columns
+    score: np.ndarray  # its relevance
+    arrival: np.ndarray  # its position in the stream
+    ceiling: np.ndarray = NO_CEILING
+    slack: float = 0.0
+
+    def part(self, which: Any) -> Newcomers:
+        """Some of the newcomers, without ceilings."""
+        own = self.column[which], self.score[which], self.arrival[which]
+        return Newcomers(self.columns, *own)
 
 
 @by_reference
 class Outcome(NamedTuple):
-    """What the scan decided.
+    """What the scan decided about the features from the arrival ``first`` on."""
 
-    ``fate``, ``witness`` and ``overlap`` are by newcomer; the first
-    ``n_events[0]`` of ``gone`` and ``gone_by`` list the arrivals that left the
-    kept set and the arrival that caused it, ``gone_fate`` how.
-    """
-
-    fate: np.ndarray
+    first: int
+    fate: np.ndarray  # one entry per feature, as of the next two
     witness: np.ndarray
     overlap: np.ndarray
-    gone: np.ndarray
-    gone_by: np.ndarray
+    gone: np.ndarray  # arrivals that left the kept set; n_events[0] of them
+    gone_by: np.ndarray  # the arrivals that caused it
     gone_fate: np.ndarray
     n_events: np.ndarray
 
@@ -76,9 +76,12 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
     where there was no need to know it), and how many slots the newcomer displaced
     before the walk ended; they are in ``displaced``.
     """
-    score, witness, value, n_displaced = newcomers.score[k], -1, np.nan, 0
-    n_steps, is_listed = find_candidates(newcomers, k, kept, rule)
-    length = kept.size[0]
+    i, score, length = newcomers.column[k], newcomers.score[k], kept.size[0]
+    witness, value, n_displaced = -1, np.nan, 0
+    # Features that are not listed can neither be a witness nor be displaced.
+    n_listed = list_candidates(newcomers.columns, i, score, kept, kept.index, rule)
+    is_listed = n_listed >= 0
+    n_steps = n_listed if is_listed else length
     for step in range(n_steps):  # Step 9: for each kept feature Y
         slot = kept.index.shortlist[step] if is_listed else kept.live[step]
         winner = who_wins(kept.score[slot], score, rule)
@@ -97,18 +100,6 @@ def walk(newcomers, k, kept, rule, scratch, displaced):
     if witness < 0 or not is_listed:  # whether an index pays depends on the mean
         kept.index.mean_walk[0] += (length - kept.index.mean_walk[0]) / 64.0
     return witness, value, n_displaced
-
-
-@inner
-def find_candidates(newcomers, k, kept, rule):
-    """How many kept features to visit, and whether they are on the short list.
-
-    Exact, and only saves time: who is not on the list cannot be a witness of the
-    newcomer, nor be displaced by it.
-    """
-    i, score = newcomers.column[k], newcomers.score[k]
-    n_listed = list_candidates(newcomers.columns, i, score, kept, kept.index, rule)
-    return (kept.size[0], False) if n_listed < 0 else (n_listed, True)
 
 
 def _bound(newcomers, k, kept, slot, winner, is_listed, rule, scratch):
@@ -166,24 +157,25 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
         if slot < 0 or not rule.is_deferred:
             for d in range(n_displaced):  # Step 17
                 remove_column(kept, displaced[d])
-                _record(outcome, kept.arrival[displaced[d]], arrival, DISPLACED)
-        outcome.witness[k] = kept.arrival[slot] if slot >= 0 else -1
-        outcome.overlap[k] = value if slot >= 0 else np.nan
+                record_gone(outcome, kept.arrival[displaced[d]], arrival, DISPLACED)
+        feature = arrival - outcome.first
+        outcome.witness[feature] = kept.arrival[slot] if slot >= 0 else -1
+        outcome.overlap[feature] = value if slot >= 0 else np.nan
+        outcome.fate[feature] = REDUNDANT if slot >= 0 else KEPT
         if slot >= 0:  # Step 12
-            outcome.fate[k] = REDUNDANT
             continue
         slot = add_column(columns, i, newcomers.score[k], arrival, kept)  # Step 20
         kept.ceiling_column[slot] = newcomers.ceiling.shape[1]
-        outcome.fate[k] = KEPT
         if kept.size[0] > rule.limit:  # the top k, after Step 20
             least = _least_relevant(kept.score, kept.live, kept.size[0])
             remove_column(kept, least)
-            _record(outcome, kept.arrival[least], arrival, OVER_LIMIT)
+            record_gone(outcome, kept.arrival[least], arrival, OVER_LIMIT)
     return newcomers.column.size
 
 
 @inner
-def _record(outcome, arrival, by, fate):
+def record_gone(outcome, arrival, by, fate):
+    """Record that a feature has left the kept ones."""
     event = outcome.n_events[0]
     outcome.gone[event] = arrival
     outcome.gone_by[event] = by

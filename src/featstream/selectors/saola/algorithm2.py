@@ -25,15 +25,21 @@ from featstream.measures.storages.dispatch import (
     load_newcomer,
     unload_newcomer,
 )
-from featstream.selectors.saola.algorithm1 import Newcomers, makes_redundant, walk
+from featstream.selectors.saola.algorithm1 import (
+    DISPLACED,
+    KEPT,
+    REDUNDANT,
+    Newcomers,
+    makes_redundant,
+    record_gone,
+    walk,
+)
 from featstream.selectors.saola.kept import (
     Kept,
     add_column,
     remove_all,
     remove_column,
 )
-
-KEPT, REDUNDANT = 1, 2
 
 
 @by_reference
@@ -45,55 +51,26 @@ class Arriving(NamedTuple):
 
 
 @by_reference
-class GroupOutcome(NamedTuple):
-    """What the scan decided, and where it stands.
-
-    ``fate``, ``witness`` and ``overlap`` are by feature, from the arrival
-    ``first`` on. The first ``n_events[0]`` of ``gone`` and ``gone_by`` list the
-    arrivals that left earlier groups and the arrivals that caused it.
-    ``n_added[0]`` is how many features of a group that is being closed have been
-    decided, or -1 if none is.
-    """
-
-    first: int
-    fate: np.ndarray
-    witness: np.ndarray
-    overlap: np.ndarray
-    gone: np.ndarray
-    gone_by: np.ndarray
-    n_events: np.ndarray
-    n_added: np.ndarray
-
-
-@by_reference
 class Workspace(NamedTuple):
-    """Buffers for as many slots as either set has; ``is_gone`` is all false."""
+    """Buffers for as many slots as either set has, and where the scan stands."""
 
     displaced: np.ndarray
-    is_gone: np.ndarray
+    is_gone: np.ndarray  # all false
+    n_added: np.ndarray  # features decided of a group that is being closed, or -1
 
 
 def as_newcomers(left: Kept) -> Newcomers:
     """What is left of a group, as it comes to the kept features."""
     slots = np.arange(left.live.size)
-    no_ceiling = np.empty((slots.size, 0), np.float32)
-    return Newcomers(left.columns, slots, left.score, left.arrival, no_ceiling, 0.0)
+    return Newcomers(left.columns, slots, left.score, left.arrival)
 
 
 @inner
 def _drop(outcome, arrival, witness, value):
-    k = arrival - outcome.first
-    outcome.fate[k] = REDUNDANT
-    outcome.witness[k] = witness
-    outcome.overlap[k] = value
-
-
-@inner
-def _displace(outcome, arrival, by):
-    event = outcome.n_events[0]
-    outcome.gone[event] = arrival
-    outcome.gone_by[event] = by
-    outcome.n_events[0] = event + 1
+    feature = arrival - outcome.first
+    outcome.fate[feature] = REDUNDANT
+    outcome.witness[feature] = witness
+    outcome.overlap[feature] = value
 
 
 @inner
@@ -131,7 +108,7 @@ def _compare(arriving, kept, rule, scratch, work, outcome):
         if slot < 0 or not rule.is_deferred:
             for d in range(n_displaced):  # Step 22
                 gone = work.displaced[d]
-                _displace(outcome, kept.arrival[gone], left.arrival[k])
+                record_gone(outcome, kept.arrival[gone], left.arrival[k], DISPLACED)
                 remove_column(kept, gone)
         if slot >= 0:  # Step 26
             _drop(outcome, left.arrival[k], kept.arrival[slot], value)
@@ -169,7 +146,7 @@ def _compare_as_library(arriving, kept, ends, rule, scratch, work, outcome):
                     _drop(outcome, arrival, kept.arrival[slot], value)
             elif not work.is_gone[slot]:
                 work.is_gone[slot] = True
-                _displace(outcome, kept.arrival[slot], arrival)
+                record_gone(outcome, kept.arrival[slot], arrival, DISPLACED)
         unload_newcomer(newcomers.columns, k, scratch)
     for position in range(kept.size[0] - 1, -1, -1):
         slot = kept.live[position]
@@ -185,23 +162,23 @@ def _close(arriving, kept, ends, rule, follows_library, scratch, work, outcome):
     Returns whether that is done; it is not if ``kept`` has to grow first.
     """
     left = arriving.left
-    if outcome.n_added[0] < 0:
+    if work.n_added[0] < 0:
         if follows_library:
             _compare_as_library(arriving, kept, ends, rule, scratch, work, outcome)
         else:
             _compare(arriving, kept, rule, scratch, work, outcome)
-        outcome.n_added[0] = 0
-    while outcome.n_added[0] < left.size[0]:  # Step 37
-        k = left.live[outcome.n_added[0]]
+        work.n_added[0] = 0
+    while work.n_added[0] < left.size[0]:  # Step 37
+        k = left.live[work.n_added[0]]
         feature = left.arrival[k] - outcome.first
         if outcome.fate[feature] != REDUNDANT:
             if kept.size[1] == kept.live.size or not has_room(left.columns, k, kept):
                 return False
             add_column(left.columns, k, left.score[k], left.arrival[k], kept)
             outcome.fate[feature] = KEPT
-        outcome.n_added[0] += 1
+        work.n_added[0] += 1
     remove_all(left)
-    outcome.n_added[0] = -1
+    work.n_added[0] = -1
     return True
 
 
@@ -230,7 +207,7 @@ def scan_groups(
     has to grow before a group can be closed.
     """
     for k in range(begin, newcomers.column.size):
-        if outcome.n_added[0] < 0:
+        if work.n_added[0] < 0:
             _join(newcomers, k, arriving.left, rule, scratch, work, outcome)
         if group[k + 1] != group[k] and not _close(
             arriving, kept, ends, rule, follows_library, scratch, work, outcome

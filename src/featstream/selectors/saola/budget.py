@@ -1,4 +1,4 @@
-"""Thresholds that pay for what they judge: the error that is left to make.
+"""Thresholds that are corrected for the number of features judged.
 
 Each feature is judged at a level of its own, so that a whole stream, however long,
 makes few false claims.
@@ -55,20 +55,9 @@ _DECAY = 1.0 - 1.0 / _LENGTHS
 class Budget:
     """The levels at which the features of a stream are judged.
 
-    Parameters
-    ----------
-    correction : {"none", "bonferroni", "online-fdr"}
-        What the level bounds: the error for each feature, the chance of any error,
-        or the expected share of errors among the features that pass.
-    level : float, optional
-        The level; by default that of the measure, or 0.05.
-
-    Examples
-    --------
-    >>> budget = Budget("bonferroni", 0.05)
-    >>> budget.open_source(1000)
-    >>> budget.judge(np.array([1e-6, 1e-3, 0.04]))
-    array([ True, False, False])
+    The correction, one of `CORRECTIONS`, says what the level bounds: the error for
+    each feature, the chance of any error, or the expected share of errors among the
+    features that pass. By default the level is that of the measure, or 0.05.
     """
 
     def __init__(self, correction: str, level: float | None = None) -> None:
@@ -78,6 +67,7 @@ class Budget:
         self._state: FloatArray = np.empty(0)
         self._is_bound = False
         self._to_open: int | None = None
+        self.judged: list[FloatArray] | None = None  # the p-values, if a list is given
 
     def bind(self, measure: Any, owner: str) -> None:
         """Take the level from the measure, and let it find what may pass."""
@@ -117,15 +107,24 @@ class Budget:
     ) -> tuple[FloatArray | None, IntArray]:
         """The p-values of some columns, and which of them may pass."""
         may_pass: BoolArray
-        if self.correction == "none":
-            return None, are_relevant(measure, encoded, scores).nonzero()[0]
-        p_values = measure.p_values(encoded, scores)
-        may_pass = p_values <= self.level
-        return p_values, may_pass.nonzero()[0]
+        if self.correction != "none":
+            p_values = measure.p_values(encoded, scores)
+            may_pass = p_values <= self.level
+            return p_values, may_pass.nonzero()[0]
+        may_pass = measure.is_relevant(scores)
+        if (
+            getattr(measure, "alpha", None) is not None
+            and hasattr(measure, "p_values")
+            and not hasattr(measure, "use_level")
+        ):  # its level comes on top of its threshold
+            may_pass = may_pass & (measure.p_values(encoded, scores) <= measure.alpha)
+        return None, may_pass.nonzero()[0]
 
     def judge(self, p_values: FloatArray) -> BoolArray:
         """Which of the next features pass, in order of arrival."""
         passes = np.zeros(p_values.size, np.bool_)
+        if self.judged is not None:
+            self.judged.append(p_values)
         if not self._state.size:
             self._state = self._first_state()
         if self.correction == "bonferroni":
@@ -150,20 +149,8 @@ class Budget:
             self._state = check_arrays(arrays, table)["budget"].copy()
 
 
-def are_relevant(measure: Any, encoded: Any, scores: FloatArray) -> BoolArray:
-    """Which columns pass the threshold of a measure, and its level if that is apart."""
-    relevant: BoolArray = measure.is_relevant(scores)
-    has_level = getattr(measure, "alpha", None) is not None
-    if has_level and hasattr(measure, "p_values") and not hasattr(measure, "use_level"):
-        relevant = relevant & (measure.p_values(encoded, scores) <= measure.alpha)
-    return relevant
-
-
 def warn_of_chance(stream: Any, kept: Any) -> None:
-    """Say, once per stream, if most kept features are what chance would give.
-
-    That is, Benjamini and Hochberg's procedure at 5% would not pass them.
-    """
+    """Warn, once, if Benjamini and Hochberg's procedure passes few kept features."""
     n_kept = 0 if kept is None else int(kept.size[0])
     find = getattr(stream.measure, "p_of_kept", None)
     is_settled = stream.has_warned_of_chance or stream.n_seen < _MANY
@@ -182,7 +169,7 @@ def warn_of_chance(stream: Any, kept: Any) -> None:
             f"{stream.n_seen:,} features that it judged. Use SelectFromStream, or "
             "correction='online-fdr'.",
             FeatstreamWarning,
-            stacklevel=6,
+            stacklevel=5,
         )
 
 
@@ -190,8 +177,8 @@ def warn_of_chance(stream: Any, kept: Any) -> None:
 def _judge_all(p_values, state, passes):
     """Bonferroni.
 
-    ``state`` is what is left, the number of features paid one by one, and the level
-    and the number of features that a source of known length still has.
+    ``state`` is the level that is left, the number of features paid one by one, and
+    the level and the number of features that a source of known length still has.
     """
     for i in range(p_values.size):
         if state[3] > 0.0:

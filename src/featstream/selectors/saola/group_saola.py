@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -13,17 +12,15 @@ from numpy.typing import NDArray
 from featstream.errors import ParameterError, check_choice, printable
 from featstream.estimators import estimator
 from featstream.measures.storages.dispatch import EARLIER, for_storage, storage_of
-from featstream.protocols import Fate, FloatArray, IntArray
+from featstream.protocols import Fate, IntArray
 from featstream.selectors.base_groups import GroupSelector
-from featstream.selectors.saola.algorithm1 import Newcomers
+from featstream.selectors.saola.algorithm1 import Newcomers, Outcome
 from featstream.selectors.saola.algorithm2 import (
     Arriving,
-    GroupOutcome,
     Workspace,
     as_newcomers,
     scan_groups,
 )
-from featstream.selectors.saola.budget import Budget
 from featstream.selectors.saola.kept import (
     Kept,
     fit_index,
@@ -31,8 +28,8 @@ from featstream.selectors.saola.kept import (
     start_group,
     start_kept,
 )
-from featstream.selectors.saola.saola import PairwiseSelector
-from featstream.selectors.stream import Stream, Verdict
+from featstream.selectors.saola.saola import PairwiseSelector, new_outcome
+from featstream.selectors.stream import Decide, Stream, Verdict
 from featstream.sources.grouping import Batch
 
 _LIBRARY = {"ties": "keep", "pruning": "interleaved", "overlap": ">="}
@@ -137,10 +134,11 @@ class GroupSAOLA(PairwiseSelector, GroupSelector):
     def _load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         ends = arrays["group_ends"]
         unknown = np.zeros(ends.size, np.int64)
-        self._groups.restore(range(ends.size), ends, unknown, unknown)
+        sizes = np.diff(ends, prepend=0)
+        self._groups.extend(range(ends.size), sizes, unknown, unknown)
         self._state = self._unpack(arrays)
 
-    def _prepare(self, batch: Batch, stream: Stream) -> Callable[[], Verdict]:
+    def _prepare(self, batch: Batch, stream: Stream) -> Decide:
         measure = stream.measure
         self._bind_measure(measure)
         scored = []
@@ -148,46 +146,47 @@ class GroupSAOLA(PairwiseSelector, GroupSelector):
             encoded = measure.encode(block)
             scores = measure.relevance(encoded)
             found = self._budget.screen(measure, encoded, scores)
-            scored.append(Scored(block.start, encoded, scores, *found))
-        return partial(self._scan, batch, scored)
+            scored.append((encoded, scores, *found))
+        return partial(self._decide_about, batch, scored)
 
-    def _scan(self, batch: Batch, scored: list[Scored]) -> Verdict:
+    def _decide_about(self, batch: Batch, scored: list[tuple[Any, ...]]) -> Verdict:
         """Walk the relevant features of some groups through the kernel."""
-        scored = [block.judged(self._budget) for block in scored]
-        outcome = self._walk(batch, [block for block in scored if block.relevant.size])
-        return self._verdict(outcome, np.concatenate([b.scores for b in scored]))
+        measure, first, newcomers = self._stream.measure, batch.blocks[0].start, []
+        for block, (encoded, scores, p_values, relevant) in zip(
+            batch.blocks, scored, strict=True
+        ):
+            if p_values is not None:
+                relevant = np.flatnonzero(self._budget.judge(p_values))
+            if relevant.size:
+                columns, column = measure.columns(encoded, relevant)
+                own = scores[relevant], block.start + relevant
+                newcomers.append(Newcomers(columns, column, *own))
+        n_events = self._kept()[0].size + sum(new.column.size for new in newcomers)
+        outcome = new_outcome(first, int(batch.ends[-1]), n_events)
+        if newcomers:
+            self._walk(newcomers, first + batch.ends, outcome)
+        return self._verdict(outcome, np.concatenate([found[1] for found in scored]))
 
-    def _walk(self, batch: Batch, blocks: list[Scored]) -> GroupOutcome:
-        measure, first = self._stream.measure, batch.blocks[0].start
-        n_relevant = sum(block.relevant.size for block in blocks)
-        n_events = self._kept()[0].size + n_relevant
-        outcome = _new_outcome(first, int(batch.ends[-1]), n_events)
-        if not blocks:
-            return outcome
-        chosen = [measure.columns(block.encoded, block.relevant) for block in blocks]
-        arrivals = [block.start + block.relevant for block in blocks]
-        ends = first + batch.ends
-        group = np.searchsorted(ends, np.concatenate(arrivals), "right")
+    def _walk(
+        self, newcomers: list[Newcomers], ends: IntArray, outcome: Outcome
+    ) -> None:
+        """Take the newcomers of several blocks, in groups, through Algorithm 2."""
+        columns, tuning = newcomers[0].columns, self._used_tuning
+        arrivals = np.concatenate([new.arrival for new in newcomers])
+        group = np.searchsorted(ends, arrivals, "right")
         begins = np.flatnonzero(np.diff(group, prepend=-1))
-        left = start_group(chosen, begins, self._used_tuning)
+        left = start_group(newcomers, begins, tuning)
         group = np.append(group, -1)
         if self._state is None:
-            columns, column = chosen[0]
-            self._state = start_kept(columns, column, self._used_tuning)
-        scratch = storage_of(chosen[0][0]).scratch(measure.n_samples)
+            self._state = start_kept(columns, newcomers[0].column, tuning)
+        scratch = storage_of(columns).scratch(self._stream.measure.n_samples)
         all_ends = np.concatenate([self._kept_ends(), ends])
         how = all_ends, self._rule, self.reading == "library", scratch
         begin = 0
-        for block, arrival, (columns, column) in zip(
-            blocks, arrivals, chosen, strict=True
-        ):
-            scores = block.scores[block.relevant]
-            no_ceiling = np.empty((scores.size, 0), np.float32)
-            newcomers = Newcomers(columns, column, scores, arrival, no_ceiling, 0.0)
-            own_group = group[begin : begin + scores.size + 1]
-            begin += scores.size
-            self._scan_block(newcomers, own_group, left, how, outcome)
-        return outcome
+        for new in newcomers:
+            own_group = group[begin : begin + new.column.size + 1]
+            begin += new.column.size
+            self._scan_block(new, own_group, left, how, outcome)
 
     def _scan_block(
         self,
@@ -195,20 +194,24 @@ class GroupSAOLA(PairwiseSelector, GroupSelector):
         group: IntArray,
         left: Kept,
         how: tuple[Any, ...],
-        outcome: GroupOutcome,
+        outcome: Outcome,
     ) -> None:
         assert self._state is not None
         self._state = fit_index(self._state, self._used_tuning)
-        done = 0
+        done, n_added = 0, np.full(1, -1)
         while True:
             indexes = left.index, self._state.index
             run = for_storage(scan_groups, newcomers.columns, *indexes, self._rule)
             arriving = Arriving(left, as_newcomers(left))
-            sets, work = (arriving, self._state), _workspace(left, self._state)
+            n_slots = max(left.live.size, self._state.live.size)
+            work = Workspace(
+                np.empty(n_slots, np.int64), np.zeros(n_slots, bool), n_added
+            )
+            sets = arriving, self._state
             done = run(newcomers, group, done, *sets, *how, work, outcome)
             if done == newcomers.column.size:
                 break
-            slot = int(left.live[outcome.n_added[0]])  # the next one to be added
+            slot = int(left.live[n_added[0]])  # the next one to be added
             self._state = make_room(self._state, left.columns, slot, self._used_tuning)
 
     def _why_dropped(self, fate: Fate, its_features: str) -> str:
@@ -218,38 +221,3 @@ class GroupSAOLA(PairwiseSelector, GroupSelector):
             f"what is relevant of {its_features} is redundant, within the group or "
             "beside those kept before"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """The columns of a block from an arrival on, encoded and scored."""
-
-    start: int
-    encoded: Any
-    scores: FloatArray
-    p_values: FloatArray | None
-    relevant: IntArray
-
-    def judged(self, budget: Budget) -> Scored:
-        """The same with the features that pass the correction, if there is one."""
-        if self.p_values is None:
-            return self
-        return replace(self, relevant=np.flatnonzero(budget.judge(self.p_values)))
-
-
-def _workspace(*sets: Any) -> Workspace:
-    n_slots = max(kept.live.size for kept in sets)
-    return Workspace(np.zeros(n_slots, np.int64), np.zeros(n_slots, np.bool_))
-
-
-def _new_outcome(first: int, n_features: int, n_events: int) -> GroupOutcome:
-    return GroupOutcome(
-        first=first,
-        fate=np.full(n_features, Fate.IRRELEVANT, np.uint8),
-        witness=np.full(n_features, -1, np.int64),
-        overlap=np.full(n_features, np.nan),
-        gone=np.zeros(n_events, np.int64),
-        gone_by=np.zeros(n_events, np.int64),
-        n_events=np.zeros(1, np.int64),
-        n_added=np.full(1, -1, np.int64),
-    )

@@ -33,43 +33,29 @@ _OLD_FIELDS = {"base": "background"}
 class Tuning(NamedTuple):
     """When shortcuts are taken; they change no decision.
 
-    Attributes
-    ----------
-    index_from, group_index_from : float
-        An index of sparse columns costs upkeep for each feature that is kept. It is
-        built when a walk reads this number of entries, on average. That of a group
-        is small, and soon forgotten: it pays earlier.
-    is_index_forced : bool
-        Whether the index is used even for newcomers for which it does not pay.
-    ceilings_from : int
-        Overlaps are bounded in advance where at least this number of features are
-        kept, and this number arrive.
+    An index of sparse columns costs upkeep for each feature that is kept. It is built
+    when a walk reads ``index_from`` entries, on average. That of a group is small, and
+    soon forgotten: it pays earlier.
     """
 
     index_from: float = 2000.0
     group_index_from: float = 100.0
-    is_index_forced: bool = False
-    ceilings_from: int = 4
+    is_index_forced: bool = False  # even for newcomers for which it does not pay
+    ceilings_from: int = 4  # least number of kept features, and of newcomers
 
 
 @by_reference
 class Kept(NamedTuple):
-    """The kept features in slots that fill in order of arrival.
-
-    ``live[:size[0]]`` are the slots in use, ``size[1]`` is the next free slot;
-    ``used`` says how much of each pool of ``columns`` is taken.
-    ``ceiling_column`` is the column of a slot in the ceilings of the newcomers,
-    where it has one.
-    """
+    """The kept features in slots that fill in order of arrival."""
 
     columns: Any
     index: Any
     score: FloatArray
     arrival: IntArray
-    ceiling_column: IntArray
-    live: IntArray
-    size: IntArray
-    used: IntArray
+    ceiling_column: IntArray  # column of a slot in the ceilings of the newcomers
+    live: IntArray  # slots in use, the first size[0] of them
+    size: IntArray  # number of slots in use, and the next free slot
+    used: IntArray  # how much of each pool of the columns is taken
 
 
 @inner
@@ -116,51 +102,29 @@ def _repack(columns, live, score, arrival, ceiling_column, larger):
         larger.ceiling_column[new] = ceiling_column[slot]
 
 
-def _copy_live(kept: Kept, larger: Kept) -> None:
-    """Add the kept features to others that have room for them."""
-    storage, live = storage_of(kept.columns), kept.live[: kept.size[0]]
-    # Columns of the types of newcomers: the same code copies both.
-    lent = {name: read_only(getattr(kept.columns, name)) for name in storage.read_only}
-    columns = kept.columns._replace(**lent)
-    own = kept.score, kept.arrival, kept.ceiling_column
-    run = for_storage(_repack, columns, larger.index)
-    run(columns, live, *own, larger)
-    larger.index.mean_walk[:] = kept.index.mean_walk
-
-
 def start_kept(columns: Any, which: IntArray, tuning: Tuning) -> Kept:
     """An empty kept set with room for the first of the chosen columns."""
     demand = storage_of(columns).demand(columns, which[:_FEW]).sum(axis=1)
-    kept = _allocate(columns, _FEW, (int(demand[0]), int(demand[1])))
-    kept.index.mean_walk[1] = tuning.is_index_forced
-    return kept
+    return _allocate(columns, _FEW, demand, tuning)
 
 
-def start_group(
-    chosen: list[tuple[Any, IntArray]], begins: IntArray, tuning: Tuning
-) -> Kept:
-    """An empty set that can take any one of several groups of columns.
+def start_group(newcomers: list[Any], begins: IntArray, tuning: Tuning) -> Kept:
+    """An empty set that can take any one of several groups of newcomers.
 
-    Each of ``chosen`` is columns and which of them; a group begins at each of
-    ``begins``, counted through them all. It has an index if walks along a group
-    are long.
+    The newcomers are those of several blocks; a group begins at each of ``begins``,
+    counted through them all. The set has an index if walks along a group are long.
     """
-    storage = storage_of(chosen[0][0])
-    demand = np.hstack([storage.demand(columns, which) for columns, which in chosen])
-    first, second = np.add.reduceat(demand, begins, axis=1).max(axis=1)
+    like = newcomers[0].columns
+    storage = storage_of(like)
+    demand = np.hstack([storage.demand(new.columns, new.column) for new in newcomers])
+    most = np.add.reduceat(demand, begins, axis=1).max(axis=1)
     n_columns = demand.shape[1]
     n_slots = int(np.diff(begins, append=n_columns).max())
     mean_walk, mean_length = n_columns / begins.size / 2, float(demand[0].mean())
     has_index = _is_long(mean_walk, mean_length, tuning.group_index_from)
-    kept = _allocate(
-        chosen[0][0],
-        n_slots,
-        (int(first), int(second)),
-        has_index=has_index,
-        largest_memo=_SMALL_MEMO,
+    return _allocate(
+        like, n_slots, most, tuning, has_index=has_index, largest_memo=_SMALL_MEMO
     )
-    kept.index.mean_walk[1] = tuning.is_index_forced
-    return kept
 
 
 def make_room(kept: Kept, columns: Any, i: int, tuning: Tuning) -> Kept:
@@ -169,17 +133,16 @@ def make_room(kept: Kept, columns: Any, i: int, tuning: Tuning) -> Kept:
     It has an index if walks have become long.
     """
     extra = storage_of(columns).demand(columns, np.array([i]))[:, 0]
-    return _rebuild(kept, columns, extra, has_index=_wants_index(kept, tuning))
+    has_index = _wants_index(kept, tuning)
+    return rebuild([kept], columns, tuning, extra, has_index=has_index)
 
 
 def fit_index(kept: Kept, tuning: Tuning) -> Kept:
     """The same with an index if walks have become long, without if short."""
-    if storage_of(kept.columns).allocate_index is None:
-        return kept
     has_index = _wants_index(kept, tuning)
     if has_index == is_indexed(kept):
         return kept
-    return _rebuild(kept, kept.columns, np.zeros(2, int), has_index=has_index)
+    return rebuild([kept], kept.columns, tuning, has_index=has_index)
 
 
 def is_indexed(kept: Kept) -> bool:
@@ -188,7 +151,7 @@ def is_indexed(kept: Kept) -> bool:
 
 
 def _wants_index(kept: Kept, tuning: Tuning) -> bool:
-    """Whether an index would pay; who has one keeps it until walks are much shorter."""
+    """Whether an index would pay; an index stays until walks are much shorter."""
     if storage_of(kept.columns).allocate_index is None:
         return False
     mean_length = kept.used[0] / max(1, int(kept.size[1]))
@@ -201,31 +164,51 @@ def _is_long(mean_walk: float, mean_length: float, pays_from: float) -> bool:
     return bool(mean_walk * (mean_length + 4.0) > pays_from)
 
 
-def _rebuild(kept: Kept, like: Any, extra: IntArray, *, has_index: bool) -> Kept:
-    storage, live = storage_of(like), kept.live[: kept.size[0]]
-    demand = storage.demand(kept.columns, live).sum(axis=1) + extra
-    n_slots = max(_FEW, int(_GROWTH * (live.size + 1)) + 1)
-    n_slots = max(n_slots, live.size + storage.spare_slots(like))
-    sizes = int(demand[0]), int(demand[1])
-    larger = _allocate(like, n_slots, sizes, has_index=has_index)
-    _copy_live(kept, larger)
+def rebuild(
+    sets: list[Kept],
+    like: Any,
+    tuning: Tuning,
+    extra: IntArray | int = 0,
+    *,
+    has_index: bool = False,
+) -> Kept:
+    """The live columns of one or more sets, one after the other, with room for more."""
+    storage = storage_of(like)
+    lives = [kept.live[: kept.size[0]] for kept in sets]
+    n_live = sum(live.size for live in lives)
+    demand = extra + sum(
+        storage.demand(kept.columns, live).sum(axis=1)
+        for kept, live in zip(sets, lives, strict=True)
+    )
+    n_slots = max(_FEW, int(_GROWTH * (n_live + 1)) + 1)
+    n_slots = max(n_slots, n_live + storage.spare_slots(like))
+    larger = _allocate(like, n_slots, demand, tuning, has_index=has_index)
+    for kept, live in zip(sets, lives, strict=True):
+        # Columns of the types of newcomers: the same code copies both.
+        lent = {n: read_only(getattr(kept.columns, n)) for n in storage.read_only}
+        columns = kept.columns._replace(**lent)
+        own = kept.score, kept.arrival, kept.ceiling_column
+        for_storage(_repack, columns, larger.index)(columns, live, *own, larger)
+        larger.index.mean_walk[0] = kept.index.mean_walk[0]
     return larger
 
 
 def _allocate(
     like: Any,
     n_slots: int,
-    demand: tuple[int, int],
+    demand: Any,
+    tuning: Tuning,
     *,
     has_index: bool = False,
     **options: int,
 ) -> Kept:
     """Empty pools: a quarter more than is demanded."""
     storage = storage_of(like)
-    first, second = (int(_GROWTH * d) for d in demand)
+    first, second = (int(_GROWTH * size) for size in demand)
     index: Any = no_index()
     if has_index and storage.allocate_index is not None:
         index = storage.allocate_index(like, n_slots, first, **options)
+    index.mean_walk[1] = tuning.is_index_forced
     return Kept(
         columns=storage.allocate(like, n_slots, first, second),
         index=index,
@@ -239,7 +222,7 @@ def _allocate(
 
 
 def arrivals_and_scores(kept: Kept | None) -> tuple[IntArray, FloatArray]:
-    """Of the kept features, in order of arrival."""
+    """The arrivals and scores of the kept features, in order of arrival."""
     if kept is None:
         return np.empty(0, np.int64), np.empty(0)
     live = kept.live[: kept.size[0]]
@@ -261,33 +244,17 @@ def only(kept: Kept, is_chosen: BoolArray) -> Kept:
     return kept._replace(live=live, size=np.array([live.size, kept.size[1]]))
 
 
-def merge_kept(first: Kept, second: Kept) -> Kept:
-    """The live columns of two sets, one after the other, without an index."""
-    storage = storage_of(first.columns)
-    sizes = [int(kept.size[0]) for kept in (first, second)]
-    demand = sum(
-        storage.demand(kept.columns, kept.live[:size]).sum(axis=1)
-        for kept, size in zip((first, second), sizes, strict=True)
-    )
-    n_slots = max(_FEW, sum(sizes) + storage.spare_slots(first.columns))
-    merged = _allocate(first.columns, n_slots, (int(demand[0]), int(demand[1])))
-    for kept in (first, second):
-        _copy_live(kept, merged)
-    return merged
-
-
 _OWN = {
     "arrival": Declared(np.int64, ("kept",)),
     "score": Declared(np.float64, ("kept",)),
 }
-_NO_INDEX = Tuning(index_from=np.inf)
 
 
 def pack_kept(kept: Kept | None) -> dict[str, NDArray[Any]]:
     """The live columns of a kept set, in their order; nothing if there are none."""
     if kept is None or not kept.size[0]:
         return {}
-    packed = make_room(kept, kept.columns, int(kept.live[0]), _NO_INDEX)
+    packed = rebuild([kept], kept.columns, Tuning())
     storage, n_kept = storage_of(packed.columns), int(packed.size[0])
     arrays = {"arrival": packed.arrival[:n_kept], "score": packed.score[:n_kept]}
     for name in storage.saved:
@@ -306,20 +273,21 @@ def unpack_kept(
     measure: Any,
     tuning: Tuning,
 ) -> Kept | None:
-    """The kept set that `pack_kept` took apart; `RunError` if it cannot be one."""
-    if not arrays:
+    """The kept set whose arrays `pack_kept` gave; `RunError` if it cannot be one.
+
+    There may be other arrays, whose names have no dot.
+    """
+    kinds, fields = set(), {}
+    for name, values in arrays.items():
+        kind, dot, field = name.partition(".")
+        if dot:
+            kinds.add(kind)
+            fields[_OLD_FIELDS.get(field, field)] = values
+    if not kinds and not arrays.keys() & _OWN.keys():
         return None
-    kinds = {name.partition(".")[0] for name in arrays if "." in name}
     storage = storage_named(kinds.pop()) if len(kinds) == 1 else None
     if storage is None or storage not in storages:
         raise damaged("its kept features are not stored as its measure stores them")
-    fields = {
-        _OLD_FIELDS.get(last, last): values
-        for _, dot, last, values in (
-            (*name.partition("."), values) for name, values in arrays.items()
-        )
-        if dot
-    }
     own = check_arrays(arrays, _OWN)
     n_kept = own["arrival"].size
     if not n_kept:
@@ -338,6 +306,4 @@ def unpack_kept(
         size=np.array([n_kept, n_kept]),
         used=np.zeros(2, np.int64),
     )
-    kept = _rebuild(exact, columns, np.zeros(2, int), has_index=False)
-    kept.index.mean_walk[1] = tuning.is_index_forced
-    return kept
+    return rebuild([exact], columns, tuning)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal, cast
@@ -37,7 +37,7 @@ from featstream.protocols import (
     Span,
     Storage,
 )
-from featstream.selectors.base import SequentialSelector
+from featstream.selectors.base import SequentialSelector, Steps
 from featstream.selectors.interactions.screen import (
     InteractionScreen,
     PairKeeper,
@@ -47,7 +47,13 @@ from featstream.selectors.interactions.screen import (
     with_pairs,
 )
 from featstream.selectors.result import TraceLevel
-from featstream.selectors.saola.algorithm1 import KEPT, Newcomers, Outcome, scan
+from featstream.selectors.saola.algorithm1 import (
+    IRRELEVANT,
+    KEPT,
+    Newcomers,
+    Outcome,
+    scan,
+)
 from featstream.selectors.saola.budget import CORRECTIONS, Budget, warn_of_chance
 from featstream.selectors.saola.kept import (
     Kept,
@@ -67,13 +73,16 @@ from featstream.selectors.saola.shortcuts import (
     find_ceilings,
     next_batch,
     take_snapshot,
-    update_ceilings,
+    with_ceilings,
 )
 from featstream.selectors.saola.spread import Spread
-from featstream.selectors.stream import Stream, Verdict
+from featstream.selectors.stream import Decide, Stream, Verdict
 
-_IRRELEVANT, _NOBODY = np.zeros(1, np.uint8), np.full(1, -1)
-_UNKNOWN, _NO_CEILING = np.full(1, np.nan), np.empty((1, 0), np.float32)
+_IRRELEVANT, _NOBODY, _UNKNOWN = (
+    np.zeros(1, np.uint8),
+    np.full(1, -1),
+    np.full(1, np.nan),
+)
 
 
 @estimator
@@ -178,8 +187,7 @@ class PairwiseSelector(SequentialSelector):
             storages = measure.storages
         if len(storages) > 1:  # the first block decides
             storages = tuple(s for s in storages if s.is_sparse == stream.is_sparse)
-        own = {k: arrays[k] for k in arrays if "." in k or k in ("arrival", "score")}
-        return unpack_kept(own, len(stream.y), storages, measure, self._tuning)
+        return unpack_kept(arrays, len(stream.y), storages, measure, self._tuning)
 
     @contextmanager
     def _using(self, engine: Any) -> Iterator[None]:
@@ -196,7 +204,7 @@ class PairwiseSelector(SequentialSelector):
 
     def _decisions(
         self, source: Source, blocks: Iterator[Block], layout: Any, position: int
-    ) -> Iterator[Callable[[], object]]:
+    ) -> Steps:
         if not position:
             self._budget.open_source(source.n_features)
         if self._engine is None:
@@ -212,20 +220,20 @@ class PairwiseSelector(SequentialSelector):
         """Keep what was packed, and nothing else."""
         self._restore(arrays)
 
-    def _verdict(self, outcome: Any, scores: FloatArray) -> Verdict:
+    def _verdict(self, outcome: Outcome, scores: FloatArray) -> Verdict:
         """What a kernel decided about features of these scores."""
-        n_gone, overlap, p_value = int(outcome.n_events[0]), outcome.overlap, None
+        overlap: Any = outcome.overlap
+        left, p_value = slice(outcome.n_events[0]), None
         if self.redundancy == "conditional":
             overlap, p_value = None, self._stream.measure.p_given(overlap)
-        fates = getattr(outcome, "gone_fate", None)
         return Verdict(
             outcome.fate,
             scores,
             outcome.witness,
             overlap,
-            outcome.gone[:n_gone],
-            outcome.gone_by[:n_gone],
-            None if fates is None else fates[:n_gone],
+            outcome.gone[left],
+            outcome.gone_by[left],
+            outcome.gone_fate[left],
             p_value=p_value,
         )
 
@@ -297,7 +305,7 @@ class SAOLA(PairwiseSelector, PairKeeper):
     def _begin(self, stream: Stream) -> None:
         super()._begin(stream)
         self._scratch: Any = None
-        self._alone: Outcome | None = None  # of the last single feature
+        self._alone: Any = None  # the outcome of the last single feature
         self._batch = FIRST_BATCH
         self._pairs = make_search(self, stream.y)
 
@@ -328,23 +336,22 @@ class SAOLA(PairwiseSelector, PairKeeper):
         if self._state is not None and storage_of(self._state.columns).units:
             self._snapshot = take_snapshot(self._state, self._tuning)
 
-    def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
+    def _prepare(self, block: Block, stream: Stream) -> Decide:
         """Steps 5 to 8 for all features of a block; what decides about the rest."""
         measure = stream.measure
         self._bind_measure(measure)
         encoded = measure.encode(block)
         scores = measure.relevance(encoded)
         p_values, relevant = self._budget.screen(measure, encoded, scores)
-        chosen = None
+        newcomers, found, tuning = None, None, self._tuning
         if relevant.size:
             columns, column = measure.columns(encoded, relevant)
-            found, tuning = None, self._tuning
+            own = scores[relevant], block.start + relevant
+            newcomers = Newcomers(columns, column, *own)
             if storage_of(columns).units and relevant.size >= tuning.ceilings_from:
-                given = columns, column, scores[relevant]
-                found = find_ceilings(*given, self._snapshot, self._rule, tuning)
-            chosen = columns, column, found
-        judged = scores, p_values, relevant
-        decide = partial(self._decide_about, block.start, judged, chosen)
+                found = find_ceilings(newcomers, self._snapshot, self._rule, tuning)
+        scored = scores, p_values, newcomers, found
+        decide = partial(self._decide_about, block.start, *scored)
         if self._pairs is None:
             return decide
         return partial(
@@ -363,14 +370,11 @@ class SAOLA(PairwiseSelector, PairKeeper):
         encoded = None if stream.is_sparse else encode(values)
         if encoded is None:
             return None
-        start = stream.trace.n_seen
-        span = Span(start, 1, names)
+        span = Span(stream.trace.n_seen, 1, names)
         scores = measure.relevance(encoded)
-        p_values, relevant = self._budget.screen(measure, encoded, scores)
+        screened = self._budget.screen(measure, encoded, scores)
         with uninterrupted():
-            decide = partial(
-                self._decide_alone, start, encoded, scores, p_values, relevant
-            )
+            decide = partial(self._decide_alone, span.start, encoded, scores, *screened)
             return self._take(span, decide, stream)
 
     def _decide_alone(
@@ -381,27 +385,23 @@ class SAOLA(PairwiseSelector, PairKeeper):
         p_values: FloatArray | None,
         relevant: IntArray,
     ) -> Verdict:
-        measure, alone = self._stream.measure, self._alone
+        kept = self._state
+        assert kept is not None
         passes = p_values is None or self._budget.judge(p_values)[0]
         if not (relevant.size and passes):
             unknown = _UNKNOWN if self.redundancy == "conditional" else None
             return Verdict(_IRRELEVANT, scores, _NOBODY, p_value=unknown)
-        columns, column = measure.columns(encoded, relevant)
-        kept = self._state
-        assert kept is not None
-        if alone is None or alone.gone.size <= kept.live.size:
-            alone = self._alone = _new_outcome(1, kept.live.size)
-        alone.n_events[0] = 0
-        newcomers = Newcomers(
-            columns, column, scores, np.array([arrival]), _NO_CEILING, 0.0
-        )
-        self._scan(newcomers, alone)
+        columns, column = self._stream.measure.columns(encoded, relevant)
+        if self._alone is None or self._alone.gone.size <= kept.live.size:
+            self._alone = new_outcome(arrival, 1, 1 + kept.live.size)
+        outcome = Outcome(arrival, *self._alone[1:])
+        outcome.n_events[0] = 0
+        newcomers = Newcomers(columns, column, scores, np.array([arrival]))
+        self._scan(newcomers, outcome)
         self._snapshot = None
-        return self._verdict(alone, scores)
+        return self._verdict(outcome, scores)
 
-    def _decide_with_pairs(
-        self, block: Block, encoded: Any, decide: Callable[[], Verdict]
-    ) -> Verdict:
+    def _decide_with_pairs(self, block: Block, encoded: Any, decide: Decide) -> Verdict:
         """What Algorithm 1 decides about a block, and which pairs there are."""
         pairs, start = self._pairs, block.start
         assert pairs is not None
@@ -419,84 +419,91 @@ class SAOLA(PairwiseSelector, PairKeeper):
     def _decide_about(
         self,
         start: int,
-        judged: tuple[FloatArray, FloatArray | None, IntArray],
-        chosen: tuple[Any, IntArray, Ceilings | None] | None,
+        scores: FloatArray,
+        p_values: FloatArray | None,
+        newcomers: Newcomers | None,
+        found: Ceilings | None,
     ) -> Verdict:
         """Steps 9 to 20 for the relevant features of a block, in order."""
-        scores, p_values, relevant = judged
-        if p_values is not None:
-            passes = self._budget.judge(p_values)[relevant]
-            relevant = relevant[passes]
-            if chosen is not None:
-                columns, column, found = chosen
+        n_events = 0 if self._state is None else int(self._state.size[0])
+        passes = None if p_values is None else self._budget.judge(p_values)
+        if newcomers is not None:
+            if passes is not None:
+                passes = passes[newcomers.arrival - start]
+                newcomers = newcomers.part(passes)
                 found = None if found is None else found.part(passes)
-                chosen = columns, column[passes], found
-        n_kept = 0 if self._state is None else int(self._state.size[0])
-        outcome = _new_outcome(relevant.size, n_kept)
-        if chosen is not None and relevant.size:
-            self._walk(chosen, scores[relevant], start + relevant, outcome)
-        if relevant.size < scores.size:
-            fate, witness = np.zeros(scores.size, np.uint8), np.full(scores.size, -1)
-            overlap = np.full(scores.size, np.nan)
-            fate[relevant], witness[relevant] = outcome.fate, outcome.witness
-            overlap[relevant] = outcome.overlap
-            outcome = outcome._replace(fate=fate, witness=witness, overlap=overlap)
+            n_events += newcomers.column.size
+        outcome = new_outcome(start, scores.size, n_events)
+        if newcomers is not None and newcomers.column.size:
+            self._walk(newcomers, found, outcome)
         return self._verdict(outcome, scores)
 
     def _walk(
-        self,
-        chosen: tuple[Any, IntArray, Ceilings | None],
-        scores: FloatArray,
-        arrivals: IntArray,
-        outcome: Outcome,
+        self, newcomers: Newcomers, found: Ceilings | None, outcome: Outcome
     ) -> None:
         """Take newcomers through Algorithm 1, in batches where ceilings pay."""
-        columns, column, found = chosen
+        columns, column, tuning = newcomers.columns, newcomers.column, self._tuning
         if self._scratch is None:
-            measure = self._stream.measure
-            assert measure is not None
-            self._scratch = storage_of(columns).scratch(measure.n_samples)
+            n_samples = self._stream.measure.n_samples
+            self._scratch = storage_of(columns).scratch(n_samples)
         if self._state is None:
-            self._state = start_kept(columns, column, self._tuning)
+            self._state = start_kept(columns, column, tuning)
         else:
-            self._state = fit_index(self._state, self._tuning)
+            self._state = fit_index(self._state, tuning)
         if found is None:
-            ceiling = np.empty((column.size, 0), np.float32)
-            newcomers = Newcomers(columns, column, scores, arrivals, ceiling, 0.0)
             self._scan(newcomers, outcome)
             self._snapshot = None
             return
         n_done = 0
         while n_done < column.size:
             here = slice(n_done, n_done + self._batch)
-            given = found.part(here), columns, column[here], scores[here]
-            ceilings = update_ceilings(*given, self._state, self._rule, self._tuning)
-            newcomers = Newcomers(
-                columns,
-                column[here],
-                scores[here],
-                arrivals[here],
-                ceilings.product,
-                ceilings.error,
-            )
-            self._scan(newcomers, _part(outcome, here))
-            n_added = int(np.count_nonzero(outcome.fate[here] == KEPT))
+            batch, own = newcomers.part(here), found.part(here)
+            batch = with_ceilings(batch, own, self._state, self._rule, tuning)
+            self._scan(batch, outcome)
+            fates = outcome.fate[batch.arrival - outcome.first]
+            n_added = int(np.count_nonzero(fates == KEPT))
             n_done += self._batch
-            self._batch = next_batch(self._batch, n_added, self._state, self._tuning)
+            self._batch = next_batch(self._batch, n_added, self._state, tuning)
         if outcome.n_events[0] or (outcome.fate == KEPT).any():
-            self._snapshot = take_snapshot(self._state, self._tuning)
+            self._snapshot = take_snapshot(self._state, tuning)
 
     def _scan(self, newcomers: Newcomers, outcome: Outcome) -> None:
-        kept, done, column = self._state, 0, newcomers.column
-        assert kept is not None
-        while True:
-            run = for_storage(scan, newcomers.columns, kept.index, self._rule)
-            free = np.empty(kept.live.size, np.int64)
-            done = run(newcomers, done, kept, self._rule, self._scratch, free, outcome)
-            if done == column.size:
-                break
-            kept = make_room(kept, newcomers.columns, int(column[done]), self._tuning)
-        self._state = kept
+        assert self._state is not None
+        given = newcomers, self._state, self._rule, self._scratch, self._tuning
+        self._state = scan_all(*given, outcome)
+
+
+def new_outcome(first: int, n_features: int, n_events: int) -> Outcome:
+    """Room for the decisions about some features, and for those that can leave."""
+    return Outcome(
+        first=first,
+        fate=np.full(n_features, IRRELEVANT, np.uint8),
+        witness=np.full(n_features, -1),
+        overlap=np.full(n_features, np.nan),
+        gone=np.empty(n_events, np.int64),
+        gone_by=np.empty(n_events, np.int64),
+        gone_fate=np.empty(n_events, np.uint8),
+        n_events=np.zeros(1, np.int64),
+    )
+
+
+def scan_all(
+    newcomers: Newcomers,
+    kept: Kept,
+    rule: Any,
+    scratch: Any,
+    tuning: Tuning,
+    outcome: Outcome,
+) -> Kept:
+    """Take all newcomers through the scan; return ``kept``, grown if need be."""
+    done, column = 0, newcomers.column
+    while True:
+        run = for_storage(scan, newcomers.columns, kept.index, rule)
+        displaced = np.empty(kept.live.size, np.int64)
+        done = run(newcomers, done, kept, rule, scratch, displaced, outcome)
+        if done == column.size:
+            return kept
+        kept = make_room(kept, newcomers.columns, int(column[done]), tuning)
 
 
 def make_search(selector: Any, y: Any) -> PairSearch | None:
@@ -551,26 +558,4 @@ def make_rule(selector: Any) -> Rule:
         tie_winner=EARLIER if selector.ties == "drop" else NEITHER,
         is_deferred=selector.pruning == "deferred",
         limit=np.iinfo(np.int64).max if limit is None else int(limit),
-    )
-
-
-def _new_outcome(n_newcomers: int, n_kept: int) -> Outcome:
-    n_events = n_newcomers + n_kept  # each leaves at most once
-    return Outcome(
-        fate=np.empty(n_newcomers, np.uint8),
-        witness=np.empty(n_newcomers, np.int64),
-        overlap=np.empty(n_newcomers),
-        gone=np.empty(n_events, np.int64),
-        gone_by=np.empty(n_events, np.int64),
-        gone_fate=np.empty(n_events, np.uint8),
-        n_events=np.zeros(1, np.int64),
-    )
-
-
-def _part(outcome: Outcome, newcomers: slice) -> Outcome:
-    """The same for some of the newcomers."""
-    return outcome._replace(
-        fate=outcome.fate[newcomers],
-        witness=outcome.witness[newcomers],
-        overlap=outcome.overlap[newcomers],
     )

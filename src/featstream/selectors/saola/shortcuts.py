@@ -6,8 +6,8 @@ decided anything, and what it does not is computed exactly. So the selection doe
 depend on it, nor on the order in which a matrix product adds its terms.
 
 Ceilings for the kept features of a moment ago can be computed in another thread,
-while the features before are still being decided: who was kept then and is kept now
-has a ceiling, and those that came in between get theirs later.
+while the features before are still being decided. Features that were kept then and
+are kept now have ceilings; those that came in between get theirs later.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from featstream.measures.storages.dispatch import Rule, storage_of
 from featstream.protocols import BoolArray, FloatArray, IntArray
+from featstream.selectors.saola.algorithm1 import Newcomers
 from featstream.selectors.saola.kept import Kept, Tuning
 
 FIRST_BATCH = 64
@@ -32,29 +33,20 @@ _WIDTH = 8
 
 
 class Snapshot(NamedTuple):
-    """Kept features of some moment: their arrivals, increasing, and unit columns.
+    """The features that were kept at some moment."""
 
-    There may be more unit columns than features, for even sizes; ``score`` is the
-    relevance of each, or -inf where the feature is gone.
-    """
-
-    arrival: IntArray
-    unit: NDArray[np.float32]
-    score: FloatArray
+    arrival: IntArray  # increasing
+    unit: NDArray[np.float32]  # unit columns; perhaps more, for even sizes
+    score: FloatArray  # of each unit column: relevance, or -inf if it is gone
 
 
 class Ceilings(NamedTuple):
-    """What newcomers' correlations with the kept features are near to.
+    """Products of the unit columns of newcomers and kept features."""
 
-    ``product[k, c]`` is for newcomer ``k``, whose unit column is ``unit[k]``, and the
-    kept feature that was the ``arrival[c]``-th to arrive. It is the product of their
-    unit columns, and can be wrong by ``error``.
-    """
-
-    unit: NDArray[np.float32]
-    arrival: IntArray
-    product: NDArray[np.float32]
-    error: float = 0.0
+    unit: NDArray[np.float32]  # unit columns of the newcomers
+    arrival: IntArray  # of the kept features
+    product: NDArray[np.float32]  # by newcomer and kept feature
+    error: float = 0.0  # how far a product can be from the correlation
 
     def part(self, newcomers: slice | BoolArray) -> Ceilings:
         """Those of some of the newcomers."""
@@ -80,18 +72,14 @@ def take_snapshot(kept: Kept, tuning: Tuning) -> Snapshot | None:
 
 
 def find_ceilings(
-    columns: Any,
-    which: IntArray,
-    scores: FloatArray,
-    snapshot: Snapshot | None,
-    rule: Any,
-    tuning: Tuning,
+    newcomers: Newcomers, snapshot: Snapshot | None, rule: Any, tuning: Tuning
 ) -> Ceilings:
-    """Bounds for the chosen columns; none at all where they would not pay.
+    """Bounds for the newcomers; none at all where they would not pay.
 
     A walk ends at the first witness. So the later half of the kept features is left
     out, as NaN, for newcomers that have a witness in the earlier half.
     """
+    columns, which, scores = newcomers.columns, newcomers.column, newcomers.score
     units = storage_of(columns).units
     if snapshot is None or units is None or which.size < tuning.ceilings_from:
         nothing = np.empty((which.size, 0), np.float32)
@@ -115,32 +103,29 @@ def find_ceilings(
     return Ceilings(unit, snapshot.arrival, product, error)
 
 
-def update_ceilings(
-    found: Ceilings,
-    columns: Any,
-    which: IntArray,
-    scores: FloatArray,
-    kept: Kept,
-    rule: Any,
-    tuning: Tuning,
-) -> Ceilings:
-    """The bounds for those kept now, and their columns in ``kept.ceiling_column``."""
+def with_ceilings(
+    newcomers: Newcomers, found: Ceilings, kept: Kept, rule: Any, tuning: Tuning
+) -> Newcomers:
+    """The newcomers with bounds for the features that are kept now.
+
+    ``found`` are those for features that were kept earlier; ``kept.ceiling_column`` is
+    brought up to date.
+    """
     if not found.arrival.size:
-        snapshot = take_snapshot(kept, tuning)
-        found = find_ceilings(columns, which, scores, snapshot, rule, tuning)
+        found = find_ceilings(newcomers, take_snapshot(kept, tuning), rule, tuning)
     n_known, n_slots = found.arrival.size, int(kept.size[1])
     if not n_known:
-        return found
+        return newcomers
     arrival = kept.arrival[:n_slots]
-    # Both increase, and who is kept now but was not then has arrived since.
+    # Both increase, and a feature that is kept now but was not then has arrived since.
     n_old = int(np.searchsorted(arrival, found.arrival[-1], "right"))
     kept.ceiling_column[:n_old] = np.searchsorted(found.arrival, arrival[:n_old])
-    width = found.product.shape[1]
+    product, width = found.product, found.product.shape[1]
     kept.ceiling_column[n_old:n_slots] = np.arange(width, width + n_slots - n_old)
-    if n_old == n_slots:
-        return found
-    later = found.unit @ kept.columns.unit[n_old:n_slots].T
-    return found._replace(product=np.hstack([found.product, later]))
+    if n_old < n_slots:
+        later = found.unit @ kept.columns.unit[n_old:n_slots].T
+        product = np.hstack([product, later])
+    return newcomers._replace(ceiling=product, slack=found.error)
 
 
 def next_batch(batch: int, n_added: int, kept: Kept, tuning: Tuning) -> int:

@@ -6,16 +6,17 @@ the turn of the block comes. The driver then accepts what is certain:
 
 - A feature that is irrelevant is so whatever is kept.
 - A feature that met its witness in the snapshot is redundant, with that witness, if
-  the witness is still kept. Who was kept since then arrived later, and who has left
-  only shortens the walk; so the walk ends at the same witness. It must not have
-  displaced anyone who is still kept, and the worker must have compared it with all
-  who are kept and arrived before the witness.
+  the witness is still kept. Features kept since then arrived later, and features that
+  have left only shorten the walk; so it ends at the same witness. The feature must not
+  have displaced any that is still kept, and the worker must have compared it with all
+  kept features that arrived before the witness.
 
 All others of the block are *uncertain*. A worker walks them again, in order, from what
 is kept now, and returns the columns of those that are kept at the end of the block. If
 one of them displaces the witness of a certain feature, that feature is walked as well.
 So every decision is that of the sequential scan, and only columns of kept features
-come to the driver; blocks, windows and deaths of workers change who computes it.
+come to the driver; blocks, windows and deaths of workers only change which worker
+computes what.
 
 For groups the same holds with two changes. What is pruned within a group is certain;
 and if one feature of a group is uncertain, so are all that the group has left.
@@ -30,7 +31,7 @@ all of its relevant features are uncertain.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
@@ -64,11 +65,11 @@ from featstream.selectors.result import Trace
 from featstream.selectors.saola.budget import Budget
 from featstream.selectors.saola.kept import (
     arrivals_and_scores,
-    merge_kept,
     only,
     pack_kept,
+    rebuild,
 )
-from featstream.selectors.stream import Stream, Verdict, join_verdicts
+from featstream.selectors.stream import Stream, Verdict
 from featstream.sources import as_source
 from featstream.sources.grouping import Batch, Layout, batches
 from featstream.sources.values import as_sparse_columns
@@ -91,16 +92,13 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass
 class Job:
-    """What every task of a scan needs to know; sent once to each worker.
-
-    ``reopen`` opens the source; it is None if the values come with the tasks.
-    """
+    """What every task of a scan needs to know; sent once to each worker."""
 
     selector: PairwiseSelector
     y: Any
     is_sparse: bool
-    reopen: Callable[[], Source] | None
-    fingerprint: str | None
+    reopen: Callable[[], Source] | None  # None if the values come with the tasks
+    fingerprint: str | None  # of the source
     _source: Any = field(default=None, repr=False)
     _started: Any = field(default=None, repr=False)
 
@@ -125,38 +123,19 @@ class Job:
 
     def resume(self, snapshot: Arrays, n_seen: int) -> Any:
         """A selector of its own that has kept what is in the snapshot."""
-        if self._started is None:
+        if self._started is None:  # without a lock: a target of Dask is computed here
             from sklearn.base import clone
 
-            with warnings.catch_warnings():  # the driver has said it
+            with warnings.catch_warnings():  # the driver has warned
                 warnings.simplefilter("ignore")
-                selector = clone(self.selector).start(self.y)
-            self._started = selector
+                self._started = clone(self.selector).start(self.y)
         selector = copy(self._started)
-        stream = Stream(self.y, Trace(None), self._started._stream.measure)
+        stream = Stream(self.y, Trace(None), selector._stream.measure)
         stream.is_sparse, stream.trace.n_seen = self.is_sparse, n_seen
         selector._stream = stream
         selector._begin(stream)
         selector._load(snapshot)
         return selector
-
-
-class Guess(Budget):
-    """A copy of a budget that remembers the p-values that it judges."""
-
-    def __init__(self, budget: Budget) -> None:
-        self.__dict__.update(deepcopy(budget).__dict__)
-        self._judged: list[FloatArray] = []
-
-    @property
-    def p_values(self) -> FloatArray | None:
-        """Those of all features judged, in order; None if there is no correction."""
-        return np.concatenate(self._judged) if self._judged else None
-
-    def judge(self, p_values: FloatArray) -> BoolArray:
-        """Which of the next features pass."""
-        self._judged.append(p_values)
-        return super().judge(p_values)
 
 
 class AllRelevant(Budget):
@@ -170,48 +149,35 @@ class AllRelevant(Budget):
 
 
 class Task(NamedTuple):
-    """Some consecutive features of a stream.
+    """Some consecutive features of a stream."""
 
-    ``first`` is the arrival of the first, ``positions`` where they are in the source,
-    and ``ends`` where each group ends, counted from ``first``.
-    """
-
-    first: int
-    positions: range | IntArray
-    ends: IntArray | None = None
+    first: int  # the arrival of the first of them
+    positions: range | IntArray  # where they are in the source
+    ends: IntArray | None = None  # where each group ends, counted from the first
 
 
 class Appeal(NamedTuple):
     """Which features of a task to walk again, counted from its first.
 
-    ``uncertain`` are walked, and so is each of ``certain`` whose ``witness`` leaves
-    before its turn. ``unit`` numbers the groups of the certain ones: they are walked
-    together.
+    A certain feature is walked as well if its witness leaves before its turn, together
+    with the others of its group.
     """
 
     uncertain: IntArray
     certain: IntArray
-    witness: IntArray
-    unit: IntArray
+    witness: IntArray  # of the certain features
+    group: IntArray  # of the certain features
 
 
 class Report(NamedTuple):
-    """What a worker found.
-
-    ``verdict`` is about all features of the task, or about those ``walked``, counted
-    from its first. ``added`` are the columns that were kept, if they were asked for,
-    as a run saves them; ``p_values`` are known if the threshold is corrected;
-    ``left_out`` names identifiers by arrival. An ``error`` of the data is raised when
-    the turn of the block comes.
-    """
+    """What a worker found about all features of a task."""
 
     verdict: Verdict | None = None
-    walked: IntArray | None = None
-    added: Arrays | None = None
+    added: Arrays | None = None  # columns that were kept, as a run saves them
     names: list[str] | None = None
-    p_values: FloatArray | None = None
-    left_out: dict[int, str] | None = None
-    error: FeatstreamError | None = None
+    p_values: FloatArray | None = None  # if the threshold is corrected
+    left_out: dict[int, str] | None = None  # names of identifiers by arrival
+    error: FeatstreamError | None = None  # raised when the turn of the block comes
 
 
 def share(value: Any) -> Any:
@@ -235,7 +201,8 @@ def judge(
     try:
         with single_blas:
             selector = job.resume(snapshot, task.first)
-            selector._budget = guess = Guess(budget)
+            selector._budget = budget = deepcopy(budget)  # a task may run twice
+            budget.judged = []
             with _blocks_of(job, task, values) as found:
                 names = [name for block in found for name in block.names or ()]
                 verdict = _walk(selector, found, task.ends)
@@ -246,13 +213,18 @@ def judge(
     others = {} if left_out is None else left_out.names
     end = task.first + len(task.positions)
     mine = {a: others.pop(a) for a in list(others) if task.first <= a < end}
-    return Report(verdict, None, added, names or None, guess.p_values, mine)
+    p_values = np.concatenate(budget.judged) if budget.judged else None
+    return Report(verdict, added, names or None, p_values, mine)
 
 
 def settle(
     job: Job, task: Task, snapshot: Arrays, values: Any, appeal: Appeal
-) -> Report:
-    """Walk the uncertain features of a block, from what is kept at its beginning."""
+) -> tuple[Verdict, IntArray, Arrays]:
+    """Walk the uncertain features of a block, from what is kept at its beginning.
+
+    Returns the verdict about the features walked, which these are, counted from the
+    first of the task, and the columns of those that are kept.
+    """
     which = appeal.uncertain
     while True:
         with single_blas:
@@ -262,28 +234,24 @@ def settle(
                 blocks = _choose(found, which)
             ends = None
             if task.ends is not None:
-                _, sizes = np.unique(
-                    np.searchsorted(task.ends, which, "right"), return_counts=True
-                )
-                ends = np.cumsum(sizes)
+                group = np.searchsorted(task.ends, which, "right")
+                ends = np.flatnonzero(np.diff(group, append=-1)) + 1
             # The scan needs to know the order of arrivals, and no more: count them.
             verdict = _walk(selector, blocks, ends)
-        arrival_of = partial(_arrivals, task.first, task.first + which)
-        gone, by = arrival_of(verdict.gone), arrival_of(verdict.gone_by)
-        lost = np.isin(
-            appeal.unit, appeal.unit[_are_lost(appeal, task.first, gone, by)]
+        gone, by, witness = (
+            _arrivals(task.first, which, counted)
+            for counted in (verdict.gone, verdict.gone_by, verdict.witness)
         )
-        victims = np.setdiff1d(appeal.certain[lost], which)
+        lost = appeal.group[_are_lost(appeal, task.first, gone, by)]
+        victims = np.setdiff1d(appeal.certain[np.isin(appeal.group, lost)], which)
         if not victims.size:
             break
         which = np.union1d(which, victims)
-    assert verdict.witness is not None
-    witness = arrival_of(verdict.witness)
     verdict = replace(verdict, witness=witness, gone=gone, gone_by=by)
     added = _pack_new(selector, task.first)
     if added:
-        added["arrival"] = arrival_of(added["arrival"])
-    return Report(verdict, which, added)
+        added["arrival"] = _arrivals(task.first, which, added["arrival"])
+    return verdict, which, added
 
 
 def _walk(
@@ -294,8 +262,12 @@ def _walk(
     placed: list[Any] = list(in_stream(blocks, stream))
     if ends is not None:
         placed = [Batch(placed, range(ends.size), ends)]
-    verdict = join_verdicts([selector._prepare(batch, stream)() for batch in placed])
-    return replace(verdict, overlap=None)  # no trace records it
+    verdicts = [selector._prepare(batch, stream)() for batch in placed]
+    names = "fate", "scores", "witness", "gone", "gone_by", "gone_fate", "p_value"
+    parts = {name: [getattr(verdict, name) for verdict in verdicts] for name in names}
+    return Verdict(
+        **{name: np.concatenate(x) for name, x in parts.items() if x[0] is not None}
+    )
 
 
 def _are_lost(appeal: Appeal, first: int, gone: IntArray, by: IntArray) -> BoolArray:
@@ -305,12 +277,10 @@ def _are_lost(appeal: Appeal, first: int, gone: IntArray, by: IntArray) -> BoolA
     return leaves < first + appeal.certain
 
 
-def _arrivals(first: int, arrivals: IntArray, counted: IntArray) -> IntArray:
-    """Arrivals of features that are counted from ``first`` where they are new."""
-    is_new = counted >= first
-    found = counted.copy()
-    found[is_new] = arrivals[counted[is_new] - first]
-    return found
+def _arrivals(first: int, which: IntArray, counted: Any) -> IntArray:
+    """Arrivals of features that are counted from ``first`` on, where they are new."""
+    new: IntArray = first + which[np.maximum(counted - first, 0)]
+    return np.where(counted < first, counted, new)
 
 
 def _pack_new(selector: PairwiseSelector, first: int) -> Arrays:
@@ -389,27 +359,19 @@ def _take_columns(block: Block, which: IntArray) -> Block:
 
 @dataclass(slots=True)
 class Item:
-    """A task, and what the driver needs to submit it and to commit its outcome.
-
-    ``position`` is where its features are in the source, in order of arrival, and
-    ``values`` are what the task needs besides: blocks, or a future of them.
-    ``version`` counts the changes of the kept features before the task was dispatched,
-    and it ``is_final`` if there can be none until its turn comes.
-    """
+    """A task, and what the driver needs to submit it and to commit its outcome."""
 
     task: Task
-    position: int
-    values: Any = None
-    labels: Sequence[Hashable] | None = None
-    version: int = -1
-    is_final: bool = False
+    position: int  # of its first feature in the source, in order of arrival
+    values: Any = None  # blocks, or a future of them
+    version: int = -1  # of the kept features when the task was dispatched
+    is_final: bool = False  # whether they cannot change until its turn comes
 
 
 class Spread:
     """The driver of a scan on workers, by a selector that knows its measure.
 
-    ``blocks`` are those of the source from a position on, for workers that cannot open
-    it themselves. ``n_columns`` have come to the driver, ``n_blocks`` are decided.
+    ``blocks`` are for workers that cannot open the source themselves.
     """
 
     def __init__(
@@ -422,7 +384,7 @@ class Spread:
     ) -> None:
         self.selector, self.source, self.engine = selector, source, engine
         self.blocks, self.layout = blocks, layout
-        self.n_columns = self.n_blocks = self._version = 0
+        self.n_columns = self.n_blocks = self._version = 0  # columns come here if kept
         self._snapshot: tuple[int, Any] = (-1, None)
 
     def steps(self, position: int) -> Iterator[Callable[[], object]]:
@@ -494,11 +456,10 @@ class Spread:
         """Tasks that carry their blocks, for a source that only the driver can read."""
         if self.layout is not None:
             for batch in batches(given, self.layout, position):
-                n = int(batch.ends[-1])
-                task = Task(position + shift, range(position, position + n), batch.ends)
-                blocks = [_to_send(block) for block in batch.blocks]
-                yield Item(task, position, blocks, batch.labels)
-                position += n
+                stop = position + int(batch.ends[-1])
+                task = Task(position + shift, range(position, stop), batch.ends)
+                yield Item(task, position, [_to_send(block) for block in batch.blocks])
+                position = stop
             return
         grown = FIRST_WIDTH
         for block in given:
@@ -542,8 +503,7 @@ class Spread:
             passes = budget.judge(report.p_values)
         if not item.is_final or (passes != guessed).any():
             verdict, added = self._validate(job, item, verdict, passes)
-        commit = partial(self._commit, item, verdict, added, budget)
-        return partial(commit, report.names, report.left_out or {})
+        return partial(self._commit, item, report, verdict, added, budget)
 
     def _validate(
         self, job: Any, item: Item, verdict: Verdict, passes: BoolArray
@@ -556,13 +516,13 @@ class Spread:
         is_library = getattr(self.selector, "reading", "printed") == "library"
         if is_library and (uncertain.size or item.version != self._version):
             uncertain, certain = np.flatnonzero(passes), np.empty(0, np.int64)
-        verdict = verdict.without(np.flatnonzero(~passes))
+        verdict = _changed(verdict, ~passes, Fate.IRRELEVANT, -1, np.nan)
         if not uncertain.size:
             nothing = np.empty(0, np.int64)
             return replace(verdict, gone=nothing, gone_by=nothing, gone_fate=None), None
         assert verdict.witness is not None
-        unit = certain if ends is None else np.searchsorted(ends, certain, "right")
-        appeal = Appeal(uncertain, certain, verdict.witness[certain], unit)
+        group = certain if ends is None else np.searchsorted(ends, certain, "right")
+        appeal = Appeal(uncertain, certain, verdict.witness[certain], group)
         future = self.engine.submit(
             settle,
             job,
@@ -572,33 +532,30 @@ class Spread:
             appeal,
             is_urgent=True,
         )
-        report = self.engine.result(future)
-        found, walked = report.verdict, report.walked
+        found, walked, added = self.engine.result(future)
         gone = {n: getattr(found, n) for n in ("gone", "gone_by", "gone_fate")}
-        return replace(verdict.updated(walked, found), **gone), report.added
+        changed = _changed(verdict, walked, found.fate, found.witness, found.p_value)
+        return replace(changed, **gone), added
 
     def _commit(
         self,
         item: Item,
+        report: Report,
         verdict: Verdict,
         added: Arrays | None,
         budget: Budget,
-        names: list[str] | None,
-        left_out: dict[int, str],
     ) -> None:
         """Record a block, and change what is kept."""
         selector, task = self.selector, item.task
-        batch: Any = Span(task.first, verdict.fate.size, names)
+        batch: Any = Span(task.first, verdict.fate.size, report.names)
         if self.layout is not None:
-            labels = item.labels
-            if labels is None:
-                labels, _, _ = self.layout.runs(batch._replace(start=item.position))
+            labels, _, _ = self.layout.runs(batch._replace(start=item.position))
             assert task.ends is not None
             batch = Batch([batch], labels, task.ends)
         keep = partial(self._keep, added, budget, verdict)
         selector._take(batch, keep, selector._stream)
-        if left_out:
-            selector._stream.measure.left_out.names.update(left_out)
+        if report.left_out:
+            selector._stream.measure.left_out.names.update(report.left_out)
         self.n_blocks += 1
 
     def _keep(self, added: Arrays | None, budget: Budget, verdict: Verdict) -> Verdict:
@@ -613,11 +570,24 @@ class Spread:
             selector._state = new
         else:
             stays = ~np.isin(arrivals_and_scores(kept)[0], verdict.gone)
-            nothing = only(kept, np.zeros(stays.size, bool))
-            selector._state = merge_kept(only(kept, stays), new or nothing)
+            sets = [only(kept, stays), *([] if new is None else [new])]
+            selector._state = rebuild(sets, kept.columns, selector._tuning)
         self.n_columns += 0 if new is None else int(new.size[0])
         self._version += 1
         return verdict
+
+
+def _changed(
+    verdict: Verdict, which: Any, fate: Any, witness: Any, p_value: Any
+) -> Verdict:
+    """A verdict in which some of the features have other fates."""
+    new = {"fate": fate, "witness": witness, "p_value": p_value}
+    changed = {
+        n: getattr(verdict, n).copy() for n in new if getattr(verdict, n) is not None
+    }
+    for name, array in changed.items():
+        array[which] = new[name]
+    return replace(verdict, **changed)
 
 
 def find_certain(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import field
+from typing import Any
 
 from featstream.estimators import estimator
-from featstream.protocols import Measure
-from featstream.selectors.interactions.screen import InteractionScreen
-from featstream.selectors.result import TraceLevel
 from featstream.selectors.saola.saola import SAOLA
 
 
@@ -58,33 +56,14 @@ class SelectFromStream(SAOLA):
     0
     """
 
-    bound = "min"
-    ties = "drop"
-    pruning = "interleaved"
-    overlap = ">="
-    redundancy = "conditional"
-    correction = "online-fdr"
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.05,
-        redundancy_alpha: float = 0.2,
-        measure: str | Measure = "auto",
-        max_features: int | None = None,
-        interactions: bool | InteractionScreen = False,
-        trace: TraceLevel = "full",
-        n_jobs: int | None = None,
-        engine: Literal["dask"] | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.redundancy_alpha = redundancy_alpha
-        self.measure = measure
-        self.max_features = max_features
-        self.interactions = interactions
-        self.trace = trace
-        self.n_jobs = n_jobs
-        self.engine = engine
+    alpha: float = 0.05
+    redundancy_alpha: float = 0.2
+    bound: Any = field(default="min", init=False)
+    ties: Any = field(default="drop", init=False)
+    pruning: Any = field(default="interleaved", init=False)
+    overlap: Any = field(default=">=", init=False)
+    redundancy: Any = field(default="conditional", init=False)
+    correction: Any = field(default="online-fdr", init=False)
 
 
 @estimator
@@ -104,30 +83,7 @@ class ConditionalSAOLA(SAOLA):
     True
     """
 
-    bound = "min"
-    overlap = ">="
-    redundancy = "conditional"
-    interactions = False
-
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "auto",
-        ties: Literal["keep", "drop"] = "keep",
-        pruning: Literal["interleaved", "deferred"] = "interleaved",
-        redundancy_alpha: float = 0.05,
-        correction: Literal["none", "bonferroni", "online-fdr"] = "none",
-        max_features: int | None = None,
-        trace: TraceLevel = "full",
-        n_jobs: int | None = None,
-        engine: Literal["dask"] | None = None,
-    ) -> None:
-        self.measure = measure
-        self.ties = ties
-        self.pruning = pruning
-        self.redundancy_alpha = redundancy_alpha
-        self.correction = correction
-        self.max_features = max_features
-        self.trace = trace
-        self.n_jobs = n_jobs
-        self.engine = engine
+    bound: Any = field(default="min", init=False)
+    overlap: Any = field(default=">=", init=False)
+    redundancy: Any = field(default="conditional", init=False)
+    interactions: Any = field(default=False, init=False)
