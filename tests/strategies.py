@@ -9,6 +9,9 @@ import numba
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
+from scipy import sparse
+
+from featstream import FisherZ, MutualInformation, SymmetricalUncertainty
 
 RULES = {
     "bound": ["min", "max"],
@@ -131,6 +134,19 @@ def continuous_data(draw, *, max_features=10):
         elif kind == 3:
             X[:, j] = np.round(X[:, j] + y) * (rng.random(n) < 0.5)
     return X, y
+
+
+def measured(change=lambda data: data):
+    """Data, perhaps changed, with a measure that suits them."""
+    kinds = SymmetricalUncertainty, MutualInformation
+    discrete = [kind(threshold=t) for kind in kinds for t in (0.0, 0.05)]
+    return st.one_of(
+        st.tuples(change(discrete_data()), st.sampled_from(discrete)),
+        st.tuples(change(continuous_data()), st.just(FisherZ(alpha=0.05))),
+    )
+
+
+STORAGES = st.sampled_from([np.asarray, sparse.csc_array])
 
 
 @st.composite

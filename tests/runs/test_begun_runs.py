@@ -93,7 +93,7 @@ def test_a_path_given_to_consume_begins_a_run(tmp_path, data, stream, monkeypatc
 
     selector = SAOLA(measure="su").start(stream.y)
     with monkeypatch.context() as patch:
-        patch.setattr("featstream.selectors.base.as_source", stop)
+        patch.setattr("featstream.sources.as_source", stop)
         with pytest.raises(KeyboardInterrupt):
             selector.consume(data, checkpoint=run)
     with pytest.raises(RunError, match=r"Begin it again: consume\(\)"):

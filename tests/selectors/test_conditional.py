@@ -4,23 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse, stats
+from scipy import stats
 
 import reference
 import strategies
 from checks import fates_of
-from featstream import SAOLA, FisherZ, MutualInformation, SymmetricalUncertainty
-from scores import overlaps, relevances, scores_of
+from featstream import SAOLA, FisherZ, SymmetricalUncertainty
+from scores import DISCRETE, overlaps, relevances, scores_of
 from strategies import examples
 
 ROWS = st.sampled_from([20, 70, 200])
-
-
-STORAGES = st.sampled_from([np.asarray, sparse.csc_array])
-SCORES = {
-    SymmetricalUncertainty: reference.symmetrical_uncertainty,
-    MutualInformation: reference.mutual_information,
-}
 
 
 def expected_fates(scores, is_redundant, rule):
@@ -42,8 +35,8 @@ def assert_equals(selector, fates, p_values):
 @given(
     data=ROWS.flatmap(lambda n: strategies.discrete_data(least_rows=n)),
     rule=strategies.conditional_rules(),
-    measure=st.sampled_from([*SCORES]),
-    make=STORAGES,
+    measure=st.sampled_from([*DISCRETE]),
+    make=strategies.STORAGES,
 )
 def test_discrete_features_are_tested_given_the_more_relevant(
     data, rule, measure, make
@@ -51,7 +44,7 @@ def test_discrete_features_are_tested_given_the_more_relevant(
     X, y = data
     columns, classes = X.T.tolist(), y.tolist()
     table, p_values = reference.nlogn(len(y)), {}
-    scores = reference.discrete_scores(X, y, SCORES[measure])
+    scores = reference.discrete_scores(X, y, DISCRETE[measure])
 
     def is_redundant(loser, winner):
         pair = columns[loser], columns[winner]
@@ -69,7 +62,7 @@ def test_discrete_features_are_tested_given_the_more_relevant(
 @given(
     data=strategies.continuous_data(),
     rule=strategies.conditional_rules(),
-    make=STORAGES,
+    make=strategies.STORAGES,
 )
 def test_continuous_features_are_tested_given_the_more_relevant(data, rule, make):
     X, y = data

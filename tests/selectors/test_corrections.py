@@ -50,8 +50,7 @@ def test_online_fdr_is_lord(seed, alpha):
 def test_neither_blocks_nor_resuming_change_the_levels(seed, correction, n_known, cuts):
     p = drawn_p_values(seed)
     whole, budget = Budget(correction, 0.05), Budget(correction, 0.05)
-    whole.open_source(n_known)
-    budget.open_source(n_known)
+    whole.to_open = budget.to_open = n_known or 0
     budget.judge(np.empty(0))
     found = []
     for part in np.split(p, sorted(cuts)):
@@ -79,12 +78,12 @@ def levels(budget, n):
 
 def test_bonferroni_spends_no_more_than_its_level():
     budget = Budget("bonferroni", 0.05)
-    budget.open_source(100)
+    budget.to_open = 100
     np.testing.assert_allclose(levels(budget, 100), 0.95 * 0.05 / 100, rtol=1e-9)
     rest = levels(budget, 50)
     assert (np.diff(rest) < 0).all()
     assert rest.sum() < 0.05 * 0.05
-    budget.open_source(10)
+    budget.to_open = 10
     left = 0.05 * 0.05 - rest.sum()
     np.testing.assert_allclose(levels(budget, 10), 0.95 * left / 10, rtol=1e-6)
 

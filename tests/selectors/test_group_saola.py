@@ -19,7 +19,6 @@ from featstream import (
     Fate,
     FisherZ,
     GroupSAOLA,
-    MutualInformation,
     SymmetricalUncertainty,
     random_groups,
 )
@@ -28,14 +27,9 @@ from featstream.selectors.saola.kept import Tuning, is_indexed, start_group
 from featstream.sources import ArraySource, SparseSource
 from featstream.sources.values import BLOCK_BYTES
 from group_checks import in_order
-from scores import scores_of
+from scores import expected_scores
 from shared import load, shared
 from strategies import examples
-
-DISCRETE = {
-    SymmetricalUncertainty: reference.symmetrical_uncertainty,
-    MutualInformation: reference.mutual_information,
-}
 
 
 def group_fate(fates, group):
@@ -79,50 +73,33 @@ def assert_equals(selector, labels, scores, rule):
         assert str(fate) == group_fate(fates, group)
 
 
-discrete_cases = given(
-    data=strategies.grouped(strategies.discrete_data()),
+@examples(90)
+@given(
+    case=strategies.measured(strategies.grouped),
     rule=strategies.group_rules(),
-    measure=st.sampled_from([*DISCRETE]),
-    threshold=st.sampled_from([0.0, 0.05]),
-    make=st.sampled_from([np.asarray, sparse.csc_array]),
+    make=strategies.STORAGES,
 )
-
-
-@examples(60)
-@discrete_cases
-def test_discrete_equals_the_printed_algorithm(data, rule, measure, threshold, make):
-    X, y, labels = data
-    X_arriving = X[:, arriving(labels)[0]]
-    scores = reference.discrete_scores(X_arriving, y, DISCRETE[measure], threshold)
-    selector = GroupSAOLA(measure=measure(threshold=threshold), **rule)
+def test_every_option_decides_as_printed(case, rule, make):
+    (X, y, labels), measure = case
+    scores = expected_scores(measure, X[:, arriving(labels)[0]], y, make)
+    selector = GroupSAOLA(measure=measure, **rule)
     assert_equals(selector.fit(make(X), y, groups=labels), labels, scores, rule)
 
 
 @examples(40)
-@discrete_cases
-def test_the_librarys_reading_has_ghosts(data, rule, measure, threshold, make):
-    X, y, labels = data
+@given(
+    case=strategies.measured(strategies.grouped),
+    bound=st.sampled_from(["min", "max"]),
+    make=strategies.STORAGES,
+)
+def test_the_librarys_reading_has_ghosts(case, bound, make):
+    (X, y, labels), measure = case
     order, groups = arriving(labels)
-    scores = reference.discrete_scores(X[:, order], y, DISCRETE[measure], threshold)
-    options = {"bound": rule["bound"]}
-    kept = reference.group_saola_of_the_library(groups, scores, **options)
-    selector = GroupSAOLA(
-        measure=measure(threshold=threshold), reading="library", **options
-    )
+    scores = expected_scores(measure, X[:, order], y, make)
+    kept = reference.group_saola_of_the_library(groups, scores, bound=bound)
+    selector = GroupSAOLA(measure=measure, reading="library", bound=bound)
     selector.fit(make(X), y, groups=labels)
     assert_kept(selector, labels, [f for group in kept for f in group])
-
-
-@examples(30)
-@given(
-    data=strategies.grouped(strategies.continuous_data()),
-    rule=strategies.group_rules(),
-)
-def test_continuous_decides_as_printed_on_its_own_scores(data, rule):
-    X, y, labels = data
-    scores = scores_of(FisherZ(alpha=0.05), X[:, arriving(labels)[0]], y)
-    selector = GroupSAOLA(measure=FisherZ(alpha=0.05), **rule)
-    assert_equals(selector.fit(X, y, groups=labels), labels, scores, rule)
 
 
 @examples(40)
@@ -131,7 +108,7 @@ def test_continuous_decides_as_printed_on_its_own_scores(data, rule):
         lambda n: strategies.discrete_data(least_rows=n)
     ),
     rule=st.one_of(strategies.group_rules(), strategies.conditional_rules()),
-    make=st.sampled_from([np.asarray, sparse.csc_array]),
+    make=strategies.STORAGES,
 )
 def test_groups_of_one_feature_are_saola(data, rule, make):
     """With every option: selection, scores and the whole trace."""

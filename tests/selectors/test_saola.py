@@ -3,20 +3,13 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from scipy import sparse
 
 import reference
 import strategies
 from checks import fates_of
-from featstream import SAOLA, Fate, FisherZ, MutualInformation, SymmetricalUncertainty
-from scores import scores_of
+from featstream import SAOLA, Fate
+from scores import expected_scores
 from strategies import examples
-
-DISCRETE = {
-    SymmetricalUncertainty: reference.symmetrical_uncertainty,
-    MutualInformation: reference.mutual_information,
-}
 
 
 def assert_equals(selector, fates, relevance):
@@ -26,35 +19,11 @@ def assert_equals(selector, fates, relevance):
     assert fates_of(selector) == fates
 
 
-@examples(60)
-@given(
-    data=strategies.discrete_data(),
-    rule=strategies.rules(),
-    measure=st.sampled_from([*DISCRETE]),
-    threshold=st.sampled_from([0.0, 0.05]),
-    make=st.sampled_from([np.asarray, sparse.csc_array]),
-)
-def test_discrete_equals_the_printed_algorithm(data, rule, measure, threshold, make):
-    X, y = data
-    scores = reference.discrete_scores(X, y, DISCRETE[measure], threshold)
-    selector = SAOLA(measure=measure(threshold=threshold), **rule).fit(make(X), y)
-    assert_equals(selector, reference.saola(scores, **rule), scores.relevance)
-
-
-@examples(40)
-@given(
-    data=strategies.continuous_data(),
-    rule=strategies.rules(),
-    make=st.sampled_from([np.asarray, sparse.csc_array]),
-)
-def test_continuous_decides_as_printed_on_its_own_scores(data, rule, make):
-    """Scores may differ in the last bit; decisions must follow from them exactly."""
-    X, y = data
-    measure, n_classes = FisherZ(alpha=0.05), len(set(y.tolist()))
-    score = reference.correlation if n_classes == 2 else reference.correlation_ratio
-    expected = [score(column, y.tolist()) for column in X.T.tolist()]
-    scores = scores_of(measure, make(X), y)
-    np.testing.assert_allclose(scores.relevance, expected, rtol=0, atol=1e-12)
+@examples(80)
+@given(case=strategies.measured(), rule=strategies.rules(), make=strategies.STORAGES)
+def test_every_option_decides_as_printed(case, rule, make):
+    (X, y), measure = case
+    scores = expected_scores(measure, X, y, make)
     selector = SAOLA(measure=measure, **rule).fit(make(X), y)
     assert_equals(selector, reference.saola(scores, **rule), scores.relevance)
 

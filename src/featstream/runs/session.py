@@ -25,16 +25,8 @@ from featstream.errors import (
 )
 from featstream.parallel import handling_interrupts, single_blas
 from featstream.protocols import Source, sample_names_of
+from featstream.runs import state
 from featstream.runs.folder import Checkpoint, RunFolder, Saved, is_run
-from featstream.runs.state import (
-    complete_parameters,
-    describe_selector,
-    describe_source,
-    find_difference,
-    load_parameters,
-    load_run,
-    refuse_difference,
-)
 from featstream.selectors.registry import SELECTORS
 from featstream.sources.grouping import Layout
 
@@ -213,7 +205,7 @@ def begin_again(path: str | os.PathLike[str]) -> Any:
 def _open(path: str | os.PathLike[str]) -> tuple[Any, Saved]:
     """The selector of a run as it was made, in its run, and what was saved of it."""
     folder = RunFolder(path)
-    saved = load_run(folder)
+    saved = state.load_run(folder)
     name, parameters = saved.description["selector"], saved.description["parameters"]
     found = SELECTORS.find_class(name)
     if found is None:
@@ -223,7 +215,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[Any, Saved]:
             "import it and call featstream.selectors.register."
         )
     try:
-        selector = found(**load_parameters(parameters))
+        selector = found(**state.load_parameters(parameters))
     except RunError:
         raise
     except (FeatstreamError, TypeError, LookupError) as error:
@@ -311,7 +303,7 @@ def recording(
     """
     check_number(checkpoint.every, "every", closed="left")
     folder = RunFolder(checkpoint.path)
-    found = describe_source(source, layout)
+    found = state.describe_source(source, layout)
     if checkpoint.data is not None:
         found["data"] = dict(checkpoint.data)
     with folder.locked():
@@ -323,7 +315,7 @@ def recording(
             last = {**found, "begin": selector.n_seen_, "is_done": False}
             run.sources.append(last)
         else:
-            difference = find_difference(last, found)
+            difference = state.find_difference(last, found)
             if difference is not None:
                 raise RunError(f"{difference} Give what it began with.")
             last.update({"data": found["data"]} if "data" in found else {})
@@ -344,7 +336,7 @@ def recording(
 def _join(selector: Savable, folder: RunFolder) -> OpenRun:
     """Bring a selector into the run of a folder, new or saved."""
     run, n_seen = selector._run, selector.n_seen_
-    saved = load_run(folder) if is_run(folder.path) else None
+    saved = state.load_run(folder) if is_run(folder.path) else None
     if saved is None or saved.generation == 0:
         sources = _sources_before(selector) if run is None else [*run.sources]
         run = selector._run = OpenRun(folder, 0, sources if n_seen else [])
@@ -362,10 +354,10 @@ def _join(selector: Savable, folder: RunFolder) -> OpenRun:
             f"{folder.path} holds another run, of {saved.description['n_seen']:,} "
             "features. Choose a new folder, or continue it with featstream.resume."
         )
-    mine = describe_selector(selector) | selector._facts()
+    mine = state.describe_selector(selector) | selector._facts()
     theirs = saved.description["parameters"]
-    saved.description["parameters"] = complete_parameters(theirs)
-    refuse_difference(mine, saved, f"The run {folder.path}")
+    saved.description["parameters"] = state.complete_parameters(theirs)
+    state.refuse_difference(mine, saved, f"The run {folder.path}")
     run = OpenRun.of(folder, saved)
     if len(run.sources) > 1:
         raise RunError(
@@ -384,7 +376,7 @@ def _sources_before(selector: Savable) -> list[dict[str, Any]]:
     rest = getattr(getattr(selector, "_stream", None), "unfinished", None)
     if rest is not None:
         n_seen = rest.begin
-        found = describe_source(rest.source, rest.layout)
+        found = state.describe_source(rest.source, rest.layout)
         sources = [{**found, "begin": n_seen, "is_done": False}]
     if n_seen:
         known = {"begin": 0, "is_done": True, "kind": "update"}
@@ -396,7 +388,7 @@ def _provenance(selector: Savable) -> dict[str, Any]:
     return {
         "featstream": featstream.__version__,
         "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        **describe_selector(selector),
+        **state.describe_selector(selector),
     }
 
 

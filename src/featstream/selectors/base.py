@@ -20,6 +20,7 @@ from narwhals.dependencies import is_pandas_dataframe
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from featstream import sources
 from featstream.engines import prepared_ahead
 from featstream.errors import (
     DataError,
@@ -56,17 +57,10 @@ from featstream.protocols import (
     Span,
     sample_names_of,
 )
+from featstream.runs import state
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.runs.folder import Checkpoint, Saved
 from featstream.runs.session import Savable, recording, saving
-from featstream.runs.state import (
-    describe_source,
-    find_difference,
-    fingerprint_of_target,
-    restore_stream,
-    stream_arrays,
-    target_from,
-)
 from featstream.selectors.result import SelectionResult, Trace
 from featstream.selectors.stream import (
     Decide,
@@ -74,13 +68,6 @@ from featstream.selectors.stream import (
     Stream,
     Unfinished,
     Verdict,
-)
-from featstream.sources import (
-    as_source,
-    check_has_features,
-    is_dask_array,
-    open_dataset,
-    open_features,
 )
 from featstream.sources.grouping import Layout
 from featstream.sources.memory import block_of_one, in_storage, is_plain_column
@@ -181,7 +168,7 @@ class OnlineSelector(Savable, Explained, Selector):
         return {
             "arrives": "features",
             "n_samples": len(stream.y),
-            "y_fingerprint": fingerprint_of_target(stream.y),
+            "y_fingerprint": state.fingerprint_of_target(stream.y),
             "measure": None if stream.measure is None else stream.measure.name,
             "choice": None if stream.choice is None else stream.choice._asdict(),
             "is_sparse": stream.is_sparse,
@@ -195,12 +182,12 @@ class OnlineSelector(Savable, Explained, Selector):
         stream, own = self._started(), self._state_arrays()
         if stream.keeps:
             own = dict(zip(("arrival", "score"), self._kept(), strict=True)) | own
-        return stream_arrays(stream) | {_OWN + name: own[name] for name in own}
+        return state.stream_arrays(stream) | {_OWN + name: own[name] for name in own}
 
     def _restore_state(self, saved: Saved) -> None:
         facts, arrays = saved.description, saved.arrays
         chosen = facts["measure"]
-        self.start(target_from(arrays))
+        self.start(state.target_from(arrays))
         stream = self._stream
         if stream.measure is None and chosen is not None:
             known = {"name": chosen, "reason": "", "options": {}}
@@ -209,7 +196,7 @@ class OnlineSelector(Savable, Explained, Selector):
             stream.measure = measure.bind(stream.y)
         stream.is_sparse, stream.seconds = facts["is_sparse"], facts["seconds"]
         stream.peak_memory = facts.get("peak_memory")
-        restore_stream(stream, facts["n_seen"], arrays)
+        state.restore_stream(stream, facts["n_seen"], arrays)
         own = {
             name.removeprefix(_OWN): array
             for name, array in arrays.items()
@@ -236,15 +223,15 @@ class OnlineSelector(Savable, Explained, Selector):
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
         if isinstance(X, str | PathLike):
-            dataset = open_dataset(X) if y is None else open_features(X)
+            dataset = sources.open_dataset(X) if y is None else sources.open_features(X)
             X, y = dataset.source, dataset.y if y is None else y
-        source = as_source(X)
+        source = sources.as_source(X)
         is_plain = source is X or isinstance(X, np.ndarray) or issparse(X)
         if not is_plain:
             from sklearn.utils.validation import validate_data
 
             validate_data(self, X, skip_check_array=True)
-        check_has_features(source)
+        sources.check_has_features(source)
         self.start(y).consume(source, **options)
         stream = self._stream
         if not stream.trace.n_seen:  # an iterator, of which it could not be known
@@ -379,7 +366,7 @@ class OnlineSelector(Savable, Explained, Selector):
         saves after a block, if anything does. A source that is left in the middle is
         remembered.
         """
-        source = as_source(offered)
+        source = sources.as_source(offered)
         layout = self._lay_out(groups, source)
         stream, begin = self._stream, self._find_begin(source, offered, layout)
         if checkpoint is not None:
@@ -408,8 +395,9 @@ class OnlineSelector(Savable, Explained, Selector):
         if rest.source.n_features is None:
             is_same = offered is rest.offered and not isinstance(offered, Iterator)
         else:
-            old = describe_source(rest.source, rest.layout)
-            is_same = find_difference(old, describe_source(source, layout)) is None
+            old = state.describe_source(rest.source, rest.layout)
+            new = state.describe_source(source, layout)
+            is_same = state.find_difference(old, new) is None
         if is_same:
             return rest.begin
         stream.leave_unfinished()
@@ -469,6 +457,7 @@ class OnlineSelector(Savable, Explained, Selector):
 
     def _result_fields(self) -> dict[str, Any]:
         stream = self._started()
+        measure, reason = self.measure_, self.measure_reason_
         kept, scores = self._kept()
         return {
             "names": tuple(stream.names[arrival] for arrival in kept.tolist()),
@@ -477,8 +466,8 @@ class OnlineSelector(Savable, Explained, Selector):
             "n_features": stream.trace.n_seen,
             "n_samples": len(stream.y),
             "selector": type(self).__name__,
-            "measure": self.measure_,
-            "measure_reason": self.measure_reason_,
+            "measure": measure,
+            "measure_reason": reason,
             "parameters": {
                 name: value if isinstance(value, int | str | None) else repr(value)
                 for name in sorted(signature(type(self)).parameters)
@@ -525,7 +514,7 @@ class OnlineSelector(Savable, Explained, Selector):
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Samples by features.
         """
-        if not is_dask_array(X):
+        if not sources.is_dask_array(X):
             return super().transform(X)
         support = self.support_
         if X.shape[1] != support.size:

@@ -30,9 +30,9 @@ from featstream.runs.arrays import Arrays, Declared, check_arrays
 from featstream.selectors.batch.base import BatchSelector, Selection
 from featstream.selectors.batch.encoded import DiscreteColumns, join_columns, merge
 from featstream.selectors.result import OVER_LIMIT, TraceLevel
-from featstream.selectors.saola.algorithm1 import Newcomers
+from featstream.selectors.saola.algorithm1 import Newcomers, new_outcome
 from featstream.selectors.saola.kept import Tuning, start_kept
-from featstream.selectors.saola.saola import SAOLA, make_rule, new_outcome, scan_all
+from featstream.selectors.saola.saola import SAOLA, make_rule, scan_all
 from featstream.selectors.stream import Stream
 
 _FLOOR = 1e-3

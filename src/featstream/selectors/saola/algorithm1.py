@@ -68,6 +68,20 @@ class Outcome(NamedTuple):
     n_events: np.ndarray
 
 
+def new_outcome(first: int, n_features: int, n_events: int) -> Outcome:
+    """Room for the decisions about some features, and for those that can leave."""
+    return Outcome(
+        first=first,
+        fate=np.full(n_features, IRRELEVANT, np.uint8),
+        witness=np.full(n_features, -1),
+        overlap=np.full(n_features, np.nan),
+        gone=np.empty(n_events, np.int64),
+        gone_by=np.empty(n_events, np.int64),
+        gone_fate=np.empty(n_events, np.uint8),
+        n_events=np.zeros(1, np.int64),
+    )
+
+
 @inner
 def walk(newcomers, k, kept, rule, scratch, displaced):
     """Newcomer ``k`` along the kept features, in order of arrival.

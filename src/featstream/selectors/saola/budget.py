@@ -66,7 +66,7 @@ class Budget:
         self.level = LEVEL if level is None else level
         self._state: FloatArray = np.empty(0)
         self._is_bound = False
-        self._to_open: int | None = None
+        self.to_open: int | None = None  # length of the source that is next, or 0
         self.judged: list[FloatArray] | None = None  # the p-values, if a list is given
 
     def bind(self, measure: Any, owner: str) -> None:
@@ -89,10 +89,6 @@ class Budget:
         if self.correction == "bonferroni":
             return np.array([self.level, 0.0, 0.0, 0.0])
         return np.concatenate([_SERIES * (_WEALTH * self.level), np.zeros(2)])
-
-    def open_source(self, n_features: int | None) -> None:
-        """Note that the next features are those of a source of this length."""
-        self._to_open = n_features or 0
 
     def _open(self, n_features: int) -> None:
         """Share out what is left among the features of a source."""
@@ -128,9 +124,9 @@ class Budget:
         if not self._state.size:
             self._state = self._first_state()
         if self.correction == "bonferroni":
-            if self._to_open is not None:
-                self._open(self._to_open)
-                self._to_open = None
+            if self.to_open is not None:
+                self._open(self.to_open)
+                self.to_open = None
             _judge_all(p_values, self._state, passes)
         else:
             _judge_share(p_values, self._state, self.level, passes)

@@ -14,7 +14,7 @@ from featstream.estimators import estimator
 from featstream.measures.storages.dispatch import EARLIER, for_storage, storage_of
 from featstream.protocols import Fate, IntArray
 from featstream.selectors.base_groups import GroupSelector
-from featstream.selectors.saola.algorithm1 import Newcomers, Outcome
+from featstream.selectors.saola.algorithm1 import Newcomers, Outcome, new_outcome
 from featstream.selectors.saola.algorithm2 import (
     Arriving,
     Workspace,
@@ -28,7 +28,7 @@ from featstream.selectors.saola.kept import (
     start_group,
     start_kept,
 )
-from featstream.selectors.saola.saola import PairwiseSelector, new_outcome
+from featstream.selectors.saola.saola import PairwiseSelector, Scored
 from featstream.selectors.stream import Decide, Stream, Verdict
 from featstream.sources.grouping import Batch
 
@@ -120,10 +120,6 @@ class GroupSAOLA(PairwiseSelector, GroupSelector):
         # It visits all kept features.
         self._used_tuning = self._tuning._replace(index_from=np.inf)
 
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        super()._restore(arrays)
-        self._state = self._unpack(arrays)
-
     def _kept_ends(self) -> IntArray:
         """The arrival after the last of each group of which something is kept."""
         return np.unique(self._groups.ends[self._groups.of(self._kept()[0])])
@@ -139,33 +135,25 @@ class GroupSAOLA(PairwiseSelector, GroupSelector):
         self._state = self._unpack(arrays)
 
     def _prepare(self, batch: Batch, stream: Stream) -> Decide:
-        measure = stream.measure
-        self._bind_measure(measure)
-        scored = []
-        for block in batch.blocks:
-            encoded = measure.encode(block)
-            scores = measure.relevance(encoded)
-            found = self._budget.screen(measure, encoded, scores)
-            scored.append((encoded, scores, *found))
+        scored = [self._score(block) for block in batch.blocks]
         return partial(self._decide_about, batch, scored)
 
-    def _decide_about(self, batch: Batch, scored: list[tuple[Any, ...]]) -> Verdict:
+    def _decide_about(self, batch: Batch, scored: list[Scored]) -> Verdict:
         """Walk the relevant features of some groups through the kernel."""
-        measure, first, newcomers = self._stream.measure, batch.blocks[0].start, []
-        for block, (encoded, scores, p_values, relevant) in zip(
-            batch.blocks, scored, strict=True
-        ):
-            if p_values is not None:
-                relevant = np.flatnonzero(self._budget.judge(p_values))
-            if relevant.size:
-                columns, column = measure.columns(encoded, relevant)
-                own = scores[relevant], block.start + relevant
-                newcomers.append(Newcomers(columns, column, *own))
+        first, newcomers = scored[0].start, []
+        for block in scored:
+            new, passes = block.newcomers, self._judge(block)
+            if new is not None and passes is not None:
+                new = new.part(passes)
+            if new is not None and new.column.size:
+                newcomers.append(new)
         n_events = self._kept()[0].size + sum(new.column.size for new in newcomers)
         outcome = new_outcome(first, int(batch.ends[-1]), n_events)
         if newcomers:
             self._walk(newcomers, first + batch.ends, outcome)
-        return self._verdict(outcome, np.concatenate([found[1] for found in scored]))
+        return self._verdict(
+            outcome, np.concatenate([block.scores for block in scored])
+        )
 
     def _walk(
         self, newcomers: list[Newcomers], ends: IntArray, outcome: Outcome

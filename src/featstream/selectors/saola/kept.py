@@ -104,8 +104,9 @@ def _repack(columns, live, score, arrival, ceiling_column, larger):
 
 def start_kept(columns: Any, which: IntArray, tuning: Tuning) -> Kept:
     """An empty kept set with room for the first of the chosen columns."""
-    demand = storage_of(columns).demand(columns, which[:_FEW]).sum(axis=1)
-    return _allocate(columns, _FEW, demand, tuning)
+    storage = storage_of(columns)
+    demand = storage.demand(columns, which[:_FEW]).sum(axis=1)
+    return _allocate(storage, columns, _FEW, demand, tuning)
 
 
 def start_group(newcomers: list[Any], begins: IntArray, tuning: Tuning) -> Kept:
@@ -122,9 +123,8 @@ def start_group(newcomers: list[Any], begins: IntArray, tuning: Tuning) -> Kept:
     n_slots = int(np.diff(begins, append=n_columns).max())
     mean_walk, mean_length = n_columns / begins.size / 2, float(demand[0].mean())
     has_index = _is_long(mean_walk, mean_length, tuning.group_index_from)
-    return _allocate(
-        like, n_slots, most, tuning, has_index=has_index, largest_memo=_SMALL_MEMO
-    )
+    memo = {"largest_memo": _SMALL_MEMO}
+    return _allocate(storage, like, n_slots, most, tuning, has_index=has_index, **memo)
 
 
 def make_room(kept: Kept, columns: Any, i: int, tuning: Tuning) -> Kept:
@@ -182,7 +182,7 @@ def rebuild(
     )
     n_slots = max(_FEW, int(_GROWTH * (n_live + 1)) + 1)
     n_slots = max(n_slots, n_live + storage.spare_slots(like))
-    larger = _allocate(like, n_slots, demand, tuning, has_index=has_index)
+    larger = _allocate(storage, like, n_slots, demand, tuning, has_index=has_index)
     for kept, live in zip(sets, lives, strict=True):
         # Columns of the types of newcomers: the same code copies both.
         lent = {n: read_only(getattr(kept.columns, n)) for n in storage.read_only}
@@ -194,6 +194,7 @@ def rebuild(
 
 
 def _allocate(
+    storage: Storage,
     like: Any,
     n_slots: int,
     demand: Any,
@@ -203,14 +204,15 @@ def _allocate(
     **options: int,
 ) -> Kept:
     """Empty pools: a quarter more than is demanded."""
-    storage = storage_of(like)
     first, second = (int(_GROWTH * size) for size in demand)
-    index: Any = no_index()
+    columns = storage.allocate(like, n_slots, first, second)
     if has_index and storage.allocate_index is not None:
-        index = storage.allocate_index(like, n_slots, first, **options)
+        index: Any = storage.allocate_index(like, n_slots, first, **options)
+    else:
+        index = no_index()
     index.mean_walk[1] = tuning.is_index_forced
     return Kept(
-        columns=storage.allocate(like, n_slots, first, second),
+        columns=columns,
         index=index,
         score=np.zeros(n_slots),
         arrival=np.zeros(n_slots, np.int64),

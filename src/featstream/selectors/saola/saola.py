@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from featstream.measures.storages.dispatch import (
 from featstream.parallel import count_threads, uninterrupted
 from featstream.protocols import (
     Block,
+    BoolArray,
     FloatArray,
     IntArray,
     Measure,
@@ -48,10 +49,10 @@ from featstream.selectors.interactions.screen import (
 )
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.saola.algorithm1 import (
-    IRRELEVANT,
     KEPT,
     Newcomers,
     Outcome,
+    new_outcome,
     scan,
 )
 from featstream.selectors.saola.budget import CORRECTIONS, Budget, warn_of_chance
@@ -83,6 +84,15 @@ _IRRELEVANT, _NOBODY, _UNKNOWN = (
     np.full(1, -1),
     np.full(1, np.nan),
 )
+
+
+class Scored(NamedTuple):
+    """A block after Steps 5 to 8: what is known before any of it is decided."""
+
+    start: int
+    scores: FloatArray
+    p_values: FloatArray | None  # if the threshold is corrected
+    newcomers: Newcomers | None  # the features that may be relevant, if there are any
 
 
 @estimator
@@ -206,7 +216,7 @@ class PairwiseSelector(SequentialSelector):
         self, source: Source, blocks: Iterator[Block], layout: Any, position: int
     ) -> Steps:
         if not position:
-            self._budget.open_source(source.n_features)
+            self._budget.to_open = source.n_features or 0
         if self._engine is None:
             return super()._decisions(source, blocks, layout, position)
         self._snapshot = None
@@ -219,6 +229,31 @@ class PairwiseSelector(SequentialSelector):
     def _load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Keep what was packed, and nothing else."""
         self._restore(arrays)
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        super()._restore(arrays)
+        self._state = self._unpack(arrays)
+
+    def _score(self, block: Block) -> Scored:
+        """Steps 5 to 8 for all features of a block."""
+        measure, newcomers = self._stream.measure, None
+        self._bind_measure(measure)
+        encoded = measure.encode(block)
+        scores = measure.relevance(encoded)
+        p_values, relevant = self._budget.screen(measure, encoded, scores)
+        if relevant.size:
+            columns, column = measure.columns(encoded, relevant)
+            own = scores[relevant], block.start + relevant
+            newcomers = Newcomers(columns, column, *own)
+        return Scored(block.start, scores, p_values, newcomers)
+
+    def _judge(self, scored: Scored) -> BoolArray | None:
+        """Which of the newcomers pass; None if all of them do."""
+        if scored.p_values is None:
+            return None
+        passes = self._budget.judge(scored.p_values)
+        new = scored.newcomers
+        return None if new is None else passes[new.arrival - scored.start]
 
     def _verdict(self, outcome: Outcome, scores: FloatArray) -> Verdict:
         """What a kernel decided about features of these scores."""
@@ -303,11 +338,11 @@ class SAOLA(PairwiseSelector, PairKeeper):
     _uses_blas = False  # not for single features
 
     def _begin(self, stream: Stream) -> None:
+        self._pairs = make_search(self, stream.y)
         super()._begin(stream)
         self._scratch: Any = None
         self._alone: Any = None  # the outcome of the last single feature
         self._batch = FIRST_BATCH
-        self._pairs = make_search(self, stream.y)
 
     def _search(self) -> PairSearch | None:
         self._started()
@@ -332,26 +367,21 @@ class SAOLA(PairwiseSelector, PairKeeper):
         if self._pairs is not None:
             is_sparse = bool(self._stream.is_sparse)
             self._pairs.restore(others, self._stream.n_seen, is_sparse=is_sparse)
-        self._state = self._unpack(arrays)
+        super()._restore(arrays)
         if self._state is not None and storage_of(self._state.columns).units:
             self._snapshot = take_snapshot(self._state, self._tuning)
 
     def _prepare(self, block: Block, stream: Stream) -> Decide:
         """Steps 5 to 8 for all features of a block; what decides about the rest."""
-        measure = stream.measure
-        self._bind_measure(measure)
-        encoded = measure.encode(block)
-        scores = measure.relevance(encoded)
-        p_values, relevant = self._budget.screen(measure, encoded, scores)
-        newcomers, found, tuning = None, None, self._tuning
-        if relevant.size:
-            columns, column = measure.columns(encoded, relevant)
-            own = scores[relevant], block.start + relevant
-            newcomers = Newcomers(columns, column, *own)
-            if storage_of(columns).units and relevant.size >= tuning.ceilings_from:
-                found = find_ceilings(newcomers, self._snapshot, self._rule, tuning)
-        scored = scores, p_values, newcomers, found
-        decide = partial(self._decide_about, block.start, *scored)
+        scored = self._score(block)
+        newcomers, found, tuning = scored.newcomers, None, self._tuning
+        if (
+            newcomers is not None
+            and newcomers.column.size >= tuning.ceilings_from
+            and storage_of(newcomers.columns).units
+        ):
+            found = find_ceilings(newcomers, self._snapshot, self._rule, tuning)
+        decide = partial(self._decide_about, scored, found)
         if self._pairs is None:
             return decide
         return partial(
@@ -416,40 +446,32 @@ class SAOLA(PairwiseSelector, PairKeeper):
             return super()._why_kept(arrival, score)
         return self._why_paired(arrival) or ""
 
-    def _decide_about(
-        self,
-        start: int,
-        scores: FloatArray,
-        p_values: FloatArray | None,
-        newcomers: Newcomers | None,
-        found: Ceilings | None,
-    ) -> Verdict:
+    def _decide_about(self, scored: Scored, found: Ceilings | None) -> Verdict:
         """Steps 9 to 20 for the relevant features of a block, in order."""
         n_events = 0 if self._state is None else int(self._state.size[0])
-        passes = None if p_values is None else self._budget.judge(p_values)
+        newcomers, passes = scored.newcomers, self._judge(scored)
         if newcomers is not None:
             if passes is not None:
-                passes = passes[newcomers.arrival - start]
                 newcomers = newcomers.part(passes)
                 found = None if found is None else found.part(passes)
             n_events += newcomers.column.size
-        outcome = new_outcome(start, scores.size, n_events)
+        outcome = new_outcome(scored.start, scored.scores.size, n_events)
         if newcomers is not None and newcomers.column.size:
             self._walk(newcomers, found, outcome)
-        return self._verdict(outcome, scores)
+        return self._verdict(outcome, scored.scores)
 
     def _walk(
         self, newcomers: Newcomers, found: Ceilings | None, outcome: Outcome
     ) -> None:
         """Take newcomers through Algorithm 1, in batches where ceilings pay."""
         columns, column, tuning = newcomers.columns, newcomers.column, self._tuning
-        if self._scratch is None:
-            n_samples = self._stream.measure.n_samples
-            self._scratch = storage_of(columns).scratch(n_samples)
         if self._state is None:
             self._state = start_kept(columns, column, tuning)
         else:
             self._state = fit_index(self._state, tuning)
+        if self._scratch is None:
+            n_samples = self._stream.measure.n_samples
+            self._scratch = storage_of(columns).scratch(n_samples)
         if found is None:
             self._scan(newcomers, outcome)
             self._snapshot = None
@@ -471,20 +493,6 @@ class SAOLA(PairwiseSelector, PairKeeper):
         assert self._state is not None
         given = newcomers, self._state, self._rule, self._scratch, self._tuning
         self._state = scan_all(*given, outcome)
-
-
-def new_outcome(first: int, n_features: int, n_events: int) -> Outcome:
-    """Room for the decisions about some features, and for those that can leave."""
-    return Outcome(
-        first=first,
-        fate=np.full(n_features, IRRELEVANT, np.uint8),
-        witness=np.full(n_features, -1),
-        overlap=np.full(n_features, np.nan),
-        gone=np.empty(n_events, np.int64),
-        gone_by=np.empty(n_events, np.int64),
-        gone_fate=np.empty(n_events, np.uint8),
-        n_events=np.zeros(1, np.int64),
-    )
 
 
 def scan_all(

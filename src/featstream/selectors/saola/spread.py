@@ -362,7 +362,6 @@ class Item:
     """A task, and what the driver needs to submit it and to commit its outcome."""
 
     task: Task
-    position: int  # of its first feature in the source, in order of arrival
     values: Any = None  # blocks, or a future of them
     version: int = -1  # of the kept features when the task was dispatched
     is_final: bool = False  # whether they cannot change until its turn comes
@@ -385,6 +384,7 @@ class Spread:
         self.selector, self.source, self.engine = selector, source, engine
         self.blocks, self.layout = blocks, layout
         self.n_columns = self.n_blocks = self._version = 0  # columns come here if kept
+        self._begin = 0  # the arrival of the first feature of the source
         self._snapshot: tuple[int, Any] = (-1, None)
 
     def steps(self, position: int) -> Iterator[Callable[[], object]]:
@@ -395,14 +395,14 @@ class Spread:
             return
         if stream.is_sparse is None:
             stream.is_sparse = first.is_sparse
-        n_workers, shift = self.engine.n_workers, stream.n_seen - position
+        n_workers, self._begin = self.engine.n_workers, stream.n_seen - position
         hold = getattr(self.engine, "hold", None)
         if isinstance(self.source, LazySource) and hold is not None:
             self.source = self.source.by_column(hold)
         if reopener_of(self.source) or isinstance(self.source, LazySource):
-            items = self._cut(position, shift, first.n_columns, n_workers)
+            items = self._cut(position, first.n_columns, n_workers)
         else:
-            items = self._carry(chain([first], self.blocks), position, shift)
+            items = self._carry(chain([first], self.blocks), position)
         self.selector._bind_measure(stream.measure)  # its levels are sent
         job = self.engine.submit(share, self._job())
         dispatch = partial(self._dispatch, job)
@@ -424,9 +424,7 @@ class Spread:
         described = reopener_of(self.source), fingerprint_of(self.source)
         return Job(mine, stream.y, stream.is_sparse, *described)
 
-    def _cut(
-        self, position: int, shift: int, width: int, n_workers: int
-    ) -> Iterator[Item]:
+    def _cut(self, position: int, width: int, n_workers: int) -> Iterator[Item]:
         """Tasks for a source that workers read: ranges, wider and wider.
 
         They end where the blocks of the source end, and where groups do.
@@ -447,18 +445,16 @@ class Spread:
             values = None
             if isinstance(self.source, LazySource):
                 values = self.engine.submit(share, self.source.lazy(positions))
-            yield Item(Task(position + shift, positions, ends), position, values)
+            yield Item(Task(self._begin + position, positions, ends), values)
             position, grown = stop, 2 * grown
 
-    def _carry(
-        self, given: Iterator[Block], position: int, shift: int
-    ) -> Iterator[Item]:
+    def _carry(self, given: Iterator[Block], position: int) -> Iterator[Item]:
         """Tasks that carry their blocks, for a source that only the driver can read."""
         if self.layout is not None:
             for batch in batches(given, self.layout, position):
                 stop = position + int(batch.ends[-1])
-                task = Task(position + shift, range(position, stop), batch.ends)
-                yield Item(task, position, [_to_send(block) for block in batch.blocks])
+                task = Task(self._begin + position, range(position, stop), batch.ends)
+                yield Item(task, [_to_send(block) for block in batch.blocks])
                 position = stop
             return
         grown = FIRST_WIDTH
@@ -466,21 +462,16 @@ class Spread:
             begin = 0
             while begin < block.n_columns:
                 part = block.part(begin, min(begin + grown, block.n_columns))
-                n = part.n_columns
-                task = Task(position + shift, range(position, position + n))
-                yield Item(task, position, [_to_send(part)])
-                begin, position, grown = begin + n, position + n, 2 * grown
+                stop = position + part.n_columns
+                task = Task(self._begin + position, range(position, stop))
+                yield Item(task, [_to_send(part)])
+                begin, position, grown = begin + part.n_columns, stop, 2 * grown
 
     def _dispatch(self, job: Any, item: Item, n_ahead: int) -> Any:
         item.version, item.is_final = self._version, n_ahead == 0
+        known = self._kept_now(), self.selector._budget
         return self.engine.submit(
-            judge,
-            job,
-            item.task,
-            self._kept_now(),
-            self.selector._budget,
-            item.values,
-            item.is_final,
+            judge, job, item.task, *known, item.values, item.is_final
         )
 
     def _kept_now(self) -> Any:
@@ -523,15 +514,8 @@ class Spread:
         assert verdict.witness is not None
         group = certain if ends is None else np.searchsorted(ends, certain, "right")
         appeal = Appeal(uncertain, certain, verdict.witness[certain], group)
-        future = self.engine.submit(
-            settle,
-            job,
-            item.task,
-            self._kept_now(),
-            item.values,
-            appeal,
-            is_urgent=True,
-        )
+        given = job, item.task, self._kept_now(), item.values, appeal
+        future = self.engine.submit(settle, *given, is_urgent=True)
         found, walked, added = self.engine.result(future)
         gone = {n: getattr(found, n) for n in ("gone", "gone_by", "gone_fate")}
         changed = _changed(verdict, walked, found.fate, found.witness, found.p_value)
@@ -549,7 +533,8 @@ class Spread:
         selector, task = self.selector, item.task
         batch: Any = Span(task.first, verdict.fate.size, report.names)
         if self.layout is not None:
-            labels, _, _ = self.layout.runs(batch._replace(start=item.position))
+            position = task.first - self._begin
+            labels, _, _ = self.layout.runs(batch._replace(start=position))
             assert task.ends is not None
             batch = Batch([batch], labels, task.ends)
         keep = partial(self._keep, added, budget, verdict)
