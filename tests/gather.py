@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 from scipy.sparse import csc_array
 
+from featstream.errors import DataError
 from featstream.protocols import Block, SparseColumns
 from featstream.sources.kernels.transpose import has_whole_rows
 from featstream.sources.values import as_sparse_columns
@@ -77,3 +81,12 @@ def as_columns(X):
 def as_array(source, start=0):
     """All columns of a source, dense; the contract of blocks is checked on the way."""
     return gather(source, start)[0]
+
+
+@contextmanager
+def refused(path, reason, error=DataError):
+    """The error begins with the file, and gives the reason."""
+    with pytest.raises(error) as caught:
+        yield
+    assert str(caught.value).startswith(str(path))
+    assert reason in str(caught.value)

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from featstream import SAOLA
 from featstream.errors import DataError, DataTypeError
 from featstream.sources import (
     RowsSource,
@@ -21,7 +20,7 @@ from featstream.sources import (
     open_h5ad,
 )
 from featstream.sources.values import LIMITS
-from gather import as_array
+from gather import as_array, refused
 from science_files import write_h5ad
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
@@ -63,13 +62,10 @@ def test_files_of_anndata_are_read(tmp_path, kind):
             open_dataset(path, target)
 
 
-def cells(make=np.asarray):
-    rng = np.random.default_rng(0)
-    y = np.arange(40) % 2
-    X = rng.poisson(1.0, (40, 30)).astype(np.float32)
-    X[:, 11] += 3 * y
-    obs = pd.DataFrame({"kind": pd.Categorical(np.array(["B", "T"])[y])})
-    obs.index = [f"cell{i}" for i in range(40)]
+def cells(make):
+    X = np.random.default_rng(0).poisson(1.0, (40, 30)).astype(np.float32)
+    names = [f"cell{i}" for i in range(40)]
+    obs = pd.DataFrame({"kind": pd.Categorical(["B", "T"] * 20)}, index=names)
     var = pd.DataFrame(index=[f"gene{j}" for j in range(30)])
     adata = anndata.AnnData(make(X), obs, var)
     adata.layers["double"] = make(2 * X)
@@ -92,6 +88,10 @@ def test_anndata_objects_and_files_give_the_columns(tmp_path, make, place):
         adata.write_zarr(tmp_path / "d.zarr")
         find = partial(open_dataset, tmp_path / "d.zarr")
     data = find("kind")
+    if place in ("memory", "backed"):
+        np.testing.assert_array_equal(as_array(as_source(adata)), X)
+    if place == "memory":
+        np.testing.assert_array_equal(as_array(as_source(adata[:30, 5:])), X[:30, 5:])
     assert data.y.tolist() == ["B", "T"] * 20
     assert data.names == [f"gene{j}" for j in range(30)]
     assert data.samples == [f"cell{i}" for i in range(40)]
@@ -103,19 +103,6 @@ def test_anndata_objects_and_files_give_the_columns(tmp_path, make, place):
     np.testing.assert_array_equal(as_array(raw.source), 3 * X)
     with pytest.raises(DataError, match="layers are: 'double', 'raw'"):
         find(layer="x")
-
-
-@pytest.mark.parametrize("backed", [None, "r"])
-def test_an_anndata_object_can_be_fitted(tmp_path, backed):
-    adata, X = cells(sparse.csr_matrix)
-    expected = SAOLA(measure="su").fit(X, adata.obs["kind"].to_numpy())
-    adata.write_h5ad(tmp_path / "d.h5ad")
-    adata = anndata.read_h5ad(tmp_path / "d.h5ad", backed=backed)
-    found = SAOLA(measure="su").fit(adata, adata.obs["kind"])
-    assert found.selected_.tolist() == expected.selected_.tolist()
-    assert "gene11" in found.result_.names
-    part = adata[:30, 5:].to_memory() if backed else adata[:30, 5:]
-    np.testing.assert_array_equal(as_array(as_source(part)), X[:30, 5:])
 
 
 def test_the_target_is_found_by_its_name(tmp_path):
@@ -197,10 +184,8 @@ def change(path, name, values):
 
 
 def check_refused(path, reason):
-    with pytest.raises((DataError, DataTypeError)) as caught:
+    with refused(path, reason, (DataError, DataTypeError)):
         as_array(open_h5ad(path, "kind").source)
-    assert str(caught.value).startswith(str(path))
-    assert reason in str(caught.value)
 
 
 @pytest.mark.parametrize(

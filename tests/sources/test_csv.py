@@ -1,9 +1,6 @@
 """Wide text by blocks gives the columns that pyarrow gives of the whole."""
 
-import bz2
 import gzip
-import lzma
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featstream.errors import DataError
 from featstream.sources import csv as csv_reader
 from featstream.sources.csv import CsvTable
 from featstream.sources.tables import TableSource, open_table
 from featstream.sources.values import LIMITS, MISSING
-from gather import gather
+from gather import as_array, refused
 from strategies import examples
 
 PLAIN = ["1", "-2", "3.5", "", "NA", "x", "true", " 7", "1e400", "é", "2024-01-01"]
@@ -112,16 +108,16 @@ def write_wide(path, n_rows=30, n_columns=50):
     names = [f"g{j}" for j in range(n_columns)]
     lines = [",".join(names), *(",".join(map(str, row)) for row in X)]
     path.write_text("\n".join(lines))
-    return X, names
+    return X
 
 
 def test_few_columns_are_parsed_at_a_time(tmp_path, monkeypatch):
     """However short they are: each takes the parser ten kilobytes."""
-    X, _ = write_wide(tmp_path / "d.csv")
+    X = write_wide(tmp_path / "d.csv")
     monkeypatch.setattr(LIMITS, "csv_columns", 8)
     table = CsvTable(tmp_path / "d.csv")
     assert (table._width, table._spill.n_parts) == (8, 7)
-    np.testing.assert_array_equal(gather(TableSource(table))[0], X)
+    np.testing.assert_array_equal(as_array(TableSource(table)), X)
 
 
 def test_each_block_is_parsed_once(tmp_path, monkeypatch):
@@ -136,35 +132,15 @@ def test_each_block_is_parsed_once(tmp_path, monkeypatch):
     assert len(parsed) == table._spill.n_parts > 3
 
 
-@pytest.mark.parametrize(
-    ("suffix", "pack"),
-    [
-        ("gz", gzip.compress),
-        ("bz2", bz2.compress),
-        ("xz", lzma.compress),
-        ("zst", partial(pa.compress, codec="zstd", asbytes=True)),
-    ],
-)
-def test_compressed_text(tmp_path, monkeypatch, suffix, pack):
-    X, _ = write_wide(tmp_path / "d.csv")
-    path = tmp_path / f"d.csv.{suffix}"
-    path.write_bytes(pack((tmp_path / "d.csv").read_bytes()))
+def test_compressed_text(tmp_path, monkeypatch):
+    X = write_wide(tmp_path / "d.csv")
+    path = tmp_path / "d.csv.gz"
+    path.write_bytes(gzip.compress((tmp_path / "d.csv").read_bytes()))
+    monkeypatch.setattr(LIMITS, "csv_block", 200)
     for held in (0, 1 << 20):
         monkeypatch.setattr(LIMITS, "csv_held", held)
-        monkeypatch.setattr(LIMITS, "csv_block", 200)
-        np.testing.assert_array_equal(
-            gather(open_table(path, "g49").source)[0], X[:, :-1]
-        )
-
-
-@pytest.mark.parametrize("cut", [9, 40, -1])
-def test_zst_cut_short_is_refused(tmp_path, cut):
-    write_wide(tmp_path / "d.csv")
-    path = tmp_path / "d.csv.zst"
-    packed = pa.compress((tmp_path / "d.csv").read_bytes(), "zstd", asbytes=True)
-    path.write_bytes(packed[:cut])
-    with pytest.raises(DataError, match="damaged or cut short"):
-        open_table(path, "g49")
+        found = as_array(open_table(path, "g49").source)
+        np.testing.assert_array_equal(found, X[:, :-1])
 
 
 def test_odd_names_do_not_matter(tmp_path):
@@ -211,6 +187,5 @@ def test_bad_text_is_explained(tmp_path, monkeypatch, text, reason):
     monkeypatch.setattr(LIMITS, "csv_block", 1)
     path = tmp_path / "d.csv"
     path.write_text(text)
-    with pytest.raises(DataError) as caught:
+    with refused(f"{path}: {reason}", reason):
         open_table(path, optional=())
-    assert str(caught.value).startswith(f"{path}: {reason}")

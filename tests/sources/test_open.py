@@ -4,10 +4,10 @@ from scipy import sparse
 
 from featstream import SAOLA
 from featstream.cli import main
-from featstream.errors import DataError, MissingExtraError, ParameterError
+from featstream.errors import MissingExtraError, ParameterError
 from featstream.sources import open_dataset
 from featstream.sources.open import FORMATS, Format
-from gather import gather
+from gather import as_array, refused
 
 X = np.array([[0, 1, 2], [3, 0, 5]])
 Y = np.array([1, -1])
@@ -25,12 +25,9 @@ def sparse_parts(prefix="", matrix=None):
 
 
 def check(dataset, *, y=Y, names=None):
-    np.testing.assert_array_equal(gather(dataset.source)[0], X)
+    np.testing.assert_array_equal(as_array(dataset.source), X)
     assert dataset.names == names
-    if y is None:
-        assert dataset.y is None
-    else:
-        np.testing.assert_array_equal(dataset.y, y)
+    assert dataset.y is y is None or dataset.y.tolist() == y.tolist()
 
 
 @pytest.mark.parametrize(
@@ -71,34 +68,32 @@ def save_cut(path):
     path.write_bytes(path.read_bytes()[:5000])
 
 
-def save_bad_rows(path):
-    np.savez(path, **{**sparse_parts("X_"), "X_indices": np.array([9, 9, 9, 9])})
+def saves(**arrays):
+    return lambda path: np.savez(path, **arrays)
 
 
+OUTSIDE = {**sparse_parts("X_"), "X_indices": np.array([9, 9, 9, 9])}
 BAD_FILES = {
     "flat.npy": (lambda path: np.save(path, Y), ": Expected 2D array, got 1D"),
     "pickle.npy": (save_object_array, "Python objects in dtype"),
     "cut.npy": (save_cut, "mmap length is greater than file"),
     "rows.npz": (
-        save_bad_rows,
+        saves(**OUTSIDE),
         "its matrix is not a valid sparse matrix: row index 9 is outside [0, 2)",
     ),
     "junk.npz": (lambda path: path.write_bytes(b"junk"), "it is not an archive"),
     "format.npz": (
-        lambda path: np.savez(path, **{**sparse_parts("X_"), "X_format": "zzz"}),
+        saves(**{**sparse_parts("X_"), "X_format": "zzz"}),
         "its sparse format is 'zzz', not one of csc",
     ),
-    "part.npz": (
-        lambda path: np.savez(path, X_format="csc"),
-        "X_shape is not a file in the archive",
-    ),
+    "part.npz": (saves(X_format="csc"), "X_shape is not a file in the archive"),
     "other.npz": (
-        lambda path: np.savez(path, a=X, b=Y),
+        saves(a=X, b=Y),
         "neither an array X or X_train, nor a sparse matrix (X_data, X_indices, "
         "X_indptr, X_shape, X_format). It holds: a, b.",
     ),
     "target.npz": (
-        lambda path: np.savez(path, X=X, y=Y),
+        saves(X=X, y=Y),
         "it has no array 'z' for a target, and there is no such",
     ),
 }
@@ -108,11 +103,8 @@ BAD_FILES = {
 def test_unreadable_files_are_named_with_the_reason(tmp_path, name):
     write, reason = BAD_FILES[name]
     write(tmp_path / name)
-    target = "z" if name == "target.npz" else None
-    with pytest.raises(DataError) as caught:
-        open_dataset(tmp_path / name, target)
-    assert reason in str(caught.value)
-    assert str(caught.value).startswith(str(tmp_path / name))
+    with refused(tmp_path / name, reason):
+        open_dataset(tmp_path / name, "z" if name == "target.npz" else None)
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -187,4 +179,4 @@ def test_a_matrix_of_scipy_with_a_target_file(tmp_path):
         dataset = open_dataset(tmp_path / "X.npz", str(tmp_path / target))
         assert dataset.y.tolist() == y.tolist()
         assert dataset.target_name == str(tmp_path / target)
-        np.testing.assert_array_equal(gather(dataset.source)[0], X.toarray())
+        np.testing.assert_array_equal(as_array(dataset.source), X.toarray())

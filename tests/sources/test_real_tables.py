@@ -1,5 +1,7 @@
 """Tables as people have them: marks for missing values, any separator, an index."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -21,7 +23,7 @@ from featstream.sources import (
     read_target,
 )
 from featstream.sources.values import LIMITS
-from gather import gather
+from gather import as_array, gather, refused
 
 MARKS = ["?", ".", "-", "missing", "N.A.", "unknown", "none", " ?", "Missing"]
 
@@ -43,11 +45,9 @@ def write(folder, text, name="d.csv"):
 @pytest.mark.parametrize("mark", MARKS)
 def test_a_mark_among_numbers_is_refused_and_can_be_declared(tmp_path, mark, is_cut):
     path = write(tmp_path, f"a,b,y\n1,1.5,0\n2,{mark},1\n3,-2e3,0\n")
-    with pytest.raises(DataError) as caught:
+    place = f"{path}: Feature 'b' has numbers, and {mark!r} at row 1"
+    with refused(place, f"pass na_values=[{mark!r}]"):
         gather(open_dataset(path).source)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: Feature 'b' has numbers, and {mark!r} at row 1")
-    assert f"pass na_values=[{mark!r}]" in message
     columns, _, nominal = gather(open_dataset(path, na_values=[mark]).source)
     np.testing.assert_array_equal(columns, [[1, 1.5], [2, np.nan], [3, -2000]])
     assert not nominal.any()
@@ -137,8 +137,8 @@ def test_samples_without_a_label_are_refused_or_left_out(tmp_path, monkeypatch):
         assert dataset.source.n_samples == len(dataset.y) == 4
         assert len(set(dataset.y.tolist())) == 2
         assert dataset.y[0] == dataset.y[3] != dataset.y[1] == dataset.y[2]
-        np.testing.assert_array_equal(gather(dataset.source)[0], X[kept])
-        np.testing.assert_array_equal(gather(dataset.source, 2)[0], X[kept, 2:])
+        np.testing.assert_array_equal(as_array(dataset.source), X[kept])
+        np.testing.assert_array_equal(as_array(dataset.source, 2), X[kept, 2:])
 
 
 def test_a_folder_leaves_out_the_same_samples_of_all_files(tmp_path):
@@ -150,9 +150,8 @@ def test_a_folder_leaves_out_the_same_samples_of_all_files(tmp_path):
         open_dataset(tmp_path)
     dataset = open_dataset(tmp_path, drop_unlabelled=True)
     assert dataset.y.tolist() == [0, 1, 1]
-    np.testing.assert_array_equal(
-        gather(dataset.source)[0], np.hstack([X, X])[[0, 2, 3]]
-    )
+    expected = np.hstack([X, X])[[0, 2, 3]]
+    np.testing.assert_array_equal(as_array(dataset.source), expected)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csc_array])
@@ -161,7 +160,7 @@ def test_a_subset_of_samples_has_their_values(make):
     X = rng.integers(0, 3, (40, 60))
     is_chosen = rng.random(40) < 0.7
     subset = SampleSubset(as_source(make(X)), is_chosen)
-    np.testing.assert_array_equal(gather(subset, 7)[0], X[is_chosen, 7:])
+    np.testing.assert_array_equal(as_array(subset, 7), X[is_chosen, 7:])
     (block,) = subset.blocks_at(np.array([5, 2, 9]), 1)
     np.testing.assert_array_equal(block.to_dense(), X[is_chosen][:, [2, 9]])
 
@@ -253,32 +252,34 @@ def test_a_column_without_a_name_is_refused(tmp_path, text, position):
         open_dataset(write(tmp_path, text))
 
 
-@pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_the_separator_is_found_and_said(tmp_path, separator, is_cut):
-    text = "a,b,y\n1.5,red,0\n2.5,blue,1\n".replace(",", separator)
-    path = write(tmp_path, text)
-    with pytest.warns(FeatstreamWarning, match="the values are separated by"):
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "said"),
+    [
+        ("d.csv", "a;b;y\n1.5;red;0\n2.5;blue;1\n", [[1.5, 1], [2.5, 0]], "by semi"),
+        (
+            "d.csv",
+            "a\tb\ty\n1.5\tred\t0\n2.5\tblue\t1\n",
+            [[1.5, 1], [2.5, 0]],
+            "by tabs",
+        ),
+        ("d.csv", "a|b|y\n1.5|red|0\n2.5|blue|1\n", [[1.5, 1], [2.5, 0]], "by bars"),
+        (
+            "d.csv",
+            "a;b;y\n1,5;1;0\n-2,25;2;1\n",
+            [[1.5, 1], [-2.25, 2]],
+            "with a comma",
+        ),
+        ("d.tsv", "a\tb\ty\n1\tx,3\t0\n4\t\t1\n", [[1, 0], [4, -1]], None),
+    ],
+)
+def test_the_separator_is_found_and_said(tmp_path, name, text, columns, said, is_cut):
+    """And a comma as the decimal point; tabs are usual in a ``.tsv``."""
+    path = write(tmp_path, text, name)
+    with warnings.catch_warnings(record=True) as caught:
         dataset = open_dataset(path)
+    assert [said in str(warning.message) for warning in caught] == [True] * bool(said)
     assert dataset.names == ["a", "b"]
-    assert gather(dataset.source)[0].tolist() == [[1.5, 1], [2.5, 0]]
-    assert gather(open_dataset(path, separator=separator).source)[0].shape == (2, 2)
-
-
-def test_tabs_are_the_separator_of_tsv(tmp_path, is_cut, recwarn):
-    path = write(tmp_path, "a\tb,c\ty\n1\tx,3\t0\n4\t\t1\n", "d.tsv")
-    dataset = open_dataset(path)
-    assert dataset.names == ["a", "b,c"]
-    columns, _, nominal = gather(dataset.source)
-    assert columns.tolist() == [[1, 0], [4, -1]]
-    assert nominal.tolist() == [False, True]
-    assert not recwarn.list
-
-
-def test_commas_may_be_decimal_points(tmp_path, is_cut):
-    path = write(tmp_path, "a;b;y\n1,5;1;0\n-2,25;2;1\n")
-    with pytest.warns(FeatstreamWarning, match="and decimals are written with a comma"):
-        columns = gather(open_dataset(path).source)[0]
-    assert columns.tolist() == [[1.5, 1], [-2.25, 2]]
+    assert as_array(dataset.source).tolist() == columns
 
 
 @pytest.mark.parametrize("separator", ["", ";;", "é", '"', "\n"])
@@ -286,7 +287,9 @@ def test_a_separator_is_one_character(tmp_path, separator):
     path = write(tmp_path, "a;y\n1;0\n")
     with pytest.raises(ParameterError, match="`separator` must be one character"):
         open_dataset(path, separator=separator)
-    assert open_dataset(write(tmp_path, "a\ty\n1\t0\n"), separator="tab").names == ["a"]
+    for right, name in ((";", ";"), ("\t", "tab")):
+        path = write(tmp_path, f"a{right}y\n1{right}0\n")
+        assert open_dataset(path, separator=name).names == ["a"]
 
 
 def test_values_for_missing_are_text(tmp_path):
@@ -310,7 +313,7 @@ def test_arrow_files(tmp_path, kind):
         pa.feather.write_feather(table, path, compression=kind)
     dataset = open_dataset(path)
     assert dataset.y.tolist() == table["y"].to_pylist()
-    np.testing.assert_array_equal(gather(dataset.source)[0], X)
+    np.testing.assert_array_equal(as_array(dataset.source), X)
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(DataError, match=r"cannot be read as .arrow"):
         open_dataset(path)

@@ -8,12 +8,14 @@ import os
 import struct
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
+import pyarrow
 import pytest
 from fuzz.mutation import mutate
 from fuzz.targets import Svmlight
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
@@ -28,6 +30,7 @@ from featstream.sources.kernels.parse_decimal import (
 )
 from featstream.sources.svmlight import iter_svmlight, read_svmlight
 from featstream.sources.values import LIMITS
+from gather import refused
 
 quick = settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -145,7 +148,7 @@ REFUSED = {
     "-inf 1:1": "label '-inf' is not finite",
     "1_0 1:1": "label '1_0' is neither a number nor a word",
     "0x1 1:1": "label '0x1' is neither a number nor a word",
-    "a\x7fb 1:1": r"label 'a\\x7fb' is neither",
+    "a\x7fb 1:1": r"x7fb' is neither",
     "1e999 1:1": "'1e999' is too large for a float",
     "w" * 256 + " 1:1": "is longer than 255 bytes",
     "1 qid:x 1:1": "'qid:x' is out of place or no whole number",
@@ -162,11 +165,8 @@ REFUSED = {
 @pytest.mark.parametrize("before", [2, 40])
 def test_a_bad_line_is_named_with_its_reason(write, tiny_chunks, bad, before):
     path = write("# head\n" * (before - 1) + bad + "\n1 5:x\n")
-    with pytest.raises(DataError) as caught:
+    with refused(f"{path}, line {before}: ", REFUSED[bad]):
         read_svmlight(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}, line {before}: ")
-    assert REFUSED[bad].replace(r"\\", "\\") in message.replace(r"\\", "\\")
 
 
 @pytest.mark.parametrize(
@@ -182,26 +182,27 @@ def test_labels_are_of_one_kind_and_utf8(write, tiny_chunks, text, reason):
 
 
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
-PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+PACKERS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": partial(pyarrow.compress, codec="zstd", asbytes=True),
+}
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_compressed_text_is_read_alike(write, monkeypatch, kind):
+def test_compressed_text_is_read_alike_or_refused_if_damaged(write, monkeypatch, kind):
     monkeypatch.setattr(LIMITS, "svmlight_chunk", 1000)
     text = reference.random_text(60, 200, 1).encode().rstrip()
     X, y = read_svmlight(write(text))
-    Z, z = read_svmlight(write(PACKERS[kind](text), "packed"))
+    packed = PACKERS[kind](text)
+    Z, z = read_svmlight(write(packed, "packed"))
     assert (X != Z).nnz == 0
     assert y.tolist() == z.tolist()
-
-
-@pytest.mark.parametrize("kind", PACKERS)
-@pytest.mark.parametrize("cut", [0.3, 0.9])
-def test_damaged_archives_are_refused(write, kind, cut):
-    packed = PACKERS[kind](reference.random_text(60, 200, 1).encode())
-    broken = packed[: int(cut * len(packed))]
-    with pytest.raises(DataError, match="damaged or cut short"):
-        read_svmlight(write(broken))
+    for cut in (0.3, 0.9):
+        broken = write(packed[: int(cut * len(packed))])
+        with pytest.raises(DataError, match="damaged or cut short"):
+            read_svmlight(broken)
 
 
 def test_a_bomb_is_refused_while_it_decompresses(write, monkeypatch):
@@ -308,45 +309,34 @@ def assert_same_float(token):
     assert struct.pack("d", value) == struct.pack("d", float(token))
 
 
-@quick
-@given(st.floats(allow_nan=False, allow_infinity=False))
-@example(5e-324)
-@example(-0.0)
-@example(1.7976931348623157e308)
-@example(2.2250738585072014e-308)
-@example(2.2250738585072011e-308)
-def test_shortest_and_17_digit_spellings_read_back(x):
-    assert_same_float(repr(x))
-    assert_same_float(f"{x:.17g}")
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+DIGITS = r"[+-]?[0-9]{1,8}[.][0-9]{0,9}([eE][+-]?[0-9]{1,3})?"
+HALFWAY = st.builds(  # 2 ** 52 + k + 1/2, and powers of ten of it: 17 digits
+    "{}5e{}".format, st.integers(2**52, 2**53 - 1), st.integers(-28, 22)
+)
 
 
 @quick
 @given(
-    digits=st.integers(0, 10**17 - 1),
-    point=st.integers(0, 17),
-    exponent=st.integers(-400, 400),
-    sign=st.sampled_from(["", "+", "-"]),
+    st.one_of(
+        FLOATS.map(repr),
+        FLOATS.map("{:.17g}".format),
+        st.from_regex(DIGITS, fullmatch=True),
+        HALFWAY,
+    )
 )
-@example(9007199254740993, 0, 0, "")  # halfway between two floats
-@example(74862769151406615, 1, 0, "")
-@example(99999999999999999, 0, 308, "")
-def test_any_17_digits_round_like_float(digits, point, exponent, sign):
-    spelled = str(digits).zfill(point + 1)
-    cut = len(spelled) - point
-    assert_same_float(f"{sign}{spelled[:cut]}.{spelled[cut:]}e{exponent}")
-
-
-@quick
-@given(st.integers(2**52, 2**53 - 1), st.integers(-27, 23))
-def test_halfway_cases_go_to_the_even_neighbour(mantissa, exponent):
-    # mantissa + 1/2 lies halfway; 10 * that is a whole number of at most 18 digits
-    token = f"{mantissa * 10 + 5}e{exponent - 1}"
+def test_any_17_digits_round_like_float(token):
     assert_same_float(token)
 
 
 @pytest.mark.parametrize(
     "token",
-    ["1", "1.", ".5", "+.5e1", "0", "-0", "1E+05", "00012", "1e-400", "0e99999"],
+    [
+        *("1", "1.", ".5", "+.5e1", "0", "-0", "-0.0", "1E+05", "00012", "0e99999"),
+        *("1e-400", "5e-324", "2.2250738585072014e-308", "2.2250738585072011e-308"),
+        *("1.7976931348623157e308", "99999999999999999e308"),
+        *("9007199254740993", "7486276915140661.5"),  # halfway between two floats
+    ],
 )
 def test_every_decimal_notation_is_read(token):
     assert_same_float(token)

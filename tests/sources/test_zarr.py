@@ -10,7 +10,7 @@ import zarr
 
 from featstream.errors import DataError, DataTypeError, FeatstreamError
 from featstream.sources import ChunkedArraySource, annotated, open_dataset, open_zarr
-from gather import as_array, gather
+from gather import as_array, refused
 from science_files import create, write_column, write_zarr
 
 X = np.random.default_rng(0).normal(size=(24, 90)).astype(np.float32)
@@ -25,7 +25,7 @@ def test_any_chunks_give_the_columns(tmp_path, chunks, n_columns):
     array, read_bytes = zarr.open(path, mode="r"), n_columns * 24 * 4
     source = ChunkedArraySource(array, path, read_bytes=read_bytes)
     for start in (0, 1, 29, 89, 90):
-        np.testing.assert_array_equal(gather(source, start)[0], X[:, start:])
+        np.testing.assert_array_equal(as_array(source, start), X[:, start:])
 
 
 class Counted:
@@ -63,16 +63,13 @@ def test_chunks_are_unpacked_seldom(tmp_path, chunks, n_columns, times):
     assert counted.n_unpacked <= times * n_chunks
 
 
-def test_sharded_arrays(tmp_path):
-    path = tmp_path / "d.zarr"
-    zarr.create_array(path, data=X, chunks=(8, 10), shards=(24, 30))
-    np.testing.assert_array_equal(as_array(open_zarr(path).source), X)
-
-
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", ">i4", "f2", "float64"])
 def test_any_numbers(tmp_path, dtype):
     values = (X > 0).astype(dtype)
     path = write_zarr(tmp_path / "d.zarr", values, (24, 20), 2)
+    np.testing.assert_array_equal(as_array(open_zarr(path).source), values)
+    path = tmp_path / "sharded.zarr"
+    zarr.create_array(path, data=values, chunks=(8, 10), shards=(24, 30))
     np.testing.assert_array_equal(as_array(open_zarr(path).source), values)
 
 
@@ -155,9 +152,8 @@ def test_bad_files_are_refused(tmp_path, change):
         description.write_text(change)
     else:
         (path / "c" / "0" / "0").write_bytes(change)
-    with pytest.raises(DataError) as caught:
+    with refused(path, ""):
         as_array(open_zarr(path).source)
-    assert str(caught.value).startswith(str(path))
 
 
 def test_any_byte_of_the_description_may_change(tmp_path):

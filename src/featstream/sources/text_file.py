@@ -170,7 +170,7 @@ class TextFile:
                 raise DataError(f"{self.name} has a line of more than 1 GiB.")
         if rest:
             text = np.frombuffer(rest + b"\n", np.uint8)
-            yield _padded(text), self._file.tell()
+            yield _padded(text), self.size
 
 
 def release_pages(mapped: mmap.mmap, begin: int, end: int) -> None:
