@@ -21,7 +21,21 @@ from featstream.sources import (
 )
 from gather import check_block, dense, gather
 
-DTYPES = ["?", "i1", "u1", "<i2", ">i4", "<u4", "i8", "u8", "f2", ">f4", "f4", "f8"]
+DTYPES = [
+    "?",
+    "i1",
+    "u1",
+    "<i2",
+    ">i4",
+    "<u4",
+    "i8",
+    "u8",
+    "f2",
+    ">f4",
+    "f4",
+    "f8",
+    "g",
+]
 
 
 @st.composite
@@ -68,38 +82,6 @@ def test_tall_row_major_arrays_are_read_by_whole_cache_lines():
     assert widths == [32, 8]
 
 
-@pytest.mark.parametrize("make", [ArraySource, SparseSource])
-def test_extended_precision_becomes_double(make):
-    X = np.array([[1, 2], [3, 4]], np.longdouble)
-    X = sparse.csc_array(X) if make is SparseSource else X
-    columns, _, _ = gather(make(X))
-    assert columns.dtype == np.float64
-    assert columns.tolist() == [[1, 2], [3, 4]]
-
-
-@pytest.mark.parametrize("dtype", [object, "U1", "S1"])
-def test_text_becomes_codes_in_sorted_order(dtype):
-    X = np.array([["b", "x"], ["a", "x"], ["c", "y"]], dtype)
-    columns, _, nominal = gather(ArraySource(X))
-    assert columns.tolist() == [[1, 0], [0, 0], [2, 1]]
-    assert nominal.tolist() == [True, True]
-
-
-def test_objects_are_numbers_or_text_column_by_column():
-    X = np.array([[1, "b", 0.5, True], [2, None, None, False]], object)
-    columns, names, nominal = gather(ArraySource(X, ["a", "b", "c", "d"]))
-    np.testing.assert_array_equal(columns, [[1, 0, 0.5, 1], [2, -1, np.nan, 0]])
-    assert nominal.tolist() == [False, True, False, False]
-    assert names == ["a", "b", "c", "d"]
-
-
-def test_names_follow_their_columns():
-    X, names = np.zeros((2, 50)), [f"g{i}" for i in range(50)]
-    dense = ArraySource(X, names, block_bytes=1)
-    for source in (dense, SparseSource(sparse.csc_array(X), names, block_columns=3)):
-        assert gather(source, 20)[1] == names[20:]
-
-
 SMALL = np.array([[1, 0], [0, 3], [5, 6]])
 
 
@@ -135,19 +117,27 @@ def test_everything_with_columns_is_a_source(given, kind):
     assert repr(source).startswith(kind.__name__)
 
 
+MIXED = np.array([[1, "b", 0.5, True], [2, None, None, False]], object)
+WORDS = np.array([["b", "x"], ["a", "x"], ["c", "y"]])
+
+
 @pytest.mark.parametrize(
-    ("rows", "expected", "is_nominal"),
+    ("rows", "expected", "nominal"),
     [
-        ([["a", "x"], ["b", "y"], ["a", "y"]], [[0, 0], [1, 1], [0, 1]], [True, True]),
-        ([["a", 10], ["b", 9]], [[0, 10], [1, 9]], [True, False]),
-        ([[2**63], [2**63 + 1], [-5]], [[1], [2], [0]], [True]),
+        (WORDS, [[1, 0], [0, 0], [2, 1]], [1, 1]),
+        (WORDS.astype("S1"), [[1, 0], [0, 0], [2, 1]], [1, 1]),
+        (WORDS.astype(object), [[1, 0], [0, 0], [2, 1]], [1, 1]),
+        (MIXED, [[1, 0, 0.5, 1], [2, -1, np.nan, 0]], [0, 1, 0, 0]),
+        ([["a", "x"], ["b", "y"], ["a", "y"]], [[0, 0], [1, 1], [0, 1]], [1, 1]),
+        ([["a", 10], ["b", 9]], [[0, 10], [1, 9]], [1, 0]),
+        ([[2**63], [2**63 + 1], [-5]], [[1], [2], [0]], [1]),
     ],
 )
-def test_lists_of_rows_keep_text_and_numbers_apart(rows, expected, is_nominal):
+def test_text_becomes_codes_in_sorted_order_and_numbers_stay(rows, expected, nominal):
     """Rows of two strings are no pairs; numpy makes text or floats of the others."""
-    columns, _, nominal = gather(as_source(rows))
-    assert columns.tolist() == expected
-    assert nominal.tolist() == is_nominal
+    columns, _, found = gather(as_source(rows))
+    np.testing.assert_array_equal(columns, expected)
+    assert found.tolist() == [bool(flag) for flag in nominal]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +149,15 @@ def test_one_dimension_is_not_enough(given):
 
 
 FORMATS = ["csc", "csr", "coo", "lil", "dok", "dia", "bsr"]
-SPARSE_DTYPES = [np.bool_, np.int8, np.uint16, np.int64, np.float32, np.float64]
+SPARSE_DTYPES = [
+    np.bool_,
+    np.int8,
+    np.uint16,
+    np.int64,
+    np.float32,
+    np.float64,
+    np.longdouble,
+]
 
 
 @given(
@@ -179,10 +177,12 @@ def test_sparse_columns_are_those_of_the_dense_array(
 ):
     X = X.astype(dtype)
     make = sparse.coo_array if is_array else sparse.coo_matrix
-    source = SparseSource(make(X).asformat(fmt), block_columns=width)
+    given_names = [f"g{j}" for j in range(X.shape[1])]
+    source = SparseSource(make(X).asformat(fmt), given_names, block_columns=width)
     assert (source.n_samples, source.n_features) == X.shape
-    columns, _, nominal = gather(source, start)
+    columns, names, nominal = gather(source, start)
     np.testing.assert_array_equal(columns, X[:, start:])
+    assert names == given_names[start:]
     assert not nominal.any()
 
 

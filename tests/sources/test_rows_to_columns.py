@@ -42,15 +42,24 @@ def check_conversion(path, out, **options):
     max_columns=st.sampled_from([1, 3, 10**6]),
     chunk=st.sampled_from([16, 300, 10**6]),
     base=st.integers(0, 1),
+    is_packed=st.booleans(),
 )
 def test_any_cut_gives_the_same_store(
-    tmp_path_factory, n_rows, n_features, seed, max_entries, max_columns, chunk, base
+    tmp_path_factory,
+    n_rows,
+    n_features,
+    seed,
+    max_entries,
+    max_columns,
+    chunk,
+    base,
+    is_packed,
 ):
+    """The sample of a compressed file is its beginning: here it knows one column."""
     folder = tmp_path_factory.mktemp("cut")
     path = folder / "x.svm"
-    path.write_text(
-        f"1 {n_features}:1\n" + random_text(n_rows, n_features, seed, base=base)
-    )
+    text = f"1 {n_features}:1\n" + random_text(n_rows, n_features, seed, base=base)
+    path.write_bytes(gzip.compress(text.encode()) if is_packed else text.encode())
     memory = rows_to_columns._LEAST_MEMORY
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LIMITS, "svmlight_chunk", chunk)
@@ -75,16 +84,6 @@ def test_columns_far_apart_and_columns_without_entries(tmp_path):
     assert read.shape == (2, 3_000_000)
     assert sum(block.columns.rows.size for block in read.blocks()) == 2
     assert read.y.tolist() == ["a", "b"]
-
-
-def test_columns_that_appear_late_are_split_off(tmp_path, monkeypatch):
-    """The sample of a compressed file is its beginning: here it knows column 1."""
-    monkeypatch.setattr(LIMITS, "svmlight_chunk", 100)
-    monkeypatch.setattr(LIMITS, "entry_bytes", (64 << 20) // 100)
-    path = tmp_path / "x.svm.gz"
-    rows = ["1 1:1"] * 50 + [f"1 {j}:{j} {j + 500}:2" for j in range(2, 500)]
-    path.write_bytes(gzip.compress("\n".join(rows).encode()))
-    check_conversion(path, tmp_path / "x.cols", memory=64 << 20)
 
 
 def test_progress_is_reported(tmp_path):

@@ -4,7 +4,6 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from featstream.errors import DataError, DataTypeError, MissingFileError, ParameterError
 from featstream.sources import (
     FeatureTableSource,
-    FrameSource,
     open_dataset,
     open_feature_table,
     open_table,
@@ -63,26 +61,6 @@ def test_names_with_dots_are_kept_apart(tmp_path):
     assert dataset.names == ["a.1", "b"]
     assert dataset.y.tolist() == [1, 2]
     assert as_array(dataset.source).tolist() == [[3, 5], [4, 6]]
-
-
-def test_every_kind_of_column_is_read_as_in_memory(tmp_path):
-    frame = pl.DataFrame(
-        {
-            "small": pl.Series([1, None, 3], dtype=pl.Int8),
-            "large": [2**60, 2**60 + 1, None],
-            "word": ["b", None, "a"],
-            "flag": [True, False, None],
-            "kind": pl.Series(["x", "y", "x"], dtype=pl.Categorical),
-            "real": [1.5, None, float("nan")],
-            "plain": [1, 2, 3],
-        }
-    )
-    frame.write_parquet(tmp_path / "d.parquet")
-    found = gather(open_table(tmp_path / "d.parquet", optional=()).source)
-    expected = gather(FrameSource(frame.to_arrow()))
-    np.testing.assert_array_equal(found[0], expected[0])
-    assert found[1] == expected[1] == frame.columns
-    assert found[2].tolist() == expected[2].tolist()
 
 
 def test_the_index_of_pandas_is_no_feature(tmp_path):
@@ -252,7 +230,11 @@ def test_a_row_group_is_not_held(tmp_path):
 
 def test_the_names_may_be_in_any_column_or_in_the_index(tmp_path):
     columns = {"s1": [1, 2], "s2": [3, 4], "gene": ["a", "b"], "s3": [5, 6]}
-    source = open_feature_table(write(tmp_path / "d.parquet", columns)).source
+    (tmp_path / "y.csv").write_text("id,age,kind\ns3,30,x\ns9,90,y\ns1,10,y\ns2,20,x\n")
+    path = write(tmp_path / "d.parquet", columns)
+    dataset = open_feature_table(path, f"{tmp_path}/y.csv:age")
+    source = dataset.source
+    assert dataset.y.tolist() == [10, 20, 30]
     assert source.sample_names == ["s1", "s2", "s3"]
     assert as_array(source).tolist() == [[1, 2], [3, 4], [5, 6]]
     lists = {"v": [[1, 2], [3, 4]], "length": [7, 9], "gene": ["a", "b"]}
@@ -264,13 +246,6 @@ def test_the_names_may_be_in_any_column_or_in_the_index(tmp_path):
     dataset = open_dataset(tmp_path / "d.parquet", orient="features")
     assert list(dataset.names) == ["TP53", "MYC"]
     assert as_array(dataset.source).tolist() == [[1, 2], [3, 4]]
-
-
-def test_the_target_is_matched_by_the_names_of_the_samples(tmp_path):
-    path = write(tmp_path / "d.parquet", {"g": ["a"], "s1": [1], "s2": [2], "s3": [3]})
-    target = tmp_path / "samples.csv"
-    target.write_text("id,age,status\ns3,30,ill\ns9,90,odd\ns1,10,well\ns2,20,ill\n")
-    assert open_feature_table(path, f"{target}:age").y.tolist() == [10, 20, 30]
 
 
 EMPTY_LISTS = pa.array([[]], pa.list_(pa.int8()))
