@@ -1,10 +1,13 @@
-"""Files of the sciences, written by their descriptions, slowly and plainly."""
+"""Files of the sciences."""
 
+import anndata
 import h5py
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import zarr
+from anndata.io import write_elem
 from scipy import sparse
 
 BITS = {2: 0b00, -1: 0b01, 1: 0b10, 0: 0b11}
@@ -35,68 +38,27 @@ def write_plink(path, genotypes, phenotypes, names=None, samples=None):
 
 
 def write_h5ad(path, X, obs, names, kind="csr", layers=(), **options):
-    """AnnData, by the description of its format; ``obs`` are columns by name."""
+    """AnnData in HDF5; ``options`` are those of the data set of a dense ``X``."""
     with h5py.File(path, "w") as file:
-        write_anndata(file, X, obs, names, kind, layers, **options)
+        write_anndata(file, X, obs, names, kind, layers)
+        if options:
+            attributes = dict(file["X"].attrs)
+            del file["X"]
+            file.create_dataset("X", data=X, **options).attrs.update(attributes)
     return path
 
 
-def write_anndata(root, X, obs, names, kind="csr", layers=(), n_cells=None, **options):
-    _describe(root, "anndata", "0.1.0")
-    _write_matrix(root, "X", X, kind, options)
-    if layers:
-        group = root.create_group("layers")
-        for name, values in layers:
-            _write_matrix(group, name, values, kind, options)
-    cells = [f"cell{i}" for i in range(n_cells or X.shape[0])]
-    if n_cells is not None:
-        obs = {}
-    for part, index, columns in (("obs", cells, obs), ("var", names, {})):
-        group = root.create_group(part)
-        _describe(group, "dataframe", "0.2.0")
-        group.attrs["_index"] = "_index"
-        group.attrs["column-order"] = list(columns)
-        write_column(group, "_index", np.array(index, object))
-        for name, values in columns.items():
-            write_column(group, name, values)
-
-
-def _describe(node, kind, version):
-    node.attrs["encoding-type"], node.attrs["encoding-version"] = kind, version
-
-
-def _write_matrix(group, name, X, kind, options):
-    if kind == "dense":
-        create(group, name, np.asarray(X), **options)
-        return
-    matrix = (sparse.csr_array if kind == "csr" else sparse.csc_array)(X)
-    node = group.create_group(name)
-    node.attrs["encoding-type"], node.attrs["shape"] = f"{kind}_matrix", list(X.shape)
-    for part in ("data", "indices", "indptr"):
-        create(node, part, getattr(matrix, part))
-
-
-def create(group, name, values, **options):
-    if isinstance(group, h5py.Group):
-        return group.create_dataset(name, data=values, **options)
-    return group.create_array(name, data=values, **options)
-
-
-def write_column(group, name, values):
-    """Words as text; a pair of codes and words as a categorical."""
-    if isinstance(values, tuple):
-        node = group.create_group(name)
-        _describe(node, "categorical", "0.2.0")
-        node.attrs["ordered"] = False
-        create(node, "codes", np.asarray(values[0], np.int8))
-        write_column(node, "categories", np.array(values[1], object))
-    elif values.dtype == object and isinstance(group, h5py.Group):
-        group.create_dataset(name, data=values.tolist(), dtype=h5py.string_dtype())
-    elif values.dtype == object:
-        node = group.create_array(name, shape=values.shape, dtype=str)
-        node[:] = values.astype(np.dtypes.StringDType())
-    else:
-        create(group, name, values)
+def write_anndata(root, X, obs, names, kind="csr", layers=()):
+    """``obs`` are columns by name; a pair of codes and words is a categorical."""
+    make = {"csr": sparse.csr_array, "csc": sparse.csc_array, "dense": np.asarray}[kind]
+    frame = pd.DataFrame(index=[f"cell{i}" for i in range(X.shape[0])])
+    for name, values in obs.items():
+        is_pair = isinstance(values, tuple)
+        frame[name] = pd.Categorical.from_codes(*values) if is_pair else values
+    adata = anndata.AnnData(make(X), frame, pd.DataFrame(index=list(names)))
+    for name, values in layers:
+        adata.layers[name] = make(values)
+    write_elem(root, "/", adata)
 
 
 def write_zarr(path, X, chunks, version=3):

@@ -12,6 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 import zarr
+from anndata.io import write_elem
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
@@ -94,9 +95,9 @@ def as_zarr(folder, *, version, chunks=(61, 20)):
 
 def as_zarr_group(folder):
     group = zarr.open_group(folder / "d.zarr", mode="w")
-    write.create(group, "counts", X, chunks=(30, 40))
-    write.create(group, "y", Y)
-    write.write_column(group, "names", np.array(NAMES, object))
+    group.create_array("counts", data=X, chunks=(30, 40))
+    write_elem(group, "y", Y)
+    write_elem(group, "names", np.array(NAMES, object))
     return folder / "d.zarr", {"layer": "counts"}
 
 

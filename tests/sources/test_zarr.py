@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zarr
+from anndata.io import write_elem
 
 from featstream.errors import DataError, DataTypeError, FeatstreamError
 from featstream.sources import ChunkedArraySource, annotated, open_dataset, open_zarr
 from gather import as_array, refused
-from science_files import create, write_column, write_zarr
+from science_files import write_zarr
 
 X = np.random.default_rng(0).normal(size=(24, 90)).astype(np.float32)
 
@@ -75,11 +76,11 @@ def test_any_numbers(tmp_path, dtype):
 
 def test_a_group_has_features_target_and_names(tmp_path):
     group = zarr.open_group(tmp_path / "d.zarr", mode="w")
-    create(group, "X", X)
-    create(group, "other", 2 * X)
-    create(group, "label", np.arange(24) % 2)
-    write_column(group, "status", np.array(["ill", "well"] * 12, object))
-    write_column(group, "feature_names", np.array([f"f{j}" for j in range(90)], object))
+    write_elem(group, "X", X)
+    write_elem(group, "other", 2 * X)
+    write_elem(group, "label", np.arange(24) % 2)
+    write_elem(group, "status", np.array(["ill", "well"] * 12, object))
+    write_elem(group, "feature_names", np.array([f"f{j}" for j in range(90)], object))
     dataset = open_dataset(tmp_path / "d.zarr")
     assert dataset.y.tolist() == [0, 1] * 12
     assert dataset.names[:2] == ["f0", "f1"]
@@ -175,14 +176,14 @@ def test_any_byte_of_the_description_may_change(tmp_path):
 
 def test_text_is_refused(tmp_path):
     group = zarr.open_group(tmp_path / "d.zarr", mode="w")
-    write_column(group, "X", np.array([["a", "b"], ["c", "d"]], object))
+    write_elem(group, "X", np.array([["a", "b"], ["c", "d"]], object))
     with pytest.raises(DataTypeError, match="and not numbers"):
         open_zarr(tmp_path / "d.zarr")
 
 
 def test_what_is_absent_is_answered_with_what_is_there(tmp_path):
     group = zarr.open_group(tmp_path / "d.zarr", mode="w")
-    create(group, "Z", X)
+    write_elem(group, "Z", X)
     with pytest.raises(DataError, match=r"it has no array 'X'. Its arrays are: 'Z'\."):
         open_zarr(tmp_path / "d.zarr")
     group.create_group("sub")

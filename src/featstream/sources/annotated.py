@@ -130,7 +130,8 @@ def _read_anndata(
     require("anndata", "science", path)
     obs = _read_table(root, "obs")
     layers = list(root["layers"]) if "layers" in root else []
-    place = _choose(layer, layers, has_x="X" in root, has_raw="raw" in root)
+    has_raw = hasattr(root.get("raw"), "keys")  # anndata may write a null
+    place = _choose(layer, layers, has_x="X" in root, has_raw=has_raw)
     holder = root["raw"] if place == "raw" else root
     node = f"layers/{layer}" if place == "layers" else "X"
     names = _read_table(holder, "var").index
