@@ -16,11 +16,9 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import reduce
-from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,20 +33,14 @@ from featstream.sources.kernels.csc_from_rows import (
 )
 from featstream.sources.open import PathLike
 from featstream.sources.rows_to_columns import (
+    RowTotals,
     quantiles,
     sample_entries,
     sort_entries,
 )
 from featstream.sources.store import ONES, StoreSource, open_store
-from featstream.sources.store_writer import (
-    NO_VALUES,
-    Progress,
-    merge_facts,
-    new_folder,
-    smallest_dtype,
-    write_blocks,
-)
-from featstream.sources.svmlight import ParsedChunk, Reader, ZeroBased, join_labels
+from featstream.sources.store_writer import Progress, new_folder, write_blocks
+from featstream.sources.svmlight import ParsedChunk, Reader, ZeroBased
 from featstream.sources.values import LIMITS
 
 _PER_WORKER = 4
@@ -76,6 +68,10 @@ class Input(NamedTuple):
     zero_based: ZeroBased
     bounds: NDArray[np.int64]  # first index of every range but the first
     scratch: Path
+
+
+Place: TypeAlias = tuple[int, int, int, int]
+"""Number of a chunk, where a range begins and ends in its scratch file, first row."""
 
 
 class ChunkReport(NamedTuple):
@@ -144,15 +140,20 @@ def convert_svmlight(
             first=2 * n_workers,
             most=2 * n_workers,
         )
-        reports = list(_checked(reader, found, progress))
-        labels = join_labels([report.parsed.rows.y for report in reports])
-        whole = Whole.of(reports)
+        totals, starts, first_rows = RowTotals(), [], []
+        for chunk, report in found:
+            reader.check(report.parsed)
+            starts.append(report.starts.tolist())
+            first_rows.append(totals.n_samples)
+            totals.add(report.parsed.rows, report.facts)
+            if progress is not None:
+                progress("reading", chunk.stop, reader.file.size)
         write_blocks(
             folder,
-            _merge(engine, given, reports, whole),
-            labels,
-            dtype=whole.dtype,
-            total=whole.n_features,
+            _merge(engine, given, totals, starts, first_rows),
+            totals.labels,
+            dtype=totals.dtype,
+            total=totals.n_features,
             progress=progress,
         )
     return open_store(output)
@@ -163,17 +164,6 @@ def _chunks(reader: Reader) -> Iterator[FileChunk]:
     for number, (text, stop) in enumerate(reader.file.line_chunks()):
         yield FileChunk(number, begin, stop, np.array(text) if is_compressed else None)
         begin = stop
-
-
-def _checked(
-    reader: Reader, found: Iterator[tuple[FileChunk, Any]], progress: Progress | None
-) -> Iterator[ChunkReport]:
-    """The reports in order; raises the first failure in the order of the file."""
-    for chunk, report in found:
-        reader.check(report.parsed)
-        if progress is not None:
-            progress("reading", chunk.stop, reader.file.size)
-        yield report
 
 
 def parse_chunk(given: Input, chunk: FileChunk) -> ChunkReport:
@@ -204,99 +194,63 @@ def parse_chunk(given: Input, chunk: FileChunk) -> ChunkReport:
     return ChunkReport(parsed._replace(rows=light), facts, starts)
 
 
-class Whole(NamedTuple):
-    """What the chunks of a file are together.
-
-    ``first`` is the smallest key of a column, index + 1, or 0 if it is zero-based.
-    """
-
-    dtype: str
-    first: int
-    n_features: int
-    first_rows: list[int]
-    n_samples: int
-
-    @classmethod
-    def of(cls, reports: Sequence[ChunkReport]) -> Whole:
-        """Add up the chunks, in order."""
-        rows = [report.parsed.rows for report in reports]
-        facts = reduce(merge_facts, (report.facts for report in reports), NO_VALUES)
-        lowest = min([0, *(r.lowest for r in rows)])
-        highest = max([-1, *(r.highest for r in rows)])
-        *first_rows, n_samples = accumulate(
-            (r.indptr.size - 1 for r in rows), initial=0
-        )
-        if n_samples >= 2**31:
-            raise DataError("There are more than 2**31 - 1 rows.")
-        dtype = smallest_dtype(facts)
-        return cls(dtype, 1 + lowest, highest - lowest + 1, first_rows, n_samples)
-
-
-class ColumnRange(NamedTuple):
-    """Columns from one key up to another, and where their entries are.
-
-    Each of ``places`` is the number of a chunk, where the range begins and ends in
-    its scratch file, and the first row of the chunk.
-    """
-
-    first: int
-    last: int
-    places: list[tuple[int, int, int, int]]
-
-
 def _merge(
-    engine: Engine, given: Input, reports: Sequence[ChunkReport], whole: Whole
+    engine: Engine,
+    given: Input,
+    totals: RowTotals,
+    starts: Sequence[Sequence[int]],
+    first_rows: Sequence[int],
 ) -> Iterator[Block]:
-    """The columns of the store, range by range."""
-    end = whole.first + whole.n_features
-    bounds = np.clip(given.bounds + 1, whole.first, end).tolist()
-    starts = [report.starts.tolist() for report in reports]
-    ranges = (
-        ColumnRange(
-            first,
-            last,
-            [
-                (number, own[i], own[i + 1], row)
-                for number, (own, row) in enumerate(
-                    zip(starts, whole.first_rows, strict=True)
-                )
-                if own[i] < own[i + 1]
-            ],
-        )
-        for i, (first, last) in enumerate(pairwise([whole.first, *bounds, end]))
-        if first < last
-    )
-    dtype = whole.dtype.replace(ONES, "|u1")
-    for columns, path in in_order(
+    """The columns of the store, range by range; ``starts`` of each chunk."""
+
+    def places(i: int) -> list[Place]:
+        """Where the entries of a range are."""
+        chunks = enumerate(zip(starts, first_rows, strict=True))
+        found = [(k, own[i], own[i + 1], row) for k, (own, row) in chunks]
+        return [place for place in found if place[1] < place[2]]
+
+    ranges = totals.ranges(given.bounds)
+    keys = ((i, *keys) for i, keys in enumerate(ranges) if keys[0] < keys[1])
+    dtype = totals.dtype.replace(ONES, "|u1")
+    for (_, first, _), path in in_order(
         engine,
-        ranges,
-        lambda columns, n_ahead: engine.submit(
-            merge_range, given.scratch, columns, dtype, whole.n_samples
+        keys,
+        lambda item, n_ahead: engine.submit(
+            merge_range,
+            given.scratch,
+            places(item[0]),
+            *item[1:],
+            dtype,
+            totals.n_samples,
         ),
         first=engine.n_workers + 1,
         most=engine.n_workers + 1,
     ):
         with np.load(path, allow_pickle=False) as arrays:
             stored = SparseColumns(
-                arrays["indptr"], arrays["rows"], arrays["values"], whole.n_samples
+                arrays["indptr"], arrays["rows"], arrays["values"], totals.n_samples
             )
         path.unlink()
-        yield Block(stored, columns.first - whole.first)
+        yield Block(stored, first - totals.first)
 
 
 def merge_range(
-    scratch: Path, columns: ColumnRange, dtype: str, n_samples: int
+    scratch: Path,
+    places: list[Place],
+    first: int,
+    last: int,
+    dtype: str,
+    n_samples: int,
 ) -> Path:
     """Put the columns of a range together; returns the file that holds them."""
     parts = [np.empty((0, 2), np.int64)]
-    for number, begin, end, row in columns.places:
+    for number, begin, end, row in places:
         entries = np.load(scratch / f"{number}.npy", mmap_mode="r", allow_pickle=False)
         part = np.array(entries[begin:end])
         part[:, 0] += row << 32
         parts.append(part)
-    packed = np.concatenate(parts)
-    found = sort_entries(packed, columns.first, columns.last, dtype, n_samples)
-    path = scratch / f"columns-{columns.first}.npz"
+    found = sort_entries(np.concatenate(parts), first, last, dtype, n_samples)
+    path = scratch / f"columns-{first}.npz"
     with _new_file(path) as file:
         np.savez(file, indptr=found.indptr, rows=found.rows, values=found.values)
     return path

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from featstream.errors import DataError, ParameterError, explain_full_disk
 from featstream.protocols import Block, Source, SparseColumns
 from featstream.sources.kernels.csc_from_rows import (
+    ValueFacts,
     describe_values,
     pack_entries,
     place_entries,
@@ -153,17 +154,69 @@ def write_rows(
     ``sampled`` is the columns of some entries, and about how many entries there are.
     """
     with new_folder(output) as folder, TemporaryDirectory(dir=folder) as scratch:
-        buckets = ColumnBuckets(*sampled, memory, Path(scratch))
-        labels = buckets.fill(slices, n_features)
+        totals = RowTotals(n_features)
+        buckets = ColumnBuckets(totals, *sampled, memory, Path(scratch))
+        buckets.fill(slices)
+        if y is None and totals.labels.size:
+            y = totals.labels
         write_blocks(
             folder,
             buckets.blocks(names),
-            labels if y is None else y,
+            y,
             samples=samples,
-            dtype=buckets.dtype,
-            total=buckets.n_features,
+            dtype=totals.dtype,
+            total=totals.n_features,
             progress=progress,
         )
+
+
+class RowTotals:
+    """What slices of rows are together, once `add` has taken them in order."""
+
+    def __init__(self, n_features: int | None = None) -> None:
+        self.n_samples = 0
+        self._n_features = n_features
+        self._span = 0, -1
+        self._facts = NO_VALUES
+        self._labels: list[NDArray[Any]] = []
+
+    def add(self, rows: RowSlice, facts: ValueFacts) -> None:
+        """Count some rows, with what is known of their values."""
+        lowest, highest = self._span
+        self._span = min(lowest, rows.lowest), max(highest, rows.highest)
+        self._facts = merge_facts(self._facts, facts)
+        self._labels.append(rows.y)
+        self.n_samples += rows.indptr.size - 1
+        if self.n_samples >= 2**31:
+            raise DataError("There are more than 2**31 - 1 rows.")
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The labels of all rows; none if these have none."""
+        return join_labels(self._labels)
+
+    @property
+    def n_features(self) -> int:
+        """As given, or else columns up to the last one that has an entry."""
+        if self._n_features is not None:
+            return self._n_features
+        return self._span[1] - self._span[0] + 1
+
+    @property
+    def first(self) -> int:
+        """Smallest key of a column: index + 1, or 0 if the file is zero-based."""
+        return 1 + self._span[0]
+
+    @property
+    def dtype(self) -> str:
+        """Smallest type that holds every value."""
+        return smallest_dtype(self._facts)
+
+    def ranges(self, bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+        """First key, and the key after the last, of the ranges between ``bounds``."""
+        end = self.first + self.n_features
+        inner = np.clip(bounds + 1, self.first, end).tolist()
+        return pairwise([self.first, *inner, end])
 
 
 class ColumnBuckets:
@@ -175,7 +228,12 @@ class ColumnBuckets:
     """
 
     def __init__(
-        self, sample: NDArray[np.int64], n_entries: int, memory: int, folder: Path
+        self,
+        totals: RowTotals,
+        sample: NDArray[np.int64],
+        n_entries: int,
+        memory: int,
+        folder: Path,
     ) -> None:
         # The interpreter and its imports count as well: anndata alone takes 100 MB.
         spare = max(memory - psutil.Process().memory_info().rss, memory // 4)
@@ -184,24 +242,11 @@ class ColumnBuckets:
         n_buckets = min(n_entries // self._max_entries + 1, _MAX_BUCKETS)
         self._bounds = quantiles(sample, n_buckets)
         self._paths = [folder / str(i) for i in range(self._bounds.size + 1)]
-        self._facts = NO_VALUES
-        self._first = 1  # smallest key of a column: index + 1, or 0 if zero-based
-        self.n_samples = 0
-        self.n_features = 0
+        self.totals = totals
 
-    @property
-    def dtype(self) -> str:
-        """Smallest type that holds every value."""
-        return smallest_dtype(self._facts)
-
-    def fill(
-        self, slices: Iterable[RowSlice], n_features: int | None = None
-    ) -> NDArray[Any] | None:
-        """First pass: write entries to the files, and count columns unless given.
-
-        Returns the labels, if the rows have any.
-        """
-        lowest, highest, labels = 0, -1, []
+    def fill(self, slices: Iterable[RowSlice]) -> None:
+        """First pass: write entries to the files, and add up the rows."""
+        totals = self.totals
         with ExitStack() as stack:
             files = [stack.enter_context(open(path, "xb")) for path in self._paths]
             for rows in slices:
@@ -210,31 +255,23 @@ class ColumnBuckets:
                     rows.indptr,
                     rows.indices,
                     rows.values,
-                    self.n_samples,
+                    totals.n_samples,
                     self._bounds,
                     packed,
                 )
                 for file, (begin, end) in zip(files, pairwise(starts), strict=True):
                     file.write(packed[begin:end])
-                self._facts = merge_facts(self._facts, describe_values(rows.values))
-                self.n_samples += rows.indptr.size - 1
-                if self.n_samples >= 2**31:
-                    raise DataError("There are more than 2**31 - 1 rows.")
-                lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
-                labels.append(rows.y)
-        self._first = 1 + lowest
-        self.n_features = highest - lowest + 1 if n_features is None else n_features
-        found = join_labels(labels)
-        return found if found.size else None
+                totals.add(rows, describe_values(rows.values))
 
     def blocks(self, names: Sequence[str] | None = None) -> Iterator[Block]:
         """Second pass: sort one bucket after the other, the next one in a thread."""
-        dtype = self.dtype.replace(ONES, "|u1")
+        totals = self.totals
+        dtype = totals.dtype.replace(ONES, "|u1")
 
         def sort(path: Path, first: int, last: int) -> SparseColumns:
             packed = np.fromfile(path, np.int64).reshape(-1, 2)
             path.unlink()
-            return sort_entries(packed, first, last, dtype, self.n_samples)
+            return sort_entries(packed, first, last, dtype, totals.n_samples)
 
         start = 0
         ahead: Future[SparseColumns] | None = None
@@ -249,10 +286,8 @@ class ColumnBuckets:
 
     def _buckets(self) -> Iterator[tuple[Path, int, int]]:
         """Files, each with its first key and the key after its last."""
-        end = self._first + self.n_features
-        bounds = np.clip(self._bounds + 1, self._first, end).tolist()
-        keys = pairwise([self._first, *bounds, end])
-        for path, (first, last) in zip(self._paths, keys, strict=True):
+        ranges = self.totals.ranges(self._bounds)
+        for path, (first, last) in zip(self._paths, ranges, strict=True):
             if first < last:
                 yield from self._split(path, first, last)
 
