@@ -33,7 +33,7 @@ from featstream.protocols import (
     feature_name,
     names_of,
 )
-from featstream.sources.values import as_array, is_missing
+from featstream.sources.values import as_array, code_categories, is_missing
 
 _HEADER = ["feature", "group"]
 
@@ -252,17 +252,15 @@ def _from_labels(labels: NDArray[Any] | list[Hashable]) -> _Planned:
         codes = np.argsort(by_appearance)[codes]
         names = found[by_appearance].tolist()
     else:
-        number_of: dict[Hashable, int] = {}
-        coded = np.empty(len(labels), np.int64)
         listed = labels.tolist() if isinstance(labels, np.ndarray) else labels
-        for i, label in enumerate(listed):
-            if is_missing(label):
-                raise DataError(
-                    f"Feature {i} is in no group: its label is {label}. Every feature "
-                    "needs one, of its own if need be."
-                )
-            coded[i] = number_of.setdefault(label, len(number_of))
-        codes, names = coded, list(number_of)
+        names = list(dict.fromkeys(listed))
+        for label in filter(is_missing, names):
+            i = listed.index(label)
+            raise DataError(
+                f"Feature {i} is in no group: its label is {label}. Every feature "
+                "needs one, of its own if need be."
+            )
+        codes = code_categories(listed, names)
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))
     is_contiguous = bool(np.all(codes[:-1] <= codes[1:]))
     order = None if is_contiguous else np.argsort(codes, kind="stable")

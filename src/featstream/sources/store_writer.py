@@ -31,6 +31,7 @@ from featstream.protocols import (
     feature_name,
     sample_names_of,
 )
+from featstream.sources import store
 from featstream.sources.kernels.csc_from_rows import (
     ValueFacts,
     describe_values,
@@ -38,16 +39,6 @@ from featstream.sources.kernels.csc_from_rows import (
 )
 from featstream.sources.kernels.transpose import by_column
 from featstream.sources.memory import in_storage
-from featstream.sources.store import (
-    CHUNK_BYTES,
-    DTYPES,
-    FORMAT,
-    HEADER_BYTES,
-    KINDS,
-    ONES,
-    VERSION,
-    npy_header,
-)
 from featstream.sources.values import EXACT_IN_FLOAT
 
 Progress = Callable[[str, int, int], object]  # stage, amount done, total
@@ -158,7 +149,7 @@ class _Writer:
         self._runs: Runs = []
         self._is_wide = False  # some integers are not exact as floats
         self.files: dict[str, ArrayWriter] = {}
-        written = dtype.replace(ONES, "|u1") if dtype else "<f8"
+        written = dtype.replace(store.ONES, "|u1") if dtype else "<f8"
         if self._is_sparse:
             self._file("indptr", "<i8").append(np.zeros(1, np.int64))
             self._rows = self._file("rows", "<i4")
@@ -226,7 +217,7 @@ class _Writer:
 
     def _write_values(self, values: NDArray[Any], n_columns: int) -> None:
         if self._dtype is not None:
-            if self._dtype != ONES:
+            if self._dtype != store.ONES:
                 self._values.append(values)
             return
         written = _eight_bytes(values)
@@ -249,7 +240,8 @@ class _Writer:
         types = {dtype for dtype, _, _ in self._runs}
         if not self._is_wide:
             dtype = smallest_dtype(self._facts, is_integer="<f8" not in types)
-            return "|u1" if dtype == ONES and not self._is_sparse else dtype, False
+            is_dense = not self._is_sparse
+            return "|u1" if is_dense and dtype == store.ONES else dtype, False
         if len(types) == 1:
             return types.pop(), False
         if "<f8" not in types and self._facts.lowest >= 0:
@@ -260,7 +252,7 @@ class _Writer:
         """Close all files; then describe them."""
         dtype, is_mixed = self._choose_dtype()
         name = self._values.path.stem
-        if dtype == ONES:
+        if dtype == store.ONES:
             self.files.pop(name).file.close()
             self._values.path.unlink()
         elif self._runs and not is_mixed:
@@ -269,7 +261,7 @@ class _Writer:
         if is_mixed:
             extra["kinds"] = True
             for written, n_columns, _ in self._runs:
-                kind = np.full(n_columns, KINDS.index(written), np.uint8)
+                kind = np.full(n_columns, store.KINDS.index(written), np.uint8)
                 self._file("kinds", "|u1").append(kind)
         if samples is not None:
             extra["samples"] = self._write_words("samples", "sample_ends", samples)
@@ -283,8 +275,8 @@ class _Writer:
             file.close()
         is_new = is_mixed or "<u8" in (dtype, (target or {}).get("dtype"))
         meta = {
-            "format": FORMAT,
-            "version": VERSION if is_new else 1,  # which the first featstream reads
+            "format": store.FORMAT,
+            "version": store.VERSION if is_new else 1,  # of the first featstream
             "n_samples": self._n_samples,
             "n_features": self.n_features,
             "n_entries": self._rows.size if self._is_sparse else None,
@@ -324,7 +316,7 @@ def smallest_dtype(facts: ValueFacts, *, is_integer: bool = False) -> str:
     """
     if facts.is_whole:
         if facts.lowest >= 1 and facts.highest <= 1:
-            return ONES
+            return store.ONES
         for dtype in ("|u1", "|i1", "<u2", "<i2", "<i4"):
             limits = np.iinfo(dtype)
             if limits.min <= facts.lowest and facts.highest <= limits.max:
@@ -360,7 +352,7 @@ def _check_target(y: ArrayLike, n_samples: int) -> NDArray[Any]:
             f"values. It needs shape ({n_samples},)."
         )
     if target.dtype.kind in "iuf" and (
-        target.dtype.str not in DTYPES or target.dtype == np.uint64
+        target.dtype.str not in store.DTYPES or target.dtype == np.uint64
     ):
         target = target.astype(_eight_bytes(target))
     return target
@@ -386,7 +378,7 @@ class ArrayWriter:
         self.size = 0
         self.checksum = 0
         self.file = open(path, "xb")  # noqa: SIM115 - closed by close()
-        self.file.write(bytes(HEADER_BYTES))
+        self.file.write(bytes(store.HEADER_BYTES))
 
     def append(self, values: NDArray[Any]) -> None:
         """Write values after the previous ones."""
@@ -401,7 +393,7 @@ class ArrayWriter:
         if self.n_rows is not None:
             shape = (self.n_rows, self.size // self.n_rows if self.n_rows else 0)
         self.file.seek(0)
-        self.file.write(npy_header(self.dtype, shape))
+        self.file.write(store.npy_header(self.dtype, shape))
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
@@ -415,10 +407,10 @@ class ArrayWriter:
         old = self.path.rename(self.path.with_suffix(".old"))
         new = ArrayWriter(self.path, dtype, self.n_rows)
         with open(old, "rb") as file:
-            file.seek(HEADER_BYTES)
+            file.seek(store.HEADER_BYTES)
             for written, _, n_values in runs:
-                for begin in range(0, n_values, CHUNK_BYTES // 8):
-                    n = min(CHUNK_BYTES // 8, n_values - begin)
+                for begin in range(0, n_values, store.CHUNK_BYTES // 8):
+                    n = min(store.CHUNK_BYTES // 8, n_values - begin)
                     new.append(np.fromfile(file, written, n))
         old.unlink()
         return new

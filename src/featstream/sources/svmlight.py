@@ -29,8 +29,6 @@ from featstream.sources.values import LIMITS
 ZeroBased: TypeAlias = bool | Literal["auto"]
 FileProgress: TypeAlias = Callable[[int, int], object]  # bytes read, and bytes in all
 
-"""Text parsed at a time."""
-
 _NUMBER = re.compile(rb"[0-9.eE+-]+")
 _TOKEN = re.compile(rb"[^ \t\r\n#]*")
 _NOT_FINITE = {"nan", "inf", "infinity"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -35,6 +35,9 @@ from featstream.sources.values import (
     check_names,
     refuse_hidden_missing,
 )
+
+if TYPE_CHECKING:
+    from featstream.sources.parquet import IpcTable, ParquetTable
 
 _TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow")
 
@@ -162,23 +165,7 @@ def as_sample_names(found: list[Any]) -> list[str] | None:
     return None if is_counted else [str(name) for name in found]
 
 
-class Table(Protocol):
-    """Named columns on disk."""
-
-    path: Path
-    names: list[str]
-    n_rows: int
-
-    @property
-    def samples(self) -> Sequence[str] | None:
-        """The names of the samples, where the file has them apart."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes with the data."""
-
-    def read(self, positions: Sequence[int]) -> Any:
-        """Some columns, in this order, as a table of pyarrow's."""
+Table: TypeAlias = "CsvTable | ParquetTable | IpcTable"
 
 
 def find_table(
