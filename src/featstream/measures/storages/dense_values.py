@@ -1,8 +1,4 @@
-"""Continuous columns with a value for every row.
-
-Sums run in `LANES` interleaved partial sums that are added in a fixed order: they are
-vectorised, and the same for all block sizes, threads and machines.
-"""
+"""Continuous columns with a value for every row."""
 
 from __future__ import annotations
 
@@ -14,6 +10,7 @@ from numpy.typing import NDArray
 from featstream.jit import by_reference, call_known, inner, jit, lean
 from featstream.measures.storages import moments
 from featstream.measures.storages.dispatch import empty, functions_in, register_storage
+from featstream.measures.storages.lanes import LANES, dot, fold, sum_deviations
 from featstream.parallel import ReusedMemory
 from featstream.protocols import (
     FloatArray,
@@ -22,14 +19,7 @@ from featstream.protocols import (
     Storage,
     read_only,
 )
-from featstream.sources.kernels.transpose import (
-    AHEAD_BYTES,
-    CACHE_LINE,
-    aligned,
-    prefetch,
-)
 
-LANES = 64
 _MOST_SPARE, _SPARE_BYTES = 256, 2**22
 _NO_SINGLE = read_only(np.empty((0, 0), np.float32))
 _NO_DOUBLE = read_only(np.empty((0, 0)))
@@ -62,8 +52,7 @@ class DenseValues(NamedTuple):
 
 
 def _scratch(n_samples: int) -> FloatArray:
-    lanes: FloatArray = aligned(np.zeros(LANES))
-    return lanes
+    return np.zeros((1, LANES))
 
 
 def room_for(n_columns: int, n_samples: int) -> DenseValues:
@@ -121,99 +110,27 @@ def write_deviations(columns, i):
     columns.row[i] = -1
 
 
-@inner
-def _tally(column, pivot, weight, sums, powers, cross):
-    """Add one value per lane, of as many lanes as there are values."""
-    for k in range(column.size):
-        deviation = np.float64(column[k]) - pivot
-        sums[k] += deviation
-        powers[k] += deviation * deviation
-        cross[k] += deviation * weight[k]
-
-
-@inner
-def _sum_column(column, pivot, weight, sums, powers, cross):
-    """Sums by lane of the deviations, of their squares, and times the weights."""
-    n = column.size
-    sums[:] = 0.0
-    powers[:] = 0.0
-    cross[:] = 0.0
-    ahead = AHEAD_BYTES // column.itemsize
-    line = CACHE_LINE // column.itemsize
-    pairs = n - n % (2 * LANES)
-    for start in range(0, pairs, 2 * LANES):
-        here = column[start : start + 2 * LANES]
-        weight_here = weight[start : start + 2 * LANES]
-        for k in range(0, 2 * LANES, line):
-            prefetch(here, ahead + k)
-        for k in range(LANES):
-            first = np.float64(here[k]) - pivot
-            second = np.float64(here[LANES + k]) - pivot
-            sums[k] = sums[k] + first + second
-            powers[k] = powers[k] + first * first + second * second
-            cross[k] = (
-                cross[k] + first * weight_here[k] + second * weight_here[LANES + k]
-            )
-    for start in range(pairs, n, LANES):
-        stop = min(start + LANES, n)
-        here, weight_here = column[start:stop], weight[start:stop]
-        _tally(here, pivot, weight_here, sums, powers, cross)
-
-
 @jit
 def sum_columns(columns, target, sums):
     """Sums of columns, one row each; `score_columns` centres the squares."""
-    room, n = np.empty(4 * LANES), columns.shape[1]
-    begin = -room.ctypes.data % CACHE_LINE // room.itemsize
-    lanes = room[begin : begin + 3 * LANES].reshape(3, LANES)
+    lanes, n = np.empty((3, LANES)), columns.shape[1]
     for j in range(columns.shape[0]):
         column = columns[j]
         pivot = np.float64(
             moments.median_of_three(column[0], column[n // 2], column[n - 1])
         )
         for t in range(target.totals.size):
-            _sum_column(column, pivot, target.weights[t], lanes[0], lanes[1], lanes[2])
+            sum_deviations(column, pivot, target.weights[t], lanes)
             sums.product[j, t] = fold(lanes[2])
         sums.pivot[j], sums.total[j] = pivot, fold(lanes[0])
         sums.squared_norm[j] = fold(lanes[1])
 
 
 @inner
-def fold(lanes):
-    """Add the lanes pairwise, in a fixed order: those 32 apart first, 1 apart last."""
-    for k in range(8):
-        even = (lanes[k] + lanes[k + 32]) + (lanes[k + 16] + lanes[k + 48])
-        odd = (lanes[k + 8] + lanes[k + 40]) + (lanes[k + 24] + lanes[k + 56])
-        lanes[k] = even + odd
-    even = (lanes[0] + lanes[4]) + (lanes[2] + lanes[6])
-    odd = (lanes[1] + lanes[5]) + (lanes[3] + lanes[7])
-    return even + odd
-
-
-@inner
-def _dot(a, b, lanes):
-    """Sum of products of deviations in the fixed order."""
-    n = a.size
-    lanes[:] = 0.0
-    pairs = n - n % (2 * LANES)
-    for start in range(0, pairs, 2 * LANES):
-        left, right = a[start : start + 2 * LANES], b[start : start + 2 * LANES]
-        for k in range(LANES):
-            first = left[k] * right[k]
-            second = left[LANES + k] * right[LANES + k]
-            lanes[k] = lanes[k] + first + second
-    for start in range(pairs, n, LANES):
-        left, right = a[start : start + LANES], b[start : start + LANES]
-        for k in range(left.size):
-            lanes[k] += left[k] * right[k]
-    return fold(lanes)
-
-
-@inner
 def _correlate(new, i, columns, slot, scratch):
     write_deviations(new, i)
     left, right = new.values[i], columns.values[slot]
-    product = _dot(left, right, scratch)
+    product = dot(left, right, scratch)
     covariance = left.size * product - new.total[i] * columns.total[slot]
     return covariance / (new.norm[i] * columns.norm[slot])
 
