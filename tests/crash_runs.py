@@ -18,12 +18,12 @@ class Stop(Exception):
     """Stands for a kill, where a real one would be slow."""
 
 
-def stop_at(n):
+def stop_at(n, error=Stop):
     """An observer of `consume` that stops it after ``n`` features."""
 
     def observe(progress):
         if progress.n_seen >= n:
-            raise Stop
+            raise error
 
     return observe
 

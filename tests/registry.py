@@ -144,6 +144,12 @@ for label, measure, data, more in MEASURED:
     corrected = {"measure": measure, "n_examples": 5, "without": SPENDS, **CONDITIONAL}
     join("saola-conditional", data, STREAM + more, label, **corrected)
 join("saola", AWKWARD, HARD, "awkward numbers", **plain)
+lengths = [  # the length of a source matters to Bonferroni
+    checks.check_resume_equals_uninterrupted,
+    checks.check_blocks_and_threads_change_nothing,
+]
+corrected |= {"correction": ["bonferroni"], "without": {}}
+join("saola-conditional", CONTINUOUS, lengths, "bonferroni", **corrected)
 paired = {"measure": ["su"], "interactions": SCREENS, **RULES}
 join(
     "saola", INTERACTING, STREAM, "interactions", n_examples=5, without=PAIRS, **paired

@@ -7,12 +7,9 @@ from scipy import sparse
 
 from featstream import FisherZ, GroupSAOLA, MutualInformation, SymmetricalUncertainty
 from featstream.sources import ArraySource, SparseSource
+from strategies import GROUP_RULES
 
-OPTIONS = {
-    "bound": ["min", "max"],
-    "ties": ["keep", "drop"],
-    "pruning": ["interleaved", "deferred"],
-    "overlap": [">=", ">"],
+OPTIONS = GROUP_RULES | {
     "redundancy": ["bound", "conditional"],
     "correction": ["none", "bonferroni", "online-fdr"],
 }

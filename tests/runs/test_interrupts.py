@@ -16,24 +16,9 @@ def stream():
     return make_stream(n_samples=40, n_features=60, n_redundant=5, seed=3)
 
 
-class Interrupted:
-    """A source that raises the first time that it comes to a column."""
-
-    def __init__(self, X, at=20, error=KeyboardInterrupt):
-        self.source, self.at, self.error = narrow(X, 10), at, error
-        self.n_samples, self.n_features = X.shape
-
-    def blocks(self, start=0):
-        for block in self.source.blocks(start):
-            if block.start >= self.at and self.error is not None:
-                error, self.error = self.error, None
-                raise error
-            yield block
-
-
 def interrupt(selector, offered, error=KeyboardInterrupt, **how):
     with pytest.raises(error):
-        selector.consume(offered, **how)
+        selector.consume(offered, progress=stop_at(20, error), **how)
     assert selector.n_seen_ == 20
     return selector
 
@@ -41,7 +26,7 @@ def interrupt(selector, offered, error=KeyboardInterrupt, **how):
 @pytest.fixture
 def stopped(stream):
     selector = SAOLA(measure="su").start(stream.y)
-    return interrupt(selector, Interrupted(stream.X))
+    return interrupt(selector, narrow(stream.X, 10))
 
 
 def outcome(stream):
@@ -52,8 +37,7 @@ def outcome(stream):
 @pytest.mark.parametrize("is_same", [True, False])
 def test_the_same_data_continue_where_they_stopped(stream, error, is_same):
     """In the same object or in another."""
-    source = Interrupted(stream.X, error=error)
-    selector = SAOLA(measure="su").start(stream.y)
+    source, selector = narrow(stream.X, 10), SAOLA(measure="su").start(stream.y)
     interrupt(selector, source, error)
     selector.consume(source if is_same else stream.X.copy())
     assert selector.n_seen_ == 60
@@ -103,7 +87,7 @@ def test_an_iterator_cannot_be_continued(stream):
 
 def test_after_an_error_the_stream_may_continue_with_other_data(stream):
     selector = SAOLA(measure="su").start(stream.y)
-    interrupt(selector, Interrupted(stream.X, error=OSError), OSError)
+    interrupt(selector, narrow(stream.X, 10), OSError)
     assert selector.consume(stream.X[:, 20:]).n_seen_ == 60
     assert checks.outcome(selector) == outcome(stream)
 
@@ -121,7 +105,7 @@ def test_a_run_begun_after_an_interrupt_continues(stopped, stream, tmp_path):
 def test_groups_continue_where_they_stopped(stream):
     labels = np.arange(60) // 5
     selector = GroupSAOLA(measure="su").start(stream.y)
-    source = Interrupted(stream.X)
+    source = narrow(stream.X, 10)
     interrupt(selector, source, groups=labels)
     with pytest.raises(RunError, match="after 20 of 60 features"):
         selector.consume(source, groups=labels + 1)

@@ -113,26 +113,6 @@ def test_a_second_run_of_the_same_script_continues(kind, tmp_path, stream):
     assert seen[-1].n_features == 240
 
 
-def test_features_that_arrive_later_join_the_run(tmp_path, stream):
-    X, y = stream.X, stream.y
-    names = [f"gene_{j}" for j in range(X.shape[1])]
-    first = SAOLA(measure="su").start(y)
-    first.consume(ArraySource(X[:, :100], names[:100]), checkpoint=tmp_path)
-    second = featstream.resume(tmp_path)
-    second.consume(ArraySource(X[:, 100:200], names[100:200]))
-    third = featstream.resume(tmp_path)
-    for j in range(200, X.shape[1]):
-        third.update(X[:, j], name=names[j])
-    third.save()
-    whole = SAOLA(measure="su").start(y).consume(ArraySource(X, names))
-    last = featstream.resume(tmp_path)
-    assert checks.outcome(last) == checks.outcome(whole)
-    assert last.result_.names == whole.result_.names
-    assert last.explain("gene_150") == whole.explain("gene_150")
-    table = (tmp_path / "selected.csv").read_text().splitlines()
-    assert table[0] == "feature,index,relevance"
-
-
 def test_the_same_data_in_another_storage_may_continue(tmp_path, stream):
     interrupted(tmp_path, SAOLA(measure="su"), stream.y, narrow(stream.X))
     resumed = featstream.resume(tmp_path)
@@ -245,42 +225,50 @@ def test_a_run_from_before_a_measure_gained_an_option_continues():
     assert complete_parameters(old) == new
 
 
-each_group_kind = pytest.mark.parametrize(
-    "selector", KINDS[1:], ids=lambda s: type(s).__name__
-)
-
-
 @pytest.fixture(scope="module")
 def data():
     stream = make_stream(80, 40, n_redundant=12, seed=5)
     return stream.X, stream.y
 
 
-@each_group_kind
-def test_groups_that_arrive_later_join_the_run(selector, data, tmp_path):
+@each_kind
+def test_what_arrives_later_joins_the_run(kind, data, tmp_path):
+    """In further sources, and by updates."""
     X, y = data
-    labels = np.arange(40) // 4
-    first = clone(selector).start(y)
-    first.consume(X[:, :20], groups=labels[:20], checkpoint=tmp_path)
-    second = featstream.resume(tmp_path)
-    second.consume(X[:, 20:32], groups=labels[20:32])
+    names, labels = [f"gene_{j}" for j in range(40)], np.arange(40) // 4
+    in_groups = not isinstance(kind, SAOLA)
+
+    def part(begin, end):
+        how = {"groups": labels[begin:end]} if in_groups else {}
+        return {"source": ArraySource(X[:, begin:end], names[begin:end]), **how}
+
+    clone(kind).start(y).consume(**part(0, 20), checkpoint=tmp_path)
+    featstream.resume(tmp_path).consume(**part(20, 32))
     third = featstream.resume(tmp_path)
-    for number in (8, 9):
-        third.update_group(X[:, labels == number], group=number)
+    if in_groups:
+        for number in (8, 9):
+            here = slice(4 * number, 4 * number + 4)
+            third.update_group(X[:, here], group=number, names=names[here])
+    else:
+        for j in range(32, 40):
+            third.update(X[:, j], name=names[j])
     third.save()
-    whole = clone(selector).fit(X, y, groups=labels)
+    whole = clone(kind).start(y).consume(**part(0, 40))
     last = featstream.resume(tmp_path)
     assert checks.outcome(last) == checks.outcome(whole)
     assert checks.state(last) == checks.state(whole)
-    for label in range(10):
-        assert last.explain(group=label) == whole.explain(group=label)
-    with pytest.raises(ValueError, match="Group 3 has already arrived"):
-        last.update_group(X[:, :1], group=3)
+    assert list(map(last.explain, names)) == list(map(whole.explain, names))
+    columns = ["feature", "index", "relevance", "group"][: 3 + in_groups]
     table = (tmp_path / "selected.csv").read_text().splitlines()
-    assert table[0] == "feature,index,relevance,group"
+    assert table[0] == ",".join(columns)
+    if in_groups:
+        for label in range(10):
+            assert last.explain(group=label) == whole.explain(group=label)
+        with pytest.raises(ValueError, match="Group 3 has already arrived"):
+            last.update_group(X[:, :1], group=3)
 
 
-@each_group_kind
+@pytest.mark.parametrize("selector", KINDS[1:], ids=lambda s: type(s).__name__)
 def test_scattered_groups_of_two_sources_keep_their_places(selector, data, tmp_path):
     X, y = data
     rng = np.random.default_rng(0)

@@ -10,9 +10,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.feature_selection import f_classif
 
-import checks
 import reference
-import strategies
 from featstream import (
     SAOLA,
     FisherZ,
@@ -21,7 +19,7 @@ from featstream import (
     SymmetricalUncertainty,
 )
 from featstream.errors import FeatstreamWarning
-from featstream.selectors.saola.budget import CORRECTIONS, Budget
+from featstream.selectors.saola.budget import Budget
 from strategies import examples
 
 
@@ -141,16 +139,6 @@ def test_what_stands_out_is_selected(kind, correction):
     assert selector.selected_.tolist() == [1000]
     grouped = GroupSAOLA(measure=measure, correction=correction).fit(X, y)
     assert grouped.selected_.tolist() == [1000]
-
-
-@examples(10)
-@given(data=strategies.continuous_data(), correction=st.sampled_from(CORRECTIONS[1:]))
-def test_blocks_threads_and_kills_change_nothing(data, correction):
-    """Bonferroni too, which is no part of the contract tests: lengths matter to it."""
-    options = {"correction": correction, "redundancy": "conditional"}
-    selector = SAOLA(measure=FisherZ(alpha=0.1), **options)
-    checks.check_resume_equals_uninterrupted(selector, *data)
-    checks.check_blocks_and_threads_change_nothing(selector, *data)
 
 
 def test_the_level_is_that_of_the_measure_or_five_percent():

@@ -125,21 +125,20 @@ def test_a_named_measure_has_no_reason(numbers):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_categories", "expected"),
-    [(30, 30, True), (30, 16, True), (30, 15, False), (10, 10, False), (11, 11, True)],
+    ("n_rows", "n_categories", "n_missing", "expected"),
+    [
+        *((30, 30, 0, True), (30, 16, 0, True), (30, 15, 0, False)),
+        *((10, 10, 0, False), (11, 11, 0, True), (12, 12, 30, True)),
+    ],
 )
 def test_an_identifier_has_fewer_than_two_rows_per_category(
-    n_rows, n_categories, expected
+    n_rows, n_categories, n_missing, expected
 ):
-    codes = (np.arange(n_rows) % n_categories).astype(float)
+    """Rows without a category do not count."""
+    codes = np.r_[np.arange(n_rows) % n_categories, np.full(n_missing, -1)] * 1.0
     block = Block(codes[:, None], nominal=np.array([True]))
     assert are_identifiers(block).tolist() == [expected]
     assert not are_identifiers(Block(codes[:, None])).any()  # numbers are not text
-
-
-def test_rows_without_a_category_do_not_count():
-    codes = np.r_[np.arange(12.0), np.full(30, -1.0)]
-    assert are_identifiers(Block(codes[:, None], nominal=np.array([True]))).all()
 
 
 def test_identifiers_are_found_in_sparse_columns():
