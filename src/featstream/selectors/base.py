@@ -6,7 +6,7 @@ import logging
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from featstream import sources
-from featstream.engines import prepared_ahead
+from featstream.engines import Engine, prepared_ahead
 from featstream.errors import (
     DataError,
     FeatstreamWarning,
@@ -560,6 +560,8 @@ def warn_of_identifiers(stream: Stream) -> None:
 class SequentialSelector(OnlineSelector):
     """Base of selectors that decide about a source while it is read."""
 
+    _engine: Engine | None = None  # in use by `consume`
+
     def consume(
         self,
         source: Any,
@@ -605,11 +607,14 @@ class SequentialSelector(OnlineSelector):
         gathered, unless it is saved in a run.
         """
         chosen = getattr(self, "engine", None) if engine is None else engine
-        with nullcontext() if chosen is None else self._using(chosen):
+        self._engine = None if chosen is None else self._as_engine(chosen)
+        try:
             return self._consume(source, groups, progress, checkpoint, every)
+        finally:
+            self._engine = None
 
-    def _using(self, engine: Any) -> AbstractContextManager[None]:
-        """Use an engine until the end of the ``with`` block."""
+    def _as_engine(self, engine: Any) -> Engine | None:
+        """What runs the scan elsewhere; an error if it must run here."""
         raise ParameterError(
             f"{type(self).__name__} works in this process alone. Leave `engine` out, "
             "or use SelectFromStream, SAOLA or GroupSAOLA."

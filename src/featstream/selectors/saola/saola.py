@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,7 +154,6 @@ class PairwiseSelector(SequentialSelector):
     engine: Literal["dask"] | None = None
 
     _tuning = Tuning()  # tests and benchmarks compare with the plain scan
-    _engine = cast("Engine | None", None)  # in use by `consume`
 
     def _begin(self, stream: Stream) -> None:
         self._rule: Any = make_rule(self)
@@ -199,18 +197,13 @@ class PairwiseSelector(SequentialSelector):
             storages = tuple(s for s in storages if s.is_sparse == stream.is_sparse)
         return unpack_kept(arrays, len(stream.y), storages, measure, self._tuning)
 
-    @contextmanager
-    def _using(self, engine: Any) -> Iterator[None]:
+    def _as_engine(self, engine: Any) -> Engine | None:
         if getattr(self, "interactions", False):
             raise ParameterError(
                 f"`interactions` of {type(self).__name__} needs one process for all "
                 "features. Leave out the engine, or interactions."
             )
-        self._engine = as_engine(engine)
-        try:
-            yield
-        finally:
-            self._engine = None
+        return as_engine(engine)
 
     def _decisions(
         self, source: Source, blocks: Iterator[Block], layout: Any, position: int
