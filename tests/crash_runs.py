@@ -62,18 +62,14 @@ def start_command(*arguments, **options):
 class Killer:
     """Runs children on one data set, and kills them at random moments."""
 
-    def __init__(self, selector, X, y, seed=0, n_columns=8, **how):
-        self.selector, self.how = selector, how
-        self.X, self.y, self.n_columns = X, y, n_columns
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, selector, X, y):
+        self.selector, self.X, self.y = selector, X, y
+        self.rng = np.random.default_rng(0)
         self.context = multiprocessing.get_context("fork")
-
-    def source(self):
-        return narrow(self.X, self.n_columns)
 
     def select(self, folder):
         selector = clone(self.selector).start(self.y)
-        return selector.consume(self.source(), checkpoint=folder, every=0, **self.how)
+        return selector.consume(narrow(self.X, 8), checkpoint=folder, every=0)
 
     def kill_one(self, folder, longest):
         """Whether a child was killed, and not done before.

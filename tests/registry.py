@@ -154,6 +154,10 @@ paired = {"measure": ["su"], "interactions": SCREENS, **RULES}
 join(
     "saola", INTERACTING, STREAM, "interactions", n_examples=5, without=PAIRS, **paired
 )
+together = {"redundancy": ["conditional"], "correction": ["online-fdr"]}
+together |= {"measure": ["su"], "interactions": SCREENS}
+resumed = [checks.check_resume_equals_uninterrupted]
+join("saola", INTERACTING, resumed, "all beyond the paper", n_examples=5, **together)
 recommended = {"alpha": [0.05, 0.15], "max_features": [None, 2]}
 join("select-from-stream", MANY_ROWS, without=SPENDS, **recommended)
 

@@ -11,6 +11,7 @@ from featstream.cli import main
 from featstream.datasets import make_stream
 from featstream.errors import DataError
 from featstream.sources import ArraySource, ChainedSource, open_dataset
+from science_files import write_plink
 
 pd = pytest.importorskip("pandas")
 
@@ -107,19 +108,12 @@ def write_h5ad(path, X, y, names, prefix):
     anndata.AnnData(X.astype(float), obs=obs, var=var).write_h5ad(path)
 
 
-def write_plink(path, names, labels, prefix):
-    lines = [f"{n} {n} 0 0 1 {y + 1}" for n, y in zip(names, labels, strict=True)]
-    path.with_suffix(".fam").write_text("\n".join(lines) + "\n")
-    path.with_suffix(".bim").write_text(f"1 {prefix} 0 1 A G\n")
-    stride = -(-len(names) // 4)
-    path.write_bytes(b"\x6c\x1b\x01" + bytes([0b11100011] * stride))
-
-
 def test_h5ad_and_plink_give_the_names_of_samples(tmp_path, stream, names):
     write_h5ad(tmp_path / "a.h5ad", stream.X, stream.y, names, "a")
     source = open_dataset(tmp_path / "a.h5ad").source
     assert list(source.sample_names) == names
-    write_plink(tmp_path / "a.bed", names, stream.y, "rs1")
+    genotypes, people = stream.X[:, :1].clip(0, 2), [(name, name) for name in names]
+    write_plink(tmp_path / "a.bed", genotypes, stream.y + 1, samples=people)
     source = open_dataset(tmp_path / "a.bed").source
     assert source.sample_names == [f"{name} {name}" for name in names]
 

@@ -352,9 +352,8 @@ def _take_columns(block: Block, which: IntArray) -> Block:
         columns = as_sparse_columns(csc_array(parts, own.shape)[:, which])
     else:
         columns = np.asfortranarray(columns[:, which])
-    names = None if block.names is None else [block.names[i] for i in which.tolist()]
     nominal = None if block.nominal is None else block.nominal[which]
-    return Block(columns, names=names, nominal=nominal)
+    return Block(columns, nominal=nominal)
 
 
 @dataclass(slots=True)
