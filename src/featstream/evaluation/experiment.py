@@ -33,37 +33,16 @@ from featstream.errors import (
     printable,
     unknown_name,
 )
+from featstream.evaluation import entrants, splits
 from featstream.evaluation.cell import FEATURE, Job
-from featstream.evaluation.entrants import (
-    BestOf,
-    as_classifier,
-    as_selector,
-    by_name,
-    checksum_of_library,
-    code_of,
-    describe,
-    key_of,
-    library_of,
-)
+from featstream.evaluation.entrants import describe, key_of
 from featstream.evaluation.results import ExperimentResult
-from featstream.evaluation.splits import (
-    CrossValidation,
-    Split,
-    SplitProtocol,
-    TaskShape,
-    default_protocol,
-    random_int,
-)
+from featstream.evaluation.splits import CrossValidation, SplitProtocol, TaskShape
 from featstream.evaluation.tasks import as_task
 from featstream.evaluation.worker import CellOutcome, run_jobs, run_on
 from featstream.parallel import count_threads
 from featstream.progress import CellProgress, cells_observed
-from featstream.runs.folder import (
-    hold_lock,
-    read_sealed,
-    refuse_other_files,
-    write_sealed,
-)
+from featstream.runs import folder as run_folder
 
 _FORMAT, _VERSION = "featstream comparison", 2
 _PACKAGES = ("featstream", "numpy", "scipy", "sklearn", "numba")
@@ -124,9 +103,10 @@ class Experiment:
         time_limit: float | None = None,
         memory_limit: str | int | None = None,
     ) -> None:
-        self.selectors = by_name("selectors", selectors, as_selector)
-        self.datasets = by_name("data sets", datasets)
-        self.classifiers = by_name("classifiers", classifiers, as_classifier)
+        named = entrants.by_name
+        self.selectors = named("selectors", selectors, entrants.as_selector)
+        self.datasets = named("data sets", datasets)
+        self.classifiers = named("classifiers", classifiers, entrants.as_classifier)
         self.protocols = name_protocols(protocol, self.datasets)
         self.seed = check_count(seed, "seed", "Experiment", least=0)
         self.time_limit = time_limit
@@ -249,8 +229,8 @@ class CellStore:
                 "something above it, is a file. Choose a folder that is new or empty."
             ) from None
         if not ((self.path / "experiment.json").exists() or self.cells.is_dir()):
-            refuse_other_files(self.path, ("lock", "."), "comparison")
-        with hold_lock(self.path / "lock"):
+            run_folder.refuse_other_files(self.path, ("lock", "."), "comparison")
+        with run_folder.hold_lock(self.path / "lock"):
             shutil.rmtree(self.data, ignore_errors=True)
             self.cells.mkdir(exist_ok=True)
             try:
@@ -261,14 +241,15 @@ class CellStore:
     def load(self, name: str = "experiment") -> dict[str, Any] | None:
         """A record, by default of the settings; None if it is absent or damaged."""
         try:
-            return read_sealed(self.path / f"{name}.json", _FORMAT, _VERSION)[0]
+            path = self.path / f"{name}.json"
+            return run_folder.read_sealed(path, _FORMAT, _VERSION)[0]
         except RunError:
             return None
 
     def save(self, content: Mapping[str, Any], name: str = "experiment") -> None:
         """Write a record in one step."""
         head = {"format": _FORMAT, "version": _VERSION}
-        write_sealed(self.path / f"{name}.json", {**head, **content})
+        run_folder.write_sealed(self.path / f"{name}.json", {**head, **content})
 
 
 def name_protocols(
@@ -299,7 +280,7 @@ class PendingCell:
     classifiers: dict[str, Any]  # those without scores
     folder: Path  # of the data
     names: Sequence[str] | None  # of the features
-    make_split: Callable[[], Split]  # splits are large, and made one at a time
+    make_split: Callable[[], splits.Split]  # they are large, and made one at a time
 
     @property
     def name(self) -> str:
@@ -356,8 +337,9 @@ class Run:
         try:
             rows = as_task(task).rows()
             shape, fingerprint = rows.shape, rows.fingerprint()
-            protocol = experiment.protocols.get(dataset) or default_protocol(shape)
-            splits = [
+            protocol = experiment.protocols.get(dataset)
+            protocol = protocol or splits.default_protocol(shape)
+            split_keys = [
                 key_of(protocol.split(i, shape, experiment.seed))
                 for i in range(protocol.n_splits)
             ]
@@ -375,16 +357,17 @@ class Run:
         }
         folder, n_before = self.store.data / fingerprint, len(self.pending)
         for (index, split), (name, selector) in product(
-            enumerate(splits), experiment.selectors.items()
+            enumerate(split_keys), experiment.selectors.items()
         ):
             determined_by = {
-                "featstream": [code_of(Run), checksum_of_library()],
+                "featstream": [entrants.code_of(Run), entrants.checksum_of_library()],
                 "selector": selector,
                 "data": fingerprint,
                 "split": [index, split],
                 "seed": experiment.seed,
             }
-            label = selector.label if isinstance(selector, BestOf) else None
+            is_best = isinstance(selector, entrants.BestOf)
+            label = selector.label if is_best else None
             place = (key_of(determined_by), dataset, name, index, label)
             record, todo = self._known(place[0])
             record |= zip(_PLACE, place, strict=True)
@@ -425,28 +408,26 @@ class Run:
         for cell in tuple(self.pending):
             self.at.running.append(cell.name)
             self.observe(self.at)
-            seed = random_int(self.experiment.seed, cell.record["split"])
+            seed = splits.random_int(self.experiment.seed, cell.record["split"])
             how = cell.make_split(), cell.classifiers, seed, cell.record["selections"]
             yield cell, Job(cell.selector, cell.folder, *how)
 
     def _save(self, cell: PendingCell, outcome: CellOutcome) -> None:
         """Save a finished cell."""
         record, names = cell.record, cell.names
-        if outcome.selections:
-            record["selections"] = outcome.selections
-        record["reason"], record["limit"] = outcome.reason, outcome.limit
+        for field_name in ("selections", "reason", "limit", "warnings"):
+            record[field_name] = getattr(outcome, field_name)
+        record["provenance"] = provenance(self.n_jobs)
+        for name, scores in outcome.scores.items():
+            record["scores"][self.keys[name]] = {"classifier": name, **scores}
         if names is not None:
             for selection in record["selections"]:
                 selection["names"] = [names[i] for i in selection["selected"]]
-            if outcome.reason and library_of(cell.selector) == "featstream":
+            if outcome.reason and entrants.library_of(cell.selector) == "featstream":
                 record["reason"] = FEATURE.sub(
                     lambda found: f"Feature {printable(names[int(found[1])])}",
                     outcome.reason,
                 )
-        record["warnings"] = outcome.warnings
-        for name, scores in outcome.scores.items():
-            record["scores"][self.keys[name]] = {"classifier": name, **scores}
-        record["provenance"] = provenance(self.n_jobs)
         self.store.save(record, f"cells/{record['key']}")
         self.at.running.remove(cell.name)
         self.at.n_done += 1

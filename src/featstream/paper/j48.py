@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,7 +23,6 @@ from featstream.estimators import estimator
 from featstream.paper.j48_kernels import (
     TINY,
     TreeArrays,
-    keep_rows,
     score_splits,
     tree_proba,
     xlog2x_table,
@@ -114,20 +114,22 @@ class J48(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, **_NUMBERS)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        is_nominal = self._nominal_mask(X.shape[1])
-        self._categories = {
-            int(j): np.unique(X[~np.isnan(X[:, j]), j])
-            for j in np.flatnonzero(is_nominal)
-        }
+        self._is_nominal = self._nominal_mask(X.shape[1])
         n_categories = np.zeros(X.shape[1], np.int64)
-        for j, categories in self._categories.items():
-            n_categories[j] = max(categories.size, 1)
+        if self._is_nominal.any():
+            # Categories that `fit` has not seen count as missing.
+            unseen = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan}
+            self._encoder = OrdinalEncoder(**unseen).fit(X[:, self._is_nominal])
+            n_categories[self._is_nominal] = [
+                max(np.count_nonzero(~np.isnan(own)), 1)
+                for own in self._encoder.categories_
+            ]
         data = Training(self._encode(X), codes, n_categories, self.classes_.size)
         root = grow(data, self.min_leaf)
         collapse(root)
         if self.pruned:
             prune(root, data, self.confidence, subtree_raising=self.subtree_raising)
-        self._tree = flatten(root, n_categories)
+        self._tree = flatten(root)
         self.n_nodes_ = self._tree.feature.size
         self.n_leaves_ = int(np.count_nonzero(self._tree.n_children == 0))
         return self
@@ -175,12 +177,9 @@ class J48(ClassifierMixin, BaseEstimator):
 
     def _encode(self, X: FloatArray) -> FloatArray:
         """Categories as 0, 1, ...; unseen ones as missing."""
-        if not self._categories:
-            return X
-        X = X.copy(order="F")
-        for j, categories in self._categories.items():
-            codes = np.searchsorted(categories, X[:, j])
-            X[:, j] = np.where(np.isin(X[:, j], categories), codes, np.nan)
+        if self._is_nominal.any():
+            X = X.copy(order="F")
+            X[:, self._is_nominal] = self._encoder.transform(X[:, self._is_nominal])
         return X
 
 
@@ -255,7 +254,7 @@ def grow(data: Training, min_leaf: float) -> Node:
             node.children.append(child)
             if is_splittable(child, min_leaf):
                 is_kept[rows] = True
-                stack.append((child, keep_rows(order, is_kept, rows.size)))
+                stack.append((child, order[is_kept[order]].reshape(-1, rows.size)))
                 is_kept[rows] = False
     return root
 
@@ -413,17 +412,15 @@ def assign_rows(top: Node, data: Training) -> None:
             child.counts = data.count(rows, weights)
 
 
-def flatten(root: Node, n_categories: IntArray) -> TreeArrays:
+def flatten(root: Node) -> TreeArrays:
     """Number the nodes level by level, so that siblings are neighbours."""
     nodes = [root]
     first_child = []
     for node in nodes:  # grows while it is walked
         first_child.append(len(nodes))
         nodes.extend(node.children)
-    feature = np.array([n.feature if n.children else 0 for n in nodes])
     return TreeArrays(
-        feature=feature,
-        is_nominal=n_categories[feature] > 0,
+        feature=np.array([n.feature for n in nodes]),
         threshold=np.array([n.threshold for n in nodes]),
         first_child=np.array(first_child),
         n_children=np.array([len(n.children) for n in nodes]),

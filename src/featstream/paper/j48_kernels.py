@@ -22,8 +22,7 @@ class TreeArrays(NamedTuple):
     """A finished tree; the children of a node are numbered consecutively."""
 
     feature: NDArray[np.int64]
-    is_nominal: NDArray[np.bool_]
-    threshold: NDArray[np.float64]
+    threshold: NDArray[np.float64]  # NaN where the feature is nominal
     first_child: NDArray[np.int64]
     n_children: NDArray[np.int64]
     counts: NDArray[np.float64]
@@ -202,19 +201,6 @@ def score_splits(
     return gains, ratios, thresholds
 
 
-@jit
-def keep_rows(order: Any, is_kept: Any, n_kept: int) -> Any:
-    """The sorted rows of a branch, from those of its node."""
-    result = np.empty((order.shape[0], n_kept), order.dtype)
-    for j in range(order.shape[0]):
-        k = 0
-        for row in order[j]:
-            if is_kept[row]:
-                result[j, k] = row
-                k += 1
-    return result
-
-
 @inner_jit
 def add_class_shares(proba, counts, weight):
     """Add the class shares of a node, times a weight."""
@@ -253,7 +239,7 @@ def tree_proba(X: Any, tree: TreeArrays) -> Any:
                         nodes[n_open], weights[n_open] = child, weight * share
                         n_open += 1
                 continue
-            if tree.is_nominal[node]:
+            if np.isnan(tree.threshold[node]):
                 child = first + int(value)
             else:
                 child = first + int(value - tree.threshold[node] >= TINY)

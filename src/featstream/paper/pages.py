@@ -14,21 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from featstream.markup import csv_text, markdown_table
+from featstream.paper import tables
 from featstream.paper.datasets import files_of_dataset
-from featstream.paper.study import (
-    CheckedClaim,
-    Findings,
-    Pair,
-    Panel,
-    TableComparison,
-)
-from featstream.paper.tables import (
-    CLASSIFIERS,
-    METRICS,
-    Exhibit,
-    PaperColumn,
-    paper_tables,
-)
+from featstream.paper.study import CheckedClaim, Findings, Pair, TableComparison
+from featstream.paper.tables import METRICS, Exhibit, PaperColumn
 from featstream.protocols import FloatArray
 from featstream.reporting import plot_critical_difference, plot_dots, plot_sweep
 
@@ -161,9 +150,9 @@ def _summary(
 def headline(findings: Findings) -> str:
     """SAOLA on published parts, as a Markdown table; "" without such data sets."""
     columns = [PaperColumn("n_features", "SAOLA")]
-    columns += [PaperColumn("accuracy", "SAOLA", name) for name in CLASSIFIERS]
+    columns += [PaperColumn("accuracy", "SAOLA", name) for name in tables.CLASSIFIERS]
     head = ["data set"]
-    for title in ("selected", *CLASSIFIERS):
+    for title in ("selected", *tables.CLASSIFIERS):
         head += [title, "paper"]
     rows = []
     for name, about in findings.about.items():
@@ -181,7 +170,7 @@ def headline(findings: Findings) -> str:
 
 def _printed(dataset: str, column: PaperColumn) -> float:
     """What the paper prints, in whichever table."""
-    for table in paper_tables():
+    for table in tables.paper_tables():
         if column in table.columns and dataset in table.datasets:
             row = table.values[table.datasets.index(dataset)]
             return float(row[table.columns.index(column)])
@@ -192,7 +181,7 @@ def table_page(comparison: TableComparison) -> str:
     """A Markdown page about one table."""
     exhibit, findings = comparison.exhibit, comparison.findings
     n_here, n_all = len(comparison.datasets), len(exhibit.datasets)
-    has_time = any(panel.metric == "seconds" for panel in comparison.panels)
+    has_time = any(column.metric == "seconds" for column in comparison.printed.columns)
     parts = [
         f"# {exhibit.heading} (`{exhibit.label}`): {exhibit.title}",
         f"Section {exhibit.section} of the paper; {n_here} of its {n_all} data sets "
@@ -213,43 +202,46 @@ def table_page(comparison: TableComparison) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _panel(panel: Panel, comparison: TableComparison) -> str:
+def _title(panel: list[PaperColumn]) -> str:
+    """What the columns of a panel compare."""
+    metric, classifier = METRICS[panel[0].metric], panel[0].classifier
+    return f"{metric}, {classifier}" if classifier else metric
+
+
+def _panel(panel: list[PaperColumn], comparison: TableComparison) -> str:
     """The numbers of one metric and classifier, ours next to the paper's."""
     head = ["data set"]
-    for column in panel.columns:
+    for column in panel:
         head += [_method_name(column), "paper", "Δ"]
     rows = []
     for dataset in comparison.datasets:
         rows.append([_marked(dataset, comparison.findings)])
-        for column in panel.columns:
+        for column in panel:
             pair = comparison.pairs[dataset, column]
             is_mean = pair.ours.statistic == "mean"
-            ours = number_text(pair.ours.value, panel.metric, is_mean=is_mean)
-            printed = number_text(pair.printed, panel.metric)
+            ours = number_text(pair.ours.value, column.metric, is_mean=is_mean)
+            printed = number_text(pair.printed, column.metric)
             rows[-1] += [ours, printed, difference_text(pair)]
-    return f"**{panel.title}**\n\n{markdown_table(head, rows)}"
+    return f"**{_title(panel)}**\n\n{markdown_table(head, rows)}"
 
 
-def _means(panel: Panel, comparison: TableComparison) -> str:
+def _means(panel: list[PaperColumn], comparison: TableComparison) -> str:
     """Mean and deviation where the table shows the best of several runs."""
     rows = []
     for dataset in comparison.datasets:
-        values = [comparison.pairs[dataset, column].ours for column in panel.columns]
+        values = [comparison.pairs[dataset, column].ours for column in panel]
         if any(value.statistic == "best" for value in values):
-            texts = (
-                "-"
-                if math.isnan(value.mean)
-                else f"{number_text(value.mean, panel.metric, is_mean=True)} ± "
-                f"{number_text(value.deviation, panel.metric, is_mean=True)}"
-                for value in values
-            )
-            rows.append([_marked(dataset, comparison.findings), *texts])
+            rows.append([_marked(dataset, comparison.findings)])
+            for value in values:
+                numbers = value.mean, value.deviation
+                texts = [number_text(x, panel[0].metric, is_mean=True) for x in numbers]
+                rows[-1].append("-" if math.isnan(value.mean) else " ± ".join(texts))
     if not rows:
         return ""
     n_runs = 3 if comparison.findings.is_quick else 10
-    title = panel.title
+    title = _title(panel)
     what = title if title.startswith("AUC") else title[0].lower() + title[1:]
-    head = ["data set", *map(_method_name, panel.columns)]
+    head = ["data set", *map(_method_name, panel)]
     return (
         f"Above is the best of {n_runs} random splits, as in the paper. Mean ± "
         f"standard deviation of ours, {what}:\n\n{markdown_table(head, rows)}"

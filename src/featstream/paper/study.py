@@ -12,38 +12,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from sklearn.dummy import DummyClassifier
 
+from featstream import evaluation as ev
 from featstream.errors import DataError
-from featstream.evaluation import (
-    CellProgress,
-    Experiment,
-    ExperimentResult,
-    Friedman,
-    SplitProtocol,
-    Stability,
-    Task,
-    average_ranks,
-    cells_observed,
-    critical_difference,
-    friedman,
-    win_tie_lose,
-)
+from featstream.evaluation import CellProgress, ExperimentResult
+from featstream.paper import methods, tables
 from featstream.paper.datasets import Benchmark, available_datasets, load_dataset
-from featstream.paper.methods import (
-    PAPER_CLASSIFIERS,
-    FirstSplit,
-    protocol_for,
-    selector_for,
-)
-from featstream.paper.tables import (
-    CLASSIFIERS,
-    METRICS,
-    Design,
-    Exhibit,
-    PaperClaim,
-    PaperColumn,
-    paper_claims,
-    paper_table,
-)
+from featstream.paper.tables import Design, Exhibit, PaperClaim, PaperColumn
 from featstream.protocols import FloatArray
 
 Statistic: TypeAlias = Literal["single", "best", "mean"]
@@ -95,7 +69,7 @@ class PaperStudy:
         """Run what is not in the folder yet; options are those of `Experiment.run`."""
         limit = self.limits["time_limit"]
         findings = Findings(list(self.available), self.is_quick, limit)
-        with cells_observed(progress) as observe:
+        with ev.cells_observed(progress) as observe:
             tally = _Tally(self.needs, observe)
             for dataset in dict.fromkeys(need.dataset for need in self.needs):
                 needs = [need for need in self.needs if need.dataset == dataset]
@@ -125,21 +99,24 @@ class PaperStudy:
 
         A method that exceeds the limit in the first run is a dash in the tables.
         """
-        protocol = protocol_for(data, need.design, is_quick=self.is_quick)
-        selectors = {m: selector_for(m, data, need.design) for m in need.methods}
-        judges = {name.lower(): PAPER_CLASSIFIERS[name] for name in need.classifiers}
+        protocol = methods.protocol_for(data, need.design, is_quick=self.is_quick)
+        selectors = {
+            method: methods.selector_for(method, data, need.design)
+            for method in need.methods
+        }
+        judges = {n.lower(): methods.PAPER_CLASSIFIERS[n] for n in need.classifiers}
         judges = judges or {"nobody": DummyClassifier()}
-        tasks = {data.name: Task(data.X, data.y, data.X_test, data.y_test)}
+        tasks = {data.name: ev.Task(data.X, data.y, data.X_test, data.y_test)}
         tally.begin(need, protocol.n_splits * len(selectors))
 
-        def run(rows: SplitProtocol) -> ExperimentResult:
-            experiment = Experiment(
+        def run(rows: ev.SplitProtocol) -> ExperimentResult:
+            experiment = ev.Experiment(
                 selectors, tasks, judges, rows, seed=self.seed, **self.limits
             )
             return experiment.run(folder, n_jobs=n_jobs, progress=tally.update)
 
         if protocol.n_splits > 1:
-            for _, method, _, reason in run(FirstSplit(protocol)).failures():
+            for _, method, _, reason in run(methods.FirstSplit(protocol)).failures():
                 if reason.startswith("exceeded"):
                     reason += f" in the first of {protocol.n_splits} runs"
                     findings.given_up[need.design, data.name, method] = reason
@@ -167,10 +144,10 @@ def gather_needs(
             if dataset in present:
                 found.setdefault((dataset, exhibit.design), []).append(exhibit)
     for (dataset, design), own in found.items():
-        methods = dict.fromkeys(m for exhibit in own for m in exhibit.methods)
+        wanted = dict.fromkeys(m for exhibit in own for m in exhibit.methods)
         judges = {c for exhibit in own for c in exhibit.classifiers}
-        in_order = tuple(c for c in CLASSIFIERS if c in judges)
-        yield Need(dataset, design, tuple(methods), in_order)
+        in_order = tuple(c for c in tables.CLASSIFIERS if c in judges)
+        yield Need(dataset, design, tuple(wanted), in_order)
 
 
 class _Tally:
@@ -255,7 +232,7 @@ class Findings:
     about: dict[str, About] = field(default_factory=dict)  # the data sets, if used
     results: dict[tuple[Design, str], ExperimentResult] = field(default_factory=dict)
     given_up: dict[tuple[Design, str, str], str] = field(default_factory=dict)  # why
-    stability: dict[tuple[str, str], Stability | None] = field(default_factory=dict)
+    stability: dict[tuple[str, str], ev.Stability | None] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)  # data sets, and why
 
     def value(
@@ -327,21 +304,6 @@ class Pair:
         return self.ours.value - self.printed
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """The columns of one metric and one classifier, one per method."""
-
-    metric: str
-    classifier: str | None
-    columns: tuple[PaperColumn, ...]
-
-    @property
-    def title(self) -> str:
-        """What is compared."""
-        by = f", {self.classifier}" if self.classifier else ""
-        return f"{METRICS[self.metric]}{by}"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckedClaim:
     """Average ranks that the paper states, and those that follow from our numbers."""
@@ -350,7 +312,7 @@ class CheckedClaim:
     datasets: tuple[str, ...]  # on which all methods have a number of ours
     ranks: FloatArray  # there, from our numbers; high is good
     printed_ranks: FloatArray  # there, from the paper's numbers
-    test: Friedman  # the paper's test of our numbers
+    test: ev.Friedman  # the paper's test of our numbers
     critical_difference: float
 
 
@@ -359,7 +321,7 @@ class TableComparison:
 
     def __init__(self, exhibit: Exhibit, findings: Findings) -> None:
         self.exhibit, self.findings = exhibit, findings
-        self.printed = paper_table(exhibit.number)
+        self.printed = tables.paper_table(exhibit.number)
         self.datasets = tuple(  # for which there are data
             name for name in self.printed.datasets if name in findings.available
         )
@@ -367,14 +329,12 @@ class TableComparison:
     @cached_property
     def pairs(self) -> dict[tuple[str, PaperColumn], Pair]:
         """Every cell."""
+        ours, printed = self._ours, self.printed
+        rows = zip(printed.datasets, printed.values, strict=True)
         return {
-            (dataset, column): Pair(
-                dataset, column, self._ours(dataset, column), float(number)
-            )
-            for dataset, row in zip(
-                self.printed.datasets, self.printed.values, strict=True
-            )
-            for column, number in zip(self.printed.columns, row, strict=True)
+            (dataset, column): Pair(dataset, column, ours(dataset, column), number)
+            for dataset, row in rows
+            for column, number in zip(printed.columns, row.tolist(), strict=True)
         }
 
     def _ours(self, dataset: str, column: PaperColumn) -> Value:
@@ -386,16 +346,16 @@ class TableComparison:
         )
 
     @cached_property
-    def panels(self) -> list[Panel]:
-        """The columns, by metric and classifier."""
+    def panels(self) -> list[list[PaperColumn]]:
+        """The columns of each metric and classifier, one per method."""
         found: dict[tuple[str, str | None], list[PaperColumn]] = {}
         for column in self.printed.columns:
             found.setdefault((column.metric, column.classifier), []).append(column)
-        return [Panel(*key, tuple(columns)) for key, columns in found.items()]
+        return list(found.values())
 
     def claims(self) -> Iterator[CheckedClaim]:
         """The paper's statements about this table that can be checked."""
-        for claim in paper_claims():
+        for claim in tables.paper_claims():
             if claim.table != self.printed.number:
                 continue
             kind = claim.metric, claim.classifier
@@ -407,10 +367,10 @@ class TableComparison:
             yield CheckedClaim(
                 claim=claim,
                 datasets=datasets,
-                ranks=average_ranks(ours, convention="paper"),
-                printed_ranks=average_ranks(printed, convention="paper"),
-                test=friedman(ours, correct_ties=False),
-                critical_difference=critical_difference(len(columns), len(datasets)),
+                ranks=ev.average_ranks(ours, convention="paper"),
+                printed_ranks=ev.average_ranks(printed, convention="paper"),
+                test=ev.friedman(ours, correct_ties=False),
+                critical_difference=ev.critical_difference(len(columns), len(datasets)),
             )
 
     def wins(self) -> Iterator[list[str]]:
@@ -421,16 +381,15 @@ class TableComparison:
         """
         printed_counts = self.printed.win_tie_lose or [None] * len(self.printed.columns)
         counts = dict(zip(self.printed.columns, printed_counts, strict=True))
-        for panel in self.panels:
-            first, *rivals = panel.columns
+        for first, *rivals in self.panels:
             for rival in rivals:
                 datasets, *numbers = self._complete([first, rival])
                 as_printed = counts[rival]
                 if datasets and as_printed is not None:
-                    methods = f"{first.method} against {rival.method}"
-                    what = panel.classifier or METRICS[panel.metric]
-                    found = (str(win_tie_lose(*both.T)) for both in numbers)
-                    yield [methods, what, *found, as_printed]
+                    both = f"{first.method} against {rival.method}"
+                    what = first.classifier or tables.METRICS[first.metric]
+                    found = (str(ev.win_tie_lose(*scores.T)) for scores in numbers)
+                    yield [both, what, *found, as_printed]
 
     def _complete(
         self, columns: list[PaperColumn]
