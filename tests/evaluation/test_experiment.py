@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.feature_selection import RFECV, SelectKBest, mutual_info_classif
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -95,17 +94,6 @@ def test_scores_are_those_of_selecting_and_judging_by_hand():
         assert result.table(classifier=name).value("data", "ours") == expected
     assert result.table("n_features").value("data", "ours") == kept.size
     assert [row["measure"] for row in result.rows()] == ["su", "su"]
-
-
-def test_a_selector_is_shown_the_training_rows_and_no_others(tmp_path):
-    protocol = RandomSplits(n_runs=3)
-    run({"spy": spy_on(tmp_path)}, {"data": (X, Y)}, protocol=protocol)
-    shown = spies.fits(tmp_path)
-    assert len(shown) == 3
-    for i, fit in enumerate(shown):
-        split = protocol.split(i, GIVEN.rows().shape, 0)
-        np.testing.assert_array_equal(fit["X"], X[split.train])
-        np.testing.assert_array_equal(fit["y"], Y[split.train])
 
 
 @pytest.mark.parametrize("name", ["saola", "best"])
@@ -356,23 +344,6 @@ def test_features_arrive_in_the_order_and_the_groups_that_are_asked_for(
         assert selected.tolist() == order[selector.selected_].tolist()
         n_groups = None if groups is None else len(selector.selected_groups_)
         assert rows[i]["n_groups"] == n_groups
-
-
-def test_every_way_to_give_data_gives_the_same(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    names = [f"g{i}" for i in range(X.shape[1])]
-    np.savez(tmp_path / "whole.npz", X=X, y=Y)
-    datasets = {
-        "array": (X, Y),
-        "column-major": (np.asfortranarray(X), Y),
-        "csr": (sparse.csr_matrix(X), Y),
-        "frame": (pandas.DataFrame(X, columns=names), pandas.Series(Y)),
-        "file": tmp_path / "whole.npz",
-        "list": Task(X.tolist(), Y.tolist()),
-    }
-    result = run({"s": SAOLA(measure="su")}, datasets, protocol=ONCE, n_jobs=2)
-    assert len({str(result.selections(name, "s")) for name in datasets}) == 1
-    assert len(set(result.table().values[:, 0])) == 1
 
 
 def test_stability_over_subsamples():

@@ -7,16 +7,15 @@ import sys
 import tempfile
 import time
 import types
-from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import spies
 from featstream.evaluation import Experiment, RandomSplits
 
 N_CELLS = 9
-TESTS = Path(spies.__file__).parent
 ONCE = RandomSplits(n_runs=1)
 DATA = {"d": (np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 2)}
 
@@ -36,16 +35,17 @@ def script(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     (tmp_path / "seen").mkdir()
-    return [sys.executable, str(path), str(tmp_path / "out"), str(tmp_path / "seen")]
+    return [str(path), str(tmp_path / "out"), str(tmp_path / "seen")]
 
 
-def begin(command, *, variables=None, **options):
-    source = str(Path(sys.modules["featstream"].__file__).parents[1])
-    paths = source, str(TESTS), os.environ.get("PYTHONPATH", "")
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+def begin(*command, start_new_session=False, **variables):
     return subprocess.Popen(
-        command, env=env | (variables or {}), text=True, **pipes, **options
+        [sys.executable, *command],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=start_new_session,
     )
 
 
@@ -61,36 +61,31 @@ def wait_until(is_so, process, seconds=120):
         time.sleep(0.02)
 
 
-def workers(tmp_path):
-    """Processes that have begun a fit, by the names of what they left."""
+def is_at_work(tmp_path):
+    """Whether a process lives that has begun a fit, by the names of what they left."""
     names = [path.stem for path in (tmp_path / "seen").glob("*.npz")]
-    return {int(name.rpartition("-")[2]) for name in names}
+    pids = {int(name.rpartition("-")[2]) for name in names}
+    return any(
+        process.pid in pids and process.info["status"] != psutil.STATUS_ZOMBIE
+        for process in psutil.process_iter(["status"])
+    )
 
 
-def is_alive(pid):
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
-
-
-@pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
 def test_a_killed_comparison_continues_where_it_was(tmp_path, script, capsys):
     with tempfile.TemporaryDirectory() as folder:  # a killed process cannot tidy up
-        process = begin(script, variables={"TMPDIR": folder})
+        process = begin(*script, TMPDIR=folder)
         wait_until(lambda: len(finished_cells(tmp_path)) >= 3, process)
-        wait_until(lambda: any(map(is_alive, workers(tmp_path))), process)
+        wait_until(lambda: is_at_work(tmp_path), process)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
     assert process.returncode == -signal.SIGKILL
     done, begun = finished_cells(tmp_path), len(spies.fits(tmp_path / "seen"))
     assert 3 <= len(done) < N_CELLS
     assert begun > len(done)  # some were at work
-    wait_until(lambda: not any(map(is_alive, workers(tmp_path))), None, 60)
+    wait_until(lambda: not is_at_work(tmp_path), None, 60)
     stamps = {name: (tmp_path / "out/cells" / name).stat().st_mtime_ns for name in done}
 
-    same = spies.comparison(folder=script[3], seconds=0.4)
+    same = spies.comparison(folder=script[2], seconds=0.4)
     result = same.run(tmp_path / "out", n_jobs=2, progress=True)
     err = capsys.readouterr().err
     assert f"{N_CELLS}/{N_CELLS} cells  {len(done)} kept from before" in err
@@ -104,14 +99,14 @@ def test_a_killed_comparison_continues_where_it_was(tmp_path, script, capsys):
 
 
 def test_an_interrupted_comparison_leaves_nobody_behind(tmp_path, script):
-    process = begin(script, start_new_session=True)
+    process = begin(*script, start_new_session=True)
     wait_until(lambda: len(finished_cells(tmp_path)) >= 2, process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, err = process.communicate(timeout=120)
     assert process.returncode != 0
     assert "KeyboardInterrupt" in err
     assert err.count("Traceback") == 1  # none of the children's
-    wait_until(lambda: not any(map(is_alive, workers(tmp_path))), None, 60)
+    wait_until(lambda: not is_at_work(tmp_path), None, 60)
     assert not (tmp_path / "out" / "data").exists()
 
 
@@ -138,7 +133,7 @@ def test_a_script_may_define_its_own_selector_if_it_is_guarded(tmp_path, is_guar
     path = tmp_path / "own.py"
     guard = "if __name__ == '__main__':\n    " if is_guarded else ""
     path.write_text(f"{OWN_SELECTOR}{guard}main()\n")
-    process = begin([sys.executable, str(path)])
+    process = begin(str(path))
     out, err = process.communicate(timeout=120)
     if is_guarded:
         assert (process.returncode, out.strip()) == (0, "[]"), err

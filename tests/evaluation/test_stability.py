@@ -8,6 +8,7 @@ from featstream.evaluation import stability
 
 # Columns 0 and 1 are copies, 2 is independent of them, 3 is constant.
 X = np.array([[0, 0, 0, 7], [0, 0, 1, 7], [1, 1, 0, 7], [1, 1, 1, 7]])
+BY_CORRELATION = {"similarity": "correlation"}
 
 
 @pytest.mark.parametrize(
@@ -42,11 +43,10 @@ def test_symmetrical_uncertainty_is_that_of_plain_entropies():
     data = rng.integers(0, [2, 3, 7, 40], (300, 4))
     data[:, 1] = (data[:, 0] + rng.integers(0, 2, 300)) * 5 - 3  # with gaps
     for i, j in [(0, 1), (1, 2), (2, 3), (0, 3)]:
-        tables = [
-            np.unique(data[:, k], axis=0, return_counts=True)[1]
+        h_i, h_j, h_both = (
+            stats.entropy(np.unique(data[:, k], axis=0, return_counts=True)[1])
             for k in ([i], [j], [i, j])
-        ]
-        h_i, h_j, h_both = (stats.entropy(t, base=2) for t in tables)
+        )
         expected = 2 * (h_i + h_j - h_both) / (h_i + h_j)
         value = stability([[i], [j]], data).value
         assert value == pytest.approx(expected, abs=1e-12)
@@ -55,7 +55,7 @@ def test_symmetrical_uncertainty_is_that_of_plain_entropies():
 def test_correlation_compares_continuous_features():
     data = np.random.default_rng(0).normal(size=(50, 2))
     expected = abs(stats.pearsonr(data[:, 0], data[:, 1]).statistic)
-    value = stability([[0], [1]], data, similarity="correlation").value
+    value = stability([[0], [1]], data, **BY_CORRELATION).value
     assert value == pytest.approx(expected)
     with pytest.raises(DataError, match="discrete"):
         stability([[0], [1]], data)
@@ -104,32 +104,20 @@ def test_nogueira_by_hand(selections, n_features, value):
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "words"),
+    ("selections", "options", "error", "words"),
     [
-        (lambda: stability([[0]], X), DataError, "two or more"),
-        (lambda: stability([[0], [1]]), ParameterError, "needs X"),
-        (lambda: stability([[0], [4]], X), DataError, "Feature 4 was selected"),
-        (lambda: stability([[0], [-1]], X), DataError, r"Selection 1 .* Got \[-1\]"),
-        (lambda: stability([X[0] > 0] * 2, X), DataError, "indices=True"),
-        (lambda: stability([[0], [1]], X, alpha=5), ParameterError, "alpha=0.05"),
-        (
-            lambda: stability([[0], [1]], X * np.nan, similarity="correlation"),
-            DataError,
-            "feature 0 to others is not a number",
-        ),
-        (
-            lambda: stability([[0], [1]], X, method="yo"),
-            ParameterError,
-            "or 'nogueira'",
-        ),
-        (
-            lambda: stability([[0], [9]], X, method="nogueira"),
-            ParameterError,
-            "number of features",
-        ),
-        (lambda: stability([[0], [1]], X, similarity="us"), ParameterError, "or 'su'"),
+        ([[0]], {"X": X}, DataError, "two or more"),
+        ([[0], [1]], {}, ParameterError, "needs X"),
+        ([[0], [4]], {"X": X}, DataError, "Feature 4 was selected"),
+        ([[0], [-1]], {"X": X}, DataError, r"Selection 1 .* Got \[-1\]"),
+        ([X[0] > 0] * 2, {"X": X}, DataError, "indices=True"),
+        ([[0], [1]], {"X": X, "alpha": 5}, ParameterError, "alpha=0.05"),
+        ([[0], [1]], {"X": X * np.nan, **BY_CORRELATION}, DataError, "0 to others is"),
+        ([[0], [1]], {"X": X, "method": "yo"}, ParameterError, "or 'nogueira'"),
+        ([[0], [9]], {"X": X, "method": "nogueira"}, ParameterError, "number of feat"),
+        ([[0], [1]], {"X": X, "similarity": "us"}, ParameterError, "or 'su'"),
     ],
 )
-def test_wrong_input_is_answered_with_what_to_do(call, error, words):
+def test_wrong_input_is_answered_with_what_to_do(selections, options, error, words):
     with pytest.raises(error, match=words):
-        call()
+        stability(selections, **options)

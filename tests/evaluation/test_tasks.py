@@ -56,8 +56,10 @@ def test_dense_and_sparse_columns_stay_in_order():
 def test_missing_text_is_missing():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"city": ["Paris", None, "Rome", "Paris"], "n": range(4)})
-    rows = Task(frame, [0, 1, 0, 1]).rows()
+    rows = Task(frame, pd.Series([0, 1, 0, 1])).rows()
     np.testing.assert_array_equal(rows.X, [[0, 0], [np.nan, 1], [1, 2], [0, 3]])
+    assert rows.y.tolist() == [0, 1, 0, 1]
+    assert rows.names == ["city", "n"]
 
 
 def test_the_fingerprint_changes_with_everything():

@@ -13,23 +13,6 @@ pytestmark = pytest.mark.jit_only
 
 
 @pytest.fixture
-def data(tmp_path):
-    """Two data sets of the right width and of few rows, one of them in parts."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    rng = np.random.default_rng(1)
-    y = np.resize([-1, 1], 48)
-    X = rng.integers(0, 50, size=(48, 500))
-    X[:, ::50] += 20 * y[:, None]
-    parts = {"X_train": X[:36], "y_train": y[:36], "X_test": X[36:], "y_test": y[36:]}
-    np.savez(folder / "madelon.npz", **parts)
-    genes = rng.normal(size=(36, 7_129)).astype(np.float32)
-    genes[:, ::500] += y[:36, None]
-    np.savez(folder / "leukemia.npz", X=genes, y=y[:36])
-    return folder
-
-
-@pytest.fixture
 def run(capsys, data, tmp_path):
     """Run ``featstream paper run`` on the data, into a folder of its own."""
 
@@ -108,7 +91,7 @@ def test_run_writes_pages_numbers_and_figures(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["table99"], "Unknown table or figure 'table99'"),
+        (["table99"], "'table99'. Did you mean"),
         (["3"], "'3' may be a table or a figure. Write table3"),
         (["table3", "--time-limit", "0"], "--time-limit must be"),
         (["table3", "--jobs", "0"], "--jobs"),

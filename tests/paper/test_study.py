@@ -57,9 +57,6 @@ def test_tables_and_figures_are_found_as_people_write_them():
     assert find("Table 10") is find("tb9") is find("table-10")
     assert find("Figure 14").label == "fig16"
     assert find("tb_third_rev").number == 20
-    for wrong, words in (("7", "Write table7 or figure7"), ("tabel3", "mean 'table3'")):
-        with pytest.raises(ParameterError, match=words):
-            find(wrong)
 
 
 def benchmark(name="madelon", kind="continuous", n=30, p=500, **facts):
@@ -265,27 +262,13 @@ def test_means_that_differ_by_rounding_alone_are_ties():
     assert [claim.ranks.tolist() for claim in claims] == [[1.5, 1.5]] * 2
 
 
-def write_datasets(folder):
-    """Data sets of the right width and of few rows."""
-    rng = np.random.default_rng(1)
-    for name, p, n in (("madelon", 500, 40), ("lung_cancer", 12_533, 36)):
-        y = np.resize([-1, 1], n)
-        X = rng.normal(size=(n, p)).astype(np.float32)
-        X[:, ::50] += y[:, None]
-        arrays = {"X": X, "y": y}
-        if name == "madelon":
-            arrays = {"X_train": X, "y_train": y, "X_test": X[:9], "y_test": y[:9]}
-        np.savez(folder / f"{name}.npz", **arrays)
-
-
-def test_a_study_runs_each_thing_once_and_finds_it_again(tmp_path):
-    write_datasets(tmp_path)
+def test_a_study_runs_each_thing_once_and_finds_it_again(data, tmp_path):
     wanted = [find("table18"), find("table19"), find("figure13")]
-    study = PaperStudy(wanted, tmp_path, is_quick=True)
+    study = PaperStudy(wanted, data, is_quick=True)
     assert [(n.dataset, n.design, n.methods, n.classifiers) for n in study.needs] == [
-        ("lung-cancer", "split", ("SAOLA", "SAOLA-max"), ("J48", "KNN", "SVM")),
+        ("leukemia", "split", ("SAOLA", "SAOLA-max"), ("J48", "KNN", "SVM")),
         ("madelon", "split", ("SAOLA", "SAOLA-max"), ("J48", "KNN", "SVM")),
-        ("lung-cancer", "subsamples", ("SAOLA", "SAOLA-max"), ()),
+        ("leukemia", "subsamples", ("SAOLA", "SAOLA-max"), ()),
         ("madelon", "subsamples", ("SAOLA", "SAOLA-max"), ()),
     ]
     seen = []
@@ -293,13 +276,13 @@ def test_a_study_runs_each_thing_once_and_finds_it_again(tmp_path):
     found, again = (study.run(work, progress=seen.append) for _ in range(2))
     assert seen[-1].n_kept == seen[-1].n_cells == 3 * 2 + 1 * 2 + 3 * 2 * 2
     assert max(at.n_done for at in seen) == seen[-1].n_cells
-    value = found.value("split", "lung-cancer", "SAOLA", "accuracy", "KNN")
+    value = found.value("split", "leukemia", "SAOLA", "accuracy", "KNN")
     assert value.runs.size == 3
     assert value.value == value.runs.max() > 0.5
     assert found.value("split", "madelon", "SAOLA", "accuracy", "J48").runs.size == 1
     assert 0 < found.value("subsamples", "madelon", "SAOLA", "stability").value <= 1
     seconds = [
-        findings.value("split", "lung-cancer", "SAOLA", "seconds").value
+        findings.value("split", "leukemia", "SAOLA", "seconds").value
         for findings in (found, again)
     ]
     assert seconds[0] == seconds[1]
@@ -312,19 +295,18 @@ class SlowSAOLA(SAOLA):
         time.sleep(600)
 
 
-def test_a_method_that_exceeds_the_limit_is_not_tried_ten_times(tmp_path, monkeypatch):
-    write_datasets(tmp_path)
+def test_a_method_over_the_limit_is_not_tried_ten_times(data, tmp_path, monkeypatch):
     monkeypatch.setitem(methods._METHODS, "SAOLA-max", lambda *_: SlowSAOLA())
-    study = PaperStudy([find("table19")], tmp_path, time_limit=4)
+    study = PaperStudy([find("table19")], data, time_limit=4)
     seen = []
     found = study.run(tmp_path / "work", n_jobs=2, progress=seen.append)
     for dataset, reason in (
-        ("lung-cancer", "exceeded 4 s in the first of 10 runs"),
+        ("leukemia", "exceeded 4 s in the first of 10 runs"),
         ("madelon", "exceeded 4 s"),  # there is one run
     ):
         value = found.value("split", dataset, "SAOLA-max", "n_features")
         assert value.reason == reason
-    assert found.value("split", "lung-cancer", "SAOLA", "n_features").runs.size == 10
+    assert found.value("split", "leukemia", "SAOLA", "n_features").runs.size == 10
     assert (seen[-1].n_cells, seen[-1].n_done, seen[-1].n_failed) == (13, 13, 2)
 
 
