@@ -18,41 +18,27 @@ from sklearn.preprocessing import StandardScaler
 import featstream
 import spies
 from featstream import SAOLA, Experiment, FisherZ, Task
+from featstream import evaluation as ev
 from featstream.datasets import make_stream
 from featstream.errors import DataError, ParameterError, RunError
-from featstream.evaluation import (
-    SELECTORS,
-    BestOf,
-    CrossValidation,
-    FeatureOrders,
-    GivenSplit,
-    RandomGroups,
-    RandomSplits,
-    Split,
-    SplitProtocol,
-    Subsamples,
-    as_classifier,
-    as_selector,
-    sweep,
-)
 from featstream.evaluation.entrants import deciding_files, describe, key_of
 
 
 @dataclass(frozen=True)
-class SameRows(SplitProtocol):
+class SameRows(ev.SplitProtocol):
     """A protocol of one's own."""
 
     n_splits = 5
 
     def split(self, index, shape, seed):
         rows = np.arange(len(shape.y))
-        return Split(rows[:80], rows[80:])
+        return ev.Split(rows[:80], rows[80:])
 
 
 STREAM = make_stream(n_samples=120, n_features=60, seed=3)
 X, Y = STREAM.X, STREAM.y
 GIVEN = Task(X[:80], Y[:80], X[80:], Y[80:])
-ONCE = RandomSplits(n_runs=1)
+ONCE = ev.RandomSplits(n_runs=1)
 
 
 def run(selectors, datasets=None, classifiers=("knn",), *, folder=None, **options):
@@ -69,27 +55,27 @@ def spy_on(path, n_features=2):
     return spies.FirstFeatures(n_features, folder=str(path))
 
 
-@pytest.mark.parametrize("name", sorted(SELECTORS))
+@pytest.mark.parametrize("name", sorted(ev.SELECTORS))
 def test_every_selector_by_name_takes_part(name):
     result = run([name], {"stream": (X, Y)}, protocol=ONCE)
     assert result.failures() == []
     assert 0 <= result.table().value("stream", name) <= 1
     assert result.rows()[0]["seconds"] < 30
     train = ONCE.split(0, GIVEN.rows().shape, 0).train
-    kept = as_selector(name).fit(X[train], Y[train]).get_support(indices=True)
+    kept = ev.as_selector(name).fit(X[train], Y[train]).get_support(indices=True)
     assert sorted(result.selections("stream", name)[0]) == sorted(kept)
 
 
 def test_scores_are_those_of_selecting_and_judging_by_hand():
     classifiers = {
         "knn": "knn",
-        "scaled svm": make_pipeline(StandardScaler(), as_classifier("svm")),
+        "scaled svm": make_pipeline(StandardScaler(), ev.as_classifier("svm")),
     }
     result = run({"ours": SAOLA(measure="su")}, classifiers=classifiers)
     kept = SAOLA(measure="su").fit(X[:80], Y[:80]).selected_
     np.testing.assert_array_equal(result.selections("data", "ours")[0], kept)
     for name, classifier in classifiers.items():
-        fitted = as_classifier(classifier).fit(X[:80][:, kept], Y[:80])
+        fitted = ev.as_classifier(classifier).fit(X[:80][:, kept], Y[:80])
         expected = np.mean(fitted.predict(X[80:][:, kept]) == Y[80:])
         assert result.table(classifier=name).value("data", "ours") == expected
     assert result.table("n_features").value("data", "ours") == kept.size
@@ -100,7 +86,7 @@ def test_scores_are_those_of_selecting_and_judging_by_hand():
 def test_poisoned_test_rows_change_no_selection(name):
     selector = name
     if name == "best":  # the choice of a parameter must not see them either
-        selector = BestOf("ofs", "n_features", [1, 2, 5, 20])
+        selector = ev.BestOf("ofs", "n_features", [1, 2, 5, 20])
     rng = np.random.default_rng(0)
     poisoned = np.where(np.arange(X.shape[1]) % 2, X[80:], np.nan)
     garbled = rng.permuted(X[80:], axis=0)
@@ -115,8 +101,8 @@ def test_poisoned_test_rows_change_no_selection(name):
 
 def test_choosing_by_test_rows_is_possible_and_labelled():
     values = [1, 2, 5, 20]
-    entry = BestOf("ofs", "n_features", values, judged_on="test")
-    singles = sweep("ofs", "n_features", values)
+    entry = ev.BestOf("ofs", "n_features", values, judged_on="test")
+    singles = ev.sweep("ofs", "n_features", values)
     result = run({"best": entry, **singles}, classifiers=("knn", "svm"))
     for row, classifier in zip(result.rows()[:2], ("knn", "svm"), strict=True):
         table = result.table(classifier=classifier)
@@ -131,8 +117,8 @@ def test_choosing_within_the_training_rows():
     """The last feature alone decides; the value that reaches it is best."""
     y = np.repeat([0, 1], 50)
     data = np.c_[np.random.default_rng(0).normal(size=(100, 3)), 10 * y]
-    entry = BestOf(spies.FirstFeatures(), "n_features", [1, 3, 4])
-    result = run({"s": entry}, {"d": (data, y)}, protocol=RandomSplits(n_runs=2))
+    entry = ev.BestOf(spies.FirstFeatures(), "n_features", [1, 3, 4])
+    result = run({"s": entry}, {"d": (data, y)}, protocol=ev.RandomSplits(n_runs=2))
     assert [row["chosen"] for row in result.rows()] == ["n_features=4"] * 2
     assert [row["accuracy"] for row in result.rows()] == [1.0, 1.0]
 
@@ -143,7 +129,7 @@ def test_nested_selections_are_made_by_one_fit(judged_on, tmp_path):
     values, found, n_fits = [1, 2, 3, 5], [], []
     for is_nested in (True, False):
         folder = tmp_path / str(is_nested)
-        entry = BestOf(spy_on(folder), "n_features", values, judged_on, is_nested)
+        entry = ev.BestOf(spy_on(folder), "n_features", values, judged_on, is_nested)
         found.append(spies.without_costs(run({"s": entry})))
         n_fits.append(len(spies.fits(folder)))
     assert found[0] == found[1]
@@ -152,7 +138,7 @@ def test_nested_selections_are_made_by_one_fit(judged_on, tmp_path):
 
 def test_a_classifier_may_join_the_best_of_several_later(tmp_path):
     for judged_on in ("training", "test"):
-        entry = {"s": BestOf("ofs", "n_features", [1, 2, 5, 20], judged_on)}
+        entry = {"s": ev.BestOf("ofs", "n_features", [1, 2, 5, 20], judged_on)}
         first = run(entry, folder=tmp_path).rows()
         both = run(entry, classifiers=("knn", "svm"), folder=tmp_path).rows()
         assert [row for row in both if row["classifier"] == "knn"] == first
@@ -198,7 +184,7 @@ SLOW = spies.FirstFeatures(seconds=0.6)  # each of four values is within 2 s
 @pytest.mark.parametrize(
     ("selector", "limits", "reason"),
     [
-        (BestOf(SLOW, "n_features", [1, 2, 3, 4], "test"), {"time_limit": 2}, "2 s"),
+        (ev.BestOf(SLOW, "n_features", [1, 2, 3, 4], "test"), {"time_limit": 2}, "2 s"),
         (spies.Misfit("hoard"), {"memory_limit": "600MB"}, "600 MB"),
     ],
     ids=["time of all values together", "memory"],
@@ -230,7 +216,7 @@ def test_what_is_done_is_not_done_again(tmp_path):
     def go(expected, **changes):
         before = len(spies.fits(seen))
         options = {"selectors": {"spy": spy}, "datasets": {"data": (X, Y)}}
-        options |= {"protocol": RandomSplits(n_runs=2), "folder": tmp_path / "out"}
+        options |= {"protocol": ev.RandomSplits(n_runs=2), "folder": tmp_path / "out"}
         result = run(**(options | changes))
         assert len(spies.fits(seen)) - before == expected
         return result
@@ -242,8 +228,8 @@ def test_what_is_done_is_not_done_again(tmp_path):
     more = go(0, classifiers=("knn", "svm"))  # the selection is known
     assert {row["classifier"] for row in more.rows()} == {"knn", "svm"}
     assert all(row["accuracy"] is not None for row in more.rows())
-    go(1, protocol=RandomSplits(n_runs=3))
-    go(2, protocol=RandomSplits(n_runs=2, test_size=0.25))
+    go(1, protocol=ev.RandomSplits(n_runs=3))
+    go(2, protocol=ev.RandomSplits(n_runs=2, test_size=0.25))
     go(2, seed=1)
     other = X.copy()
     other[0, 0] = 1 - other[0, 0]
@@ -294,10 +280,10 @@ def test_keys_tell_apart_what_differs():
         SelectKBest(partial(mutual_info_classif, n_neighbors=5), k=3),
         SAOLA(measure=FisherZ(alpha=0.01)),
         SAOLA(measure=FisherZ(alpha=0.05)),
-        BestOf("ofs", "n_features", [1, 2]),
-        BestOf("ofs", "n_features", [1, 2], judged_on="test"),
-        RFECV(as_classifier("svm"), cv=KFold(3)),
-        RFECV(as_classifier("svm"), cv=KFold(4)),
+        ev.BestOf("ofs", "n_features", [1, 2]),
+        ev.BestOf("ofs", "n_features", [1, 2], judged_on="test"),
+        RFECV(ev.as_classifier("svm"), cv=KFold(3)),
+        RFECV(ev.as_classifier("svm"), cv=KFold(4)),
         spies.FirstFeatures(np.int64(3)),
         spies.RandomFeature(np.random.default_rng(1)),
         spies.RandomFeature(np.random.default_rng(2)),
@@ -321,16 +307,16 @@ def test_a_random_selector_is_seeded_by_the_experiment():
 @pytest.mark.parametrize(
     ("name", "protocol", "labels"),
     [
-        ("saola", FeatureOrders(n=3), None),
-        ("group-saola", RandomGroups(n_groups=6, n_runs=2), None),
-        ("group-saola", GivenSplit(), np.array(list("abc") * 20)),
+        ("saola", ev.FeatureOrders(n=3), None),
+        ("group-saola", ev.RandomGroups(n_groups=6, n_runs=2), None),
+        ("group-saola", ev.GivenSplit(), np.array(list("abc") * 20)),
     ],
     ids=["orders", "random groups", "groups of the task"],
 )
 def test_features_arrive_in_the_order_and_the_groups_that_are_asked_for(
     name, protocol, labels
 ):
-    selector = as_selector(name).set_params(measure="su")
+    selector = ev.as_selector(name).set_params(measure="su")
     data = {"d": replace(GIVEN, groups=labels)}
     result = run({"s": selector, "ogfs": "ogfs"}, data, protocol=protocol)
     assert result.failures() == []
@@ -344,17 +330,6 @@ def test_features_arrive_in_the_order_and_the_groups_that_are_asked_for(
         assert selected.tolist() == order[selector.selected_].tolist()
         n_groups = None if groups is None else len(selector.selected_groups_)
         assert rows[i]["n_groups"] == n_groups
-
-
-def test_stability_over_subsamples():
-    result = run(
-        {"ours": SAOLA(measure="su"), "fixed": spies.FirstFeatures()},
-        protocol=Subsamples(n=4),
-    )
-    for method in ("yu", "nogueira"):
-        found = result.stability(method)
-        assert float(found["data", "fixed"]) == 1.0
-        assert float(found["data", "ours"]) < 1.0
 
 
 def test_the_folder_says_what_was_selected_and_with_what(tmp_path):
@@ -405,7 +380,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
         ({"classifiers": ["knm"]}, "Unknown classifier 'knm'. Did you mean 'knn'"),
         ({"datasets": [(X, Y)]}, "need names"),
         ({"protocol": "cv"}, "`protocol` of Experiment must be a protocol such as"),
-        ({"protocol": {"x": GivenSplit()}}, "Unknown data set in `protocol` 'x'"),
+        ({"protocol": {"x": ev.GivenSplit()}}, "Unknown data set in `protocol` 'x'"),
         ({"seed": None}, "`seed` of Experiment must be an integer"),
         ({"time_limit": 0}, "`time_limit` of Experiment must be a positive number"),
         ({"time_limit": math.nan}, "a positive number. Got nan"),
@@ -431,18 +406,18 @@ def test_mistakes_are_named(change, text):
     ],
 )
 def test_wrong_data_are_named_before_anything_is_done(task, error, text, tmp_path):
-    datasets, groups = {"good": (X, Y), "bad": task}, RandomGroups(n_groups=6)
+    datasets, groups = {"good": (X, Y), "bad": task}, ev.RandomGroups(n_groups=6)
     with pytest.raises(error, match="Data set 'bad': .*" + text):
         run(["saola"], datasets, folder=tmp_path, protocol=groups)
     assert list((tmp_path / "cells").iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    "protocol", [FeatureOrders(n=2), RandomGroups(n_groups=5, n_runs=2)]
+    "protocol", [ev.FeatureOrders(n=2), ev.RandomGroups(n_groups=5, n_runs=2)]
 )
 def test_errors_name_features_and_rows_as_the_data_do(protocol):
     holes = X.astype(float)
-    row = int(RandomSplits().split(0, GIVEN.rows().shape, 0).train[20])
+    row = int(ev.RandomSplits().split(0, GIVEN.rows().shape, 0).train[20])
     holes[row, 50] = np.nan
     names = [f"gene {i}" for i in range(60)]
     task = replace(GIVEN, X_train=holes[:80], names=names)
@@ -456,14 +431,14 @@ def test_errors_name_features_and_rows_as_the_data_do(protocol):
 
 def test_a_class_with_fewer_rows_than_folds_is_reported_once(recwarn):
     labels = np.where(np.arange(120) < 2, "rare", np.where(Y[-1] == Y, "a", "b"))
-    run(["saola"], {"data": (X, labels)}, protocol=CrossValidation(4))
+    run(["saola"], {"data": (X, labels)}, protocol=ev.CrossValidation(4))
     (message,) = (str(warning.message) for warning in recwarn)
     assert message.startswith("Data set 'data': class 'rare' has 2 rows for 4 folds.")
 
 
 def test_choosing_within_too_few_rows_is_said():
     rows = np.r_[np.flatnonzero(Y == 0)[:5], np.flatnonzero(Y == 1)[:5]]
-    chosen = {"chosen": BestOf("ofs", "n_features", [1, 2])}
+    chosen = {"chosen": ev.BestOf("ofs", "n_features", [1, 2])}
     result = run(chosen, {"few": (X[rows], Y[rows])}, protocol=ONCE)
     ((*_, reason),) = result.failures()
     assert reason.startswith("DataError: BestOf chooses by 5 folds of the training")

@@ -253,7 +253,7 @@ def test_npz_with_parts_and_without(tmp_path):
         ),
         ("dexter_train.data", "1:2\n20001:1\n", "1\n1\n", "data, line 2: index 20001 "),
         ("dorothea_train.data", "5 5\n", "1\n", "an index occurs twice"),
-        ("dorothea_train.data", "5\n7\n", "1\n", "2 rows but .* 1 labels"),
+        ("dorothea_train.data", "5\n7\n", "1\n", r"2 rows but .* shape \(1,\)"),
         ("dorothea_train.data", "5\n", "0.5\n", "label 0.5 is not a whole number"),
         ("thrombin.data", "A,0,2\n", None, "neither 0 nor 1"),
         ("thrombin.data", "A,0,1\n", None, "2 values and not 139,351"),

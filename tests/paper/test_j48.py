@@ -73,8 +73,8 @@ def naive_split(x, y, n_categories, min_leaf):
 def test_splits_score_as_the_definitions_say(n, holes):
     rng = np.random.default_rng(n)
     n_categories = np.array([0, 0, 0, 2, 5])
-    whole = rng.integers(0, [4, 2, 5], (n, 3))
-    X = np.c_[rng.normal(size=n), rng.normal(size=n).round(1), whole]
+    fine, coarse = rng.normal(size=n).round(4), rng.normal(size=n).round(1)
+    X = np.c_[fine, coarse, rng.integers(0, [4, 2, 5], (n, 3))]
     y = (X[:, 0] > 0.5).astype(int) + (X[:, 4] > rng.integers(0, 5, n))
     X[rng.random(X.shape) < holes] = np.nan
     X = np.asfortranarray(X)

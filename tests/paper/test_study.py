@@ -10,28 +10,13 @@ import numpy as np
 import pytest
 
 from featstream import SAOLA, FisherZ, SymmetricalUncertainty
+from featstream import evaluation as ev
 from featstream.datasets import Benchmark
 from featstream.errors import ParameterError
-from featstream.evaluation import (
-    GivenSplit,
-    RandomSplits,
-    Subsamples,
-    paper_claims,
-    paper_table,
-    paper_tables,
-)
-from featstream.evaluation.results import ExperimentResult
-from featstream.evaluation.splits import TaskShape
 from featstream.paper import methods
 from featstream.paper.methods import TrainingPartOnly, protocol_for, selector_for
 from featstream.paper.pages import FigureData
-from featstream.paper.study import (
-    About,
-    Findings,
-    PaperStudy,
-    TableComparison,
-    Value,
-)
+from featstream.paper.study import About, Findings, PaperStudy, TableComparison, Value
 from featstream.paper.tables import exhibits
 from featstream.paper.tables import find_exhibit as find
 from shared import shared
@@ -44,7 +29,7 @@ def test_every_table_and_every_figure_is_there_once():
         *(f"table{n}" for n in range(3, 24)),
         *(f"figure{n}" for n in range(1, 19)),
     ]
-    known = {dataset for table in paper_tables() for dataset in table.datasets}
+    known = {dataset for table in ev.paper_tables() for dataset in table.datasets}
     for exhibit in exhibits():
         assert find(exhibit.label) is find(exhibit.name) is exhibit
         assert set() < set(exhibit.datasets) <= known
@@ -106,39 +91,39 @@ def test_methods_have_the_parameters_of_the_paper():
 
 def test_the_paper_has_one_accuracy_of_gdm_for_three_classifiers():
     """Docs/paper.md says so: its columns are not of J48, KNN and SVM."""
-    j48, knn, svm = (paper_table(number).scores(["GDM"]) for number in (10, 11, 12))
+    j48, knn, svm = (ev.paper_table(number).scores(["GDM"]) for number in (10, 11, 12))
     assert j48.tolist() == knn.tolist() == svm.tolist()
 
 
 def test_rows_are_split_as_the_paper_says():
     test_part = {"X_test": np.zeros((2, 500)), "y_test": np.array([0, 1])}
     published = benchmark(is_split=True, **test_part)
-    assert protocol_for(published, "split") == GivenSplit()
+    assert protocol_for(published, "split") == ev.GivenSplit()
     # 48 + 24 of 72 rows; in proportion where there are others.
     whole = benchmark("leukemia", n=72)
-    assert protocol_for(whole, "split") == RandomSplits(10, 24, 48, stratified=False)
+    assert protocol_for(whole, "split") == ev.RandomSplits(10, 24, 48, stratified=False)
     fewer = benchmark("leukemia", n=60)
-    assert protocol_for(fewer, "split") == RandomSplits(10, 1 / 3, stratified=False)
+    assert protocol_for(fewer, "split") == ev.RandomSplits(10, 1 / 3, stratified=False)
     assert protocol_for(benchmark("poker"), "split").n_runs == 1
     orders = protocol_for(whole, "orders")
     assert (orders.n, orders.rows.n_runs) == (30, 1)
     groups = protocol_for(whole, "groups")
     assert (groups.n_groups, groups.n_runs, groups.rows.n_runs) == (100, 10, 10)
     assert protocol_for(benchmark("news20", p=20_000), "groups").n_groups == 10_000
-    assert protocol_for(whole, "subsamples") == Subsamples(30, 4 / 5)
-    assert protocol_for(whole, "subsamples", is_quick=True).n == 3
+    assert protocol_for(whole, "subsamples") == ev.Subsamples(30, 4 / 5)
+    assert protocol_for(whole, "subsamples", (3, 3)).n == 3
 
 
 def test_a_training_part_alone_is_selected_from_and_not_tested_on():
     alone = benchmark(is_split=True)
     protocol = protocol_for(alone, "split")
     assert protocol == TrainingPartOnly()
-    split = protocol.split(0, TaskShape(alone.y, 30, 500), seed=0)
+    split = protocol.split(0, ev.TaskShape(alone.y, 30, 500), seed=0)
     assert split.train.tolist() == list(range(30))
     assert split.test.size == 0
     # Other rows than the paper's are split at random.
     other = benchmark("gisette", is_split=True, differs="the test part")
-    assert protocol_for(other, "split") == RandomSplits(10, 1 / 7, stratified=False)
+    assert protocol_for(other, "split") == ev.RandomSplits(10, 1 / 7, stratified=False)
 
 
 def record(dataset, method, split, accuracies, n_features):
@@ -161,7 +146,7 @@ def findings_of(records, design="split", differs=""):
     for dataset in found.available:
         own = [r for r in records if r["dataset"] == dataset]
         keys = {name: name for name in ("j48", "knn", "svm")}
-        found.results[design, dataset] = ExperimentResult(own, keys, about={})
+        found.results[design, dataset] = ev.ExperimentResult(own, keys, about={})
         found.about[dataset] = About.of(benchmark(dataset, differs=differs))
     return found
 
@@ -210,7 +195,7 @@ def test_what_is_missing_has_a_reason():
 
 def test_a_table_filled_with_the_papers_own_numbers_has_no_difference():
     """And its ranks and wins follow from them, as test_paper_tables has it."""
-    printed = paper_table(3)
+    printed = ev.paper_table(3)
     records = [
         record(dataset, method, 0, (None if np.isnan(number) else number,) * 3, 1)
         for dataset, row in zip(printed.datasets, printed.values, strict=True)
@@ -221,7 +206,7 @@ def test_a_table_filled_with_the_papers_own_numbers_has_no_difference():
     assert np.nanmax(np.abs(differences)) == 0.0
     assert np.count_nonzero(np.isnan(differences)) == 8
     first, second = comparison.claims()
-    assert first.claim == paper_claims()[0]
+    assert first.claim == ev.paper_claims()[0]
     assert len(first.datasets) == 10
     np.testing.assert_allclose(first.ranks, [2.35, 2.40, 1.25])
     np.testing.assert_allclose(first.ranks, first.printed_ranks)
@@ -242,7 +227,7 @@ def test_ranks_are_of_the_data_sets_where_all_have_numbers():
     records = [
         record(dataset, method, 0, (value,) * 3, 1)
         for dataset, values in accuracies.items()
-        for method, value in zip(paper_table(3).methods, values, strict=True)
+        for method, value in zip(ev.paper_table(3).methods, values, strict=True)
     ]
     (checked,) = TableComparison(find("table3"), findings_of(records)).claims()
     assert checked.datasets == ("dexter", "madelon")
@@ -338,7 +323,7 @@ def test_the_accuracy_is_the_papers(published, name, judge, gap):
     tables = {"KNN": (4, 15), "J48": (3, 16)}[judge]
     printed = next(
         row[0]
-        for table in map(paper_table, tables)
+        for table in map(ev.paper_table, tables)
         for dataset, row in zip(table.datasets, table.values, strict=True)
         if dataset == name
     )

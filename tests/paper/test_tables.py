@@ -3,21 +3,13 @@ import re
 import numpy as np
 import pytest
 
+from featstream import evaluation as ev
 from featstream.errors import ParameterError
-from featstream.evaluation import (
-    average_ranks,
-    critical_difference,
-    friedman,
-    paper_claims,
-    paper_table,
-    paper_tables,
-    win_tie_lose,
-)
 from shared import shared
 
 CLAIMS = {
     (claim.table, claim.classifier, *claim.methods[1:]): claim
-    for claim in paper_claims()
+    for claim in ev.paper_claims()
 }
 
 # What the tables give where the printed ranks do not follow from them.
@@ -50,14 +42,14 @@ COUNTS_THAT_DO_NOT_FOLLOW = {
 @pytest.mark.parametrize("key", CLAIMS, ids=lambda key: "-".join(map(str, key)))
 def test_printed_ranks_and_tests_follow_from_the_tables_except_where_listed(key):
     claim = CLAIMS[key]
-    ranks = average_ranks(claim.scores(), convention="paper")
+    ranks = ev.average_ranks(claim.scores(), convention="paper")
     printed = RANKS_THAT_DO_NOT_FOLLOW.get(key, claim.ranks)
     digits = 4 if key == (22, "J48", "OGFS") else 2
     np.testing.assert_allclose(ranks, printed, atol=0.5001 * 10.0**-digits)
     if key in RANKS_THAT_DO_NOT_FOLLOW:
         assert np.abs(ranks - claim.ranks).max() > 0.006
     follows = key not in REJECTIONS_THAT_DO_NOT_FOLLOW
-    test = friedman(claim.scores(), correct_ties=False)
+    test = ev.friedman(claim.scores(), correct_ties=False)
     assert test.is_rejected() == (claim.is_rejected and follows)
 
 
@@ -71,19 +63,19 @@ def test_printed_critical_differences_follow_but_one_is_at_99_percent():
     for key, value in printed.items():
         n, k = CLAIMS[key].scores().shape
         alpha = 0.01 if key == (22, "J48", "OGFS") else 0.05
-        assert critical_difference(k, n, alpha) == pytest.approx(value, abs=2e-3)
+        assert ev.critical_difference(k, n, alpha) == pytest.approx(value, abs=2e-3)
 
 
 def test_printed_counts_follow_from_a_margin_except_where_listed():
     checked = 0
-    for table in paper_tables():
+    for table in ev.paper_tables():
         for j, printed in enumerate(table.win_tie_lose):
             if printed is None:
                 ours = table.values[:, j]
                 continue
             column = table.columns[j]
             key = (table.number, column.classifier, column.method)
-            counts = win_tie_lose(ours, table.values[:, j])
+            counts = ev.win_tie_lose(ours, table.values[:, j])
             assert str(counts) == COUNTS_THAT_DO_NOT_FOLLOW.get(key, printed), key
             assert (str(counts) == printed) == (key not in COUNTS_THAT_DO_NOT_FOLLOW)
             checked += 1
@@ -99,7 +91,7 @@ def as_number(text):
     return float(text) if re.fullmatch(r"[\d.]+", text) else np.nan
 
 
-@pytest.mark.parametrize("table", paper_tables(), ids=lambda table: table.label)
+@pytest.mark.parametrize("table", ev.paper_tables(), ids=lambda table: table.label)
 def test_every_cell_is_as_in_the_source(table):
     source = shared("paper", "saola.tex").read_text()
     environments = re.findall(r"\\begin\{table\}.*?\\end\{table\}", source, re.DOTALL)
@@ -123,17 +115,17 @@ def test_every_cell_is_as_in_the_source(table):
 
 
 def test_tables_are_found_by_number_and_by_label():
-    assert [t.number for t in paper_tables()] == list(range(2, 24))
-    assert paper_table("tb9") is paper_table(10)
-    assert paper_table("tb_third_rev").number == 20
+    assert [t.number for t in ev.paper_tables()] == list(range(2, 24))
+    assert ev.paper_table("tb9") is ev.paper_table(10)
+    assert ev.paper_table("tb_third_rev").number == 20
     with pytest.raises(ParameterError, match="2 to 23"):
-        paper_table(24)
+        ev.paper_table(24)
     with pytest.raises(ParameterError, match="tb10"):
-        paper_table("tb100")
+        ev.paper_table("tb100")
 
 
 def test_columns_are_found_by_method_metric_and_classifier():
-    table = paper_table(18)
+    table = ev.paper_table(18)
     scores = table.scores(["SAOLA"], classifier="SVM")
     assert scores[table.datasets.index("dexter"), 0] == 0.85
     with pytest.raises(ParameterError, match="does not have one column"):
@@ -144,7 +136,7 @@ def test_columns_are_found_by_method_metric_and_classifier():
 def test_printed_auc_is_that_of_hard_predictions(number):
     classes = {"arcene": (44, 56), "dorothea": (34, 316)}
     classes |= {"dexter": (150, 150), "gisette": (500, 500)}
-    table = paper_table(number)
+    table = ev.paper_table(number)
     accuracies, areas = table.scores(metric="accuracy"), table.scores(metric="auc")
     for name, accuracy, auc in zip(table.datasets, accuracies, areas, strict=True):
         n_first, n_second = classes[name]

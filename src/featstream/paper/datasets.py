@@ -139,13 +139,9 @@ def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Bench
         )
     files, train, test = found
     n_features = files.n_features or entry.n_features
-    parts = files.reader(train, n_features)
+    parts = _read(name, files.reader, train, n_features)
     if test:
-        parts += files.reader(test, n_features)
-    if name == "connect-4":  # 42 squares as 126 indicators, however they are stored
-        parts = [(indicators(X) if X.shape[1] == 42 else X, y) for X, y in parts]
-    for X, y in parts:
-        _check(train[0], X, y, n_features)
+        parts += _read(name, files.reader, test, n_features)
     differs, notes = files.differs, [files.remark] if files.remark else []
     if not entry.is_split:
         if files.test and not test:
@@ -269,17 +265,26 @@ def _file_names(folder: Path) -> dict[str, Path]:
     return found
 
 
-def _check(path: Path, X: Any, y: NDArray[Any], n_features: int) -> None:
-    if X.ndim != 2 or X.shape[1] != n_features:
-        raise DataError(
-            f"{path} holds an array of shape {X.shape}, and not {n_features:,} "
-            "features in columns. It is a different data set."
-        )
-    if y.shape != X.shape[:1]:
-        raise DataError(
-            f"{path} has {X.shape[0]:,} rows but labels of shape {y.shape}. Give one "
-            "label per row."
-        )
+def _read(
+    name: str, reader: Reader, paths: Sequence[Path], n_features: int
+) -> list[Part]:
+    """The parts in some files, if they are what they should be."""
+    parts = reader(paths, n_features)
+    if name == "connect-4":  # 42 squares as 126 indicators, however they are stored
+        parts = [(indicators(X) if X.shape[1] == 42 else X, y) for X, y in parts]
+    for X, y in parts:
+        if X.ndim != 2 or X.shape[1] != n_features:
+            raise DataError(
+                f"{paths[0]} holds an array of shape {X.shape}, and not "
+                f"{n_features:,} features in columns. It is a different data set."
+            )
+        if y.shape != X.shape[:1]:
+            raise DataError(
+                f"{paths[0]} has {X.shape[0]:,} rows but {paths[-1]} has labels of "
+                f"shape {y.shape}, which are not one for each row. One of them is cut "
+                "short, or they belong to different parts."
+            )
+    return parts
 
 
 def npz(paths: Sequence[Path], n_features: int) -> list[Part]:
@@ -453,15 +458,14 @@ def thrombin_rows(paths: Sequence[Path], n_features: int) -> list[Part]:
         classes.append(line.text[:1])
     if len(paths) > 1:
         classes = [line.text[:1] for line in _lines(paths[1])]
-    X = _sparse(entries, n_features)
-    _check_length(X, classes, paths)
     unknown = sorted(set(classes) - {b"A", b"I"})
     if unknown:
         raise DataError(
             f"{paths[-1]}: the class {printable(unknown[0].decode('latin-1'))} is "
             "neither A (active) nor I (inactive)."
         )
-    return [(X, np.where(np.array(classes) == b"A", 1, -1))]
+    y = np.where(np.array(classes) == b"A", 1, -1)
+    return [(_sparse(entries, n_features), y)]
 
 
 def indicators(codes: NDArray[Any]) -> NDArray[np.int8]:
@@ -543,13 +547,4 @@ def _with_labels(X: Any, paths: Sequence[Path]) -> Part:
         if label != np.floor(label):
             raise line.bad(f"the label {label:g} is not a whole number")
         labels.append(label)
-    _check_length(X, labels, paths)
     return X, np.array(labels).astype(np.int64)
-
-
-def _check_length(X: Any, labels: Sequence[Any], paths: Sequence[Path]) -> None:
-    if X.shape[0] != len(labels):
-        raise DataError(
-            f"{paths[0]} has {X.shape[0]:,} rows but {paths[-1]} has {len(labels):,} "
-            "labels. They belong to different parts, or one is cut short."
-        )

@@ -139,22 +139,11 @@ class TrainingPartOnly(ev.SplitProtocol):
         return ev.Split(np.arange(len(shape.y)), np.arange(0))
 
 
-@dataclass(frozen=True, slots=True)
-class FirstSplit(ev.SplitProtocol):
-    """The first of the splits of another protocol."""
-
-    protocol: ev.SplitProtocol
-
-    def split(self, index: int, shape: ev.TaskShape, seed: int) -> ev.Split:
-        """The first."""
-        return self.protocol.split(index, shape, seed)
-
-
 def protocol_for(
-    data: Benchmark, design: Design, *, is_quick: bool = False
+    data: Benchmark, design: Design, n_repeats: tuple[int, int] = (10, 30)
 ) -> ev.SplitProtocol:
-    """How the paper splits a data set; repeated three times if ``is_quick``."""
-    n_few, n_many = (3, 3) if is_quick else (10, 30)
+    """How the paper splits a data set: ten times, or thirty where it is most often."""
+    n_few, n_many = n_repeats
     rows = _rows_for(data, n_few)
     if design == "orders":
         return ev.FeatureOrders(n_many, _rows_for(data, 1))
