@@ -82,6 +82,16 @@ def test_scores_are_those_of_selecting_and_judging_by_hand():
     assert [row["measure"] for row in result.rows()] == ["su", "su"]
 
 
+def test_a_selector_is_shown_the_training_rows_and_no_others(tmp_path):
+    protocol = ev.RandomSplits(n_runs=3)
+    run({"spy": spy_on(tmp_path)}, {"data": (X, Y)}, protocol=protocol)
+    for i, fit in enumerate(spies.fits(tmp_path)):
+        train = protocol.split(i, GIVEN.rows().shape, 0).train
+        np.testing.assert_array_equal(fit["X"], X[train])
+        np.testing.assert_array_equal(fit["y"], Y[train])
+    assert i == 2
+
+
 @pytest.mark.parametrize("name", ["saola", "best"])
 def test_poisoned_test_rows_change_no_selection(name):
     selector = name

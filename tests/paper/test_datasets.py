@@ -138,11 +138,6 @@ def test_libsvm_files_are_read_plain_or_packed(tmp_path, name, train, test, suff
     assert bool(found.differs) == is_other
 
 
-def test_rows_of_a_missing_second_file_are_missed(tmp_path):
-    (tmp_path / "ijcnn1").write_text(svmlight_text(*parts(10)[0]))
-    assert load_dataset("ijcnn1", tmp_path).differs == "without the rows of ijcnn1.t"
-
-
 @pytest.mark.parametrize(
     ("name", "file", "n_features", "first", "n_train", "n_test"),
     [
