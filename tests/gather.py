@@ -14,10 +14,14 @@ from featstream.sources.kernels.transpose import has_whole_rows
 from featstream.sources.values import as_sparse_columns
 
 
-def gather(source, start=0):
-    """Dense values, names and nominal flags of all columns from ``start`` on."""
+def gather(source, start=0, order=None):
+    """Dense values, names and nominal flags of all columns from ``start`` on.
+
+    ``order`` are positions of columns to read, if not all one after the other.
+    """
     columns, names, nominal = [], [], []
-    for block in source.blocks(start):
+    blocks = source.blocks(start) if order is None else source.blocks_at(order, start)
+    for block in blocks:
         check_block(block, start + len(columns))
         columns.extend(block.to_dense().T)
         names.extend(block.name(i) for i in range(block.n_columns))

@@ -186,6 +186,11 @@ def test_all_columns_are_there_from_any_start(tmp_path, kind, is_spilled):
         np.testing.assert_array_equal(found, X[:, start:])
         assert found.dtype.itemsize <= 8
     assert not list(dataset.source.blocks(150))
+    if hasattr(dataset.source, "blocks_at"):
+        order = np.random.default_rng(0).permutation(X.shape[1])
+        for start in (0, 40):
+            found = gather(dataset.source, start, order)[0]
+            np.testing.assert_array_equal(found, X[:, order[start:]])
 
 
 @every_format
@@ -290,19 +295,6 @@ def test_resume_opens_the_file_again(tmp_path, kind, capsys, monkeypatch):
     found = json.loads(capsys.readouterr().out)["selected"]
     expected = SAOLA(measure="su").fit(X, Y).selected_.tolist()
     assert [feature["index"] for feature in found] == expected
-
-
-def test_groups_may_skip_about(tmp_path):
-    """Sources of which any column is at hand give them in any order."""
-    order = np.random.default_rng(0).permutation(X.shape[1])
-    for kind in ("csv", "parquet", "arrow", "plink"):
-        path, options = FORMATS[kind](tmp_path)
-        source = open_dataset(path, **options).source
-        for start in (0, 40):
-            blocks = list(source.blocks_at(order, start))
-            assert blocks[0].start == start
-            found = np.concatenate([block.columns for block in blocks], axis=1)
-            np.testing.assert_array_equal(found, X[:, order[start:]])
 
 
 def test_a_folder_of_every_format_is_one_stream(tmp_path):

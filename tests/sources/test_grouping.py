@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -90,26 +89,6 @@ def test_features_without_groups_are_groups_by_name():
 def test_contiguous_groups_are_read_as_they_are():
     layout = lay_out(["b", "b", "a"], ArraySource(np.eye(3)))
     assert layout.order is None
-
-
-@pytest.mark.parametrize("is_sparse", [False, True])
-@pytest.mark.parametrize("dtype", ["bool", "uint16", "float32", "int64", "object"])
-def test_columns_at_positions_are_those_columns(dtype, is_sparse):
-    X = np.random.default_rng(0).integers(0, 2, (5, 30)).astype(dtype)
-    positions = np.random.default_rng(1).permutation(30)[:25]
-    names = [f"f{i}" for i in range(30)]
-    source = ArraySource(X, names, block_bytes=4 * 5 * 8)
-    if is_sparse and dtype != "object":
-        source = SparseSource(sparse.csc_array(X), names, block_columns=4)
-    for start in (0, 7, 25):
-        n_found = start
-        for block in source.blocks_at(positions, start):
-            here = positions[block.start : block.start + block.n_columns]
-            assert block.start == n_found
-            assert list(block.names) == [names[i] for i in here]
-            assert np.array_equal(dense(block), X[:, here])
-            n_found += block.n_columns
-        assert n_found == 25
 
 
 def test_groups_of_equal_size_continue_their_numbers():

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from featstream.errors import DataError, DataTypeError
-from featstream.protocols import Source
+from featstream.protocols import IndexedSource
 from featstream.sources import (
     ArraySource,
     FrameSource,
@@ -56,17 +56,29 @@ def arrays(draw):
     return X
 
 
+def names_for(X):
+    return [f"g{j}" for j in range(X.shape[1])]
+
+
+def check_columns(source, X, start):
+    """In order, and in any order."""
+    assert isinstance(source, IndexedSource)
+    assert (source.n_samples, source.n_features) == X.shape
+    order = np.random.default_rng(start).permutation(X.shape[1])
+    for positions in (None, order):
+        columns, names, nominal = gather(source, start, positions)
+        expected = range(X.shape[1]) if positions is None else order
+        np.testing.assert_array_equal(columns, X[:, expected[start:]])
+        assert names == [f"g{j}" for j in expected[start:]]
+        assert not nominal.any()
+
+
 @settings(deadline=None)  # the first call compiles
 @given(arrays(), st.integers(1, 3000), st.integers(0, 35))
 def test_columns_are_those_of_the_array(X, block_bytes, start):
     before = X.copy()
-    source = ArraySource(X, block_bytes=block_bytes)
-    assert isinstance(source, Source)
-    assert (source.n_samples, source.n_features) == X.shape
-    columns, names, nominal = gather(source, start)
-    np.testing.assert_array_equal(columns, X[:, start:])
-    assert names == [f"x{i}" for i in range(start, X.shape[1])]
-    assert not nominal.any()
+    source = ArraySource(X, names_for(X), block_bytes=block_bytes)
+    check_columns(source, X, start)
     np.testing.assert_array_equal(X, before)
 
 
@@ -138,6 +150,9 @@ def test_text_becomes_codes_in_sorted_order_and_numbers_stay(rows, expected, nom
     columns, _, found = gather(as_source(rows))
     np.testing.assert_array_equal(columns, expected)
     assert found.tolist() == [bool(flag) for flag in nominal]
+    if not isinstance(rows, list):
+        (last,) = gather(ArraySource(rows), 0, np.array([columns.shape[1] - 1]))[0].T
+        np.testing.assert_array_equal(last, columns[:, -1])
 
 
 @pytest.mark.parametrize(
@@ -177,13 +192,8 @@ def test_sparse_columns_are_those_of_the_dense_array(
 ):
     X = X.astype(dtype)
     make = sparse.coo_array if is_array else sparse.coo_matrix
-    given_names = [f"g{j}" for j in range(X.shape[1])]
-    source = SparseSource(make(X).asformat(fmt), given_names, block_columns=width)
-    assert (source.n_samples, source.n_features) == X.shape
-    columns, names, nominal = gather(source, start)
-    np.testing.assert_array_equal(columns, X[:, start:])
-    assert names == given_names[start:]
-    assert not nominal.any()
+    source = SparseSource(make(X).asformat(fmt), names_for(X), block_columns=width)
+    check_columns(source, X, start)
 
 
 @pytest.mark.parametrize("is_lying", [False, True])

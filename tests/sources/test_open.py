@@ -57,6 +57,11 @@ def test_npz_with_names_and_another_target(tmp_path):
     np.savez(tmp_path / "d.npz", X=X, t=Y, names=["a", "b", "c"])
     check(open_dataset(tmp_path / "d.npz", target="t"), names=["a", "b", "c"])
     check(open_dataset(tmp_path / "d.npz"), y=None, names=["a", "b", "c"])
+    target = str(tmp_path / "y.npy")
+    np.save(target, Y)
+    dataset = open_dataset(tmp_path / "d.npz", target)
+    check(dataset, names=["a", "b", "c"])
+    assert dataset.target_name == target
 
 
 def save_object_array(path):
@@ -166,17 +171,3 @@ def test_what_reads_a_file_is_asked_for(tmp_path, monkeypatch, suffix, wanted):
     (tmp_path / f"d.{suffix}").touch()
     with pytest.raises(MissingExtraError, match=wanted):
         open_dataset(tmp_path / f"d.{suffix}")
-
-
-def test_a_matrix_of_scipy_with_a_target_file(tmp_path):
-    X, y = sparse.random_array((20, 30), density=0.5, rng=0), np.arange(20) % 2
-    sparse.save_npz(tmp_path / "X.npz", X.tocsr())
-    np.save(tmp_path / "y.npy", y)
-    (tmp_path / "y.csv").write_text(
-        "id,status\n" + "".join(f"s{i},{i % 2}\n" for i in range(20))
-    )
-    for target in ("y.npy", "y.csv:status"):
-        dataset = open_dataset(tmp_path / "X.npz", str(tmp_path / target))
-        assert dataset.y.tolist() == y.tolist()
-        assert dataset.target_name == str(tmp_path / target)
-        np.testing.assert_array_equal(as_array(dataset.source), X.toarray())
