@@ -25,19 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.jit import inner_jit, jit
-from featstream.sources.kernels.parse_decimal import (
-    BAD,
-    EXACT_MANTISSA,
-    EXACT_POWERS,
-    INTEGER_POWERS,
-    LONG,
-    MAX_DIGITS,
-    count_digits,
-    first_digits,
-    is_digit,
-    round_decimal,
-    scan_number,
-)
+from featstream.sources.kernels import parse_decimal as decimal
 
 # What is wrong with the token at which parsing stopped.
 FINE, LABEL, MIXED, QID, ENTRY, ORDER, OVERFLOW, ENDING = range(8)
@@ -179,10 +167,10 @@ def _parse_entries(text, words, i, previous, shift, entry, indices, values, bits
     begin = i
     n_long = 0
     flaw = FINE
-    while is_digit(text[i]) and entry < n_room:
+    while decimal.is_digit(text[i]) and entry < n_room:
         begin = i
         index = np.int64(0)
-        while is_digit(text[i]):
+        while decimal.is_digit(text[i]):
             index = index * 10 + (np.int64(text[i]) - 48)
             i += _ONE
         if text[i] != 58 or i - begin > _U(10) or index > MAX_INDEX:
@@ -199,7 +187,7 @@ def _parse_entries(text, words, i, previous, shift, entry, indices, values, bits
         i += _U(is_negative)
         mark = i
         mantissa = np.int64(0)
-        while is_digit(text[i]):
+        while decimal.is_digit(text[i]):
             mantissa = mantissa * 10 + (np.int64(text[i]) - 48)
             i += _ONE
         n_digits = np.int64(i - mark)
@@ -209,34 +197,34 @@ def _parse_entries(text, words, i, previous, shift, entry, indices, values, bits
             mark = i
             n = 8
             while n == 8 and i < n_words:
-                n = count_digits(words[i])
+                n = decimal.count_digits(words[i])
                 if n > 0:
-                    mantissa *= INTEGER_POWERS[n]
-                    mantissa += first_digits(words[i], n)
+                    mantissa *= decimal.INTEGER_POWERS[n]
+                    mantissa += decimal.first_digits(words[i], n)
                     i += _U(n)
             if i >= n_words:
-                while is_digit(text[i]):
+                while decimal.is_digit(text[i]):
                     mantissa = mantissa * 10 + (np.int64(text[i]) - 48)
                     i += _ONE
             n_places = np.int64(i - mark)
             n_digits += n_places
-        if (text[i] == 32 or _is_end(text[i])) and 0 < n_digits <= MAX_DIGITS:
-            if mantissa < EXACT_MANTISSA:
-                value = mantissa / EXACT_POWERS[n_places]
+        if (text[i] == 32 or _is_end(text[i])) and 0 < n_digits <= decimal.MAX_DIGITS:
+            if mantissa < decimal.EXACT_MANTISSA:
+                value = mantissa / decimal.EXACT_POWERS[n_places]
             else:
-                value = round_decimal(mantissa, -n_places)
+                value = decimal.round_decimal(mantissa, -n_places)
             values[entry] = -value if is_negative else value
         else:
-            value, end, status = scan_number(text, np.int64(number))
+            value, end, status = decimal.scan_number(text, np.int64(number))
             i = _U(end)
-            if status == BAD or not _is_end(text[i]):
+            if status == decimal.BAD or not _is_end(text[i]):
                 flaw = ENTRY
                 break
             if np.isinf(value):
                 flaw = OVERFLOW
                 break
             values[entry] = value
-            if status == LONG:
+            if status == decimal.LONG:
                 bits[entry] = _NAN_BITS | np.int64(number)
                 n_long += 1
         entry += _ONE
@@ -271,9 +259,9 @@ def parse_rows(
         i = _skip_blanks(text, i)
         if not _is_end(text[i]):
             begin = i
-            label, i, status = scan_number(text, i)
+            label, i, status = decimal.scan_number(text, i)
             found = NUMBERS
-            if status == BAD:
+            if status == decimal.BAD:
                 label, i, found = np.nan, _skip_word(text, begin), WORDS
             if i == begin or not _is_end(text[i]) or row == labels.size:
                 flaw = LABEL
@@ -286,7 +274,7 @@ def parse_rows(
             elif kind != found:
                 flaw = MIXED
                 break
-            n_long += status == LONG
+            n_long += status == decimal.LONG
             labels[row] = label
             label_spans[row, 0] = begin
             label_spans[row, 1] = i
