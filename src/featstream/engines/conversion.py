@@ -26,11 +26,7 @@ from numpy.typing import NDArray
 from featstream.engines.loop import Engine, in_order
 from featstream.errors import DataError, printable
 from featstream.protocols import Block, SparseColumns
-from featstream.sources.kernels.csc_from_rows import (
-    ValueFacts,
-    describe_values,
-    pack_entries,
-)
+from featstream.sources.kernels import csc_from_rows as csc
 from featstream.sources.open import PathLike
 from featstream.sources.rows_to_columns import (
     RowTotals,
@@ -81,7 +77,7 @@ class ChunkReport(NamedTuple):
     """
 
     parsed: ParsedChunk
-    facts: ValueFacts
+    facts: csc.ValueFacts
     starts: NDArray[np.int64]
 
 
@@ -184,12 +180,12 @@ def parse_chunk(given: Input, chunk: FileChunk) -> ChunkReport:
         parsed = reader.parse(text)
     rows = parsed.rows
     packed = np.empty((rows.values.size, 2), np.int64)
-    starts = pack_entries(
+    starts = csc.pack_entries(
         rows.indptr, rows.indices, rows.values, 0, given.bounds, packed
     )
     with _new_file(given.scratch / f"{chunk.number}.npy") as file:
         np.save(file, packed[: starts[-1]], allow_pickle=False)
-    facts = ValueFacts(*describe_values(rows.values))
+    facts = csc.ValueFacts(*csc.describe_values(rows.values))
     light = replace(rows, indices=rows.indices[:0], values=rows.values[:0])
     return ChunkReport(parsed._replace(rows=light), facts, starts)
 

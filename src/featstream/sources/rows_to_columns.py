@@ -27,23 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from featstream.errors import DataError, ParameterError, explain_full_disk
 from featstream.protocols import Block, Source, SparseColumns
-from featstream.sources.kernels.csc_from_rows import (
-    ValueFacts,
-    describe_values,
-    pack_entries,
-    place_entries,
-)
+from featstream.sources import store_writer
+from featstream.sources.kernels import csc_from_rows as csc
 from featstream.sources.open import PathLike
 from featstream.sources.store import ONES, StoreSource, open_store
-from featstream.sources.store_writer import (
-    NO_VALUES,
-    Progress,
-    merge_facts,
-    new_folder,
-    smallest_dtype,
-    write_blocks,
-    write_store,
-)
 from featstream.sources.svmlight import Reader, RowSlice, ZeroBased, join_labels
 from featstream.sources.values import LIMITS
 
@@ -61,7 +48,7 @@ def convert(
     memory: int = 2 << 30,
     n_jobs: int | None = None,
     zero_based: ZeroBased = "auto",
-    progress: Progress | None = None,
+    progress: store_writer.Progress | None = None,
 ) -> StoreSource:
     r"""Make a column store of a svmlight file or of any source.
 
@@ -105,7 +92,7 @@ def convert(
         # A source that is stored by rows transposes itself.
         write = getattr(input, "write_columns", None)
         if write is None:
-            write_store(output, input, y, progress=progress)
+            store_writer.write_store(output, input, y, progress=progress)
         else:
             write(output, y, memory=memory, progress=progress)
         return open_store(output)
@@ -133,7 +120,7 @@ def sort_entries(
     indptr = np.concatenate([[0], np.cumsum(counts)])
     rows = np.empty(packed.shape[0], np.int32)
     values = np.empty(packed.shape[0], dtype)
-    place_entries(packed, first, indptr[:-1].copy(), rows, values)
+    csc.place_entries(packed, first, indptr[:-1].copy(), rows, values)
     return SparseColumns(indptr, rows, values, n_samples)
 
 
@@ -147,19 +134,22 @@ def write_rows(
     n_features: int | None = None,
     names: Sequence[str] | None = None,
     samples: Sequence[str] | None = None,
-    progress: Progress | None = None,
+    progress: store_writer.Progress | None = None,
 ) -> None:
     """Write rows to a column store, with their own labels or those that are given.
 
     ``sampled`` is the columns of some entries, and about how many entries there are.
     """
-    with new_folder(output) as folder, TemporaryDirectory(dir=folder) as scratch:
+    with (
+        store_writer.new_folder(output) as folder,
+        TemporaryDirectory(dir=folder) as scratch,
+    ):
         totals = RowTotals(n_features)
         buckets = ColumnBuckets(totals, *sampled, memory, Path(scratch))
         buckets.fill(slices)
         if y is None and totals.labels.size:
             y = totals.labels
-        write_blocks(
+        store_writer.write_blocks(
             folder,
             buckets.blocks(names),
             y,
@@ -177,14 +167,14 @@ class RowTotals:
         self.n_samples = 0
         self._n_features = n_features
         self._span = 0, -1
-        self._facts = NO_VALUES
+        self._facts = store_writer.NO_VALUES
         self._labels: list[NDArray[Any]] = []
 
-    def add(self, rows: RowSlice, facts: ValueFacts) -> None:
+    def add(self, rows: RowSlice, facts: csc.ValueFacts) -> None:
         """Count some rows, with what is known of their values."""
         lowest, highest = self._span
         self._span = min(lowest, rows.lowest), max(highest, rows.highest)
-        self._facts = merge_facts(self._facts, facts)
+        self._facts = store_writer.merge_facts(self._facts, facts)
         self._labels.append(rows.y)
         self.n_samples += rows.indptr.size - 1
         if self.n_samples >= 2**31:
@@ -210,7 +200,7 @@ class RowTotals:
     @property
     def dtype(self) -> str:
         """Smallest type that holds every value."""
-        return smallest_dtype(self._facts)
+        return store_writer.smallest_dtype(self._facts)
 
     def ranges(self, bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         """First key, and the key after the last, of the ranges between ``bounds``."""
@@ -251,7 +241,7 @@ class ColumnBuckets:
             files = [stack.enter_context(open(path, "xb")) for path in self._paths]
             for rows in slices:
                 packed = np.empty((rows.values.size, 2), np.int64)
-                starts = pack_entries(
+                starts = csc.pack_entries(
                     rows.indptr,
                     rows.indices,
                     rows.values,
@@ -261,7 +251,7 @@ class ColumnBuckets:
                 )
                 for file, (begin, end) in zip(files, pairwise(starts), strict=True):
                     file.write(packed[begin:end])
-                totals.add(rows, describe_values(rows.values))
+                totals.add(rows, csc.describe_values(rows.values))
 
     def blocks(self, names: Sequence[str] | None = None) -> Iterator[Block]:
         """Second pass: sort one bucket after the other, the next one in a thread."""

@@ -32,11 +32,7 @@ from featstream.protocols import (
     sample_names_of,
 )
 from featstream.sources import store
-from featstream.sources.kernels.csc_from_rows import (
-    ValueFacts,
-    describe_values,
-    find_bad_column,
-)
+from featstream.sources.kernels import csc_from_rows as csc
 from featstream.sources.kernels.transpose import by_column
 from featstream.sources.memory import in_storage
 from featstream.sources.values import EXACT_IN_FLOAT
@@ -44,7 +40,9 @@ from featstream.sources.values import EXACT_IN_FLOAT
 Progress = Callable[[str, int, int], object]  # stage, amount done, total
 Runs = list[tuple[str, int, int]]  # type, number of columns, number of values
 
-NO_VALUES = ValueFacts(is_whole=True, is_single=True, lowest=np.inf, highest=-np.inf)
+NO_VALUES = csc.ValueFacts(
+    is_whole=True, is_single=True, lowest=np.inf, highest=-np.inf
+)
 
 
 def write_store(
@@ -182,7 +180,7 @@ class _Writer:
             )
         if isinstance(block.columns, SparseColumns) and self._dtype is None:
             stored = block.columns.alone()
-            bad = find_bad_column(stored.indptr, stored.rows, self._n_samples)
+            bad = csc.find_bad_column(stored.indptr, stored.rows, self._n_samples)
             if bad >= 0:
                 raise DataError(
                     f"The rows of sparse feature {block.name(bad)!r} do not increase "
@@ -222,7 +220,7 @@ class _Writer:
             return
         written = _eight_bytes(values)
         values = values.ravel(order="F").astype(written, copy=False)
-        facts = describe_values(values)  # compiled for three types at most
+        facts = csc.describe_values(values)  # compiled for three types at most
         self._facts = merge_facts(self._facts, facts)
         if written != "<f8":
             self._is_wide |= max(facts.highest, -facts.lowest) >= EXACT_IN_FLOAT
@@ -298,9 +296,9 @@ class _Writer:
             os.fsync(description.fileno())
 
 
-def merge_facts(a: ValueFacts, b: ValueFacts) -> ValueFacts:
+def merge_facts(a: csc.ValueFacts, b: csc.ValueFacts) -> csc.ValueFacts:
     """Facts about the values of two arrays together."""
-    return ValueFacts(
+    return csc.ValueFacts(
         a.is_whole and b.is_whole,
         a.is_single and b.is_single,
         min(a.lowest, b.lowest),
@@ -308,10 +306,10 @@ def merge_facts(a: ValueFacts, b: ValueFacts) -> ValueFacts:
     )
 
 
-def smallest_dtype(facts: ValueFacts, *, is_integer: bool = False) -> str:
+def smallest_dtype(facts: csc.ValueFacts, *, is_integer: bool = False) -> str:
     """Smallest type that holds such values exactly, or ``ONES``.
 
-    >>> smallest_dtype(ValueFacts(True, True, -1, 200))
+    >>> smallest_dtype(csc.ValueFacts(True, True, -1, 200))
     '<i2'
     """
     if facts.is_whole:
