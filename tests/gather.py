@@ -31,9 +31,6 @@ def gather(source, start=0, order=None):
     return X, names, np.array(nominal, bool)
 
 
-dense = Block.to_dense
-
-
 def check_block(block: Block, start: int) -> None:
     assert block.start == start
     assert block.n_columns > 0

@@ -15,7 +15,6 @@ from featstream.sources import (
     as_source,
 )
 from featstream.sources.grouping import Sized, batches, lay_out
-from gather import dense
 
 
 def taken(source, groups):
@@ -25,7 +24,7 @@ def taken(source, groups):
     blocks = source.blocks() if order is None else source.blocks_at(order)
     found = []
     for batch in batches(blocks, layout):
-        columns = np.hstack([dense(block) for block in batch.blocks])
+        columns = np.hstack([block.to_dense() for block in batch.blocks])
         assert columns.shape[1] == batch.ends[-1]
         pieces = np.split(columns[0], batch.ends[:-1])
         found += zip(batch.labels, (piece.tolist() for piece in pieces), strict=True)

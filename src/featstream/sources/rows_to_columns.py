@@ -327,14 +327,7 @@ def _sample_keys(path: Path, n_entries: int) -> NDArray[np.int64]:
 
 
 class TempColumns:
-    """Groups of columns that grow by rows, in one unnamed temporary file.
-
-    >>> columns = TempColumns(2)
-    >>> columns.append(np.frombuffer(b"abc", np.uint8), np.array([0, 1, 3]))
-    >>> columns.append(np.frombuffer(b"de", np.uint8), np.array([0, 1, 2]))
-    >>> [b"".join(columns.read(part)) for part in range(2)]
-    [b'ad', b'bce']
-    """
+    """Groups of columns that grow by rows, in one unnamed temporary file."""
 
     def __init__(self, n_parts: int) -> None:
         self.n_parts = n_parts

@@ -307,11 +307,7 @@ def merge_facts(a: csc.ValueFacts, b: csc.ValueFacts) -> csc.ValueFacts:
 
 
 def smallest_dtype(facts: csc.ValueFacts, *, is_integer: bool = False) -> str:
-    """Smallest type that holds such values exactly, or ``ONES``.
-
-    >>> smallest_dtype(csc.ValueFacts(True, True, -1, 200))
-    '<i2'
-    """
+    """Smallest type that holds such values exactly, or ``ONES``."""
     if facts.is_whole:
         if facts.lowest >= 1 and facts.highest <= 1:
             return store.ONES

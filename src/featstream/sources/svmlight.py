@@ -397,9 +397,6 @@ def explain(flaw: int, text: bytes, previous: int = -1) -> str:
 
     ``text`` goes to the end of the line at least; ``previous`` is the index before
     the token, if the flaw is one of order.
-
-    >>> explain(grammar.ENTRY, b"-3:1 4:1")
-    'index -3 is negative. Indices are whole numbers from 0 or 1 up'
     """
     match = _TOKEN.match(text)
     token = match[0].decode("utf-8", "backslashreplace") if match else ""
