@@ -8,32 +8,28 @@ import pyarrow as pa
 import pyarrow.parquet
 import zarr
 from anndata.io import write_elem
+from bed_reader import to_bed
 from scipy import sparse
-
-BITS = {2: 0b00, -1: 0b01, 1: 0b10, 0: 0b11}
-"""What PLINK writes for 2, 1 and 0 copies of the first allele, and for none known."""
 
 
 def write_plink(path, genotypes, phenotypes, names=None, samples=None):
     """A ``.bed`` by variant, with its ``.bim`` and ``.fam``; -1 is missing."""
     n_samples, n_variants = genotypes.shape
-    names = names or [f"x{j}" for j in range(n_variants)]
     samples = samples or [("fam", f"s{i}") for i in range(n_samples)]
-    content = bytearray(b"\x6c\x1b\x01")
-    for j in range(n_variants):
-        for first in range(0, n_samples, 4):
-            byte = 0
-            for place, copies in enumerate(genotypes[first : first + 4, j].tolist()):
-                byte |= BITS[copies] << (2 * place)
-            content.append(byte)
-    path.write_bytes(bytes(content))
-    path.with_suffix(".bim").write_text(
-        "".join(f"1\t{name}\t0\t{100 + j}\tA\tG\n" for j, name in enumerate(names))
-    )
-    people = zip(samples, phenotypes, strict=True)
-    path.with_suffix(".fam").write_text(
-        "".join(f"{family} {person} 0 0 1 {y}\n" for (family, person), y in people)
-    )
+    families, people = zip(*samples, strict=True)
+    properties = {
+        "fid": families,
+        "iid": people,
+        "sex": [1] * n_samples,
+        "pheno": list(map(str, phenotypes)),
+        "chromosome": ["1"] * n_variants,
+        "sid": list(names or (f"x{j}" for j in range(n_variants))),
+        "bp_position": range(100, 100 + n_variants),
+        "allele_1": ["A"] * n_variants,
+        "allele_2": ["G"] * n_variants,
+    }
+    values = np.where(genotypes < 0, -127, genotypes).astype(np.int8)
+    to_bed(path, values, properties=properties)
     return path
 
 
