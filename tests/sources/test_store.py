@@ -7,12 +7,14 @@ import os
 import zlib
 
 import numpy as np
+import pandas as pd
 import psutil
 import pytest
 from scipy.sparse import csc_array, random_array
 
 from featstream.errors import DataError, DataTypeError, ParameterError
 from featstream.protocols import Block, SparseColumns
+from featstream.sources import ArraySource, ChainedSource, FrameSource
 from featstream.sources.memory import in_storage
 from featstream.sources.store import StoreSource, open_store
 from featstream.sources.store_writer import write_store
@@ -198,12 +200,9 @@ def test_names_and_kinds_come_back(tmp_path):
 
 
 def test_names_that_begin_late_are_filled_up(tmp_path):
-    class Late(Blocks):
-        def blocks(self, start=0):
-            yield Block(np.eye(2), 0)
-            yield Block(np.eye(2), 2, ["a", "b"], np.array([True, False]))
-
-    write_store(tmp_path / "x.cols", Late(np.eye(2)))
+    late = FrameSource(pd.DataFrame({"a": ["u", "v"], "b": [0, 1]}))
+    source = ChainedSource([ArraySource(np.eye(2)), late])
+    write_store(tmp_path / "x.cols", source)
     read = open_store(tmp_path / "x.cols")
     assert list(read.names) == ["x0", "x1", "a", "b"]
     (block,) = read.blocks()
