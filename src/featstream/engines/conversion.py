@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,29 +198,23 @@ def _merge(
     first_rows: Sequence[int],
 ) -> Iterator[Block]:
     """The columns of the store, range by range; ``starts`` of each chunk."""
-
-    def places(i: int) -> list[Place]:
-        """Where the entries of a range are."""
-        chunks = enumerate(zip(starts, first_rows, strict=True))
-        found = [(k, own[i], own[i + 1], row) for k, (own, row) in chunks]
-        return [place for place in found if place[1] < place[2]]
-
-    ranges = totals.ranges(given.bounds)
-    keys = ((i, *keys) for i, keys in enumerate(ranges) if keys[0] < keys[1])
     dtype = totals.dtype.replace(ONES, "|u1")
+
+    def merge(keys: tuple[int, int, int], n_ahead: int) -> Any:
+        i, first, last = keys
+        places: list[Place] = [
+            (number, own[i], own[i + 1], row)
+            for number, (own, row) in enumerate(zip(starts, first_rows, strict=True))
+            if own[i] < own[i + 1]
+        ]
+        given_range = places, first, last, dtype, totals.n_samples
+        return engine.submit(merge_range, given.scratch, *given_range)
+
+    ranges = enumerate(totals.ranges(given.bounds))
+    keys = ((i, first, last) for i, (first, last) in ranges if first < last)
+    n_ahead = engine.n_workers + 1
     for (_, first, _), path in in_order(
-        engine,
-        keys,
-        lambda item, n_ahead: engine.submit(
-            merge_range,
-            given.scratch,
-            places(item[0]),
-            *item[1:],
-            dtype,
-            totals.n_samples,
-        ),
-        first=engine.n_workers + 1,
-        most=engine.n_workers + 1,
+        engine, keys, merge, first=n_ahead, most=n_ahead
     ):
         with np.load(path, allow_pickle=False) as arrays:
             stored = SparseColumns(

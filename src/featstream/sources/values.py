@@ -7,9 +7,11 @@ dtypes are combined without making different values equal.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import count
 from numbers import Real
 from typing import Any, Literal, TypeAlias, overload
 
@@ -350,28 +352,25 @@ def check_names(
         )
     if set(map(type, listed)) == {str} and len(set(listed)) == n_features:
         return listed
-    seen: dict[str, int] = {}
+    position_of: dict[str, int] = {}
     repeated: list[int] = []
     for position, name in enumerate(listed):
         check_name(name, position)
-        first = seen.setdefault(name, position)
+        first = position_of.setdefault(name, position)
+        if first != position and duplicates == "error":
+            raise DataError(
+                f"Feature name {printable(name)} already seen at position {first} "
+                f"(now {position}). Names must be unique. Rename one, or open the "
+                "data with duplicates='number', which makes the second one "
+                f"{printable(f'{name}#2')}."
+            )
         if first != position:
-            if duplicates == "error":
-                raise DataError(
-                    f"Feature name {printable(name)} already seen at position {first} "
-                    f"(now {position}). Names must be unique. Rename one, or open the "
-                    "data with duplicates='number', which makes the second one "
-                    f"{printable(f'{name}#2')}."
-                )
             repeated.append(position)
-    times: dict[str, int] = {}
+    numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(2))
     for position in repeated:
         name = listed[position]
-        number = times.get(name, 1) + 1
-        while f"{name}#{number}" in seen:
-            number += 1
-        times[name] = number
-        listed[position] = f"{name}#{number}"
+        numbered = (f"{name}#{number}" for number in numbers[name])
+        listed[position] = next(new for new in numbered if new not in position_of)
     return [str(name) for name in listed]
 
 
