@@ -380,42 +380,38 @@ def _find_columns(schema: Any) -> tuple[str, list[str], list[str] | None]:
 
     index = index_columns(schema)
     fields = list(schema)
-    is_text = [_is_text(field.type) for field in fields]
-    if not any(is_text):
+    name = next((field for field in fields if _is_text(field.type)), None)
+    if name is None:
         raise DataError(
             "none of its columns is text, to name the features. Give them names, or "
             "open it with one row per sample: orient='samples'."
         )
-    name = is_text.index(True)
-    others = [i for i in range(len(fields)) if i != name]
-    lists = [i for i in others if kinds.is_nested(fields[i].type)]
-    values, samples = lists, None
-    if not lists:
-        values = [i for i in others if fields[i].name not in index]
-        samples = [fields[i].name for i in values]
+    others = [field for field in fields if field is not name]
+    lists = [field for field in others if kinds.is_nested(field.type)]
+    values = lists or [field for field in others if field.name not in index]
     if len(lists) > 1 or not values:
         raise DataError(
             "the values should be in one column of lists, or in one column per sample. "
-            f"Besides the names in {printable(fields[name].name)} it has "
+            f"Besides the names in {printable(name.name)} it has "
             f"{len(lists)} columns of lists."
         )
     is_fixed = kinds.is_fixed_size_list
     numbers = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
-    for i in values:
-        kind = fields[i].type
+    for field in values:
+        kind = field.type
         if any(f(kind) for f in (kinds.is_list, kinds.is_large_list, is_fixed)):
             kind = kind.value_type
         if not any(f(kind) for f in (*numbers, kinds.is_null, _is_text)):
-            what = f"the column {printable(fields[i].name)}"
-            raise not_numbers(what, fields[i].type)
-    if len({is_text[i] for i in values}) > 1:
-        odd = next(i for i in values if is_text[i])
+            raise not_numbers(f"the column {printable(field.name)}", field.type)
+    odd = [field for field in values if _is_text(field.type)]
+    if odd and len(odd) < len(values):
         raise DataTypeError(
-            f"the column {printable(fields[odd].name)} is text, and others are "
+            f"the column {printable(odd[0].name)} is text, and others are "
             "numbers. All but the first text column are values, one per sample: "
             "leave it out of the file."
         )
-    return fields[name].name, [fields[i].name for i in values], samples
+    found = [field.name for field in values]
+    return name.name, found, None if lists else found
 
 
 def _is_text(kind: Any) -> bool:
