@@ -105,15 +105,6 @@ def test_anndata_objects_and_files_give_the_columns(tmp_path, make, place):
         find(layer="x")
 
 
-def test_the_target_is_found_by_its_name(tmp_path):
-    obs = {"batch": np.arange(3), "Label": np.array([1, 2, 2])}
-    path = write_h5ad(tmp_path / "d.h5ad", X, obs, NAMES)
-    assert open_dataset(path).y.tolist() == [1, 2, 2]
-    assert open_dataset(path, "batch").y.tolist() == [0, 1, 2]
-    path = write_h5ad(tmp_path / "d.h5ad", X, OBS, NAMES)
-    assert open_dataset(path).y is None
-
-
 def test_categoricals_of_anndata_0_7(path):
     """Codes beside a reference to their categories."""
     change(path, "obs/kind", np.array([1, 0, -1], np.int8))
@@ -225,6 +216,7 @@ def test_what_is_absent_is_answered_with_what_is_there(path):
         open_h5ad(path, "x")
     with pytest.raises(DataError, match=r"no layer 'counts'. Its layers are: none\."):
         open_h5ad(path, layer="counts")
+    assert open_dataset(path).y is None
 
 
 def test_a_file_cut_short_is_refused_at_any_length(path):

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import narwhals as nw
@@ -106,11 +107,8 @@ class SampleSubset:
         self.n_samples = int(is_chosen.sum())
         self.n_features = source.n_features
         self.names = names_of(source)
-        self.sample_names: list[str] | None = None
-        sample_names = sample_names_of(source)
-        if sample_names is not None:
-            chosen = np.flatnonzero(is_chosen).tolist()
-            self.sample_names = [sample_names[i] for i in chosen]
+        samples = sample_names_of(source)
+        self.sample_names = samples and list(compress(samples, is_chosen))
         if isinstance(source, IndexedSource):
             self.blocks_at = self._blocks_at
 
