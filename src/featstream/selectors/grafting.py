@@ -14,17 +14,12 @@ from scipy.special import expit
 
 from featstream.errors import check_number
 from featstream.estimators import estimator
-from featstream.jit import inner, inner_jit, jit
+from featstream.jit import inner, jit, lean
 from featstream.measures.inputs import as_labels
 from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Arrays, Declared, check_arrays
+from featstream.selectors import numeric
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.numeric import (
-    as_numeric,
-    class_indicators,
-    dense_column,
-    parts_of,
-)
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
 
@@ -120,8 +115,8 @@ class Grafting(StreamSelector):
 
     def _decide(self, block: Block, stream: Stream) -> Verdict:
         model: LogisticModels = stream.measure
-        columns = as_numeric(block, model.n_samples, type(self).__name__)
-        stored = parts_of(columns)
+        columns = numeric.as_numeric(block, model.n_samples, type(self).__name__)
+        stored = numeric.parts_of(columns)
         slopes = np.zeros(block.n_columns)
         fate = np.zeros(block.n_columns, np.uint8)
         events: list[tuple[int, int]] = []
@@ -134,7 +129,7 @@ class Grafting(StreamSelector):
             if found == block.n_columns:
                 break
             done, arrival = found + 1, block.start + found
-            column = (dense_column(columns, found) - mean) / scale
+            column = (numeric.dense_column(columns, found) - mean) / scale
             if model.add(column, arrival):
                 left = model.prune()
                 fate[found] = Fate.IRRELEVANT if arrival in left else Fate.KEPT
@@ -158,7 +153,7 @@ class LogisticModels:
     name = "logistic"
 
     def __init__(self, y: Any, l1: float, l2: float, l0: float) -> None:
-        self.signs = 2.0 * class_indicators(as_labels(y)) - 1.0
+        self.signs = 2.0 * numeric.class_indicators(as_labels(y)) - 1.0
         self.l1, self.l2, self.l0 = l1, l2, l0
         self.n_samples, k = self.signs.shape
         self.arrival: IntArray = np.empty(0, np.int64)
@@ -169,12 +164,10 @@ class LogisticModels:
     def optimise(self) -> None:
         """Fit all weights again, from the current ones."""
         for k in range(self.signs.shape[1]):
-            weights = self.weights[:, k].copy()
-            signs = np.ascontiguousarray(self.signs[:, k])
-            self.objectives[k] = fit_logistic(
+            signs, weights = self.signs[:, k], self.weights[:, k].copy()
+            self.weights[:, k], self.objectives[k] = fit_logistic(
                 self.design, signs, weights, self.l1, self.l2
             )
-            self.weights[:, k] = weights
         share = expit(self.design @ self.weights)
         self.residuals: FloatArray = (self.signs + 1.0) / 2.0 - share
 
@@ -196,7 +189,7 @@ class LogisticModels:
         """Add a column, unless it takes less than its price off the objective."""
         before = vars(self) | {"objectives": self.objectives.copy()}
         self.arrival = np.append(self.arrival, arrival)
-        self.design = np.ascontiguousarray(np.column_stack([self.design, column]))
+        self.design = np.column_stack([self.design, column])
         self.weights = np.vstack([self.weights, np.zeros(self.weights.shape[1])])
         self.optimise()
         is_worth_it = before["objectives"].sum() - self.objectives.sum() >= self.l0
@@ -274,24 +267,8 @@ def graft(columns, indptr, stored_rows, begin, residuals, totals, price, slopes)
     return slopes.size, 0.0, 0.0
 
 
-@jit
-def objective(margins, signs, weights, l1, l2):
-    """Mean logistic loss with its penalties; the first weight is the intercept."""
-    total = 0.0
-    for i in range(margins.size):
-        margin = signs[i] * margins[i]
-        if margin > 0:
-            total += np.log1p(np.exp(-margin))
-        else:
-            total += np.log1p(np.exp(margin)) - margin
-    total /= margins.size
-    for j in range(1, weights.size):
-        total += l1 * abs(weights[j]) + l2 * weights[j] * weights[j]
-    return total
-
-
-@inner_jit
-def _descend(gradient, hessian, weights, l1, l2, step):
+@lean
+def descend(gradient, hessian, weights, l1, l2, step):
     """Coordinate descent on the quadratic model of the loss with its penalties."""
     k = weights.size
     step[:] = 0.0
@@ -319,45 +296,38 @@ def _descend(gradient, hessian, weights, l1, l2, step):
             break
 
 
-@jit
-def fit_logistic(design, signs, weights, l1, l2):
+def fit_logistic(
+    design: FloatArray, signs: FloatArray, weights: FloatArray, l1: float, l2: float
+) -> tuple[FloatArray, float]:
     """Weights that minimise the penalised logistic loss, from those given on.
 
     Proximal Newton: each round solves the quadratic model exactly, and halves the
-    step until the objective falls. Returns the objective.
+    step until the objective falls. Returns the objective as well.
     """
-    n, k = design.shape
-    gradient, hessian, step = np.empty(k), np.empty((k, k)), np.empty(k)
-    margins = design @ weights
-    best = objective(margins, signs, weights, l1, l2)
+
+    def lose(margins: FloatArray, weights: FloatArray) -> float:
+        priced = weights[1:]  # not the intercept
+        loss = np.logaddexp(0.0, -signs * margins).mean()
+        return float(loss + l1 * np.abs(priced).sum() + l2 * priced @ priced)
+
+    n, step, margins = signs.size, np.empty(weights.size), design @ weights
+    best = lose(margins, weights)
     for _ in range(100):
-        gradient[:] = 0.0
-        hessian[:] = 0.0
-        for i in range(n):
-            p = 1.0 / (1.0 + np.exp(signs[i] * margins[i]))
-            curvature = max(p * (1.0 - p), 1e-10) / n
-            for j in range(k):
-                gradient[j] -= signs[i] * p * design[i, j] / n
-                for m in range(j + 1):
-                    hessian[j, m] += curvature * design[i, j] * design[i, m]
-        for j in range(k):
-            for m in range(j):
-                hessian[m, j] = hessian[j, m]
-        _descend(gradient, hessian, weights, l1, l2, step)
-        size, value = 1.0, best
+        p = expit(-signs * margins)
+        curvature = np.maximum(p * (1.0 - p), 1e-10) / n
+        hessian = (design.T * curvature) @ design
+        descend(-(signs * p) @ design / n, hessian, weights, l1, l2, step)
         for _ in range(40):
-            trial = weights + size * step
+            trial = weights + step
             trial_margins = design @ trial
-            value = objective(trial_margins, signs, trial, l1, l2)
+            value = lose(trial_margins, trial)
             if value <= best:
                 break
-            size /= 2.0
+            step /= 2.0
         if not value < best:
             break
         gain = best - value
-        weights[:] = trial
-        margins[:] = trial_margins
-        best = value
+        weights, margins, best = trial, trial_margins, value
         if gain <= 1e-14 * max(1.0, abs(best)):
             break
-    return best
+    return weights, best
