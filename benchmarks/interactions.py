@@ -83,8 +83,8 @@ def kernel(n_new=512, n_pool=16_384):
     order = Order(np.full(n_new, n_pool), np.zeros(n_new, np.int32), left)
     least = np.array([1.0, 1.0]) * 45.0 / 2
     least[0] *= float(pool.nlogn[2]) / np.log(4)
-    found = np.empty((3, 1 << 20), np.int64)
-    hits = Hits(*found, np.zeros(1, np.int64), np.zeros(n_new, np.int64))
+    found = np.empty((1 << 20, 3), np.int64)
+    hits = Hits(found, np.zeros(1, np.int64), np.zeros(n_new, np.int64))
     scratch = tile_scratch(2, 1, 1)
     common = np.empty((n_new, n_pool), np.int32)
 

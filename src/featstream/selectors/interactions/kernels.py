@@ -64,12 +64,10 @@ class Order(NamedTuple):
 class Hits(NamedTuple):
     """Pairs whose statistic reaches a bound; ``n_tested`` counts by newcomer.
 
-    The first ``size[0]`` entries are in use.
+    The first ``size[0]`` rows of ``found`` are newcomers, slots and statistics.
     """
 
-    newcomer: np.ndarray
-    slot: np.ndarray
-    statistic: np.ndarray
+    found: np.ndarray
     size: np.ndarray
     n_tested: np.ndarray
 
@@ -173,11 +171,9 @@ def _fill_cells(cells, total, margin_a, margin_b, common, stride):
 
 @inner
 def _add_hit(hits, newcomer, slot, statistic):
-    k = hits.size[0]
-    hits.newcomer[k] = newcomer
-    hits.slot[k] = slot
-    hits.statistic[k] = statistic
-    hits.size[0] = k + 1
+    row = hits.found[hits.size[0]]
+    row[0], row[1], row[2] = newcomer, slot, statistic
+    hits.size[0] += 1
 
 
 @inner
@@ -239,7 +235,7 @@ def compare_tiles(new, pool, order, classes, least, tiles, scratch, hits):
     n_common, n_cells = n_new * n_old, (n_new + 1) * (n_old + 1)
     counts, cells, is_binary = scratch.counts, scratch.cells, n_common == 1
     for t in range(tiles[0], tiles[1]):
-        if hits.newcomer.size - hits.size[0] < TILE * new.own.size:
+        if len(hits.found) - hits.size[0] < TILE * new.own.size:
             return t
         first, tile = t * TILE, pool.words[t]
         for q in range(new.own.size):
@@ -343,7 +339,7 @@ def compare_sparse(
     n_pairs_of_codes = counts.shape[1] // n_classes
     most_codes = np.int64(np.sqrt(n_pairs_of_codes) + 0.5)
     for k in range(slots[0], slots[1]):
-        if hits.newcomer.size - hits.size[0] < k:
+        if len(hits.found) - hits.size[0] < k:
             return k
         q = k - slots[2]
         n_touched = 0

@@ -17,22 +17,7 @@ from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.tables import fixed_point_nlogn
 from featstream.protocols import BoolArray, FloatArray, IntArray
 from featstream.runs.arrays import Arrays, Declared, check_arrays, damaged
-from featstream.selectors.interactions.kernels import (
-    ALIVE,
-    MIN_CELL,
-    TILE,
-    Classes,
-    Hits,
-    Members,
-    Order,
-    RowIndex,
-    SparseMembers,
-    SparseScratch,
-    compare_sparse,
-    compare_tiles,
-    link_rows,
-    tile_scratch,
-)
+from featstream.selectors.interactions import kernels
 from featstream.selectors.result import appended
 
 MAX_LEVELS = 8
@@ -91,7 +76,7 @@ class Pool(ABC):
         self._place[order] = 64 * first_word[codes] + np.arange(n) - begin[codes]
         self.nlogn = nlogn = fixed_point_nlogn(n)
         constant = int(nlogn[labels.counts].sum() - nlogn[n])
-        self._classes = Classes(first_word, labels.counts, nlogn, constant)
+        self._classes = kernels.Classes(first_word, labels.counts, nlogn, constant)
         self._class_of = labels.codes.astype(np.int64)
         self._clear()
 
@@ -147,7 +132,19 @@ class Pool(ABC):
         largest = background.copy()
         np.maximum.at(largest, owner, counts)
         is_full = background == 0
-        return n_used + ~is_full, is_full, n - largest >= 2 * MIN_CELL
+        return n_used + ~is_full, is_full, n - largest >= 2 * kernels.MIN_CELL
+
+    def _own_parts(self, counts: IntArray, first: IntArray) -> IntArray:
+        """The part of the statistic that depends on one column, for some columns.
+
+        Of each the (category, class) counts are the rows from ``first`` on.
+        """
+        if not first.size:
+            return first
+        nlogn, rest = self.nlogn, self._classes.counts - np.add.reduceat(counts, first)
+        own = nlogn[counts.sum(axis=1)] - nlogn[counts].sum(axis=1)
+        own = np.add.reduceat(own, first) + nlogn[rest.sum(axis=1)]
+        return np.asarray(own - nlogn[rest].sum(axis=1))
 
     def add(self, new: Newcomers, arrivals: IntArray, scores: FloatArray) -> IntArray:
         """Add newcomers, and return their numbers."""
@@ -156,7 +153,7 @@ class Pool(ABC):
         self.score = appended(self.score, size, scores)
         self.levels = appended(self.levels, size, new.levels)
         self.n_bytes = appended(self.n_bytes, size, self._add_columns(new))
-        alive = np.full(arrivals.size, ALIVE, np.int32)
+        alive = np.full(arrivals.size, kernels.ALIVE, np.int32)
         self.left = appended(self.left, size, alive)
         self.size += arrivals.size
         return np.arange(size, self.size)
@@ -164,7 +161,7 @@ class Pool(ABC):
     def settle(self) -> None:
         """Forget the columns that have left, once there are many."""
         left = self.left[: self.size]
-        has_left = left != ALIVE
+        has_left = left != kernels.ALIVE
         left[has_left] = -1
         if np.count_nonzero(has_left) > self.size // 8 + 64:
             arrays = self.arrays()
@@ -184,50 +181,54 @@ class Pool(ABC):
 
 
 def _collect(
-    step: Callable[[IntArray, Hits], int], span: IntArray, n_newcomers: int, room: int
-) -> tuple[Pairs, IntArray]:
+    step: Callable[[IntArray, kernels.Hits], int],
+    span: IntArray,
+    n_newcomers: int,
+    room: int,
+) -> tuple[IntArray, IntArray]:
     """The pairs that a kernel finds in a span, and the number tested by newcomer.
 
-    The kernel stops when its buffer is full. Partners are slots.
+    The kernel stops when its buffer is full. A row is a newcomer, a slot and the
+    statistic.
     """
-    newcomer, slot, statistic = np.empty((3, max(_HITS, room)), np.int64)
     size, n_tested = np.zeros(1, np.int64), np.zeros(n_newcomers, np.int64)
-    hits = Hits(newcomer, slot, statistic, size, n_tested)
+    hits = kernels.Hits(np.empty((max(_HITS, room), 3), np.int64), size, n_tested)
     found = []
     while True:
         span[0] = step(span, hits)
-        k = int(size[0])
-        found.append(Pairs(newcomer[:k].copy(), slot[:k].copy(), statistic[:k].copy()))
+        found.append(hits.found[: size[0]].copy())
         size[0] = 0
         if span[0] == span[1]:
-            return _join(found), n_tested
+            return np.concatenate(found), n_tested
 
 
-def _join(found: Iterable[Pairs]) -> Pairs:
-    return Pairs(*map(np.concatenate, zip(*found, strict=True)))
+def _join(found: Iterable[tuple[IntArray, IntArray]]) -> tuple[Pairs, IntArray]:
+    """What several calls of `_collect` have found."""
+    pairs, n_tested = zip(*found, strict=True)
+    return Pairs(*np.concatenate(pairs).T), sum(n_tested)
 
 
 class Group:
     """Columns of one number of categories, in tiles with room for more."""
 
-    def __init__(self, levels: int, classes: Classes) -> None:
+    def __init__(self, levels: int, classes: kernels.Classes) -> None:
         self._levels, self._classes = levels, classes
         self.size, self._numbers = 0, _NONE
-        self.columns = self._allocate(TILE)
+        self.columns = self._allocate(kernels.TILE)
 
-    def _allocate(self, n_slots: int) -> Members:
-        n_tiles, n_planes = -(-n_slots // TILE), self._levels - 1
-        n_classes, n_slots = self._classes.counts.size, TILE * n_tiles
+    def _allocate(self, n_slots: int) -> kernels.Members:
+        n_tiles, n_planes = -(-n_slots // kernels.TILE), self._levels - 1
+        n_classes, n_slots = self._classes.counts.size, kernels.TILE * n_tiles
         n_words = n_planes * int(self._classes.first_word[-1])
-        return Members(
-            words=np.zeros((n_tiles, n_words, TILE), np.uint64),
+        return kernels.Members(
+            words=np.zeros((n_tiles, n_words, kernels.TILE), np.uint64),
             ones=np.zeros((n_classes * n_planes + 1, n_slots), np.int32),
             scale=np.zeros((n_classes, n_slots)),
             shift=np.zeros((n_classes, n_slots)),
             own=np.zeros(n_slots, np.int64),
         )
 
-    def add(self, new: Members, numbers: IntArray) -> None:
+    def add(self, new: kernels.Members, numbers: IntArray) -> None:
         """Add columns, whose numbers increase."""
         begin, end = self.size, self.size + numbers.size
         if end > self.columns.own.size:
@@ -236,7 +237,7 @@ class Group:
             for larger, array in zip(self.columns[1:], old[1:], strict=True):
                 larger[..., : array.shape[-1]] = array
         slots = np.arange(begin, end)
-        self.columns.words[slots // TILE, :, slots % TILE] = new.words
+        self.columns.words[slots // kernels.TILE, :, slots % kernels.TILE] = new.words
         for mine, theirs in zip(self.columns[1:], new[1:], strict=True):
             mine[..., begin:end] = theirs
         self._numbers = appended(self._numbers, begin, numbers)
@@ -250,7 +251,9 @@ class Group:
     def words(self, numbers: IntArray) -> NDArray[np.uint64]:
         """The words of columns, one row per column."""
         slots = np.searchsorted(self.numbers, numbers)
-        found: NDArray[np.uint64] = self.columns.words[slots // TILE, :, slots % TILE]
+        found: NDArray[np.uint64] = self.columns.words[
+            slots // kernels.TILE, :, slots % kernels.TILE
+        ]
         return found
 
 
@@ -286,7 +289,7 @@ class DensePool(Pool):
         n_left_out = int(np.count_nonzero(is_large))
         return Newcomers(which, levels[which], columns, n_left_out)
 
-    def as_members(self, planes: NDArray[np.uint64], levels: int) -> Members:
+    def as_members(self, planes: NDArray[np.uint64], levels: int) -> kernels.Members:
         """Columns of planes in the order of rows, their bits sorted by class."""
         n = self._place.size
         rows = np.unpackbits(planes.view(np.uint8), axis=1, bitorder="little")[:, :n]
@@ -295,27 +298,25 @@ class DensePool(Pool):
         words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
         return self._measured(words, levels)
 
-    def _measured(self, planes: NDArray[np.uint64], levels: int) -> Members:
+    def _measured(self, planes: NDArray[np.uint64], levels: int) -> kernels.Members:
         """Columns with the sums that the kernels need."""
         classes, n_planes = self._classes, levels - 1
         n_classes, m = classes.counts.size, planes.shape[0] // n_planes
         ones = np.empty((n_classes, n_planes, m), np.int64)
-        by_plane = np.bitwise_count(planes).reshape(m, n_planes, -1)
+        n_bits = np.bitwise_count(planes).reshape(m, n_planes, -1)
         for c in range(n_classes):
             begin, end = classes.first_word[c : c + 2]
-            ones[c] = by_plane[:, :, begin:end].sum(axis=2, dtype=np.int64).T
-        sizes, nlogn = classes.counts[:, None], classes.nlogn
-        rest = sizes - ones.sum(axis=1)
-        all_ones = ones.sum(axis=0)
-        own = nlogn[all_ones].sum(axis=0) + nlogn[rest.sum(axis=0)]
-        own -= nlogn[ones].sum(axis=(0, 1)) + nlogn[rest].sum(axis=0)
+            ones[c] = n_bits[:, :, begin:end].sum(axis=2, dtype=np.int64).T
+        sizes = classes.counts[:, None]
+        by_plane = ones.transpose(2, 1, 0).reshape(-1, n_classes)
+        own = self._own_parts(by_plane, n_planes * np.arange(m))
         product = (ones[:, 0] * (sizes - ones[:, 0])).astype(np.float64)
         with np.errstate(divide="ignore"):
             scale = np.where(product > 0, sizes**0.75 / np.sqrt(product), 0.0)
         shift = ones[:, 0] * scale / np.sqrt(sizes)
-        flat = np.vstack([ones.reshape(n_classes * n_planes, m), all_ones[:1]])
+        flat = np.vstack([*ones.reshape(-1, m), ones[:, 0].sum(axis=0)])
         words = np.ascontiguousarray(planes.reshape(m, -1))
-        return Members(words, flat, scale, shift, own)
+        return kernels.Members(words, flat, scale, shift, own)
 
     def _add_columns(self, new: Newcomers) -> IntArray:
         for level, (mine, columns) in new.columns.items():
@@ -335,10 +336,12 @@ class DensePool(Pool):
         for level, (mine, columns) in new.columns.items():
             for other, group in self._groups.items():
                 limit = np.searchsorted(group.numbers, numbers[mine])
-                n_tiles = -(-int(limit.max(initial=0)) // TILE)
-                left = np.full(TILE * -(-group.size // TILE), -1, np.int32)
+                n_tiles = -(-int(limit.max(initial=0)) // kernels.TILE)
+                left = np.full(
+                    kernels.TILE * -(-group.size // kernels.TILE), -1, np.int32
+                )
                 left[: group.size] = self.left[group.numbers]
-                order = Order(limit, mine.astype(np.int32), left)
+                order = kernels.Order(limit, mine.astype(np.int32), left)
                 bounds, shape = least(level, other), (n_classes, level - 1, other - 1)
                 given = columns, group.columns, order, self._classes, bounds
                 cuts = np.linspace(0, n_tiles, min(n_threads, max(n_tiles, 1)) + 1)
@@ -346,19 +349,19 @@ class DensePool(Pool):
                     tiles = np.array([first, last], np.int64)
                     tasks.append((given, shape, tiles, group.numbers))
 
-        def run(task: Any) -> tuple[Pairs, IntArray]:
-            given, shape, tiles, partners = task
-            scratch = tile_scratch(*shape)
+        def run(task: Any) -> tuple[IntArray, IntArray]:
+            given, shape, tiles, numbers_of = task
+            scratch = kernels.tile_scratch(*shape)
             found, n_tested = _collect(
-                lambda tiles, hits: compare_tiles(*given, tiles, scratch, hits),
+                lambda tiles, hits: kernels.compare_tiles(*given, tiles, scratch, hits),
                 tiles,
                 numbers.size,
-                TILE * given[0].own.size,
+                kernels.TILE * given[0].own.size,
             )
-            return found._replace(partner=partners[found.partner]), n_tested
+            found[:, 1] = numbers_of[found[:, 1]]
+            return found, n_tested
 
-        pairs, n_tested = zip(*prepared_ahead(iter(tasks), run, n_threads), strict=True)
-        return _join(pairs), sum(n_tested)
+        return _join(prepared_ahead(iter(tasks), run, n_threads))
 
     def codes(self, number: int) -> NDArray[np.uint8]:
         """Categories of a column, its rows sorted by class."""
@@ -393,7 +396,9 @@ class DensePool(Pool):
                 raise damaged("a row of the pool has two categories")
         self._take(saved)
 
-    def _columns_from(self, saved: Arrays) -> dict[int, tuple[IntArray, Members]]:
+    def _columns_from(
+        self, saved: Arrays
+    ) -> dict[int, tuple[IntArray, kernels.Members]]:
         return {
             level: (mine, self._measured(saved["words"][rows], level))
             for level, mine, rows in _by_level(saved["levels"])
@@ -418,8 +423,10 @@ class SparsePool(Pool):
         super()._clear()
         rows, codes = np.empty(0, np.int32), np.empty(0, np.uint8)
         counted = (_NONE,) * 5
-        self._members = SparseMembers(np.zeros(1, np.int64), rows, codes, *counted)
-        self._index = RowIndex(np.full(self._class_of.size, -1), _NONE, _NONE)
+        self._members = kernels.SparseMembers(
+            np.zeros(1, np.int64), rows, codes, *counted
+        )
+        self._index = kernels.RowIndex(np.full(self._class_of.size, -1), _NONE, _NONE)
         self._n_margins = 0
 
     def encode(self, codes: SparseCodes) -> Newcomers:
@@ -441,8 +448,8 @@ class SparsePool(Pool):
         n_left_out = int(np.count_nonzero(levels > MAX_LEVELS))
         return Newcomers(which, levels[which], self._columns_from(saved), n_left_out)
 
-    def _columns_from(self, saved: Arrays) -> SparseMembers:
-        sizes, nlogn, codes = self._classes.counts, self.nlogn, saved["codes"]
+    def _columns_from(self, saved: Arrays) -> kernels.SparseMembers:
+        sizes, codes = self._classes.counts, saved["codes"]
         rows, levels, n_codes = saved["rows"], saved["levels"], saved["n_codes"]
         offset, m = np.concatenate([[0], np.cumsum(saved["length"])]), levels.size
         n_margins = n_codes * sizes.size
@@ -450,20 +457,14 @@ class SparsePool(Pool):
         owner = np.repeat(np.arange(m), saved["length"])
         at = margin_offset[owner] + (codes.astype(np.int64) - 1) * sizes.size
         margins = np.bincount(at + self._class_of[rows], minlength=int(n_margins.sum()))
-        own = np.zeros(m, np.int64)
-        if m:
-            first = np.cumsum(n_codes) - n_codes
-            by_code = margins.reshape(-1, sizes.size)
-            rest = sizes - np.add.reduceat(by_code, first)
-            own = np.add.reduceat(nlogn[by_code.sum(axis=1)], first)
-            own -= np.add.reduceat(nlogn[by_code].sum(axis=1), first)
-            own += nlogn[rest.sum(axis=1)] - nlogn[rest].sum(axis=1)
-        return SparseMembers(
+        first = np.cumsum(n_codes) - n_codes
+        own = self._own_parts(margins.reshape(-1, sizes.size), first)
+        return kernels.SparseMembers(
             offset, rows, codes, levels, n_codes, margin_offset, margins, own
         )
 
     def _add_columns(self, new: Newcomers) -> IntArray:
-        columns: SparseMembers = new.columns
+        columns: kernels.SparseMembers = new.columns
         old, index, size = self._members, self._index, self.size
         n_entries, n_margins = int(old.offset[size]), self._n_margins
         blank = np.empty(columns.rows.size, np.int64)
@@ -472,13 +473,13 @@ class SparsePool(Pool):
             offset=n_entries + columns.offset[1:],
             margin_offset=n_margins + columns.margin_offset,
         )
-        self._members = SparseMembers(*map(appended, old, sizes, moved))
+        self._members = kernels.SparseMembers(*map(appended, old, sizes, moved))
         self._index = index._replace(
             following=appended(index.following, n_entries, blank),
             owner=appended(index.owner, n_entries, blank),
         )
         self._n_margins += columns.margins.size
-        link_rows(self._members, self._index, size, size + columns.own.size)
+        kernels.link_rows(self._members, self._index, size, size + columns.own.size)
         n_cells: IntArray = columns.n_codes * self._classes.counts.size
         return 21 * np.diff(columns.offset) + 8 * n_cells + 80
 
@@ -493,28 +494,28 @@ class SparsePool(Pool):
             for b in levels:
                 bounds[a, b] = least(a, b)[0]
         most_codes = int(self._members.n_codes[:size].max())
-        order = Order(_NONE, np.arange(n_new, dtype=np.int32), self.left)
+        order = kernels.Order(_NONE, np.arange(n_new, dtype=np.int32), self.left)
         n_classes = self._classes.counts.size
         n_parts = n_threads if n_new >= 2 * n_threads else 1
         cuts = np.linspace(size - n_new, size, n_parts + 1).astype(np.int64)
         given = self._members, self._index, self._class_of, order, self._classes
 
-        def run(part: int) -> tuple[Pairs, IntArray]:
-            scratch = SparseScratch(
+        def run(part: int) -> tuple[IntArray, IntArray]:
+            scratch = kernels.SparseScratch(
                 np.zeros((size, most_codes**2 * n_classes + 1), np.int32),
                 np.empty(size, np.int64),
                 np.empty((most_codes + 1) ** 2 * n_classes, np.int64),
             )
             return _collect(
-                lambda span, hits: compare_sparse(*given, bounds, span, scratch, hits),
+                lambda span, hits: kernels.compare_sparse(
+                    *given, bounds, span, scratch, hits
+                ),
                 np.array([*cuts[part : part + 2], size - n_new]),
                 n_new,
                 size,
             )
 
-        found = prepared_ahead(iter(range(n_parts)), run, n_threads)
-        pairs, n_tested = zip(*found, strict=True)
-        return _join(pairs), sum(n_tested)
+        return _join(prepared_ahead(iter(range(n_parts)), run, n_threads))
 
     def codes(self, number: int) -> NDArray[np.uint8]:
         """Categories of a column, its rows sorted by class."""
