@@ -36,41 +36,39 @@ _FEW = 16
 
 
 class Separators:
-    """The sets that separate dropped features from the class, in arrays."""
+    """The sets that separate dropped features from the class: an array.
+
+    A row is the arrival of a feature and its set, which is filled up with -1.
+    """
 
     def __init__(self, width: int) -> None:
-        self._size = 0
-        self._arrivals = np.empty(0, np.int64)
-        self._sets = np.empty((0, width), np.int64)
+        self._size, self._rows = 0, np.empty((0, 1 + width), np.int64)
 
-    def add(self, arrivals: IntArray, sets: IntArray) -> None:
-        """Record one set, filled up with -1, for each arrival."""
-        self._arrivals = appended(self._arrivals, self._size, arrivals)
-        self._sets = appended(self._sets, self._size, sets)
-        self._size += arrivals.size
+    def add(self, rows: IntArray) -> None:
+        """Record the sets of some features."""
+        self._rows = appended(self._rows, self._size, rows)
+        self._size += len(rows)
 
     def find(self, arrival: int) -> list[int]:
         """Members of the set for a feature, in order of arrival; none if unknown."""
-        rows = self._sets[: self._size][self._arrivals[: self._size] == arrival]
-        return [member for member in rows.ravel().tolist() if member >= 0]
+        rows = self._rows[: self._size]
+        members = rows[rows[:, 0] == arrival, 1:].ravel().tolist()
+        return [member for member in members if member >= 0]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is recorded, by arrival, for `restore`."""
-        order = np.argsort(self._arrivals[: self._size])
-        arrivals, sets = (
-            a[order].astype(np.int32) for a in (self._arrivals, self._sets)
-        )
-        return {"separated": arrivals, "separators": sets}
+        rows = self._rows[: self._size].astype(np.int32)
+        rows = rows[np.argsort(rows[:, 0])]
+        return {"separated": rows[:, 0], "separators": rows[:, 1:]}
 
     def restore(self, arrays: Arrays, n_seen: int) -> None:
         """Restore what `arrays` returned."""
-        shape = "n_sets", self._sets.shape[1]
+        shape = "n_sets", self._rows.shape[1] - 1
         table = {
             "separated": Declared(np.int32, shape[:1], 0, n_seen),
             "separators": Declared(np.int32, shape, -1, n_seen),
         }
-        found = check_arrays(arrays, table)
-        self.add(*(array.astype(np.int64) for array in found.values()))
+        self.add(np.column_stack([*check_arrays(arrays, table).values()]))
 
 
 def _empty_kept_set(test: BoundTest, capacity: int) -> KeptSet:
@@ -302,14 +300,14 @@ class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
         outcome = self._judge(new, stream.measure)
         fate = np.zeros(screening.effect.size, np.uint8)
         witness = np.full(screening.effect.size, -1, np.int64)
-        fate[relevant], witness[relevant] = outcome.fate, outcome.sets[:, 0]
-        n_gone = int(outcome.n_events[0])
-        gone, gone_by = outcome.gone[:n_gone], outcome.gone_by[:n_gone]
+        fate[relevant], witness[relevant] = outcome.fate, outcome.sets[:, 1]
+        gone = slice(outcome.n_gone[0])
+        gone_sets, gone_by = outcome.gone_sets[gone], outcome.gone_by[gone]
         if stream.trace.level == "full":
-            is_redundant = outcome.fate == Fate.REDUNDANT
-            self._separators.add(new.arrival[is_redundant], outcome.sets[is_redundant])
-            self._separators.add(gone, outcome.gone_sets[:n_gone])
-        return Verdict(fate, screening.effect, witness, gone=gone, gone_by=gone_by)
+            self._separators.add(outcome.sets[outcome.fate == Fate.REDUNDANT])
+            self._separators.add(gone_sets)
+        left = {"gone": gone_sets[:, 0], "gone_by": gone_by}
+        return Verdict(fate, screening.effect, witness, **left)
 
     def _judge(self, new: Candidates, test: BoundTest) -> Outcome:
         """Run the kernel on the candidates, with room for all that stay."""
@@ -318,11 +316,10 @@ class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
         most_events = n_new + int(kept.size[0])
         outcome = Outcome(
             fate=np.zeros(n_new, np.uint8),
-            sets=np.full((n_new, limit), -1, np.int64),
-            gone=np.zeros(most_events, np.int64),
+            sets=np.full((n_new, 1 + limit), -1, np.int64),
+            gone_sets=np.full((most_events, 1 + limit), -1, np.int64),
             gone_by=np.zeros(most_events, np.int64),
-            gone_sets=np.full((most_events, limit), -1, np.int64),
-            n_events=np.zeros(1, np.int64),
+            n_gone=np.zeros(1, np.int64),
         )
         rule, work, done = test.rule(limit), test.work(limit), 0
         budget = np.iinfo(np.int64).max if self.max_tests is None else self.max_tests

@@ -141,18 +141,18 @@ class KeptSet(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What was decided: of each candidate its fate and the set that separates it.
+    """What was decided: the fate of each candidate, and what separates features.
 
-    The first ``n_events[0]`` entries of ``gone`` are arrivals that left the kept
-    set, ``gone_by`` the newcomers that caused it, ``gone_sets`` what separates them.
+    A row of ``sets`` is an arrival and the set that separates it: of each candidate,
+    and, in the first ``n_gone[0]`` rows of ``gone_sets``, of features that left the
+    kept set; ``gone_by`` are the newcomers that caused it.
     """
 
     fate: np.ndarray
     sets: np.ndarray
-    gone: np.ndarray
-    gone_by: np.ndarray
     gone_sets: np.ndarray
-    n_events: np.ndarray
+    gone_by: np.ndarray
+    n_gone: np.ndarray
 
 
 @inner_jit
@@ -211,10 +211,11 @@ place = by_type(
 
 
 @inner_jit
-def _write_set(arrivals, found, size, row):
+def _write_set(arrivals, slot, found, size, row):
+    row[0] = arrivals[slot]
     for q in range(size):
-        row[q] = arrivals[found[q]]
-    row[:size].sort()
+        row[1 + q] = arrivals[found[q]]
+    row[1 : 1 + size].sort()
 
 
 @inner_jit
@@ -242,11 +243,10 @@ def _revise(kept, rule, work, others, found, tally, outcome):
         if size == 0:
             position += 1
             continue
-        event = outcome.n_events[0]
-        outcome.gone[event] = kept.arrival[old]
+        event = outcome.n_gone[0]
         outcome.gone_by[event] = kept.arrival[new]
-        _write_set(kept.arrival, found, size, outcome.gone_sets[event])
-        outcome.n_events[0] = event + 1
+        _write_set(kept.arrival, old, found, size, outcome.gone_sets[event])
+        outcome.n_gone[0] = event + 1
         for q in range(position, n):  # the newcomer's slot is then the next again
             kept.slots[q] = kept.slots[q + 1]
         kept.slots[n] = old
@@ -280,7 +280,7 @@ def judge_candidates(new, begin, kept, is_fast, rule, work, tally, max_tests, ou
         tally[CUT] = min(tally[CUT], cut_before + 1)
         if size:
             outcome.fate[k] = REDUNDANT
-            _write_set(kept.arrival, found, size, outcome.sets[k])
+            _write_set(kept.arrival, slot, found, size, outcome.sets[k])
             continue
         outcome.fate[k] = KEPT
         if kept.values.shape[0]:
