@@ -25,13 +25,8 @@ from featstream.jit import inner, jit
 from featstream.measures.inputs import as_labels, as_numbers
 from featstream.protocols import Block, Fate, FloatArray
 from featstream.runs.arrays import Arrays, Declared, check_arrays
+from featstream.selectors import numeric
 from featstream.selectors.base import StreamSelector
-from featstream.selectors.numeric import (
-    as_numeric,
-    class_indicators,
-    dense_column,
-    parts_of,
-)
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
 
@@ -118,7 +113,7 @@ class AlphaInvesting(StreamSelector):
     def wealth_(self) -> float:
         """The wealth that is left."""
         self._started()
-        return float(self._account.state[0])
+        return float(self._account[0])
 
     def _bind(self, y: Any) -> LinearModel | LogisticModel:
         owner = type(self).__name__
@@ -137,33 +132,37 @@ class AlphaInvesting(StreamSelector):
     def _begin(self, stream: Stream) -> None:
         owner = type(self).__name__
         wealth = check_number(self.wealth, "wealth", owner)
-        payout = check_number(self.payout, "payout", owner, closed="left")
-        self._account = Account(np.array([wealth, 0.0]), payout)
+        check_number(self.payout, "payout", owner, closed="left")
+        self._account = np.array([wealth, 0.0])  # and the number of features tested
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        return {"account": self._account.state, **self._stream.measure.arrays()}
+        model = self._stream.measure
+        own = {name: getattr(model, name) for name in model.saved}
+        return {"account": self._account, **own}
 
     def _restore(self, arrays: Arrays) -> None:
-        table = {"account": Declared(np.float64, (2,))}
-        self._account.state[:] = check_arrays(arrays, table)["account"]
-        self._stream.measure.restore(arrays)
+        model, account = self._stream.measure, {"account": Declared(np.float64, (2,))}
+        found = check_arrays(arrays, account | model.saved)
+        self._account = found.pop("account")
+        vars(model).update(found)
+        model.linearise()
 
     def _decide(self, block: Block, stream: Stream) -> Verdict:
         model = stream.measure
-        columns = as_numeric(block, model.n_samples, type(self).__name__)
-        parts = parts_of(columns)
+        columns = numeric.as_numeric(block, model.n_samples, type(self).__name__)
+        parts = numeric.parts_of(columns)
         statistics = np.zeros(block.n_columns)
         fate = np.zeros(block.n_columns, np.uint8)
-        done = 0
+        done, payout = 0, float(self.payout)
         if self.intercept == "first-column" and stream.n_seen == 0:
-            model.add(dense_column(columns, 0))
-            self._account.state[1] = 1.0
+            model.add(numeric.dense_column(columns, 0))
+            self._account[1] = 1.0
             fate[0], done = Fate.KEPT, 1
         while done < block.n_columns:
-            found = invest(*parts, done, model.fit, self._account, statistics)
+            found = invest(*parts, done, model.fit, self._account, payout, statistics)
             if found < block.n_columns:
                 fate[found] = Fate.KEPT
-                model.add(dense_column(columns, found))
+                model.add(numeric.dense_column(columns, found))
             done = found + 1
         return Verdict(fate, statistics / model.n_samples)
 
@@ -183,7 +182,7 @@ class LinearModel:
         else:
             labels = as_labels(y)
             self.n_free = labels.classes.size - 1
-            self.residuals = class_indicators(labels)
+            self.residuals = numeric.class_indicators(labels)
             if self.n_free > 1:
                 self.residuals /= np.sqrt(self.residuals.sum(axis=0))
         self.n_samples = self.residuals.shape[0]
@@ -191,33 +190,24 @@ class LinearModel:
         if has_constant:
             self.add(np.ones(self.n_samples))
         self.least = _NOTHING * float(np.sum(self.residuals**2))
-        self._refit()
+        self.saved = {
+            "basis": Declared(np.float64, (self.n_samples, None)),
+            "residuals": Declared(np.float64, self.residuals.shape),
+        }
+        self.linearise()
 
     def add(self, column: FloatArray) -> None:
         """Add a column; one that the others determine changes nothing."""
-        left = column - self.basis @ (self.basis.T @ column)
-        left -= self.basis @ (self.basis.T @ left)  # a second time, against rounding
+        left = numeric.left_of(column, self.basis)
         norm = float(np.linalg.norm(left))
         if norm**2 > COLLINEAR * float(column @ column):
             left /= norm
             self.basis = np.ascontiguousarray(np.column_stack([self.basis, left]))
             self.residuals = self.residuals - np.outer(left, left @ self.residuals)
-        self._refit()
+        self.linearise()
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The model, for `restore`."""
-        return {"basis": self.basis, "residuals": self.residuals}
-
-    def restore(self, arrays: Arrays) -> None:
-        """Restore a model that `arrays` returned."""
-        table = {
-            "basis": Declared(np.float64, (self.n_samples, None)),
-            "residuals": Declared(np.float64, self.residuals.shape),
-        }
-        self.basis, self.residuals = check_arrays(arrays, table).values()
-        self._refit()
-
-    def _refit(self) -> None:
+    def linearise(self) -> None:
+        """Find what the test needs of the current model."""
         error = float(np.sum(self.residuals**2))
         is_perfect = not error > self.least
         self.fit = Fit(
@@ -241,9 +231,13 @@ class LogisticModel:
                 f"loss='logistic' of AlphaInvesting is for two classes, and y has "
                 f"{labels.classes.size}. Use loss='linear'."
             )
-        self.response, self.n_samples = class_indicators(labels)[:, 0], len(y)
+        self.response, self.n_samples = numeric.class_indicators(labels)[:, 0], len(y)
         self.design = np.ones((self.n_samples, 1 if has_constant else 0))
         self.weights = np.zeros(self.design.shape[1])
+        self.saved = {
+            "design": Declared(np.float64, (self.n_samples, "n_columns")),
+            "weights": Declared(np.float64, ("n_columns",)),
+        }
         self._refit()
 
     def add(self, column: FloatArray) -> None:
@@ -254,19 +248,6 @@ class LogisticModel:
             self.design = np.ascontiguousarray(design)
             self.weights = np.append(self.weights, 0.0)
         self._refit()
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The model, for `restore`."""
-        return {"design": self.design, "weights": self.weights}
-
-    def restore(self, arrays: Arrays) -> None:
-        """Restore a model that `arrays` returned."""
-        table = {
-            "design": Declared(np.float64, (self.n_samples, "n_columns")),
-            "weights": Declared(np.float64, ("n_columns",)),
-        }
-        self.design, self.weights = check_arrays(arrays, table).values()
-        self._linearise()
 
     def _refit(self) -> None:
         """Newton's method with a tiny ridge penalty, which separable classes need."""
@@ -283,9 +264,9 @@ class LogisticModel:
             if np.abs(step).max() <= 1e-10 * max(1.0, float(np.abs(w).max())):
                 break
         self.weights = w
-        self._linearise()
+        self.linearise()
 
-    def _linearise(self) -> None:
+    def linearise(self) -> None:
         """Find what the score test needs of the current model."""
         design, w = self.design, self.weights
         mean = expit(np.clip(design @ w, -30.0, 30.0))
@@ -318,18 +299,11 @@ class Fit(NamedTuple):
     n_free: int
 
 
-class Account(NamedTuple):
-    """``state`` is the wealth and the number of features tested so far."""
-
-    state: np.ndarray
-    payout: float
-
-
 @inner
-def _decide(square, inner, products, fit, account):
+def _decide(square, inner, products, fit, account, payout):
     """Spend on one column: whether it is accepted, and its statistic."""
-    account.state[1] += 1.0
-    alpha = account.state[0] / (2.0 * account.state[1])
+    account[1] += 1.0
+    alpha = account[0] / (2.0 * account[1])
     left, gain = square, 0.0
     for k in range(inner.size):
         left -= inner[k] * inner[k]
@@ -344,9 +318,9 @@ def _decide(square, inner, products, fit, account):
             p_value += term
         p_value *= np.exp(-half)
     if p_value < alpha:
-        account.state[0] += account.payout - alpha
+        account[0] += payout - alpha
         return True, statistic
-    account.state[0] -= alpha
+    account[0] -= alpha
     return False, statistic
 
 
@@ -370,10 +344,11 @@ def _add_four(a, b, c, d, row, total, table):
 
 
 @jit
-def invest(columns, indptr, rows, begin, fit, account, statistics):
+def invest(columns, indptr, rows, begin, fit, account, payout, statistics):
     """Test columns from ``begin`` on until one is accepted; its place, or their number.
 
-    ``columns`` is an array, or the values of sparse columns.
+    ``columns`` is an array, or the values of sparse columns; ``account`` the wealth
+    and the number of features tested.
     """
     basis, residuals, weights = fit.basis, fit.residuals, fit.weights
     inner, products = np.empty(basis.shape[1]), np.empty(residuals.shape[1])
@@ -400,7 +375,9 @@ def invest(columns, indptr, rows, begin, fit, account, statistics):
                 value = np.float64(columns[e])
                 square += weights[rows[e]] * value * value
                 _add(value, rows[e], inner, products, basis, residuals)
-        is_accepted, statistics[j] = _decide(square, inner, products, fit, account)
+        is_accepted, statistics[j] = _decide(
+            square, inner, products, fit, account, payout
+        )
         if is_accepted:
             return j
     return statistics.size

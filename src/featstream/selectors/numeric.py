@@ -182,6 +182,13 @@ def _dense(matrix: Any) -> Any:
     return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
+def left_of(column: FloatArray, basis: FloatArray) -> FloatArray:
+    """What is left of a column beside an orthonormal basis."""
+    for _ in range(2):  # the second time for what rounding left
+        column = column - basis @ (basis.T @ column)
+    return column
+
+
 def largest(scores: FloatArray, count: int) -> IntArray:
     """Positions of the largest scores above 0, decreasing.
 

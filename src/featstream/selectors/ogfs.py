@@ -15,8 +15,8 @@ from featstream.estimators import estimator
 from featstream.measures.inputs import as_labels
 from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray, Source
 from featstream.runs.arrays import Arrays, Declared, check_arrays
+from featstream.selectors import numeric
 from featstream.selectors.base_groups import GroupSelector
-from featstream.selectors.numeric import as_numeric, class_indicators, join_values
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream, Verdict
 from featstream.sources.grouping import Batch, Layout, Sized
@@ -148,9 +148,11 @@ class OGFS(GroupSelector):
     def _decide(self, batch: Batch, stream: Stream) -> Verdict:
         model: GroupModel = stream.measure
         owner, first = type(self).__name__, batch.blocks[0].start
-        values = [as_numeric(block, model.n_samples, owner) for block in batch.blocks]
-        dense = [Block(columns).to_dense() for columns in values]
-        group = _standardise(join_values(dense))
+        values = [
+            numeric.as_numeric(block, model.n_samples, owner) for block in batch.blocks
+        ]
+        dense = numeric.join_values([Block(columns).to_dense() for columns in values])
+        group = numeric.StandardColumns(dense, np.sqrt(model.n_samples)).values
         between, within = model.spread(group)
         scores = between / np.maximum(within, 1e-12)
         taken = self._choose(between, within, scores)
@@ -217,7 +219,7 @@ class GroupModel:
 
     def __init__(self, y: Any, penalty: float) -> None:
         labels = as_labels(y)
-        indicators = class_indicators(labels)
+        indicators = numeric.class_indicators(labels)
         target = indicators - indicators.mean(axis=0)
         self.target, self.penalty = target / target.std(axis=0), penalty
         self.codes, self.counts = labels.codes, labels.counts
@@ -243,10 +245,3 @@ class GroupModel:
         target = self.target[:, 0] if kind is Lasso else self.target
         weights = np.atleast_2d(model.fit(columns, target).coef_)
         return np.any(weights != 0.0, axis=0)
-
-
-def _standardise(columns: FloatArray) -> FloatArray:
-    """Columns of mean 0 and variance 1; constants become zero."""
-    mean, scale = columns.mean(axis=0), columns.std(axis=0)
-    is_varied = scale > 1e-12 * np.maximum(np.abs(mean), 1e-300)
-    return np.where(is_varied, (columns - mean) / np.where(is_varied, scale, 1.0), 0.0)

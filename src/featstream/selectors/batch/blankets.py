@@ -32,7 +32,7 @@ from featstream.protocols import Block, BoolArray, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Arrays, Declared, check_arrays
 from featstream.selectors.batch.base import BatchSelector, Selection
 from featstream.selectors.batch.encoded import DiscreteColumns, merge
-from featstream.selectors.numeric import StandardColumns, join_values
+from featstream.selectors.numeric import StandardColumns, join_values, left_of
 from featstream.selectors.osfs.osfs import ConditionalSelector
 from featstream.selectors.osfs.search import N_TESTS, N_UNRELIABLE
 from featstream.selectors.result import TraceLevel
@@ -160,16 +160,13 @@ class ContinuousVariables:
 
 def _orthonormal(columns: FloatArray) -> FloatArray:
     """A basis of the space of the columns; a rest that may be rounding is left out."""
-    basis: list[NDArray[Any]] = []
+    basis = np.empty((columns.shape[0], 0))
     for column in columns.T:
-        before = float(column @ column)
-        for _ in range(2):  # the second time for what rounding left
-            for unit in basis:
-                column = column - (unit @ column) * unit
-        square = float(column @ column)
-        if square > COLLINEAR * max(before, COLLINEAR):
-            basis.append(column / np.sqrt(square))
-    return np.column_stack(basis) if basis else np.empty((columns.shape[0], 0))
+        left = left_of(column, basis)
+        square = float(left @ left)
+        if square > COLLINEAR * max(float(column @ column), COLLINEAR):
+            basis = np.column_stack([basis, left / np.sqrt(square)])
+    return basis
 
 
 Variables = DiscreteVariables | ContinuousVariables

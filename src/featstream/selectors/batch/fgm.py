@@ -12,13 +12,8 @@ from featstream.errors import ParameterError, check_count, check_number
 from featstream.estimators import estimator
 from featstream.measures.inputs import Labels
 from featstream.protocols import Fate, FloatArray, IntArray
+from featstream.selectors import numeric
 from featstream.selectors.batch.base import Selection, StandardSelector
-from featstream.selectors.numeric import (
-    StandardColumns,
-    class_indicators,
-    largest,
-    minimise,
-)
 from featstream.selectors.result import OVER_LIMIT, TraceLevel
 from featstream.selectors.stream import Stream
 
@@ -109,8 +104,8 @@ class FGM(StandardSelector):
         check_number(self.tol, "tol", owner)
 
     def _choose(self, X: Any, labels: Labels, relevance: FloatArray) -> Selection:
-        signs = 2.0 * class_indicators(labels) - 1.0
-        found = generate_features(StandardColumns(X), signs, self)
+        signs = 2.0 * numeric.class_indicators(labels) - 1.0
+        found = generate_features(numeric.StandardColumns(X), signs, self)
         is_open = (relevance > 0.0) & (not found.has_converged)
         fate = np.where(is_open, OVER_LIMIT, Fate.IRRELEVANT)
         return Selection(found.support, relevance, fate=fate, witness=found.nearest)
@@ -229,7 +224,7 @@ class Generated:
 
 
 def generate_features(
-    columns: StandardColumns, signs: FloatArray, options: FGM
+    columns: numeric.StandardColumns, signs: FloatArray, options: FGM
 ) -> Generated:
     """Cutting planes until `n_features` are found, or none is violated.
 
@@ -263,7 +258,7 @@ def generate_features(
 
 
 def _find_nearest(
-    columns: StandardColumns, support: IntArray, max_correlation: float
+    columns: numeric.StandardColumns, support: IntArray, max_correlation: float
 ) -> IntArray:
     """The support feature most correlated with each other one; -1 below the limit."""
     found = np.full(columns.shape[1], -1)
@@ -279,7 +274,10 @@ def _find_nearest(
 
 
 def _worst_group(
-    columns: StandardColumns, violation: FloatArray, support: IntArray, options: FGM
+    columns: numeric.StandardColumns,
+    violation: FloatArray,
+    support: IntArray,
+    options: FGM,
 ) -> IntArray:
     """The features with the largest violations, no two of them too highly correlated.
 
@@ -288,11 +286,11 @@ def _worst_group(
     """
     size, max_correlation = options.plane_size, options.max_correlation
     if np.isinf(max_correlation):
-        return largest(violation, size)
+        return numeric.largest(violation, size)
     group: list[int] = []
     fixed, done = support, 0
     while done < np.count_nonzero(violation):
-        candidates = largest(violation, done + 4 * size)[done:]
+        candidates = numeric.largest(violation, done + 4 * size)[done:]
         is_support = np.isin(candidates, support)
         done += candidates.size
         fresh = columns.take(candidates)
@@ -311,7 +309,7 @@ def _worst_group(
 
 
 def _train(
-    columns: StandardColumns, signs: FloatArray, found: Generated, cost: float
+    columns: numeric.StandardColumns, signs: FloatArray, found: Generated, cost: float
 ) -> FloatArray:
     """Train the machine on its groups, from the last weights; returns its losses.
 
@@ -346,7 +344,7 @@ def _train(
         size = max(1.0, float(np.linalg.norm(point)))
         return float(np.linalg.norm(move)) <= _PRECISION * size
 
-    here, _ = minimise(
+    here, _ = numeric.minimise(
         np.vstack([*found.weights, found.intercepts[None] * root]),
         predict=predict,
         loss=lambda outputs: cost / 2 * float((lose(outputs) ** 2).sum()),

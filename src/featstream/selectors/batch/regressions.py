@@ -16,16 +16,11 @@ from featstream.errors import check_number
 from featstream.estimators import estimator
 from featstream.measures.inputs import Labels
 from featstream.protocols import BoolArray, Fate, FloatArray, IntArray
+from featstream.selectors import numeric
 from featstream.selectors.batch.base import (
     BatchGroupSelector,
     Selection,
     StandardSelector,
-)
-from featstream.selectors.numeric import (
-    StandardColumns,
-    class_indicators,
-    largest,
-    minimise,
 )
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.stream import Stream
@@ -73,10 +68,10 @@ class _LogisticSelector(StandardSelector):
         groups = np.zeros(p, np.int64)
         if isinstance(self, BatchGroupSelector):
             groups = self._group_numbers()
-        columns = StandardColumns(X, np.sqrt(n))
+        columns = numeric.StandardColumns(X, np.sqrt(n))
         penalty = Penalty(groups, self.penalty, self.group_penalty)
         squares: FloatArray = np.zeros(p)
-        for indicator in class_indicators(labels).T:
+        for indicator in numeric.class_indicators(labels).T:
             signs = 2.0 * indicator - 1.0
             weights, _, has_converged = fit_logistic(columns, signs, penalty, self.tol)
             if not has_converged:
@@ -88,7 +83,7 @@ class _LogisticSelector(StandardSelector):
                 )
             squares += weights**2
         sizes = np.where(squares > self.tol**2, np.sqrt(squares), 0.0)
-        order = largest(np.asarray(np.round(sizes, 6)), p)
+        order = numeric.largest(np.asarray(np.round(sizes, 6)), p)
         return Selection(order, relevance, fate=np.full(p, Fate.IRRELEVANT, np.uint8))
 
     def _why_irrelevant(self, relevance: str) -> str:
@@ -251,7 +246,7 @@ class Penalty:
 
 
 def fit_logistic(
-    columns: StandardColumns, signs: FloatArray, penalty: Penalty, tol: float
+    columns: numeric.StandardColumns, signs: FloatArray, penalty: Penalty, tol: float
 ) -> tuple[FloatArray, float, bool]:
     """Minimise the mean logistic loss and the penalty; the intercept costs nothing.
 
@@ -291,7 +286,7 @@ def fit_logistic(
 
 def _descend(
     start: FloatArray,
-    columns: StandardColumns,
+    columns: numeric.StandardColumns,
     signs: FloatArray,
     penalty: Penalty,
     which: IntArray,
@@ -303,7 +298,7 @@ def _descend(
         pull = -signs * expit(-signs * outputs) / signs.size
         return np.append(columns.products(pull), pull.sum())
 
-    return minimise(
+    return numeric.minimise(
         start,
         predict=lambda point: columns.combine(point[:-1]) + point[-1],
         loss=lambda outputs: float(np.logaddexp(0.0, -signs * outputs).mean()),
@@ -369,7 +364,7 @@ class SPFSLAR(StandardSelector):
     trace: TraceLevel = "full"
 
     def _choose(self, X: Any, labels: Labels, relevance: FloatArray) -> Selection:
-        columns, targets = StandardColumns(X), class_similarity(labels.codes)
+        columns, targets = numeric.StandardColumns(X), class_similarity(labels.codes)
         entered, dependent = least_angle_path(columns, targets, self.n_features)
         witness = np.full(relevance.size, -1)
         witness[list(dependent)] = list(dependent.values())
@@ -406,7 +401,7 @@ def class_similarity(codes: NDArray[Any]) -> FloatArray:
 
 
 def least_angle_path(
-    columns: StandardColumns, targets: FloatArray, n_features: int
+    columns: numeric.StandardColumns, targets: FloatArray, n_features: int
 ) -> tuple[list[int], dict[int, int]]:
     """Least-angle regression of several targets, until `n_features` have entered.
 
@@ -429,16 +424,14 @@ def least_angle_path(
     while level > least and len(entered) < n_features:
         is_out[newcomer] = True
         column = columns.take(np.array([newcomer])).to_dense()[:, 0]
-        own = column.copy()
-        for _ in range(2):  # twice is enough
-            own -= basis @ (basis.T @ own)
+        own = numeric.left_of(column, basis)
         norm = float(np.linalg.norm(own))
         if norm > np.sqrt(_NEGLIGIBLE):
             entered.append(newcomer)
             basis = np.column_stack([basis, own / norm])
         else:
             shared = columns.take(np.array(entered)).products(column)
-            dependent[newcomer] = entered[int(largest(np.abs(shared), 1)[0])]
+            dependent[newcomer] = entered[int(numeric.largest(np.abs(shared), 1)[0])]
         if is_out.all():
             break
         direction = basis @ (basis.T @ rest)
