@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
 
+from checks import assert_close, outcome
 from featstream import SAOLA, Fate, FisherZ, SymmetricalUncertainty
 from shared import load, shared
 
@@ -86,13 +87,20 @@ def test_saola_max_selects_as_many_as_the_paper_reports(name, printed, without_s
     relevant = np.flatnonzero(trace.records["fate"] != Fate.IRRELEVANT)
     X = X[:, relevant].toarray() if sparse.issparse(X) else X[:, relevant]
     r = np.abs(np.corrcoef(np.column_stack([X, y]).astype(float), rowvar=False))
-    relevance, kept = r[:-1, -1], []
-    for i in range(relevant.size):
-        if not any(
-            relevance[j] > relevance[i] and r[i, j] >= relevance[j] for j in kept
-        ):
-            kept.append(i)
+    kept = keep_without_step_16(r[:-1, -1], lambda i, kept: r[i, kept])
     assert len(kept) == without_step_16
+
+
+def keep_without_step_16(relevance, overlaps):
+    """Features that no kept one discards by the larger bound; none is displaced."""
+    kept = []
+    for i in np.flatnonzero(relevance > 0):
+        others = relevance[kept]
+        # Equal relevances, computed twice, may differ in their last digits.
+        is_better = others > relevance[i] + 1e-13
+        if not (is_better & (overlaps(i, kept) >= others)).any():
+            kept.append(i)
+    return kept
 
 
 @pytest.mark.parametrize(
@@ -106,26 +114,17 @@ def test_the_papers_saola_max_on_discrete_data_displaced_nothing(
     name, printed, as_algorithm_1
 ):
     X, y = training_part(name)
-    assert len(discard_by_larger_bound(sparse.csc_array(X), y > 0)) == printed
-    assert len(select(name, bound="max").selected_) == as_algorithm_1
+    X, is_positive, n = sparse.csc_array(X), (y > 0).astype(int), len(y)
+    ones, is_one = np.diff(X.indptr), X.toarray().T.astype(bool)
 
-
-def discard_by_larger_bound(X, is_positive):
-    """SAOLA-max on binary features without Step 16, on plain entropies."""
-    n, n_positive = X.shape[0], is_positive.sum()
-    ones = np.diff(X.indptr)
-    relevance = binary_su(ones, n_positive, X.T @ is_positive.astype(int), n)
-    kept, rows_of = [], np.zeros((600, n), bool)
-    for i in np.flatnonzero(relevance > 0):
+    def overlaps(i, kept):
         rows = X.indices[X.indptr[i] : X.indptr[i + 1]]
-        common = rows_of[: len(kept), rows].sum(axis=1)
-        overlap = binary_su(ones[i], ones[kept], common, n)
-        # Equal relevances, computed twice, may differ in their last digits.
-        is_better = relevance[kept] > relevance[i] + 1e-13
-        if not (is_better & (overlap >= relevance[kept])).any():
-            rows_of[len(kept), rows] = True
-            kept.append(i)
-    return kept
+        common = is_one[np.ix_(kept, rows)].sum(axis=1)
+        return binary_su(ones[i], ones[kept], common, n)
+
+    relevance = binary_su(ones, is_positive.sum(), X.T @ is_positive, n)
+    assert len(keep_without_step_16(relevance, overlaps)) == printed
+    assert len(select(name, bound="max").selected_) == as_algorithm_1
 
 
 def binary_su(ones_a, ones_b, common, n):
@@ -154,13 +153,7 @@ def test_dense_and_sparse_storage_select_the_same(name):
     X, y = training_part(name)
     expected = select(name)
     other = X.toarray(order="F") if sparse.issparse(X) else sparse.csc_array(X)
-    found = SAOLA(measure=MEASURES[name]).fit(other, y)
-    assert found.selected_.tolist() == expected.selected_.tolist()
-    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=0, atol=1e-12)
-    if MEASURES[name] is SU:
-        assert found.scores_.tolist() == expected.scores_.tolist()
-        traces = expected.result_.trace, found.result_.trace
-        assert (traces[0].records == traces[1].records).all()
+    assert_close(SAOLA(measure=MEASURES[name]).fit(other, y), outcome(expected))
 
 
 @pytest.mark.parametrize(("name", "accuracy"), [("dexter", 0.76), ("arcene", 0.69)])
@@ -171,13 +164,9 @@ def test_the_nearest_neighbour_is_right_as_often_as_the_paper_reports(name, accu
     data = load(shared("data", f"{name}.npz"))
     chosen = select(name).selected_
     train, test = (
-        np.asarray(X.toarray() if sparse.issparse(X) else X)[:, chosen].astype(np.int64)
+        np.asarray(X.toarray() if sparse.issparse(X) else X)[:, chosen].astype(float)
         for X in (data["X_train"], data["X_test"])
     )
-    nearest = [((train - row) ** 2).sum(axis=1).argmin() for row in test]
-    is_right = data["y_train"][nearest] == data["y_test"]
-    assert is_right.mean() == pytest.approx(accuracy, abs=1e-12)
     knn = KNeighborsClassifier(n_neighbors=1, algorithm="kd_tree")
-    knn.fit(train.astype(float), data["y_train"])
-    score = knn.score(test.astype(float), data["y_test"])
+    score = knn.fit(train, data["y_train"]).score(test, data["y_test"])
     assert score == pytest.approx(accuracy, abs=1e-12)

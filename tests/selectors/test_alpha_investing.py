@@ -50,17 +50,6 @@ def test_equals_the_pseudo_code(data, intercept, is_sparse):
     assert selector.wealth_ == pytest.approx(wealth, rel=1e-9)
 
 
-def test_the_order_of_rows_changes_no_selection():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 40))
-    y = X[:, ::7].sum(axis=1) > 0
-    order = rng.permutation(80)
-    whole = AlphaInvesting().fit(X, y)
-    assert whole.selected_.size > 2
-    shuffled = AlphaInvesting().fit(X[order], y[order])
-    assert shuffled.selected_.tolist() == whole.selected_.tolist()
-
-
 @pytest.mark.parametrize("loss", ["linear", "logistic"])
 def test_a_perfect_fit_ends_the_search_without_a_nan(loss):
     rng = np.random.default_rng(0)

@@ -58,26 +58,17 @@ def test_a_dependent_set_drops_everything_in_lofs_and_nothing_here(name, algorit
 
 
 def osfs_by_inverse(X, y, *, drops_on_singular, alpha=0.01):
-    """OSFS with Fisher's Z, every test by a matrix inverse, as LOFS does it."""
+    """OSFS with Fisher's Z; LOFS drops a feature given a set that has no inverse."""
 
     def separates(a, given):
-        C = np.cov(np.column_stack([X[:, a], y, X[:, list(given)]]).T)
-        if given:
-            inner = C[2:, 2:]
-            if np.linalg.matrix_rank(inner, hermitian=True) < len(given):
-                return drops_on_singular
-            C = C[:2, :2] - C[:2, 2:] @ np.linalg.inv(inner) @ C[2:, :2]
-        if C[0, 0] <= 1e-12 or C[1, 1] <= 1e-12:
-            return True
-        W = np.sqrt(len(y) - len(given) - 3) * np.arctanh(
-            np.clip(C[0, 1] / np.sqrt(C[0, 0] * C[1, 1]), -1 + 1e-15, 1 - 1e-15)
-        )
-        return bool(abs(W) < stats.norm.isf(alpha / 2))
+        others = X[:, list(given)].T
+        if given and np.linalg.matrix_rank(np.cov(others), hermitian=True) < len(given):
+            return drops_on_singular
+        r = reference.partial_correlation(X[:, a], y, others)
+        W = np.sqrt(len(y) - len(given) - 3) * np.arctanh(min(r, 1 - 1e-15))
+        return bool(stats.norm.isf(alpha / 2) > W)
 
-    def is_relevant(a):
-        return np.ptp(X[:, a]) > 0 and not separates(a, ())
-
-    return reference.osfs(X.shape[1], is_relevant, separates)
+    return reference.osfs(X.shape[1], lambda a: not separates(a, ()), separates)
 
 
 def as_tested(name, measure):

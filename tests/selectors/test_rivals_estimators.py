@@ -7,54 +7,34 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from featstream import (
-    CMIM,
-    FCBF,
-    FGM,
-    IAMB,
-    JMI,
-    MMMB,
-    MRMR,
-    OFS,
-    OGFS,
-    OSFS,
-    SAOLA,
-    SPFSLAR,
-    AlphaInvesting,
-    FastOSFS,
-    FisherZ,
-    Grafting,
-    InteractionScreen,
-    LassoSelector,
-    SymmetricalUncertainty,
-)
+import featstream as fs
 from featstream.measures import ChiSquareTest, FisherZTest, GTest
 from shared import shared
 
 TABLES = GTest(n_bins=2, max_categories=2, samples_per_df=20, arity="occurring")
 """Tables given k features need 20 * 2**k samples."""
-TWO, THREE = (SymmetricalUncertainty(n_bins=n, max_categories=2) for n in (2, 3))
+TWO, THREE = (fs.SymmetricalUncertainty(n_bins=n, max_categories=2) for n in (2, 3))
 """The paper does not say how many bins FCBF had."""
-NUMERIC = FisherZ(target="numeric")
+NUMERIC = fs.FisherZ(target="numeric")
 
 
 @pytest.mark.jit_only
 @pytest.mark.parametrize(
     ("selector", "name", "printed", "found"),
     [
-        (FCBF(measure="su"), "dorothea", 96, 96),
-        (FCBF(measure=TWO), "dexter", 55, 53),
-        (FCBF(measure=TWO), "arcene", 31, 29),
-        (FCBF(measure=THREE), "arcene", 31, 33),
-        (MMMB(test="fisher-z"), "dexter", 11, 11),
-        (MMMB(test="fisher-z"), "arcene", 5, 5),
-        (IAMB(test=TABLES), "dexter", 4, 4),
-        (IAMB(test=TABLES), "arcene", 3, 3),
-        (IAMB(test=TABLES), "dorothea", 6, 6),
-        (FastOSFS(test="fisher-z"), "madelon", 3, 3),
-        (FastOSFS(test="fisher-z"), "dexter", 9, 9),
-        (FastOSFS(test="g2"), "hiva_train", 5, 5),
-        (FastOSFS(test="g2"), "dorothea", 5, 5),
+        (fs.FCBF(measure="su"), "dorothea", 96, 96),
+        (fs.FCBF(measure=TWO), "dexter", 55, 53),
+        (fs.FCBF(measure=TWO), "arcene", 31, 29),
+        (fs.FCBF(measure=THREE), "arcene", 31, 33),
+        (fs.MMMB(test="fisher-z"), "dexter", 11, 11),
+        (fs.MMMB(test="fisher-z"), "arcene", 5, 5),
+        (fs.IAMB(test=TABLES), "dexter", 4, 4),
+        (fs.IAMB(test=TABLES), "arcene", 3, 3),
+        (fs.IAMB(test=TABLES), "dorothea", 6, 6),
+        (fs.FastOSFS(test="fisher-z"), "madelon", 3, 3),
+        (fs.FastOSFS(test="fisher-z"), "dexter", 9, 9),
+        (fs.FastOSFS(test="g2"), "hiva_train", 5, 5),
+        (fs.FastOSFS(test="g2"), "dorothea", 5, 5),
     ],
 )
 def test_about_as_many_features_are_selected_as_in_the_paper(
@@ -69,16 +49,16 @@ def test_about_as_many_features_are_selected_as_in_the_paper(
 @pytest.mark.parametrize(
     "selector",
     [
-        OSFS(test="g2"),
-        FastOSFS(test="fisher-z"),
-        AlphaInvesting(),
-        AlphaInvesting(loss="logistic"),
-        Grafting(l1=0.05),
-        OGFS(group_size=250, penalty=0.2),
-        FGM(60, plane_size=10),
-        SPFSLAR(3),
-        LassoSelector(penalty=0.2),
-        MMMB(test="fisher-z", alpha=1e-4, max_condition=1),
+        fs.OSFS(test="g2"),
+        fs.FastOSFS(test="fisher-z"),
+        fs.AlphaInvesting(),
+        fs.AlphaInvesting(loss="logistic"),
+        fs.Grafting(l1=0.05),
+        fs.OGFS(group_size=250, penalty=0.2),
+        fs.FGM(60, plane_size=10),
+        fs.SPFSLAR(3),
+        fs.LassoSelector(penalty=0.2),
+        fs.MMMB(test="fisher-z", alpha=1e-4, max_condition=1),
     ],
     ids=repr,
 )
@@ -102,10 +82,13 @@ def test_sparse_data_are_never_made_dense(selector):
 @pytest.mark.parametrize(
     "selector",
     [
-        *(kind(test="fisher-z", alpha=0.001) for kind in (OSFS, FastOSFS, IAMB, MMMB)),
-        *(kind(2) for kind in (FGM, SPFSLAR)),
-        *(AlphaInvesting(), Grafting(l1=0.12), OGFS(penalty=0.3)),
-        *(LassoSelector(penalty=0.12), OFS(2, step_size=0.1)),
+        *(
+            kind(test="fisher-z", alpha=0.001)
+            for kind in (fs.OSFS, fs.FastOSFS, fs.IAMB, fs.MMMB)
+        ),
+        *(kind(2) for kind in (fs.FGM, fs.SPFSLAR)),
+        *(fs.AlphaInvesting(), fs.Grafting(l1=0.12), fs.OGFS(penalty=0.3)),
+        *(fs.LassoSelector(penalty=0.12), fs.OFS(2, step_size=0.1)),
     ],
     ids=repr,
 )
@@ -123,25 +106,29 @@ def test_three_classes_share_their_features(selector):
 @pytest.mark.parametrize(
     ("selector", "error", "message"),
     [
-        (JMI(measure="su"), TypeError, "JMI needs mutual information"),
-        (JMI(measure=FisherZ()), TypeError, "JMI needs mutual information"),
-        (MRMR(scheme="ratio"), ValueError, "`scheme` of MRMR"),
-        (CMIM(0), ValueError, "`n_features` of CMIM"),
-        (IAMB(test=ChiSquareTest()), TypeError, "IAMB needs the test G²"),
-        (IAMB(test=GTest(arity="largest")), TypeError, "IAMB needs the test G²"),
-        (IAMB(max_seconds=-1), ValueError, "`max_seconds` of IAMB"),
-        (MMMB(test=FisherZTest(alpha=5)), ValueError, "`alpha`"),
-        (OSFS(test=GTest(arity="occurring")), TypeError, "for IAMB and MMMB alone"),
-        (OSFS(test=FisherZ()), TypeError, r"FisherZ is not one\. Use test='g2'"),
-        (OSFS(test="fisherz"), ValueError, "Did you mean 'fisher-z'"),
-        (OSFS(max_condition=0), ValueError, "`max_condition` of OSFS"),
-        (AlphaInvesting(loss="logistic"), ValueError, "for two classes, and y has 3"),
-        (InteractionScreen(alpha=5), ValueError, "`alpha` of InteractionScreen"),
-        (InteractionScreen(n_bins=9), ValueError, "`n_bins` .* from 2 to 8"),
-        (InteractionScreen(memory="much"), ValueError, "`memory` must be a size"),
-        (InteractionScreen(redundancy_alpha=1.5), ValueError, "`redundancy_alpha`"),
-        (SAOLA(interactions="yes"), ValueError, "must be True, False or"),
-        (SAOLA(measure=NUMERIC, interactions=True), ValueError, "needs classes"),
+        (fs.JMI(measure="su"), TypeError, "JMI needs mutual information"),
+        (fs.JMI(measure=fs.FisherZ()), TypeError, "JMI needs mutual information"),
+        (fs.MRMR(scheme="ratio"), ValueError, "`scheme` of MRMR"),
+        (fs.CMIM(0), ValueError, "`n_features` of CMIM"),
+        (fs.IAMB(test=ChiSquareTest()), TypeError, "IAMB needs the test G²"),
+        (fs.IAMB(test=GTest(arity="largest")), TypeError, "IAMB needs the test G²"),
+        (fs.IAMB(max_seconds=-1), ValueError, "`max_seconds` of IAMB"),
+        (fs.MMMB(test=FisherZTest(alpha=5)), ValueError, "`alpha`"),
+        (fs.OSFS(test=GTest(arity="occurring")), TypeError, "for IAMB and MMMB alone"),
+        (fs.OSFS(test=fs.FisherZ()), TypeError, r"FisherZ is not one\. Use test='g2'"),
+        (fs.OSFS(test="fisherz"), ValueError, "Did you mean 'fisher-z'"),
+        (fs.OSFS(max_condition=0), ValueError, "`max_condition` of OSFS"),
+        (
+            fs.AlphaInvesting(loss="logistic"),
+            ValueError,
+            "for two classes, and y has 3",
+        ),
+        (fs.InteractionScreen(alpha=5), ValueError, "`alpha` of InteractionScreen"),
+        (fs.InteractionScreen(n_bins=9), ValueError, "`n_bins` .* from 2 to 8"),
+        (fs.InteractionScreen(memory="much"), ValueError, "`memory` must be a size"),
+        (fs.InteractionScreen(redundancy_alpha=1.5), ValueError, "`redundancy_alpha`"),
+        (fs.SAOLA(interactions="yes"), ValueError, "must be True, False or"),
+        (fs.SAOLA(measure=NUMERIC, interactions=True), ValueError, "needs classes"),
     ],
     ids=repr,
 )
