@@ -325,7 +325,7 @@ def link_rows(members, index, first, last):
 
 @lean
 def compare_sparse(
-    members, index, class_of, order, classes, bounds, slots, scratch, hits
+    members, index, class_of, left, classes, bounds, slots, scratch, hits
 ):
     """Pairs of the columns in some slots with those before them, by the row index.
 
@@ -363,7 +363,7 @@ def compare_sparse(
             slot = touched[t]
             common = counts[slot]
             n_common = common[common.size - 1]
-            if n_common >= MIN_CELL and order.position[q] <= order.left[slot]:
+            if n_common >= MIN_CELL and q <= left[slot]:
                 margin_b = members.margin_offset[slot]
                 end_b = margin_b + members.n_codes[slot] * n_classes
                 n_cells = (members.n_codes[k] + 1) * (members.n_codes[slot] + 1)

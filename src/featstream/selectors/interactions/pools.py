@@ -56,7 +56,7 @@ class Newcomers(NamedTuple):
     n_left_out: int
 
 
-class Pool(ABC):
+class _Pool(ABC):
     """Columns by number, from 0 in the order in which they were added.
 
     ``roster`` lists the members; its order decides which one leaves when memory is
@@ -86,24 +86,6 @@ class Pool(ABC):
         self.size = 0
 
     @abstractmethod
-    def encode(self, codes: Any) -> Newcomers:
-        """Newcomers from the categories that a measure found."""
-
-    @abstractmethod
-    def codes(self, number: int) -> NDArray[np.uint8]:
-        """Categories of a column, its rows sorted by class."""
-
-    @abstractmethod
-    def compare(
-        self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
-    ) -> tuple[Pairs, IntArray]:
-        """Pairs of a newcomer and an earlier column whose statistic reaches a bound.
-
-        ``numbers`` are those of the newcomers. Returns the pairs, and how many were
-        tested for each newcomer.
-        """
-
-    @abstractmethod
     def _add_columns(self, new: Newcomers) -> IntArray:
         """Add columns, which get the numbers from ``size`` on; the bytes of each."""
 
@@ -114,10 +96,6 @@ class Pool(ABC):
     @abstractmethod
     def _columns_from(self, saved: Arrays) -> Any:
         """Columns as newcomers have them."""
-
-    @abstractmethod
-    def restore(self, arrays: Arrays, n_seen: int) -> None:
-        """Restore the members that `arrays` returned, or raise `RunError`."""
 
     def _count_levels(
         self, counts: IntArray, owner: IntArray, n_columns: int
@@ -257,7 +235,7 @@ class Group:
         return found
 
 
-class DensePool(Pool):
+class DensePool(_Pool):
     """Columns as bits, in groups by their number of categories."""
 
     def __init__(self, labels: Labels) -> None:
@@ -330,7 +308,11 @@ class DensePool(Pool):
     def compare(
         self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
     ) -> tuple[Pairs, IntArray]:
-        """Pairs of a newcomer and an earlier column whose statistic reaches a bound."""
+        """Pairs of a newcomer and an earlier column whose statistic reaches a bound.
+
+        ``numbers`` are those of the newcomers. Returns the pairs, and how many were
+        tested for each newcomer.
+        """
         tasks: list[Any] = []
         n_classes = self._classes.counts.size
         for level, (mine, columns) in new.columns.items():
@@ -416,7 +398,7 @@ def _by_level(levels: IntArray) -> Iterator[tuple[int, IntArray, IntArray]]:
         yield level, mine, (first[mine, None] + np.arange(level - 1)).ravel()
 
 
-class SparsePool(Pool):
+class SparsePool(_Pool):
     """Columns by the rows outside their background category, and an index of rows."""
 
     def _clear(self) -> None:
@@ -494,11 +476,10 @@ class SparsePool(Pool):
             for b in levels:
                 bounds[a, b] = least(a, b)[0]
         most_codes = int(self._members.n_codes[:size].max())
-        order = kernels.Order(_NONE, np.arange(n_new, dtype=np.int32), self.left)
         n_classes = self._classes.counts.size
         n_parts = n_threads if n_new >= 2 * n_threads else 1
         cuts = np.linspace(size - n_new, size, n_parts + 1).astype(np.int64)
-        given = self._members, self._index, self._class_of, order, self._classes
+        given = self._members, self._index, self._class_of, self.left, self._classes
 
         def run(part: int) -> tuple[IntArray, IntArray]:
             scratch = kernels.SparseScratch(
@@ -554,6 +535,9 @@ class SparsePool(Pool):
         if ((np.diff(rows) <= 0) & (np.diff(owner) == 0)).any():
             raise damaged("the rows of a column of the pool do not increase")
         self._take(saved)
+
+
+Pool = DensePool | SparsePool
 
 
 def _entries(begin: IntArray, length: IntArray) -> IntArray:

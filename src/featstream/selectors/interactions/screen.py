@@ -143,8 +143,9 @@ class PairSearch:
         self.left_out = self._encoder.left_out
         self._n_classes = labels.classes.size
         self._class_of = np.repeat(np.arange(self._n_classes), labels.counts)
+        self._pools: dict[bool, Pool]
         self._pools = {False: DensePool(labels), True: SparsePool(labels)}
-        self._pool: Pool = self._pools[False]
+        self._pool = self._pools[False]
         nlogn = self._pool.nlogn
         self._nats = 4 * np.log(2) / float(nlogn[2])  # statistic to G², twice n nats
         self.pairs: list[Pair] = []
@@ -188,7 +189,8 @@ class PairSearch:
         pool = self._pools[block.is_sparse]
         for begin in range(0, block.n_columns, _STEP):
             part = block.part(begin, min(begin + _STEP, block.n_columns))
-            parts.append((begin, pool.encode(self._encoder.encode(part))))
+            codes: Any = self._encoder.encode(part)
+            parts.append((begin, pool.encode(codes)))
         return parts
 
     def check_number(self, n_seen: int) -> None:
