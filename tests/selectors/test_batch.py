@@ -7,19 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
+import featstream as fs
 import reference_batch as reference
-from featstream import (
-    CIFE,
-    CMIM,
-    DISR,
-    FCBF,
-    JMI,
-    MIM,
-    MRMR,
-    FisherZ,
-    MutualInformation,
-    SymmetricalUncertainty,
-)
 from featstream.datasets import make_stream
 from featstream.errors import FeatstreamWarning
 
@@ -38,10 +27,10 @@ def discrete(seed, n=120, p=25, most=3):
 def test_fcbf_is_the_published_algorithm(seed):
     X, y = discrete(seed, n=700, most=2 + 6 * (seed % 2))
     threshold = (0.0, 0.002)[seed % 2]
-    measure = SymmetricalUncertainty(threshold=threshold)
+    measure = fs.SymmetricalUncertainty(threshold=threshold)
     expected = reference.fcbf(X, y, threshold)
     for form in (X, sparse.csc_array(X)):
-        assert FCBF(measure=measure).fit(form, y).selected_.tolist() == expected
+        assert fs.FCBF(measure=measure).fit(form, y).selected_.tolist() == expected
     assert 2 <= len(expected) < 20
 
 
@@ -50,20 +39,20 @@ def mrmr(score, scheme="difference"):
 
 
 CRITERIA = {
-    "mid": (MRMR(8, measure="mi"), mrmr(reference.information)),
+    "mid": (fs.MRMR(8, measure="mi"), mrmr(reference.information)),
     "miq": (
-        MRMR(8, measure="mi", scheme="quotient"),
+        fs.MRMR(8, measure="mi", scheme="quotient"),
         mrmr(reference.information, "quotient"),
     ),
-    "su": (MRMR(8, measure="su"), mrmr(reference.symmetrical_uncertainty)),
+    "su": (fs.MRMR(8, measure="su"), mrmr(reference.symmetrical_uncertainty)),
     "mim": (
-        MIM(8, measure="mi"),
+        fs.MIM(8, measure="mi"),
         lambda X, y, chosen, j: reference.information(X[:, j], y),
     ),
-    "jmi": (JMI(8), reference.jmi),
-    "cmim": (CMIM(8), reference.cmim),
-    "disr": (DISR(8), reference.disr),
-    "cife": (CIFE(8), reference.cife),
+    "jmi": (fs.JMI(8), reference.jmi),
+    "cmim": (fs.CMIM(8), reference.cmim),
+    "disr": (fs.DISR(8), reference.disr),
+    "cife": (fs.CIFE(8), reference.cife),
 }
 
 
@@ -102,21 +91,21 @@ def test_mrmr_of_continuous_features_is_the_published_algorithm(scheme):
         scheme=scheme,
     )
     for form in (X, np.asfortranarray(X), sparse.csc_array(X)):
-        selector = MRMR(8, scheme=scheme, measure="fisher-z").fit(form, y)
+        selector = fs.MRMR(8, scheme=scheme, measure="fisher-z").fit(form, y)
         assert_greedy(selector, X, y, criterion)
 
 
 def test_constants_are_never_chosen_and_may_leave_too_few():
     X = np.c_[np.zeros(40), np.tile([0, 1], 20), np.ones(40), np.repeat([0, 1], 20)]
     y = np.tile([0, 0, 0, 1], 10)
-    for selector in (JMI(), CMIM(), DISR(), CIFE()):
+    for selector in (fs.JMI(), fs.CMIM(), fs.DISR(), fs.CIFE()):
         with pytest.warns(FeatstreamWarning, match="2 features, .* are constant"):
             assert sorted(selector.fit(X, y).selected_.tolist()) == [1, 3]
     with pytest.warns(FeatstreamWarning, match="MRMR selects 1 .* n_features=10"):
-        assert MRMR(measure="mi").fit(X, y).selected_.tolist() == [1]
+        assert fs.MRMR(measure="mi").fit(X, y).selected_.tolist() == [1]
 
 
-@pytest.mark.parametrize("kind", [MRMR, MIM])
+@pytest.mark.parametrize("kind", [fs.MRMR, fs.MIM])
 def test_a_number_of_features_is_met_unless_a_threshold_forbids_it(kind):
     """Of noise about one feature in 100 passes the level 0.01; ten were asked for."""
     rng = np.random.default_rng(0)
@@ -128,7 +117,7 @@ def test_a_number_of_features_is_met_unless_a_threshold_forbids_it(kind):
     z = np.sqrt(60 - 3) * np.abs(np.arctanh(np.corrcoef(X.T, y)[-1, :-1]))
     n_passing = np.count_nonzero(2 * stats.norm.sf(z) <= 0.01)
     with pytest.warns(FeatstreamWarning, match="threshold of the measure"):
-        selector = kind(10, measure=FisherZ(alpha=0.01)).fit(X, y)
+        selector = kind(10, measure=fs.FisherZ(alpha=0.01)).fit(X, y)
     assert len(selector.selected_) == n_passing < 10
     with pytest.warns(FeatstreamWarning, match="there are no others"):
         assert len(kind(99).fit(X, y).selected_) == 50
@@ -136,17 +125,17 @@ def test_a_number_of_features_is_met_unless_a_threshold_forbids_it(kind):
 
 def test_binning_is_that_of_the_measure():
     stream = make_stream(n_samples=200, n_features=30, kind="continuous", seed=2)
-    measure = MutualInformation(binning="uniform", n_bins=3)
+    measure = fs.MutualInformation(binning="uniform", n_bins=3)
     low, high = stream.X.min(axis=0), stream.X.max(axis=0)
     cut = np.minimum(3 * (stream.X - low) / (high - low), 2).astype(int)
-    binned = JMI(6, measure=measure).fit(stream.X, stream.y)
-    assert binned.selected_.tolist() == JMI(6).fit(cut, stream.y).selected_.tolist()
+    binned = fs.JMI(6, measure=measure).fit(stream.X, stream.y)
+    assert binned.selected_.tolist() == fs.JMI(6).fit(cut, stream.y).selected_.tolist()
 
 
 def test_names_are_forgotten_with_the_trace():
     X, y = discrete(1)
     for trace in ("kept", None):
-        selector = MRMR(3, measure="mi", trace=trace).start(y)
+        selector = fs.MRMR(3, measure="mi", trace=trace).start(y)
         selector.consume({f"gene {j}": X[:, j] for j in range(25)}.items())
         names = [f"gene {j}" for j in selector.selected_]
         assert list(selector.result_.names) == names

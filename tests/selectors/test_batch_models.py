@@ -8,16 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import f_classif
 from sklearn.svm import LinearSVC
 
+import featstream as fs
 import reference_batch as reference
-from featstream import (
-    FGM,
-    GDM,
-    SPFSLAR,
-    Fate,
-    GroupLassoSelector,
-    LassoSelector,
-    SparseGroupLassoSelector,
-)
 from featstream.errors import FeatstreamWarning, ParameterError
 from featstream.selectors.batch import fgm, regressions
 from featstream.selectors.batch.fgm import generate_features
@@ -39,7 +31,7 @@ def test_cutting_planes_end_at_the_optimum(plane_size, cost):
     X = rng.normal(size=(60, 200))
     signs = np.where(X[:, 0] + X[:, 1] + rng.normal(size=60) > 0, 1.0, -1.0)
     Z = reference.standardise(X)
-    options = FGM(200, plane_size=plane_size, cost=cost, tol=1e-6)
+    options = fs.FGM(200, plane_size=plane_size, cost=cost, tol=1e-6)
     for stored in (X, sparse.csc_array(X)):
         found = generate_features(StandardColumns(stored), signs[:, None], options)
         assert found.has_converged
@@ -56,13 +48,13 @@ def test_cutting_planes_end_at_the_optimum(plane_size, cost):
 def test_the_first_plane_has_the_highest_correlations():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 400)), rng.permutation(np.arange(50) % 2)
-    found = FGM(n_features=6, plane_size=6).fit(X, y).selected_
+    found = fs.FGM(n_features=6, plane_size=6).fit(X, y).selected_
     values = f_classif(X, y)[0]
     assert found.tolist() == np.argsort(-values)[:6].tolist()
 
 
 @pytest.mark.parametrize(
-    "selector", [FGM(plane_size=3), GDM(plane_size=3), SPFSLAR()], ids=repr
+    "selector", [fs.FGM(plane_size=3), fs.GDM(plane_size=3), fs.SPFSLAR()], ids=repr
 )
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_fewer_features_are_the_beginning_of_more(selector, n_classes):
@@ -80,7 +72,7 @@ def test_gdm_has_lower_correlations_than_fgm_at_no_less_accuracy():
     correlations, accuracies = [], []
     for seed in range(10):
         X, y, X_test, y_test = reference.study(seed)
-        chosen = [model.fit(X, y).selected_ for model in (FGM(), GDM())]
+        chosen = [model.fit(X, y).selected_ for model in (fs.FGM(), fs.GDM())]
         both = [np.abs(np.corrcoef(X[:, own].T)) for own in chosen]
         correlations.append([found[np.triu_indices(10, 1)].mean() for found in both])
         models = [LinearSVC().fit(X[:, own], y) for own in chosen]
@@ -97,7 +89,7 @@ def test_support_features_are_apart_and_affiliated_ones_near(make, monkeypatch):
     monkeypatch.setattr(fgm, "_MOST_CORRELATIONS", 200)  # in several blocks
     X, y, *_ = reference.study(3)
     with pytest.warns(FeatstreamWarning, match="than n_features=25: no other group"):
-        selector = GDM(n_features=25, max_correlation=0.6).fit(make(X), y)
+        selector = fs.GDM(n_features=25, max_correlation=0.6).fit(make(X), y)
     found, chosen = np.abs(np.corrcoef(X.T)), selector.selected_
     assert found[np.ix_(chosen, chosen)][np.triu_indices(chosen.size, 1)].max() <= 0.6
     expected = {}
@@ -105,7 +97,7 @@ def test_support_features_are_apart_and_affiliated_ones_near(make, monkeypatch):
         nearest = max(chosen.tolist(), key=lambda s, j=j: found[j, s])
         if found[j, nearest] > 0.6:
             expected.setdefault(nearest, []).append(j)
-            assert selector.result_.trace.fate(j) is Fate.REDUNDANT
+            assert selector.result_.trace.fate(j) is fs.Fate.REDUNDANT
     own = {s: members.tolist() for s, members in selector.affiliated_.items()}
     assert own == {s: sorted(members) for s, members in expected.items()}
     assert sum(map(len, expected.values())) > 40
@@ -115,7 +107,7 @@ def test_support_features_are_apart_and_affiliated_ones_near(make, monkeypatch):
 def test_affiliated_features_need_a_full_trace():
     X, y, *_ = reference.study(0)
     with pytest.raises(ParameterError, match="trace='full'"):
-        _ = GDM(trace=None).fit(X, y).affiliated_
+        _ = fs.GDM(trace=None).fit(X, y).affiliated_
 
 
 def data(seed, n=60, p=40):
@@ -156,23 +148,23 @@ def test_groups_are_selected_whole_or_in_part():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(400, 60)), np.arange(60) // 5
     y = X[:, 10] - X[:, 11] + X[:, 32] > 0
-    whole = GroupLassoSelector(group_penalty=0.06).fit(X, y, groups=groups)
+    whole = fs.GroupLassoSelector(group_penalty=0.06).fit(X, y, groups=groups)
     assert whole.selected_groups_.tolist() == [2, 6]
     assert sorted(whole.selected_.tolist()) == [*range(10, 15), *range(30, 35)]
-    part = SparseGroupLassoSelector(penalty=0.08).fit(X, y, groups=groups)
+    part = fs.SparseGroupLassoSelector(penalty=0.08).fit(X, y, groups=groups)
     assert part.selected_groups_.tolist() == [2, 6]
     assert sorted(part.selected_.tolist()) == [10, 11, 32]
     assert "leaves none of its 5 features" in part.explain(group=0)
     assert "leaves it no weight" in part.explain(12)
-    nothing = GroupLassoSelector(group_penalty=1.0).fit(X, y, groups=groups)
+    nothing = fs.GroupLassoSelector(group_penalty=1.0).fit(X, y, groups=groups)
     assert nothing.selected_.size == nothing.selected_groups_.size == 0
 
 
 def test_groups_of_one_are_the_lasso():
     X, signs, _ = data(7)
-    alone = LassoSelector(penalty=0.04).fit(X, signs)
+    alone = fs.LassoSelector(penalty=0.04).fit(X, signs)
     with pytest.warns(FeatstreamWarning, match="GroupLassoSelector has no groups"):
-        single = GroupLassoSelector(group_penalty=0.04).fit(X, signs)
+        single = fs.GroupLassoSelector(group_penalty=0.04).fit(X, signs)
     assert single.selected_.tolist() == alone.selected_.tolist()
 
 
@@ -180,7 +172,7 @@ def test_what_has_not_converged_is_said(monkeypatch):
     monkeypatch.setattr(regressions, "_MOST_STEPS", 3)
     X, signs, _ = data(0)
     with pytest.warns(ConvergenceWarning, match="did not reach tol=1e-06"):
-        LassoSelector(penalty=0.01).fit(X, signs)
+        fs.LassoSelector(penalty=0.01).fit(X, signs)
 
 
 def test_the_targets_are_the_centred_similarity():
@@ -213,9 +205,9 @@ def test_a_combination_of_features_in_the_model_is_redundant():
     y = X[:, 0] + X[:, 1] > 0
     X = np.column_stack([X, 5 - 2 * X[:, 0]])
     with pytest.warns(FeatstreamWarning, match="3 features, .* explain all"):
-        fitted = SPFSLAR(n_features=4).fit(X, y)
+        fitted = fs.SPFSLAR(n_features=4).fit(X, y)
     assert sorted(fitted.selected_.tolist()) == [0, 1, 2]
     trace = fitted.result_.trace
-    assert trace.fate(3) is Fate.REDUNDANT
+    assert trace.fate(3) is fs.Fate.REDUNDANT
     assert trace.witness(3) == 0
     assert "combination of features that entered" in fitted.explain(3)
