@@ -34,8 +34,9 @@ def test_fcbf_is_the_published_algorithm(seed):
     assert 2 <= len(expected) < 20
 
 
-def mrmr(score, scheme="difference"):
-    return partial(reference.mrmr, relevance=score, overlap=score, scheme=scheme)
+def mrmr(score, scheme="difference", overlap=None):
+    overlap = overlap or score
+    return partial(reference.mrmr, relevance=score, overlap=overlap, scheme=scheme)
 
 
 CRITERIA = {
@@ -84,12 +85,7 @@ def test_a_greedy_selector_is_the_published_algorithm(name, most):
 def test_mrmr_of_continuous_features_is_the_published_algorithm(scheme):
     stream = make_stream(n_samples=80, n_features=40, kind="continuous", seed=1)
     X, y = stream.X.astype(float), stream.y + (np.arange(80) % 5 == 0)
-    criterion = partial(
-        reference.mrmr,
-        relevance=reference.f_statistic,
-        overlap=reference.correlation,
-        scheme=scheme,
-    )
+    criterion = mrmr(reference.f_statistic, scheme, reference.correlation)
     for form in (X, np.asfortranarray(X), sparse.csc_array(X)):
         selector = fs.MRMR(8, scheme=scheme, measure="fisher-z").fit(form, y)
         assert_greedy(selector, X, y, criterion)

@@ -18,7 +18,7 @@ from checks import check_kills_change_nothing, outcome, state
 from crash_runs import narrow
 from featstream import SAOLA, Fate, InteractionScreen
 from featstream.cli import main
-from featstream.errors import DataError, FeatstreamWarning, ParameterError
+from featstream.errors import DataError, FeatstreamWarning
 from featstream.selectors.interactions.screen import spent
 from featstream.sources import SparseSource
 from shared import load, shared
@@ -251,12 +251,6 @@ def test_a_feature_of_saola_that_is_displaced_stays_with_its_pair():
     assert decision.displaced == ()
     assert online.selected_.tolist() == [0, 1, 2]
     assert outcome(online) == outcome(clone(online).fit(X, y))
-
-
-def test_pairs_are_not_looked_for_on_a_cluster():
-    spread = SAOLA(interactions=True, engine="dask").start([0, 1, 0, 1])
-    with pytest.raises(ParameterError, match="Leave out the engine"):
-        spread.consume(np.eye(4))
 
 
 def test_the_command_line_takes_interactions_and_memory(tmp_path, capsys):
