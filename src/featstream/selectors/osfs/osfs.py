@@ -85,15 +85,6 @@ def _empty_kept_set(test: BoundTest, capacity: int) -> KeptSet:
     )
 
 
-def _grown(kept: KeptSet, test: BoundTest) -> KeptSet:
-    """A copy with twice as many slots."""
-    larger = _empty_kept_set(test, 2 * kept.arrival.size)
-    olds, news = ((*owner.pool, *owner[1:]) for owner in (kept, larger))
-    for old, new in zip(olds, news, strict=True):
-        new[tuple(map(slice, old.shape))] = old
-    return larger
-
-
 def _saved_arrays(kept: KeptSet, slots: Any) -> dict[str, NDArray[Any]]:
     """What a run saves of the features in some slots; views, if these are a slice."""
     pool, names = kept.pool, ["arrival", "score"]
@@ -118,10 +109,11 @@ def pack_kept_set(kept: KeptSet | None) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def unpack_kept_set(arrays: Arrays, test: BoundTest, n_seen: int) -> KeptSet | None:
-    """The kept features from the arrays of `pack_kept_set`, or `RunError`."""
-    if "arrival" not in arrays:
-        return None
+def unpack_kept_set(arrays: Arrays, test: BoundTest, n_seen: int) -> KeptSet:
+    """The kept features from the arrays of `pack_kept_set`, or `RunError`.
+
+    There is room for as many more.
+    """
     size = arrays["arrival"].size
     kept = _empty_kept_set(test, max(_FEW, 2 * size))
     room, pool = _saved_arrays(kept, slice(size)), kept.pool
@@ -280,7 +272,7 @@ class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
         super()._restore(arrays)
         stream = self._stream
         self._separators.restore(arrays, stream.n_seen)
-        if stream.measure is not None:
+        if stream.measure is not None and "arrival" in arrays:
             self._state = unpack_kept_set(arrays, stream.measure, stream.n_seen)
 
     def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
@@ -327,7 +319,8 @@ class _OnlineConditionalSelector(ConditionalSelector, StreamSelector):
             given = new, done, kept, self._is_fast, rule, work
             done = judge_candidates(*given, self._tally, budget, outcome)
             if done < n_new:
-                kept = _grown(kept, test)
+                n_seen = int(new.arrival[done])
+                kept = unpack_kept_set(pack_kept_set(kept), test, n_seen)
         self._state = kept
         if n_cut == 0 and self._tally[CUT] > 0:
             warnings.warn(
