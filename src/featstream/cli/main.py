@@ -17,12 +17,14 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import featstream
 from featstream.errors import (
+    DataError,
     FeatstreamError,
     FeatstreamWarning,
     ParameterError,
@@ -274,71 +276,87 @@ def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, False)}
 
 
-def run_checkpoint(
-    folder: str | Path,
-    command: list[str],
-    location: tuple[str, str | None, Mapping[str, Any]],
-    groups: dict[str, Any] | None,
-    dataset: Dataset | None = None,
-) -> Checkpoint:
-    """Where a run is saved, and how its data are found again, from any folder.
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where data are, how they are read, and how their features fall into groups.
 
-    ``location`` is what they were opened by: path, target and options.
+    ``options`` are those of `open_dataset`. ``groups`` says where the groups come from:
+    ``path``, ``size`` or ``pattern``, and the number of the ``first`` group.
     """
-    from featstream.runs.folder import Checkpoint
 
-    path, target, options = location
-    if target is not None:
-        file, colon, column = target.rpartition(":")
-        if Path(target).exists():
-            target = os.path.abspath(target)
-        elif colon and Path(file).is_file():
-            target = f"{os.path.abspath(file)}:{column}"
-    found = {"path": os.path.abspath(path), "target": target, **options}
-    extra = {"target_name": getattr(dataset, "target_name", None), "groups": groups}
-    found |= {name: value for name, value in extra.items() if value is not None}
-    return Checkpoint(folder, data=found, command=["featstream", *command])
+    path: str
+    target: str | None
+    options: Mapping[str, Any]
+    groups: Mapping[str, Any] | None = None
+
+    @classmethod
+    def from_flags(cls, arguments: argparse.Namespace, n_groups: int = 0) -> Location:
+        """What the flags of a command say; ``n_groups`` groups have come before."""
+        options = chosen_options(arguments)
+        groups = groups_from_flags(arguments, n_groups)
+        return cls(arguments.data, arguments.target, options, groups)
+
+    def open(self, *, needs_target: bool = False) -> Dataset:
+        """The data, which may need to have a target."""
+        from featstream.sources import open_dataset
+
+        dataset = open_dataset(self.path, self.target, **self.options)
+        if needs_target and dataset.y is None:
+            raise DataError(
+                f"{printable(self.path)} holds no target. Name it with --target."
+            )
+        return dataset
+
+    def read_groups(self, dataset: Dataset) -> dict[str, Any]:
+        """The parameter ``groups`` of `consume`, if there are any."""
+        if self.groups is None:
+            return {}
+        from featstream.sources.grouping import read_groups
+
+        types = {"path": str, "pattern": str, "size": int, "first": int}
+        given = {name: self.groups.get(name) for name in types}
+        is_read = all(type(given[n]) in (types[n], type(None)) for n in types)
+        if not self.groups or not is_read:
+            raise RunError(
+                "The run does not say how to find its groups. Name them with --groups, "
+                "--group-size or --group-by."
+            )
+        given |= {"names": dataset.names, "n_features": dataset.source.n_features}
+        return {"groups": read_groups(**given | {"first": given["first"] or 0})}
+
+    def checkpoint(
+        self, arguments: argparse.Namespace, dataset: Dataset | None = None
+    ) -> Checkpoint:
+        """Where a run is saved, and how its data are found again, from any folder."""
+        from featstream.runs.folder import Checkpoint
+
+        target = self.target
+        if target is not None:
+            file, colon, column = target.rpartition(":")
+            if Path(target).exists():
+                target = os.path.abspath(target)
+            elif colon and Path(file).is_file():
+                target = f"{os.path.abspath(file)}:{column}"
+        data = {"path": os.path.abspath(self.path), "target": target, **self.options}
+        name = getattr(dataset, "target_name", None)
+        extra = {"target_name": name, "groups": self.groups}
+        data |= {name: value for name, value in extra.items() if value is not None}
+        command = ["featstream", *arguments.command_line]
+        return Checkpoint(arguments.output, data=data, command=command)
 
 
 def groups_from_flags(
     arguments: argparse.Namespace, n_before: int = 0
 ) -> dict[str, Any] | None:
-    """The groups as a run records them; None if there are no such flags.
+    """Where groups come from; None if there are no such flags.
 
     ``n_before`` groups have come before: those of ``--group-size`` are numbered.
     """
-    path = arguments.groups
-    if (path, arguments.group_size, arguments.group_by) == (None, None, None):
+    path, size, pattern = arguments.groups, arguments.group_size, arguments.group_by
+    if (path, size, pattern) == (None, None, None):
         return None
-    return {
-        "path": None if path is None else os.path.abspath(path),
-        "size": arguments.group_size,
-        "pattern": arguments.group_by,
-        "first": n_before,
-    }
-
-
-def open_groups(spec: Any, dataset: Dataset) -> Any:
-    """The groups of the features of a data set, from what `groups_from_flags` gave."""
-    from featstream.sources.grouping import read_groups
-
-    types = {"path": str, "pattern": str, "size": int, "first": int}
-    is_read = type(spec) is dict and all(
-        type(spec.get(name)) in (type_, type(None)) for name, type_ in types.items()
-    )
-    if not spec or not is_read:
-        raise RunError(
-            "The run does not say how to find its groups. Name them with --groups, "
-            "--group-size or --group-by."
-        )
-    return read_groups(
-        spec.get("path"),
-        size=spec.get("size"),
-        pattern=spec.get("pattern"),
-        names=dataset.names,
-        n_features=dataset.source.n_features,
-        first=spec.get("first") or 0,
-    )
+    path = None if path is None else os.path.abspath(path)
+    return {"path": path, "size": size, "pattern": pattern, "first": n_before}
 
 
 def refuse_input(output: Path, inputs: Iterable[str | None]) -> None:

@@ -12,12 +12,10 @@ from featstream.cli.main import (
     OPTIONS,
     QUIET,
     READING,
+    Location,
     adder,
     answer,
-    chosen_options,
     groups_from_flags,
-    open_groups,
-    run_checkpoint,
 )
 from featstream.cli.select import about_target, print_result, result_of
 from featstream.errors import (
@@ -60,10 +58,12 @@ def _resume(arguments: argparse.Namespace) -> int:
             raise RunError(
                 "The run does not say where its data are. Name them with --data."
             )
-        groups = _groups_of(arguments, selector, rest["begin"]) or saved.get("groups")
-        if groups is None and "fingerprint" in (rest.get("groups") or {}):
+        n_groups = _n_groups_before(selector, rest["begin"])
+        groups = groups_from_flags(arguments, n_groups) or saved.get("groups")
+        if not isinstance(groups, dict) and "fingerprint" in (rest.get("groups") or {}):
             groups = {}  # an error: the run has groups, and no flag names them
-        _consume(arguments, selector, (path, target, options), groups)
+        location = Location(path, target, options, groups)
+        _consume(arguments, selector, location, location.open())
     return _print(selector, arguments)
 
 
@@ -76,6 +76,7 @@ def _update(arguments: argparse.Namespace) -> int:
     The samples must be the same, in the same order.
     """
     import featstream
+    from featstream.sources import open_features
 
     selector = featstream.resume(arguments.output)
     if not hasattr(selector, "consume"):
@@ -88,9 +89,10 @@ def _update(arguments: argparse.Namespace) -> int:
             "The run is not done with its own data yet. Resume it first: "
             f"featstream resume {shlex.quote(str(arguments.output))}"
         )
-    spec = _groups_of(arguments, selector, selector.n_seen_)
+    n_groups = _n_groups_before(selector, selector.n_seen_)
+    location = Location.from_flags(arguments, n_groups)
     has_groups = hasattr(selector.result_, "groups")
-    if has_groups != (spec is not None):
+    if has_groups != (location.groups is not None):
         hint = "Leave the groups out."
         if has_groups:
             hint = (
@@ -98,61 +100,51 @@ def _update(arguments: argparse.Namespace) -> int:
                 "--group-by."
             )
         raise ParameterError(f"The run is one of {type(selector).__name__}. {hint}")
-    known = [source.get("data") for source in selector._run.sources]
-    names = [data.get("target") for data in known if isinstance(data, dict)]
-    location = arguments.data, arguments.target, chosen_options(arguments)
-    _consume(arguments, selector, location, spec, [name for name in names if name])
+    if location.target is None:  # a table need not have one
+        names = [data.get("target") for data in _data_of(selector)]
+        known = [name for name in names if name]
+        dataset = open_features(location.path, known, **location.options)
+    else:
+        dataset = location.open()
+    _consume(arguments, selector, location, dataset)
     return _print(selector, arguments)
 
 
 add_update = adder(_update, _RUN, JSON, _MORE, QUIET, READING, GROUPS)
 
 
-def _groups_of(
-    arguments: argparse.Namespace, selector: Any, begin: int
-) -> dict[str, Any] | None:
-    """The groups that the flags describe, for features from an arrival on."""
+def _n_groups_before(selector: Any, begin: int) -> int:
+    """How many groups ended before the feature that arrived at a position."""
     groups = getattr(getattr(selector, "result_", None), "groups", None)
-    n_before = 0 if groups is None else sum(groups.ends <= begin)
-    return groups_from_flags(arguments, int(n_before))
+    return 0 if groups is None else int(sum(groups.ends <= begin))
 
 
 def _consume(
-    arguments: argparse.Namespace,
-    selector: Any,
-    location: tuple[str, str | None, dict[str, Any]],
-    spec: Any,
-    target_names: list[str] | None = None,
+    arguments: argparse.Namespace, selector: Any, location: Location, dataset: Any
 ) -> None:
-    """Let a selector consume data, whose target, if they have one, is that of the run.
-
-    With ``target_names``, a table need not have one: only a column of such a name
-    is taken for it.
-    """
+    """Let a selector consume data, whose target, if any, must be that of the run."""
     from featstream.runs.state import fingerprint_of_target, refuse_other_target
-    from featstream.sources import open_dataset, open_features
 
-    path, target, options = location
-    if target_names is not None and target is None:
-        dataset = open_features(path, target_names, **options)
-    else:
-        dataset = open_dataset(path, target, **options)
     if not hasattr(selector, "_stream"):  # the run stopped before its first feature
         selector.start(dataset.y)
     if dataset.y is not None:
         fingerprint = fingerprint_of_target(dataset.y)
         found = {"n_samples": len(dataset.y), "y_fingerprint": fingerprint}
         refuse_other_target(selector._facts(), found, "The run")
-    groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
-    given = arguments.output, arguments.command_line, location, spec, dataset
-    options = {"checkpoint": run_checkpoint(*given), "progress": not arguments.quiet}
+    run, groups = location.checkpoint(arguments, dataset), location.read_groups(dataset)
+    options = {"checkpoint": run, "progress": not arguments.quiet}
     selector.consume(dataset.source, **options, **groups)
+
+
+def _data_of(selector: Any) -> list[dict[str, Any]]:
+    """What a run says about where its data are."""
+    found = [source.get("data") for source in selector._run.sources]
+    return [data for data in found if isinstance(data, dict)]
 
 
 def _print(selector: Any, arguments: argparse.Namespace) -> int:
     """Print the result of a run, with the target that its data were said to have."""
-    data = [source.get("data") or {} for source in selector._run.sources]
-    names = [name for found in data if (name := found.get("target_name"))]
+    names = [name for data in _data_of(selector) if (name := data.get("target_name"))]
     measure_target = getattr(getattr(selector, "measure", None), "target", None)
     about = about_target(
         selector._stream.y,

@@ -32,16 +32,12 @@ from featstream.cli.main import (
     QUIET,
     READING,
     SCHEDULER,
+    Location,
     add_flags,
-    chosen_options,
     engine_of,
-    groups_from_flags,
-    open_groups,
     refuse_input,
-    run_checkpoint,
 )
 from featstream.errors import (
-    DataError,
     ParameterError,
     label_text,
     printable,
@@ -98,10 +94,12 @@ def _add_selector_flags(command: argparse.ArgumentParser) -> None:
     Options come from the parameters of its class. Help without ``--selector`` shows
     none, so that it need not import them.
     """
-    early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    add_flags(early, _SELECTOR, GROUPS)
+    early = argparse.ArgumentParser(add_help=False)
+    for flag in ("--selector", "--groups", "--group-size", "--group-by"):
+        early.add_argument(flag)
     given, others = early.parse_known_args(command.get_default("command_line"))
-    default = "group-saola" if groups_from_flags(given) else "select-from-stream"
+    has_groups = {given.groups, given.group_size, given.group_by} != {None}
+    default = "group-saola" if has_groups else "select-from-stream"
     name = given.selector or default
     command.set_defaults(selector=name)
     if given.selector is None and {"-h", "--help"} & set(others):
@@ -163,32 +161,30 @@ def _select(arguments: argparse.Namespace) -> int:
     selector = _make_selector(arguments)
     if _is_missing_for_measure(arguments):
         arguments.missing = None
+    location = Location.from_flags(arguments)
     has_folder = arguments.output is not None and file is None
     if not hasattr(selector, "consume"):
         if arguments.live:
             raise ParameterError(f"--live has no meaning for {arguments.selector}.")
-        dataset = _open(arguments)
+        dataset = location.open(needs_target=True)
         _learn_rows(selector, dataset)
         if has_folder:
             selector.save(arguments.output)
     else:
         from featstream.runs import session
 
-        spec = groups_from_flags(arguments)
-        location = arguments.data, arguments.target, chosen_options(arguments)
-        given = arguments.output, arguments.command_line, location, spec
-        run = run_checkpoint(*given) if has_folder else None
+        run = location.checkpoint(arguments) if has_folder else None
         with nullcontext() if run is None else session.saving(selector, run):
-            dataset = _open(arguments)
-            groups = {} if spec is None else {"groups": open_groups(spec, dataset)}
-            run = run and run_checkpoint(*given, dataset)
+            dataset = location.open(needs_target=True)
+            options = location.read_groups(dataset)
+            if has_folder:
+                options["checkpoint"] = location.checkpoint(arguments, dataset)
             selector.start(dataset.y)
             with (
                 _observed(arguments, selector) as progress,
                 engine_of(arguments) as engine,
             ):
-                options = {"progress": progress, "checkpoint": run, **groups, **engine}
-                selector.consume(dataset.source, **options)
+                selector.consume(dataset.source, progress=progress, **options, **engine)
     is_numeric = arguments.target_type == "numeric"
     about = about_target(dataset.y, dataset.target_name, is_numeric=is_numeric)
     if file is not None:
@@ -305,18 +301,6 @@ def result_of(selector: Any) -> SelectionResult:
         0.0,
         Trace(None),
     )
-
-
-def _open(arguments: argparse.Namespace) -> Dataset:
-    from featstream.sources import open_dataset
-
-    options = chosen_options(arguments)
-    dataset = open_dataset(arguments.data, arguments.target, **options)
-    if dataset.y is None:
-        raise DataError(
-            f"{printable(arguments.data)} holds no target. Name it with --target."
-        )
-    return dataset
 
 
 def _measure(arguments: argparse.Namespace) -> Any:
