@@ -2,6 +2,7 @@
 
 import warnings
 from functools import partial
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,6 @@ from sklearn.exceptions import DataConversionWarning
 
 from featstream import (
     OFS,
-    OGFS,
     SAOLA,
     AlphaInvesting,
     FisherZ,
@@ -24,6 +24,7 @@ from featstream import (
     SymmetricalUncertainty,
 )
 from featstream.errors import DataError, FeatstreamError
+from featstream.selectors import SELECTORS
 from featstream.sources import ArraySource, SparseSource
 
 N = 12
@@ -194,7 +195,6 @@ ONE = ("array",)
 OBJECT = ("name or a measure object", "measure='su'")
 BITS = MutualInformation(threshold=-1)
 UNKNOWN = ("'gini'", "Known:", "auto", "fisher-z", "mi", "su")
-bad("percent", ValueError, "alpha=0.05", measure=FisherZ(alpha=5))
 bad("alpha", ValueError, "(0, 1)", "nan", measure=FisherZ(alpha=np.nan), ways=ONE)
 bad("ordinal", ValueError, "'nominal'", measure=FisherZ(target="ordinal"), ways=ONE)
 bad("fisher_z", ValueError, "mean 'fisher-z'?", measure="fisher_z", ways=ONE)
@@ -210,32 +210,27 @@ bad("drop", ValueError, "`missing`", "'category'", measure=SU(missing="drop"), w
 
 # Parameters of selectors --------------------------------------------------------
 
-refused(SAOLA, "`max_features`", "at least 1", max_features=0)
 refused(SAOLA, "`max_features`", "Got True", max_features=True)
-refused(SAOLA, "`bound`", "'min' or 'max'", bound="mean")
-refused(SAOLA, "`ties`", "'keep' or 'drop'", ties="first")
-refused(SAOLA, "`pruning`", "'interleaved'", pruning=True)
-refused(SAOLA, "`overlap`", "'>=' or '>'", overlap="==")
-refused(SAOLA, "`trace`", "'full', 'kept'", trace="all")
 BOUND = "belongs to redundancy='bound'"
 refused(SAOLA, BOUND, redundancy="conditional", bound="max")
 refused(SAOLA, BOUND, redundancy="conditional", overlap=">")
-refused(GroupSAOLA, "`reading`", "'printed' or 'library'", reading="loud")
 refused(GroupSAOLA, "decided by reading='library'", reading="library", ties="drop")
-refused(GroupSAOLA, "`pruning`", pruning="never")
-refused(AlphaInvesting, "`wealth`", "a positive number", wealth=0)
-refused(AlphaInvesting, "`payout`", "a number of at least 0", payout=-1)
-refused(AlphaInvesting, "`loss`", "'linear' or 'logistic'", loss="hinge")
-refused(AlphaInvesting, "`intercept`", "'first-column'", intercept="ones")
-refused(Grafting, "`l1`", "a positive number", l1=0)
-refused(Grafting, "`l0`", "a number of at least 0", l0=-1)
-refused(OFS, "`n_features`", "an integer of at least 1", n_features=0)
-refused(OFS, "`step_size`", "a positive number", step_size=0)
 refused(OFS, "must be below 1", step_size=5, regularization=1)
-refused(OFS, "`information`", "'full' or 'partial'", information="some")
 refused(OFS, "`exploration`", "in (0, 1]", information="partial", exploration=2)
-refused(OGFS, "`group_size`", "an integer", group_size=0)
-refused(OGFS, "`penalty`", "a positive number", penalty=0)
+
+ELSEWHERE = {"measure", "test", "n_jobs"}
+UNUSED = {"exploration", "radius", "random_state", "symmetric"}
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_every_parameter_of_a_selector_is_checked(name):
+    cls = SELECTORS[name]
+    groups = {"groups": [0, 0, 1, 1]} if hasattr(cls, "group_of_") else {}
+    for parameter in set(signature(cls).parameters) - ELSEWHERE - UNUSED:
+        for value in ("nonsense", -1):
+            with pytest.raises(FeatstreamError, match=f"`{parameter}`.*{value}"):
+                cls(**{parameter: value}).fit(GOOD, Y, **groups)
+
 
 # Use ----------------------------------------------------------------------------
 

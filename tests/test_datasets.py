@@ -10,7 +10,7 @@ from gather import gather
 from scores import overlaps, relevances
 
 SIZES = {"n_samples": 500, "n_features": 400, "n_informative": 5, "n_redundant": 20}
-KINDS = ("informative", "redundant", "irrelevant")
+SORTS = ("informative", "redundant", "irrelevant")
 MEASURES = {
     "discrete": SymmetricalUncertainty(threshold=0.02),
     "continuous": FisherZ(alpha=0.001),
@@ -43,26 +43,20 @@ def test_copies_are_less_relevant_and_overlap_more(kind, noise):
 
 
 @pytest.mark.parametrize("kind", MEASURES)
-def test_a_seed_gives_one_stream(kind):
-    first, again, other = (make_stream(50, 60, kind=kind, seed=s) for s in (4, 4, 5))
-    np.testing.assert_array_equal(first.X, again.X)
-    np.testing.assert_array_equal(first.y, again.y)
-    assert first.names == again.names
-    assert not np.array_equal(first.X, other.X)
-
-
-@pytest.mark.parametrize("kind", MEASURES)
-def test_the_parts_are_the_whole(kind):
-    stream = make_stream(100, 60, n_informative=4, n_redundant=6, kind=kind)
+def test_the_parts_are_the_whole_and_a_seed_gives_one_stream(kind):
+    options = {"n_informative": 4, "n_redundant": 6, "kind": kind}
+    stream, again, other = (make_stream(100, 60, **options, seed=s) for s in (4, 4, 5))
+    np.testing.assert_array_equal(stream.y, again.y)
+    assert not np.array_equal(stream.X, other.X)
     parts = [stream.informative, stream.redundant, stream.irrelevant]
     assert [part.size for part in parts] == [4, 6, 50]
     assert sorted(chain(*parts)) == list(range(60))
-    for kind_of_feature, part in zip(KINDS, parts, strict=True):
-        expected = {f"{kind_of_feature}_{i}" for i in range(part.size)}
+    for sort, part in zip(SORTS, parts, strict=True):
+        expected = {f"{sort}_{i}" for i in range(part.size)}
         assert {stream.names[i] for i in part} == expected
     assert stream.X.flags.f_contiguous
     assert 0.3 < stream.y.mean() < 0.7
-    X, names, _ = gather(stream.source())
+    X, names, _ = gather(again.source())
     np.testing.assert_array_equal(X, stream.X)
     assert names == stream.names
 

@@ -24,9 +24,6 @@ def test_the_demo_shows_the_words_that_tell_the_novels_apart(tmp_path, capsys):
     assert report.as_uri() in out
     assert report.read_text("utf-8").startswith("<!doctype html>")
     assert max(map(len, out.split("Why")[0].splitlines())) <= 80
-
-
-def test_the_demo_prints_json(capsys):
     assert main(["demo", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["n_features"] > 10_000

@@ -28,25 +28,21 @@ def history(fitted):
     return History(fitted().result_)
 
 
-def test_bins_hold_every_feature_once(history, fitted):
+def test_the_timeline_counts_every_feature_once_and_shows_lives(history, fitted):
     found = timeline(history)
     assert found.counts.sum() == 300
     for b in range(found.edges.size - 1):
         here = history.fates[found.edges[b] : found.edges[b + 1]]
         assert found.counts[:, b].tolist() == np.bincount(here, minlength=4).tolist()
-    kept = timeline(History(fitted(trace="kept").result_)).counts
-    assert kept[Fate.KEPT].tolist() == found.counts[Fate.KEPT].tolist()
-    assert kept[Fate.IRRELEVANT].sum() == 0
-
-
-def test_lines_of_the_timeline_end_where_the_witness_arrived(history):
-    found = timeline(history)
     for arrival, end, by in zip(found.arrival, found.end, found.by, strict=True):
         if by >= 0:
             assert history.trace.witness(int(arrival)) == by == end
         else:
             assert history.trace.fate(int(arrival)) is Fate.KEPT
             assert end == 300
+    kept = timeline(History(fitted(trace="kept").result_)).counts
+    assert kept[Fate.KEPT].tolist() == found.counts[Fate.KEPT].tolist()
+    assert kept[Fate.IRRELEVANT].sum() == 0
 
 
 def test_the_size_is_that_of_the_kept_set_at_every_step(history):
