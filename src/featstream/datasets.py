@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.resources import files
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -92,15 +93,12 @@ def load_novels() -> Texts:
     >>> novels.texts[0][:54]
     'It is a truth universally acknowledged, that a single '
     """
-    folder = files("featstream") / "novels"
-    texts: list[str] = []
-    target: list[str] = []
+    folder, texts = files("featstream") / "novels", {}
     for name in NOVELS:
         file = folder / f"{name.lower().replace(' ', '_')}.txt"
-        passages = file.read_text(encoding="utf-8").splitlines()
-        texts += passages
-        target += [name] * len(passages)
-    return Texts(texts, np.array(target), NOVELS)
+        texts[name] = file.read_text(encoding="utf-8").splitlines()
+    target = np.repeat(NOVELS, [len(passages) for passages in texts.values()])
+    return Texts(list(chain(*texts.values())), target, NOVELS)
 
 
 @dataclass(frozen=True, slots=True)

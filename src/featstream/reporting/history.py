@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, xlogy
+from scipy.special import xlogy
 from threadpoolctl import threadpool_limits
 
 from featstream.errors import DataError, FeatstreamError, label_text, visible
 from featstream.measures.fisher import p_of_share
 from featstream.measures.inputs import as_labels
 from featstream.protocols import Fate, FloatArray, IntArray
+from featstream.selectors.saola.kept import p_values_of
 
 if TYPE_CHECKING:
     from featstream.selectors.result import SelectionResult
@@ -343,7 +344,7 @@ def redundancy(history: History, X: Any = None) -> tuple[IntArray, FloatArray] |
     chosen = columns[order]
     if measure == "fisher-z":
         return order, np.abs(np.nan_to_num(np.corrcoef(chosen)))
-    return order, information(chosen, chosen, is_su=measure != "mi")
+    return order, shared_information(chosen, is_su=measure != "mi")
 
 
 def _columns_of(history: History, X: Any) -> NDArray[Any] | None:
@@ -356,15 +357,15 @@ def _columns_of(history: History, X: Any) -> NDArray[Any] | None:
     return np.ascontiguousarray(np.asarray(X)[:, indices].T)
 
 
-def information(a: NDArray[Any], b: NDArray[Any], *, is_su: bool) -> FloatArray:
+def shared_information(rows: NDArray[Any], *, is_su: bool) -> FloatArray:
     """Mutual information in bits, or symmetrical uncertainty, of rows of categories.
 
     All pairs at once: their contingency tables are blocks of one product.
     """
-    (left, of_left), (right, of_right) = _indicators(a), _indicators(b)
-    own = _entropy(left.sum(1), of_left), _entropy(right.sum(1), of_right)
-    both = np.add.outer(*own)
-    shared: FloatArray = both - _entropy(left @ right.T, of_left, of_right)
+    design, begins = _indicators(rows)
+    own = _entropy(design.sum(1), begins)
+    both = np.add.outer(own, own)
+    shared: FloatArray = both - _entropy(design @ design.T, begins, begins)
     if is_su:
         shared = np.divide(2 * shared, both, out=np.zeros_like(both), where=both > 0)
     return np.clip(shared, 0.0, 1.0 if is_su else None)
@@ -392,20 +393,16 @@ def p_values(history: History) -> FloatArray | None:
     By Fisher's Z or the F-test for correlations, by the G-test for categories. None
     where the measure has no such test, or the columns are not at hand.
     """
-    result, stream, columns = history.result, history.stream, history.columns
+    result, stream = history.result, history.stream
     if stream is None or not len(result):
         return None
     if result.measure == "fisher-z" and hasattr(stream.measure, "critical"):
         n, n_spanning = len(stream.y), stream.measure.n_spanning
         share = np.minimum(result.scores, 1) ** 2
         return p_of_share(share, n, n_spanning, 0)
-    if result.measure not in _INFORMATION or columns is None:
+    if result.measure not in _INFORMATION or history.columns is None:
         return None
-    labels = as_labels(stream.y)
-    bits = information(columns, labels.codes[None, :], is_su=False)[:, 0]
-    sizes = np.array([np.unique(row).size for row in columns])
-    freedom = np.maximum(1, (sizes - 1) * (len(labels.classes) - 1))
-    return np.asarray(chdtrc(freedom, 2 * len(stream.y) * np.log(2) * bits))
+    return p_values_of(history.origin._state, stream.measure)
 
 
 class AccuracyCurve(NamedTuple):

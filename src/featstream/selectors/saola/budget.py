@@ -33,6 +33,7 @@ from featstream.errors import FeatstreamWarning, ParameterError, printable
 from featstream.jit import jit
 from featstream.protocols import BoolArray, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
+from featstream.selectors.saola.kept import p_values_of
 
 CORRECTIONS = ("none", "bonferroni", "online-fdr")
 LEVEL = 0.05
@@ -148,12 +149,11 @@ class Budget:
 def warn_of_chance(stream: Any, kept: Any) -> None:
     """Warn, once, if Benjamini and Hochberg's procedure passes few kept features."""
     n_kept = 0 if kept is None else int(kept.size[0])
-    find = getattr(stream.measure, "p_of_kept", None)
+    has_test = hasattr(stream.measure, "p_of_kept")
     is_settled = stream.has_warned_of_chance or stream.n_seen < _MANY
-    if is_settled or find is None or not n_kept:
+    if is_settled or not has_test or not n_kept:
         return
-    live = kept.live[:n_kept]
-    p_values = np.sort(find(kept.columns, live, kept.score[live]))
+    p_values = np.sort(p_values_of(kept, stream.measure))
     ranks = np.arange(1, n_kept + 1)
     passes = p_values <= LEVEL * ranks / stream.n_seen
     n_by_chance = n_kept - int(ranks[passes].max(initial=0))

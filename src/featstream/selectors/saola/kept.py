@@ -240,6 +240,13 @@ def columns_of(kept: Kept | None, n_samples: int) -> NDArray[Any] | None:
     return None if as_rows is None else as_rows(kept.columns, live, n_samples)
 
 
+def p_values_of(kept: Kept, measure: Any) -> FloatArray:
+    """How probable the score of each kept feature is without any relation."""
+    live = kept.live[: kept.size[0]]
+    found: FloatArray = measure.p_of_kept(kept.columns, live, kept.score[live])
+    return found
+
+
 def only(kept: Kept, is_chosen: BoolArray) -> Kept:
     """Some of the live features, in the same pools; to be copied from, and no more."""
     live = kept.live[: kept.size[0]][is_chosen]
