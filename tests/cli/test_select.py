@@ -26,23 +26,18 @@ def data(tmp_path):
     return path
 
 
-def load(path):
-    with np.load(path) as arrays:
-        return arrays["X"], arrays["y"]
-
-
 def indices(found):
     return [feature["index"] for feature in found["selected"]]
 
 
 def test_select_prints_what_python_gives(data, run, run_json):
+    """`test_a_selector_is_chosen_by_name_with_its_own_options` compares scores."""
     out = run("select", *SAOLA, data, "--measure", "fisher-z", "--alpha", "0.001")
     assert "of 60 features selected (SAOLA, fisher-z, 200 samples" in out
     assert "dropped:" in out
-    found, fitted = run_json("select", data), SelectFromStream().fit(*load(data))
-    assert indices(found) == fitted.selected_.tolist()
-    assert [f["relevance"] for f in found["selected"]] == fitted.scores_.tolist()
-    assert (found["measure"], found["n_features"]) == ("fisher-z", 60)
+    with np.load(data) as arrays:
+        fitted = SelectFromStream().fit(arrays["X"], arrays["y"])
+    assert indices(run_json("select", data)) == fitted.selected_.tolist()
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json"])
@@ -187,21 +182,15 @@ def test_a_target_is_printed_and_not_guessed(table, tmp_path, run, run_json, fai
 
 
 def test_names_that_occur_twice_are_numbered_on_request(tmp_path, run, fail):
-    names = np.array(["a", "a", "b"])
+    names = np.array(["a", "a", "b\x1b[2J"])
     np.savez(tmp_path / "k.npz", X=np.eye(3), y=[0, 1, 0], names=names)
     command = ["select", *SAOLA, tmp_path / "k.npz", "--measure", "su"]
     assert "--duplicates number" in fail(*command)
-    assert "a#2" in run(*command, "--duplicates", "number")
-
-
-def test_a_control_character_in_a_name_does_not_reach_the_terminal(tmp_path, run):
-    path = tmp_path / "k.csv"
-    rows = [f"{i % 2},{i % 2}" for i in range(20)]
-    path.write_text("\n".join(["a\x1b[2J,class", *rows]))
-    for command in ("select", "info"):
-        out = run(command, path)
-        assert "\x1b" not in out
-        assert out.count(r"a\x1b[2J") == 1
+    out = run(*command, "--duplicates", "number")
+    assert "a#2" in out
+    assert out.count(r"b\x1b[2J") == 1  # escaped: it does not reach the terminal
+    out = run("info", tmp_path / "k.npz", "--duplicates", "number")
+    assert r"b\x1b[2J" in out
 
 
 def test_a_numeric_target_is_a_flag(tmp_path, run, run_json, fail):
