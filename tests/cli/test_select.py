@@ -181,16 +181,16 @@ def test_a_target_is_printed_and_not_guessed(table, tmp_path, run, run_json, fai
     assert "target: 'diagnosis', 2 classes: x (2), y (2)" in out
 
 
-def test_names_that_occur_twice_are_numbered_on_request(tmp_path, run, fail):
-    names = np.array(["a", "a", "b\x1b[2J"])
+def test_names_that_occur_twice_are_numbered_and_escaped(tmp_path, run, fail):
+    """No control character reaches the terminal."""
+    names = np.array(["a\x1b[2J", "a\x1b[2J", "b"])
     np.savez(tmp_path / "k.npz", X=np.eye(3), y=[0, 1, 0], names=names)
-    command = ["select", *SAOLA, tmp_path / "k.npz", "--measure", "su"]
-    assert "--duplicates number" in fail(*command)
-    out = run(*command, "--duplicates", "number")
-    assert "a#2" in out
-    assert out.count(r"b\x1b[2J") == 1  # escaped: it does not reach the terminal
-    out = run("info", tmp_path / "k.npz", "--duplicates", "number")
-    assert r"b\x1b[2J" in out
+    flags = [tmp_path / "k.npz", "--duplicates", "number"]
+    assert "--duplicates number" in fail("select", flags[0])
+    for command in (["select", *SAOLA, *flags, "--measure", "su"], ["info", *flags]):
+        out = run(*command)
+        assert "\x1b" not in out
+        assert out.count(r"a\x1b[2J#2") == 1
 
 
 def test_a_numeric_target_is_a_flag(tmp_path, run, run_json, fail):
@@ -250,6 +250,7 @@ def test_a_wrong_flag_is_an_error_with_a_remedy(data, flags, sentence, capsys):
     ("flags", "sentence"),
     [
         ("", "the following arguments are required: FILE"),
+        ("d.npz --group-size x", "invalid int value"),
         ("d.npz --group-size 5 --max-features 2", "--max-features"),
         ("d.npz --selector osfs --bound max", "--bound max"),
         ("d.npz --selector saola --bound mean", "choose from"),

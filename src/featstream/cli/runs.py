@@ -145,12 +145,8 @@ def _data_of(selector: Any) -> list[dict[str, Any]]:
 def _print(selector: Any, arguments: argparse.Namespace) -> int:
     """Print the result of a run, with the target that its data were said to have."""
     names = [name for data in _data_of(selector) if (name := data.get("target_name"))]
-    measure_target = getattr(getattr(selector, "measure", None), "target", None)
-    about = about_target(
-        selector._stream.y,
-        names[0] if names else None,
-        is_numeric="numeric" in (measure_target, getattr(selector, "target", None)),
-    )
+    y, is_numeric = selector._stream.y, selector._has_numeric_target
+    about = about_target(y, next(iter(names), None), is_numeric=is_numeric)
     return print_result(selector, about, as_json=arguments.json)
 
 

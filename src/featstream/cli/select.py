@@ -249,13 +249,11 @@ def _make_selector(arguments: argparse.Namespace) -> Any:
 def _selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters of the selector that were given by its own flags."""
     known = signature(SELECTORS[arguments.selector]).parameters
-    given = {
-        name: getattr(arguments, name)
-        for name in known
-        if name not in _SHARED and getattr(arguments, name, None) is not None
-    }
-    words = {"true": True, "false": False}
-    chosen = {name: words.get(value, value) for name, value in given.items()}
+    words, chosen = {"true": True, "false": False}, {}
+    for name in known:
+        value = getattr(arguments, name, None)
+        if name not in _SHARED and value is not None:
+            chosen[name] = words.get(value, value)
     if "interactions" in known and arguments.memory is not None:
         from featstream.selectors import InteractionScreen
 
@@ -307,21 +305,19 @@ def _measure(arguments: argparse.Namespace) -> Any:
     """The measure that the flags describe."""
     from featstream.measures.inputs import MEASURES, resolve_measure
 
+    is_numeric = arguments.target_type == "numeric"
+    has_category = _is_missing_for_measure(arguments)
     flags = {
         "--alpha": ("alpha", arguments.alpha),
         "--delta": ("threshold", arguments.delta),
         "--identifiers": ("identifiers", arguments.identifiers),
+        "--target-type numeric": ("target", "numeric" if is_numeric else None),
+        "--missing category": ("missing", "category" if has_category else None),
     }
     given = {flag: pair for flag, pair in flags.items() if pair[1] is not None}
-    if arguments.target_type == "numeric":
-        given["--target-type numeric"] = ("target", "numeric")
-    if _is_missing_for_measure(arguments):
-        given["--missing category"] = ("missing", "category")
     name = arguments.measure
-    if name == "auto" and "--target-type numeric" in given:
-        name = "fisher-z"
-    elif name == "auto" and "--missing category" in given:
-        name = "su"
+    if name == "auto" and (is_numeric or has_category):
+        name = "fisher-z" if is_numeric else "su"
     measure = resolve_measure(name)
     for flag, (parameter, value) in given.items():
         if measure is None or not hasattr(measure, parameter):

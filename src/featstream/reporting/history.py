@@ -126,7 +126,7 @@ class History:
     @cached_property
     def classes(self) -> dict[str, int] | None:
         """The classes of the target and their sizes; None for a quantity."""
-        if self.stream is None or self.is_numeric:
+        if self.origin is None or self.is_numeric:
             return None
         labels = as_labels(self.stream.y)
         found = zip(labels.classes.tolist(), labels.counts.tolist(), strict=True)
@@ -135,9 +135,7 @@ class History:
     @property
     def is_numeric(self) -> bool:
         """Whether the target is a quantity."""
-        origin = self.origin
-        owners = (origin, *(getattr(origin, n, None) for n in ("measure", "test")))
-        return any(getattr(owner, "target", "") == "numeric" for owner in owners)
+        return self.origin is not None and self.origin._has_numeric_target
 
     @cached_property
     def columns(self) -> NDArray[Any] | None:

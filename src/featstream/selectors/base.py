@@ -259,14 +259,19 @@ class OnlineSelector(Savable, Explained, Selector):
         with single_blas:  # a model of the target may be fitted
             stream = Stream(y, Trace(self.trace), self._bind(y))
         stream.keeps = type(self)._kept is OnlineSelector._kept
-        owners = (self, getattr(self, "measure", None), getattr(self, "test", None))
-        if not any(getattr(owner, "target", "") == "numeric" for owner in owners):
+        if not self._has_numeric_target:
             # A bad target is an error now, not at the first feature.
             warn_of_many_classes(as_labels(y), self._numeric_target)
         self._stream = stream
         self._run = None
         self._begin(stream)
         return self
+
+    @property
+    def _has_numeric_target(self) -> bool:
+        """Whether the target is a quantity."""
+        owners = (self, getattr(self, "measure", None), getattr(self, "test", None))
+        return any(getattr(owner, "target", "") == "numeric" for owner in owners)
 
     def _bind(self, y: Any) -> Any:
         """The measure, test or model for the target; None if the data must decide."""
