@@ -38,6 +38,7 @@ from featstream.sources import (
 )
 from featstream.sources.parquet import FeatureTableSource
 from featstream.sources.values import LIMITS
+from science_files import write_feature_rows, write_zarr
 
 pytest.importorskip("distributed")
 
@@ -59,25 +60,21 @@ def test_workers_read_the_data(kind, client, tmp_path, monkeypatch):
     """The tasks carry no values, and this process reads no more than the beginning."""
     X, y = make_binary(np.random.default_rng(0))
     names = [f"f{j}" for j in range(X.shape[1])]
+    data = tmp_path / "x.cols"
     if kind == "store":
-        write_store(tmp_path / "x.cols", ArraySource(X), y)
-        data = tmp_path / "x.cols"
+        write_store(data, ArraySource(X), y)
     elif kind == "zarr":
-        zarr = pytest.importorskip("zarr")
-        zarr.create_array(store=str(tmp_path / "x.zarr"), data=X, chunks=(120, 50))
-        data = tmp_path / "x.zarr"
+        data = write_zarr(tmp_path / "x.zarr", X, (120, 50))
     elif kind == "parquet":
-        pyarrow = pytest.importorskip("pyarrow")
-        parquet = pytest.importorskip("pyarrow.parquet")
-        table = pyarrow.table({"name": names, "values": list(X.T)})
-        parquet.write_table(table, tmp_path / "x.parquet", row_group_size=50)
-        data = FeatureTableSource(tmp_path / "x.parquet")
+        path = tmp_path / "x.parquet"
+        write_feature_rows(path, X, names, has_lists=True, group=50)
+        data = FeatureTableSource(path)
     elif kind == "folder":
-        (tmp_path / "x").mkdir()
+        data = tmp_path / "x"
+        data.mkdir()
         for i, begin in enumerate(range(0, X.shape[1], 100)):
             part = ArraySource(np.asfortranarray(X[:, begin : begin + 100]))
-            write_store(tmp_path / "x" / f"{i}.cols", part)
-        data = tmp_path / "x"
+            write_store(data / f"{i}.cols", part)
     else:
         data = da.from_array(X, chunks=(120, 90))
     local = solve(SAOLA(measure="su"), y, data)
