@@ -30,12 +30,7 @@ from featstream.errors import DataError, EngineError, ParameterError
 from featstream.evaluation import RandomSplits
 from featstream.parallel import handling_interrupts
 from featstream.selectors.saola.spread import Spread
-from featstream.sources import (
-    ArraySource,
-    as_source,
-    open_store,
-    write_store,
-)
+from featstream.sources import ArraySource, as_source, open_store, write_store
 from featstream.sources.parquet import FeatureTableSource
 from featstream.sources.values import LIMITS
 from science_files import write_feature_rows, write_zarr

@@ -13,12 +13,7 @@ import checks
 import featstream
 from featstream import SAOLA
 from featstream.datasets import make_stream
-from featstream.sources import (
-    ArraySource,
-    open_store,
-    open_table,
-    write_store,
-)
+from featstream.sources import ArraySource, open_store, open_table, write_store
 from featstream.sources.values import LIMITS
 
 PAGE = 4096

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from featstream.engines.loop import Engine
-from featstream.errors import (
-    EngineError,
-    MissingExtraError,
-    ParameterError,
-    printable,
-)
+from featstream.errors import EngineError, MissingExtraError, ParameterError, printable
 from featstream.parallel import count_cores
 
 if TYPE_CHECKING:

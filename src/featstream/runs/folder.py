@@ -29,12 +29,7 @@ from typing import Any, BinaryIO
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from featstream.errors import (
-    MissingFileError,
-    RunError,
-    explain_full_disk,
-    printable,
-)
+from featstream.errors import MissingFileError, RunError, explain_full_disk, printable
 from featstream.runs.arrays import read_arrays, write_arrays
 from featstream.sources.store_writer import sync_folder
 

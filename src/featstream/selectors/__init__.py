@@ -70,15 +70,7 @@ if TYPE_CHECKING:
     from featstream.selectors.batch.base import BatchSelector, Selection
     from featstream.selectors.batch.blankets import IAMB, MMMB
     from featstream.selectors.batch.fgm import FGM, GDM
-    from featstream.selectors.batch.greedy import (
-        CIFE,
-        CMIM,
-        DISR,
-        FCBF,
-        JMI,
-        MIM,
-        MRMR,
-    )
+    from featstream.selectors.batch.greedy import CIFE, CMIM, DISR, FCBF, JMI, MIM, MRMR
     from featstream.selectors.batch.regressions import (
         SPFSLAR,
         GroupLassoSelector,

@@ -62,13 +62,7 @@ from featstream.runs.arrays import Declared, check_arrays
 from featstream.runs.folder import Checkpoint, Saved
 from featstream.runs.session import Savable, recording, saving
 from featstream.selectors.result import SelectionResult, Trace
-from featstream.selectors.stream import (
-    Decide,
-    Explained,
-    Stream,
-    Unfinished,
-    Verdict,
-)
+from featstream.selectors.stream import Decide, Explained, Stream, Unfinished, Verdict
 from featstream.sources.grouping import Layout
 from featstream.sources.memory import block_of_one, in_storage, is_plain_column
 

@@ -34,12 +34,7 @@ from featstream.selectors.saola.algorithm1 import (
     record_gone,
     walk,
 )
-from featstream.selectors.saola.kept import (
-    Kept,
-    add_column,
-    remove_all,
-    remove_column,
-)
+from featstream.selectors.saola.kept import Kept, add_column, remove_all, remove_column
 
 
 @by_reference

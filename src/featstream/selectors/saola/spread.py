@@ -186,12 +186,7 @@ def share(value: Any) -> Any:
 
 
 def judge(
-    job: Job,
-    task: Task,
-    snapshot: Arrays,
-    budget: Budget,
-    values: Any,
-    ships: bool,
+    job: Job, task: Task, snapshot: Arrays, budget: Budget, values: Any, ships: bool
 ) -> Report:
     """Take a block through the scan, from a snapshot of the kept features.
 
