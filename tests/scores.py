@@ -7,12 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import reference
-from featstream import (
-    FisherZ,
-    MutualInformation,
-    SymmetricalUncertainty,
-    as_source,
-)
+from featstream import FisherZ, MutualInformation, SymmetricalUncertainty, as_source
 from featstream.jit import lean
 from featstream.measures.storages.dispatch import (
     load_newcomer,

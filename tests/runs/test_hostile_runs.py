@@ -9,15 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
-from fuzz.runs import (
-    KINDS,
-    PAIRWISE,
-    arrays_of_run,
-    go_on,
-    reseal,
-    save_run,
-    small_data,
-)
+from fuzz import runs
 from scipy import sparse
 
 import featstream
@@ -28,8 +20,8 @@ pytestmark = pytest.mark.jit_only
 
 each_form = pytest.mark.parametrize(
     ("kind", "form"),
-    [*((kind, np.asarray) for kind in KINDS)]
-    + [(kind, sparse.csc_array) for kind in PAIRWISE],
+    [*((kind, np.asarray) for kind in runs.KINDS)]
+    + [(kind, sparse.csc_array) for kind in runs.PAIRWISE],
 )
 
 
@@ -42,7 +34,7 @@ def is_refused(folder):
         except RunError:
             return True
         with contextlib.suppress(Exception):
-            go_on(selector)
+            runs.go_on(selector)
         return False
 
 
@@ -60,20 +52,20 @@ def other_values(array, rng):
 @each_form
 def test_forged_values_are_refused_or_harmless(kind, form, tmp_path):
     """Arrays of another type or shape, and those that are missing, are refused."""
-    save_run(kind, tmp_path, form(small_data()[0]))
-    arrays, rng = arrays_of_run(tmp_path), np.random.default_rng(0)
+    runs.save_run(kind, tmp_path, form(runs.small_data()[0]))
+    arrays, rng = runs.arrays_of_run(tmp_path), np.random.default_rng(0)
     assert not is_refused(tmp_path)
     for name, array in arrays.items():
         for changed in other_values(array, rng):
-            reseal(tmp_path, arrays | {name: changed})
+            runs.reseal(tmp_path, arrays | {name: changed})
             is_refused(tmp_path)
         if name in ("y", "y_ends", "positions"):
             continue  # numbers of any type are a target; the others are optional
         other = np.int8 if array.dtype.kind == "f" else np.float32
         for changed in (array.astype(other), array[None]):
-            reseal(tmp_path, arrays | {name: changed})
+            runs.reseal(tmp_path, arrays | {name: changed})
             assert is_refused(tmp_path), name
-        reseal(tmp_path, {key: a for key, a in arrays.items() if key != name})
+        runs.reseal(tmp_path, {key: a for key, a in arrays.items() if key != name})
         assert is_refused(tmp_path) or name == "kept/arrival", name
 
 
@@ -111,13 +103,13 @@ FACTS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", runs.KINDS)
 def test_a_forged_description_is_refused_or_harmless(kind, tmp_path):
-    save_run(kind, tmp_path, small_data()[0])
+    runs.save_run(kind, tmp_path, runs.small_data()[0])
     original = (tmp_path / "run.json").read_bytes()
     for facts in FACTS:
         (tmp_path / "run.json").write_bytes(original)
-        reseal(tmp_path, facts=facts)
+        runs.reseal(tmp_path, facts=facts)
         is_refused(tmp_path)
     (tmp_path / "run.json").write_bytes(original)
     assert not is_refused(tmp_path)
@@ -125,9 +117,9 @@ def test_a_forged_description_is_refused_or_harmless(kind, tmp_path):
 
 def test_a_run_that_stopped_inside_a_group_is_refused(tmp_path):
     """Groups are consumed whole."""
-    X, _ = small_data()
-    save_run("groups", tmp_path, X)
-    reseal(tmp_path, facts={"sources": [{"begin": 0, "is_done": False}]})
+    X, _ = runs.small_data()
+    runs.save_run("groups", tmp_path, X)
+    runs.reseal(tmp_path, facts={"sources": [{"begin": 0, "is_done": False}]})
     odd = np.repeat(list("abcde"), [3, 3, 2, 3, 1])
     with pytest.raises((RunError, ValueError)):
         featstream.resume(tmp_path).consume(np.hstack([X, X]), groups=[*odd, *odd])

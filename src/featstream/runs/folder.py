@@ -115,7 +115,7 @@ class RunFolder:
     def begin(self, description: Mapping[str, Any]) -> None:
         """Write generation 0: a run whose data are still to be read."""
         with self.locked():
-            self._write(_CURRENT, _sealed(description, 0))
+            self.write(_CURRENT, _sealed(description, 0))
 
     def withdraw(self) -> None:
         """Remove generation 0, and the folder if nothing else is in it."""
@@ -141,18 +141,14 @@ class RunFolder:
         needed = {state}
         if self._whole is not None and self._whole[0] > 0:
             before, old_text = self._whole
-            self._write(_PREVIOUS, old_text)
+            self.write(_PREVIOUS, old_text)
             needed.add(f"state-{before:06d}.npz")
-        self._write(_CURRENT, text)
+        self.write(_CURRENT, text)
         self._whole = generation, text
         for path in (*self.path.glob("state-*.npz"), *self.path.glob(".*.part")):
             if path.name not in needed:
                 path.unlink(missing_ok=True)
         return generation
-
-    def write_text(self, name: str, text: str) -> None:
-        """Replace a file that people read."""
-        self._write(name, text.encode("utf-8"))
 
     def load(self) -> Saved:
         """Read the newest generation that is whole; `RunError` if there is none."""
@@ -202,7 +198,8 @@ class RunFolder:
         self._whole = generation, text
         return Saved(description, arrays)
 
-    def _write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file in the folder in place of the one of that name."""
         replace_file(self.path / name, lambda file: file.write(content), _ADVICE)
 
 

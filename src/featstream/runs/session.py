@@ -328,7 +328,8 @@ def recording(
             yield recorder
             last["is_done"] = True
             recorder.save()
-            folder.write_text("selected.csv", selector.result_.as_csv())
+            table = selector.result_.as_csv()
+            folder.write("selected.csv", table.encode("utf-8"))
         if recorder.is_interrupted:
             raise KeyboardInterrupt
 

@@ -29,14 +29,7 @@ from featstream.errors import (
     ParameterError,
 )
 from featstream.estimators import Selector
-from featstream.measures.inputs import (
-    MEASURES,
-    Choice,
-    as_labels,
-    propose_measure,
-    resolve_measure,
-    warn_of_many_classes,
-)
+from featstream.measures import inputs
 from featstream.parallel import (
     clock,
     compile_clock,
@@ -155,7 +148,7 @@ class OnlineSelector(Savable, Explained, Selector):
 
     def _measure_named(self, name: str, **options: Any) -> Any:
         """The measure that ``"auto"`` chose, by its name."""
-        return MEASURES[name](**options)
+        return inputs.MEASURES[name](**options)
 
     def _facts(self) -> dict[str, Any]:
         stream = self._started()
@@ -185,7 +178,7 @@ class OnlineSelector(Savable, Explained, Selector):
         stream = self._stream
         if stream.measure is None and chosen is not None:
             known = {"name": chosen, "reason": "", "options": {}}
-            stream.choice = Choice(**(facts.get("choice") or known))
+            stream.choice = inputs.Choice(**(facts.get("choice") or known))
             measure = self._measure_named(chosen, **stream.choice.options)
             stream.measure = measure.bind(stream.y)
         stream.is_sparse, stream.seconds = facts["is_sparse"], facts["seconds"]
@@ -255,7 +248,7 @@ class OnlineSelector(Savable, Explained, Selector):
         stream.keeps = type(self)._kept is OnlineSelector._kept
         if not self._has_numeric_target:
             # A bad target is an error now, not at the first feature.
-            warn_of_many_classes(as_labels(y), self._numeric_target)
+            inputs.warn_of_many_classes(inputs.as_labels(y), self._numeric_target)
         self._stream = stream
         self._run = None
         self._begin(stream)
@@ -269,7 +262,7 @@ class OnlineSelector(Savable, Explained, Selector):
 
     def _bind(self, y: Any) -> Any:
         """The measure, test or model for the target; None if the data must decide."""
-        measure = resolve_measure(self.measure)
+        measure = inputs.resolve_measure(self.measure)
         return None if measure is None else measure.bind(y)
 
     def _look_ahead(self, blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
@@ -296,9 +289,9 @@ class OnlineSelector(Savable, Explained, Selector):
                 stacklevel=2,
             )
 
-    def _propose(self, blocks: list[Block]) -> Choice:
+    def _propose(self, blocks: list[Block]) -> inputs.Choice:
         """A measure for a stream that begins with these blocks, and why."""
-        return propose_measure(blocks, _LOOK_AHEAD)
+        return inputs.propose_measure(blocks, _LOOK_AHEAD)
 
     @abstractmethod
     def _steps(self, source: Source, layout: Any, position: int) -> Steps:

@@ -23,12 +23,7 @@ from featstream.protocols import (
 )
 from featstream.runs.arrays import damaged
 from featstream.runs.state import group_arrays, restore_groups
-from featstream.selectors.base import (
-    OnlineSelector,
-    SequentialSelector,
-    in_stream,
-    warn_of_identifiers,
-)
+from featstream.selectors import base
 from featstream.selectors.result import SelectionResult, appended, frame_of
 from featstream.selectors.stream import Decide, Stream, Verdict
 from featstream.sources import as_source
@@ -228,7 +223,7 @@ class GroupSelectionResult(SelectionResult):
         return super()._columns() | {"group": [self.groups.labels[n] for n in numbers]}
 
 
-class GroupedSelector(OnlineSelector):
+class GroupedSelector(base.OnlineSelector):
     """Base of selectors whose features belong to groups, and the history of these.
 
     Attributes
@@ -367,7 +362,7 @@ class GroupedSelector(OnlineSelector):
         return GroupSelectionResult(**fields, groups=groups, group_numbers=numbers)
 
 
-class GroupSelector(GroupedSelector, SequentialSelector):
+class GroupSelector(GroupedSelector, base.SequentialSelector):
     """Base of selectors to which features arrive in groups.
 
     A subclass decides about whole groups in `_decide`, or `_prepare`.
@@ -403,7 +398,7 @@ class GroupSelector(GroupedSelector, SequentialSelector):
         """Whole groups in the storage of the stream, placed in it."""
         arrival = self._stream.n_seen
         for batch in given:
-            blocks = list(in_stream(batch.blocks, self._stream, arrival))
+            blocks = list(base.in_stream(batch.blocks, self._stream, arrival))
             yield replace(batch, blocks=blocks)
             arrival += int(batch.ends[-1])
 
@@ -470,7 +465,7 @@ class GroupSelector(GroupedSelector, SequentialSelector):
         (batch,) = self._in_stream([Batch(blocks, [group], ends)])
         verdict = self._decide_now(batch, stream)
         stream.seconds += clock() - began
-        warn_of_identifiers(stream)
+        base.warn_of_identifiers(stream)
         names = [b.name(i) for b in batch.blocks for i in range(b.n_columns)]
         touched = np.unique(self._groups.of(verdict.gone))
         emptied = touched[self._groups.n_kept[touched] == 0]

@@ -44,6 +44,12 @@ class Arriving(NamedTuple):
     left: Kept
     newcomers: Newcomers
 
+    @classmethod
+    def of(cls, left: Kept) -> Arriving:
+        """What is left of a group, also as it comes to the kept features."""
+        slots = np.arange(left.live.size)
+        return cls(left, Newcomers(left.columns, slots, left.score, left.arrival))
+
 
 @by_reference
 class Workspace(NamedTuple):
@@ -52,12 +58,6 @@ class Workspace(NamedTuple):
     displaced: np.ndarray
     is_gone: np.ndarray  # all false
     n_added: np.ndarray  # features decided of a group that is being closed, or -1
-
-
-def as_newcomers(left: Kept) -> Newcomers:
-    """What is left of a group, as it comes to the kept features."""
-    slots = np.arange(left.live.size)
-    return Newcomers(left.columns, slots, left.score, left.arrival)
 
 
 @inner

@@ -15,12 +15,7 @@ from featstream.measures.storages.dispatch import EARLIER, for_storage, storage_
 from featstream.protocols import Fate, IntArray
 from featstream.selectors.base_groups import GroupSelector
 from featstream.selectors.saola.algorithm1 import Newcomers, Outcome, new_outcome
-from featstream.selectors.saola.algorithm2 import (
-    Arriving,
-    Workspace,
-    as_newcomers,
-    scan_groups,
-)
+from featstream.selectors.saola.algorithm2 import Arriving, Workspace, scan_groups
 from featstream.selectors.saola.kept import (
     Kept,
     fit_index,
@@ -190,12 +185,11 @@ class GroupSAOLA(PairwiseSelector, GroupSelector):
         while True:
             indexes = left.index, self._state.index
             run = for_storage(scan_groups, newcomers.columns, *indexes, self._rule)
-            arriving = Arriving(left, as_newcomers(left))
             n_slots = max(left.live.size, self._state.live.size)
             work = Workspace(
                 np.empty(n_slots, np.int64), np.zeros(n_slots, bool), n_added
             )
-            sets = arriving, self._state
+            sets = Arriving.of(left), self._state
             done = run(newcomers, group, done, *sets, *how, work, outcome)
             if done == newcomers.column.size:
                 break
