@@ -75,9 +75,6 @@ def prepared_ahead(
     several blocks are prepared at once. What is decided about them is decided by one
     thread, in order of arrival: nothing can depend on the number of threads. The
     caller's thread counts: it prepares items while it would wait for others.
-
-    >>> list(prepared_ahead(iter(range(5)), lambda i: i * i, n_threads=2))
-    [0, 1, 4, 9, 16]
     """
     if n_threads == 1:
         yield from map(prepare, items)

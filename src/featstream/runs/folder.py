@@ -88,16 +88,7 @@ def is_run(path: str | os.PathLike[str]) -> bool:
 
 
 class RunFolder:
-    """The files of a run, in a folder that is created when it is first locked.
-
-    >>> import tempfile, numpy as np
-    >>> folder = RunFolder(tempfile.mkdtemp())
-    >>> with folder.locked():
-    ...     folder.save({"n_seen": 2}, {"scores": np.array([0.5, 0.25])})
-    1
-    >>> folder.load().arrays["scores"]
-    array([0.5 , 0.25])
-    """
+    """The files of a run, in a folder that is created when it is first locked."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
