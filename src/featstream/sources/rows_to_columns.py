@@ -147,8 +147,9 @@ def write_rows(
         totals = RowTotals(n_features)
         buckets = ColumnBuckets(totals, *sampled, memory, Path(scratch))
         buckets.fill(slices)
-        if y is None and totals.labels.size:
-            y = totals.labels
+        labels = totals.labels
+        if y is None and labels.size:
+            y = labels
         store_writer.write_blocks(
             folder,
             buckets.blocks(names),

@@ -10,8 +10,9 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -235,21 +236,19 @@ class Reader:
 
     def slices(self, progress: FileProgress | None = None) -> Iterator[RowSlice]:
         """Parse chunk after chunk, a few ahead, each into arrays of its own."""
-        for stop, parsed in self._parse_ahead():
+        ahead = (
+            (self.pool.submit(self.parse, text), stop)
+            for text, stop in self.file.line_chunks()
+        )
+        waiting = deque(islice(ahead, self.n_threads))
+        while waiting:
+            waiting.extend(islice(ahead, 1))
+            parsed, stop = waiting.popleft()
             rows = self.check(parsed.result())
             self.file.forget(stop)
             yield rows
             if progress is not None:
                 progress(stop, self.file.size)
-
-    def _parse_ahead(self) -> Iterator[tuple[int, Future[ParsedChunk]]]:
-        waiting: deque[tuple[int, Future[ParsedChunk]]] = deque()
-        for text, stop in self.file.line_chunks():
-            waiting.append((stop, self.pool.submit(self.parse, text)))
-            if len(waiting) > self.n_threads:
-                yield waiting.popleft()
-        while waiting:
-            yield waiting.popleft()
 
     def whole(self) -> RowSlice:
         """Parse all chunks, those of a plain file into one set of arrays."""
