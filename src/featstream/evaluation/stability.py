@@ -19,8 +19,8 @@ from featstream.errors import (
     check_choice,
     printable,
 )
-from featstream.measures import SymmetricalUncertainty
-from featstream.protocols import Block, FloatArray, IntArray
+from featstream.measures.information import SymmetricalUncertainty, score_pairs
+from featstream.protocols import FloatArray, IntArray
 
 Similarity = Callable[[NDArray[Any]], FloatArray]
 """From columns, (n_samples, n), the likeness of every pair, (n, n), in [0, 1]."""
@@ -212,22 +212,14 @@ def take_columns(X: Any, which: IntArray) -> NDArray[Any]:
 
 def symmetrical_uncertainty(columns: NDArray[Any]) -> FloatArray:
     """2 I(a; b) / (H(a) + H(b)) for every pair of discrete columns."""
-    n, p = columns.shape
-    measure = SymmetricalUncertainty(binning=None)
-    any_classes = np.arange(n) % 2  # categories do not depend on the class
-    tables = measure.bind(any_classes).encode(Block(np.asfortranarray(columns)))
-    if tables.arity.max() > max(n // 2, 20):
+    n, largest = len(columns), max(np.unique(column).size for column in columns.T)
+    if largest > max(n // 2, 20):
         raise DataError(
-            f"Symmetrical uncertainty needs discrete columns, and one has "
-            f"{tables.arity.max()} values in {n} samples. Bin it first, or use "
+            f"Symmetrical uncertainty needs discrete columns, and one has {largest} "
+            f"values in {n} samples. Bin it first, or use "
             'similarity="correlation".'
         )
-    result = np.zeros((p, p))
-    for j in range(p):  # each column in turn is the class
-        values, codes = np.unique(columns[:, j], return_inverse=True)
-        if values.size > 1:  # a constant shares nothing with any column
-            result[j] = measure.bind(codes).relevance(tables)
-    return result
+    return score_pairs(SymmetricalUncertainty(binning=None), columns)
 
 
 def absolute_correlation(columns: NDArray[Any]) -> FloatArray:

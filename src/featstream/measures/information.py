@@ -299,6 +299,20 @@ class BoundInformation:
         return values
 
 
+def score_pairs(
+    measure: MutualInformation | SymmetricalUncertainty, columns: NDArray[Any]
+) -> FloatArray:
+    """The score of every pair of columns of categories, by a measure that bins none."""
+    any_classes = np.arange(len(columns)) % 2  # categories do not depend on the class
+    encoded = measure.bind(any_classes).encode(Block(np.asfortranarray(columns)))
+    scores = np.zeros((columns.shape[1], columns.shape[1]))
+    for j, column in enumerate(columns.T):  # each in turn is the class
+        classes, codes = np.unique(column, return_inverse=True)
+        if classes.size > 1:  # a constant shares nothing with any column
+            scores[j] = measure.bind(codes).relevance(encoded)
+    return scores
+
+
 def _as_numbers(given: NDArray[Any], is_code: BoolArray | None) -> NDArray[Any]:
     """Values for the kernels; of codes, a missing category (-1) becomes NaN."""
     values = to_kernel_dtype(keep_apart(given))
