@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 from threadpoolctl import threadpool_limits
 
 from featstream.errors import DataError, FeatstreamError, label_text, visible
 from featstream.measures.fisher import p_of_share
+from featstream.measures.information import (
+    MutualInformation,
+    SymmetricalUncertainty,
+    score_pairs,
+)
 from featstream.measures.inputs import as_labels
 from featstream.protocols import Fate, FloatArray, IntArray
 from featstream.selectors.saola.kept import p_values_of
@@ -342,7 +346,8 @@ def redundancy(history: History, X: Any = None) -> tuple[IntArray, FloatArray] |
     chosen = columns[order]
     if measure == "fisher-z":
         return order, np.abs(np.nan_to_num(np.corrcoef(chosen)))
-    return order, shared_information(chosen, is_su=measure != "mi")
+    made = MutualInformation if measure == "mi" else SymmetricalUncertainty
+    return order, score_pairs(made(binning=None), chosen.T)
 
 
 def _columns_of(history: History, X: Any) -> NDArray[Any] | None:
@@ -353,36 +358,6 @@ def _columns_of(history: History, X: Any) -> NDArray[Any] | None:
     if hasattr(X, "tocsc"):
         X, indices = X.tocsc()[:, indices].toarray(), np.arange(indices.size)
     return np.ascontiguousarray(np.asarray(X)[:, indices].T)
-
-
-def shared_information(rows: NDArray[Any], *, is_su: bool) -> FloatArray:
-    """Mutual information in bits, or symmetrical uncertainty, of rows of categories.
-
-    All pairs at once: their contingency tables are blocks of one product.
-    """
-    design, begins = _indicators(rows)
-    own = _entropy(design.sum(1), begins)
-    both = np.add.outer(own, own)
-    shared: FloatArray = both - _entropy(design @ design.T, begins, begins)
-    if is_su:
-        shared = np.divide(2 * shared, both, out=np.zeros_like(both), where=both > 0)
-    return np.clip(shared, 0.0, 1.0 if is_su else None)
-
-
-def _entropy(counts: FloatArray, *begins: IntArray) -> FloatArray:
-    """Entropy in bits of each table of counts; ``begins`` are where tables begin."""
-    terms = xlogy(counts, counts) / np.log(2)
-    n = counts.sum() / np.prod([places.size for places in begins])
-    for axis, places in enumerate(begins):
-        terms = np.add.reduceat(terms, places, axis)
-    bits: FloatArray = np.log2(n) - terms / n
-    return bits
-
-
-def _indicators(rows: NDArray[Any]) -> tuple[FloatArray, IntArray]:
-    """One row of zeros and ones per category, and where those of each row begin."""
-    found = [(row == np.unique(row)[:, None]).astype(np.float64) for row in rows]
-    return np.vstack(found), np.cumsum([0, *map(len, found[:-1])])
 
 
 def p_values(history: History) -> FloatArray | None:
@@ -460,6 +435,12 @@ def accuracy_curve(history: History, X: Any = None) -> AccuracyCurve | None:
         float(sizes_of_classes.max() / rows.size),
         f"5 nearest neighbours, {n_folds}-fold cross-validation",
     )
+
+
+def _indicators(rows: NDArray[Any]) -> tuple[FloatArray, IntArray]:
+    """One row of zeros and ones per category, and where those of each row begin."""
+    found = [(row == np.unique(row)[:, None]).astype(np.float64) for row in rows]
+    return np.vstack(found), np.cumsum([0, *map(len, found[:-1])])
 
 
 def _edges(history: History) -> IntArray:
