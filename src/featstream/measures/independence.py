@@ -47,13 +47,15 @@ from featstream.measures.independence_tables import (
 )
 from featstream.measures.information import Discretising
 from featstream.measures.inputs import as_labels
-from featstream.measures.storages.bitplanes import n_words, pack, unpack
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.tables import (
     code_scratch,
     count_tables,
     fixed_point_nlogn,
+    n_words,
+    pack,
+    unpack,
 )
 from featstream.parallel import ScratchPool
 from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseColumns
@@ -215,10 +217,11 @@ class ChiSquareTest(_TableTest):
 
 
 class EncodedTables(NamedTuple):
-    """A checked block, with the arity of each column."""
+    """A checked block, with the arity and the information of each column."""
 
     tables: DenseCodes | SparseCodes
     arity: IntArray
+    information: FloatArray
 
 
 class BoundTableTest:
@@ -269,10 +272,9 @@ class BoundTableTest:
     def encode(self, block: Block) -> EncodedTables:
         """Check a block and turn its values into categories."""
         tables = self._information.encode(block)
-        if self._uses_largest:
-            return EncodedTables(tables, _largest_codes(block))
-        tables, _ = self._information.columns(tables, np.arange(block.n_columns))
-        return EncodedTables(tables, tables.split[:, 0])
+        information = self._information.relevance(tables)
+        arity = _largest_codes(block) if self._uses_largest else tables.split[:, 0]
+        return EncodedTables(tables, arity, information)
 
     def screen(self, encoded: EncodedTables) -> Screening:
         """Test every column with the class."""
@@ -280,7 +282,7 @@ class BoundTableTest:
         df = np.maximum((encoded.arity - 1.0) * (rule.target_arity - 1.0), 1.0)
         is_reliable = n >= rule.samples_per_df * df
         if rule.uses_g2:
-            effect = self._information.relevance(encoded.tables)
+            effect = encoded.information
             statistic = effect * (2.0 * n * np.log(2.0))
         else:
             statistic = self._chi_square(encoded.tables, is_reliable)

@@ -16,10 +16,15 @@ import numpy as np
 
 from featstream.jit import by_type, inner, inner_jit, jit, lean
 from featstream.measures.storages import dense_codes, sparse_codes
-from featstream.measures.storages.bitplanes import count_common, n_words, unpack
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.row_index import sort_short
 from featstream.measures.storages.sparse_codes import SparseCodes
+from featstream.measures.storages.tables import (
+    count_common,
+    information_given,
+    n_words,
+    unpack,
+)
 
 MAX_MEMBERS = 6
 """Sets of more members are counted row by row: their planes would be too many."""
@@ -122,31 +127,6 @@ def table_work(n_rows: int, samples_per_df: float, max_size: int) -> TableWork:
         path=np.zeros(size, np.int64),
         order=np.zeros(size, np.int64),
     )
-
-
-@inner
-def _g_square(cells, n_a, n_t, n_s, nlogn, unit):
-    """G² from a table of counts, as a sum of integers: its order does not matter."""
-    total = 0
-    for s in range(n_s):
-        whole = 0
-        for p in range(n_a):
-            row = 0
-            for t in range(n_t):
-                count = cells[(p * n_t + t) * n_s + s]
-                total += nlogn[count]
-                row += count
-            total -= nlogn[row]
-            whole += row
-        if whole == 0:
-            continue
-        total += nlogn[whole]
-        for t in range(n_t):
-            column = 0
-            for p in range(n_a):
-                column += cells[(p * n_t + t) * n_s + s]
-            total -= nlogn[column]
-    return max(total, 0) * unit
 
 
 @lean
@@ -297,7 +277,9 @@ def measure_tables(columns, path, size, unchanged, rule, work):
     else:
         _count_rows(columns, path, size, rule, work)
     if rule.uses_g2:
-        statistic = _g_square(work.cells, n_a, n_t, n_s, rule.nlogn, rule.unit)
+        a, b, given = (n_a, n_t * n_s), (n_t, n_s), (n_s, 1)
+        found, _ = information_given(work.cells, a, b, given, rule.nlogn)
+        statistic = max(found, 0) * rule.unit
     else:
         statistic = chi_square(work.cells, n_a, n_t, n_s, work.terms)
     work.cells[:n_cells] = 0

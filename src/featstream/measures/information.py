@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,7 +203,8 @@ class BoundInformation:
         self.target = tables.coded_target(
             labels.codes, labels.counts, self._nlogn, norm
         )
-        self._memo, self._pool = tables.empty_memo(), ScratchPool()
+        self._memo = np.full((tables.MEMO, tables.MEMO), np.nan)
+        self._pool = ScratchPool()
 
     def encode(self, block: Block) -> Codes:
         """Check a block and turn its values into categories."""
@@ -229,8 +230,7 @@ class BoundInformation:
         if block.nominal is not None:
             summary.is_nominal[:] = block.nominal
         how = self.target, self._binning, self._bits_norm
-        encoded: Codes = storage.encode(columns, summary, *how)
-        return encoded
+        return self._with_split(storage.encode(columns, summary, *how))
 
     def encode_alone(self, values: NDArray[Any]) -> DenseCodes | None:
         """The same for one plain column of few categories, without delay.
@@ -249,7 +249,14 @@ class BoundInformation:
         codes = (column.T - low).astype(np.uint8)
         known = np.array([int(n_values)]), self._nlogn, self._bits_norm
         no_codes = np.empty((0, self.n_samples), np.int32)
-        return dense_codes.assemble(codes, *known, no_codes, np.array([-1]))
+        found = dense_codes.assemble(codes, *known, no_codes, np.array([-1]))
+        return cast("DenseCodes", self._with_split(found))
+
+    def _with_split(self, encoded: Codes) -> Codes:
+        """The same with what `conditional_rule` needs to know, once it is scored."""
+        if not self.is_split:
+            return encoded
+        return encoded._replace(split=np.empty((encoded.arity.size, 2), np.int64))
 
     def relevance(self, encoded: Codes) -> FloatArray:
         """Score of every column with the class."""
@@ -282,9 +289,6 @@ class BoundInformation:
 
     def columns(self, encoded: Codes, which: IntArray) -> tuple[Codes, IntArray]:
         """All columns as they are, and where the chosen ones are among them."""
-        if self.is_split:
-            own: Any = sparse_codes if isinstance(encoded, SparseCodes) else dense_codes
-            encoded = own.split(encoded, which, self.target)
         return encoded, which
 
     def conditional_rule(self, alpha: float, rule: Rule) -> ConditionalRule:

@@ -48,12 +48,6 @@ class Summary(NamedTuple):
     is_nominal: BoolArray
 
 
-def empty_summary(n_columns: int) -> Summary:
-    """Columns with no property yet; their ranges are not set."""
-    range_, flags = np.empty((2, n_columns)), np.zeros((5, n_columns), np.bool_)
-    return Summary(*range_, *flags)
-
-
 @inner_jit
 def most_listed(summary, j, binning):
     """Number of distinct values up to which column ``j`` is not binned."""

@@ -13,24 +13,19 @@ from featstream.measures.storages.binning import (
     Binning,
     Summary,
     cut_points,
-    empty_summary,
     find_bin,
     most_listed,
 )
-from featstream.measures.storages.bitplanes import (
+from featstream.measures.storages.dispatch import empty, functions_in, register_storage
+from featstream.measures.storages.tables import (
+    MAX_PLANES,
+    CodedTarget,
     count_all,
     count_common,
     n_words,
     pack,
     unpack,
 )
-from featstream.measures.storages.dispatch import (
-    empty,
-    for_storage,
-    functions_in,
-    register_storage,
-)
-from featstream.measures.storages.tables import MAX_PLANES, CodedTarget
 from featstream.protocols import IntArray, SavedField, Storage
 from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefetch
 
@@ -115,35 +110,10 @@ def assemble(
     )
 
 
-def split(columns: DenseCodes, which: IntArray, target: CodedTarget) -> DenseCodes:
-    """The same with ``split``, for the chosen ones."""
-    found = np.zeros((columns.arity.size, 2), np.int64)
-    for_storage(_split, columns)(columns, which, target, found)
-    return columns._replace(split=found)
-
-
-@jit
-def _split(columns, which, target, found):
-    for k in range(which.size):
-        i, n = which[k], columns.nlogn.size - 1
-        first, arity, rest = columns.first_plane[i], columns.arity[i], n
-        if columns.code_row[i] >= 0:
-            is_used = np.zeros(arity, np.int64)
-            for r in range(n):
-                is_used[columns.codes[columns.code_row[i], r]] = 1
-            found[i, 0] = is_used.sum()
-            continue
-        for p in range(first, first + arity - 1):
-            found[i, 0] += columns.plane_count[p] > 0
-            rest -= columns.plane_count[p]
-        found[i, 0] += rest > 0
-        if arity == 2 and target.counts.size == 2:
-            found[i, 1] = count_common(columns.planes[first], target.planes[0])
-
-
 def summarise(values: NDArray[Any]) -> Summary:
     """The ranges and kinds of column-major values."""
-    summary = empty_summary(values.shape[1])
+    m = values.shape[1]
+    summary = Summary(*np.empty((2, m)), *np.zeros((5, m), np.bool_))
     if values.dtype.kind in "iu":
         summary.is_whole[:] = True
         _range_of_integers(values.T, summary.low, summary.high)
@@ -435,7 +405,7 @@ def _allocate(like: DenseCodes, n_slots: int, first: int, second: int) -> Any:
     return empty(like, **sizes, planes=first, plane_count=first, codes=second)
 
 
-def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseCodes:
+def _restore(arrays: dict[str, Any], n: int, measure: Any) -> Any:
     arity, planes, codes = arrays["arity"], arrays["planes"], arrays["codes"]
     if arity.max() > max(n, MAX_PLANES) + 1:  # with gaps there may be more than rows
         raise ValueError("a column has too many categories")
@@ -454,7 +424,7 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseCodes:
             raise ValueError("a row has two categories")
     if codes.shape[0] != has_codes.sum() or (codes >= arity[has_codes][:, None]).any():
         raise ValueError("the codes do not fit the categories")
-    restored = DenseCodes(
+    columns = DenseCodes(
         nlogn=tables.fixed_point_nlogn(n),
         first_plane=np.where(has_codes, 0, first_plane),
         plane_count=np.bitwise_count(planes).sum(axis=1, dtype=np.int64),
@@ -462,9 +432,7 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> DenseCodes:
         split=np.empty((arity.size, 0), np.int64),
         **arrays,
     )
-    if not measure.is_split:
-        return restored
-    return split(restored, np.arange(arity.size), measure.target)
+    return tables.restore_split(columns, measure)
 
 
 def _as_rows(columns: DenseCodes, which: IntArray, n: int) -> NDArray[Any]:

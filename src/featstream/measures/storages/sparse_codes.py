@@ -13,7 +13,6 @@ from featstream.measures.storages.binning import (
     Binning,
     Summary,
     cut_points,
-    empty_summary,
     find_bin,
     most_listed,
 )
@@ -22,7 +21,6 @@ from featstream.measures.storages.dispatch import (
     NEITHER,
     by_rule,
     empty,
-    for_storage,
     functions_in,
     reaches,
     register_storage,
@@ -67,7 +65,8 @@ class SparseCodes(NamedTuple):
 
 def summarise(stored: SparseColumns) -> Summary:
     """The ranges and kinds of sparse columns; their ranges include zero."""
-    summary = empty_summary(stored.shape[1])
+    m = stored.shape[1]
+    summary = Summary(*np.empty((2, m)), *np.zeros((5, m), np.bool_))
     _summarise(stored.indptr, stored.values, summary)
     return summary
 
@@ -116,26 +115,6 @@ def encode(
         counts=counts,
         split=np.empty((m, 0), np.int64),
     )
-
-
-def split(columns: SparseCodes, which: IntArray, target: CodedTarget) -> SparseCodes:
-    """The same with ``split``, for the chosen ones."""
-    found = np.zeros((columns.arity.size, 2), np.int64)
-    for_storage(_split, columns)(columns, which, target, found)
-    return columns._replace(split=found)
-
-
-@lean
-def _split(columns, which, target, found):
-    for k in range(which.size):
-        i = which[k]
-        first, length = columns.count_offset[i], columns.length[i]
-        found[i, 0] = length < columns.nlogn.size - 1
-        for c in range(first, first + columns.arity[i] - 1):
-            found[i, 0] += columns.counts[c] > 0
-        if target.counts.size == 2:
-            for e in range(columns.offset[i], columns.offset[i] + length):
-                found[i, 1] += target.classes[columns.rows[e]]
 
 
 @jit
@@ -557,7 +536,7 @@ def check_rows(length: Any, rows: Any, n: int) -> None:
         raise ValueError("rows do not increase")
 
 
-def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseCodes:
+def _restore(arrays: dict[str, Any], n: int, measure: Any) -> Any:
     arity, length, codes = arrays["arity"], arrays["length"], arrays["codes"]
     check_rows(length, arrays["rows"], n)
     if arity.max() > max(n, MAX_PLANES) + 1:
@@ -566,7 +545,7 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseCodes:
         raise ValueError("the codes do not fit the categories")
     count_offset = np.cumsum(arity - 1) - (arity - 1)
     places = np.repeat(count_offset, length) + codes - 1
-    restored = SparseCodes(
+    columns = SparseCodes(
         nlogn=tables.fixed_point_nlogn(n),
         offset=np.cumsum(length) - length,
         count_offset=count_offset,
@@ -574,9 +553,7 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> SparseCodes:
         split=np.empty((arity.size, 0), np.int64),
         **arrays,
     )
-    if not measure.is_split:
-        return restored
-    return split(restored, np.arange(arity.size), measure.target)
+    return tables.restore_split(columns, measure)
 
 
 def _as_rows(columns: SparseCodes, which: IntArray, n: int) -> NDArray[Any]:

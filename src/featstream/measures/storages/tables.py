@@ -3,7 +3,8 @@
 Counts are integers, and ``k log2 k`` comes from one table in fixed point, so every
 entropy is an exact sum: the order of rows, the labels of categories and the way a
 column is stored cannot change a bit of it. A discrete column carries ``own``, the sum
-of ``k log2 k`` over its categories, and ``norm``, the denominator of its score.
+of ``k log2 k`` over its categories, and ``norm``, the denominator of its score. Dense
+columns are counted by bit planes: one bit per row for each category but the first.
 
 **P-values.** Where every expected count is at least five, twice the information (G²)
 follows the chi-square law. Otherwise the p-value of a table of two categories and two
@@ -23,24 +24,121 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 from scipy import special
 
-from featstream.jit import by_reference, inner, lean
-from featstream.measures.storages.bitplanes import pack
+from featstream.jit import INNER, by_reference, inner, jit, lean
 from featstream.measures.storages.dispatch import (
     EARLIER,
     for_storage,
     overlap,
     storage_of,
 )
-from featstream.protocols import FloatArray, IntArray
+from featstream.protocols import FloatArray, IntArray, read_only
 
 MAX_PLANES = 15
 """Columns of at most ``MAX_PLANES + 1`` categories are stored as bit planes."""
 
 MAX_CELLS = 1 << 20
 """Tables of more cells than this are counted by their keys instead."""
+
+
+def n_words(n_rows: int) -> int:
+    """Number of 64-bit words that hold one bit for each row."""
+    return (n_rows + 63) // 64
+
+
+def ones_of_word(word):
+    """Number of set bits of a 64-bit word."""
+    return int(word).bit_count()
+
+
+@intrinsic
+def _ctpop(typingctx, word):
+    def codegen(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen
+
+
+@overload(ones_of_word, jit_options=INNER)
+def _ones_of_word_compiled(word):
+    return lambda word: np.int64(_ctpop(np.uint64(word)))
+
+
+def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntArray]:
+    """Bit planes of columns of codes, one row per column, and the size of each plane.
+
+    The planes of a column, for its codes 1, 2, …, follow one another.
+    """
+    n_planes = arity - 1
+    first = n_planes.cumsum() - n_planes
+    planes = np.zeros((int(n_planes.sum()), n_words(codes.shape[1])), np.uint64)
+    if codes.dtype == np.uint8 and n_planes.max(initial=0) == 1:
+        sizes = np.empty(planes.shape[0], np.int64)
+        _pack_binary(read_only(codes), n_planes.nonzero()[0], planes, sizes)
+        return planes, sizes
+    bits = planes.view(np.uint8)
+    for code in range(1, int(arity.max(initial=1))):
+        having = np.flatnonzero(n_planes >= code)
+        rows = codes if having.size == arity.size else codes[having]
+        packed = np.packbits(rows == code, axis=1, bitorder="little")
+        bits[first[having] + code - 1, : packed.shape[1]] = packed
+    return planes, np.bitwise_count(planes).sum(axis=1, dtype=np.int64)
+
+
+@jit
+def _pack_binary(codes, which, planes, sizes):
+    """Planes of the chosen columns, which are 0 or 1, and their sizes.
+
+    A multiplication moves the lowest bits of eight bytes next to each other.
+    """
+    n = codes.shape[1]
+    n_whole = n // 64
+    gather, shift = np.uint64(0x0102040810204080), np.uint64(56)
+    for k in range(which.size):
+        column, plane, size = codes[which[k]], planes[k], 0
+        eights = column[: 64 * n_whole].view(np.uint64)
+        for w in range(n_whole):
+            word = np.uint64(0)
+            for b in range(8):
+                word |= ((eights[8 * w + b] * gather) >> shift) << np.uint64(8 * b)
+            plane[w] = word
+            size += ones_of_word(word)
+        for i in range(64 * n_whole, n):
+            plane[n_whole] |= np.uint64(column[i]) << np.uint64(i & 63)
+            size += np.int64(column[i])
+        sizes[k] = size
+
+
+@lean
+def count_common(a, b):
+    """Number of rows set in both of two planes."""
+    total = 0
+    for w in range(a.size):
+        total += ones_of_word(a[w] & b[w])
+    return total
+
+
+@lean
+def count_all(a, b, c):
+    """Number of rows set in all of three planes."""
+    total = 0
+    for w in range(a.size):
+        total += ones_of_word(a[w] & b[w] & c[w])
+    return total
+
+
+@lean
+def unpack(planes, codes):
+    """Write the codes of the rows: plane p has the rows of code p + 1."""
+    codes[:] = 0
+    for p in range(planes.shape[0]):
+        for i in range(codes.size):
+            if (planes[p, i >> 6] >> np.uint64(i & 63)) & np.uint64(1):
+                codes[i] = p + 1
 
 
 @by_reference
@@ -138,10 +236,20 @@ def score_columns(
     """
     scores, run = np.empty(columns.arity.size), for_storage(score_tables, columns)
     known = target, columns.nlogn, has_entropy_norm
+    outputs = columns.own, columns.norm, columns.split, scores
     for here in count_tables(columns, target, scratch):
-        found = columns.own[here], columns.norm[here], scores[here]
+        found = (array[here] for array in outputs)
         run(scratch, columns.arity[here], *known, *found)
     return scores
+
+
+def restore_split(columns: Any, measure: Any) -> Any:
+    """Restored columns with ``split``, if their measure needs it."""
+    width = 2 if measure.is_split else 0
+    columns = columns._replace(split=np.zeros((columns.arity.size, width), np.int64))
+    if measure.is_split:
+        measure.relevance(columns)
+    return columns
 
 
 @inner
@@ -212,12 +320,12 @@ def _is_independent(cells, arity, class_counts, n):
 
 @inner
 def measure_table(cells, arity, target, nlogn):
-    """Information in a table of (category, class), and ``own`` of its categories.
+    """Information in a table of (category, class), ``own``, and the categories used.
 
     Rounding can leave a few units where there is none, or none where there is a little.
     There the counts decide.
     """
-    n_classes, n, joint, own = target.counts.size, nlogn.size - 1, 0, 0
+    n_classes, n, joint, own, n_used = target.counts.size, nlogn.size - 1, 0, 0, 0
     for p in range(arity):
         size = 0
         for c in range(n_classes):
@@ -225,12 +333,13 @@ def measure_table(cells, arity, target, nlogn):
             joint += nlogn[count]
             size += count
         own += nlogn[size]
+        n_used += size > 0
     information = nlogn[n] + joint - own - target.own
     if information <= (arity + 1) * (n_classes + 1):
         if _is_independent(cells, arity, target.counts, n):
-            return 0, own
-        return max(information, 1), own
-    return information, own
+            return 0, own, n_used
+        return max(information, 1), own, n_used
+    return information, own, n_used
 
 
 @inner
@@ -239,30 +348,38 @@ def _measure_large_table(arity, target, nlogn, scratch):
 
     Information that does not exceed the rounding error counts as none.
     """
-    codes, sizes, own = scratch.left, scratch.used_left, 0
+    codes, sizes, own, n_used = scratch.left, scratch.used_left, 0, 0
     for r in range(codes.size):
         sizes[codes[r]] += 1
     for c in range(arity):
         own += nlogn[sizes[c]]
+        n_used += sizes[c] > 0
         sizes[c] = 0
     n_classes = target.counts.size
     n_cells = np.int64(arity) * n_classes
     joint = joint_of_codes(nlogn, codes, target.classes, n_classes, n_cells, scratch)
     information = nlogn[nlogn.size - 1] + joint - own - target.own
-    return (information if information > n_cells else 0), own
+    return (information if information > n_cells else 0), own, n_used
 
 
 @lean
-def score_tables(scratch, arity, target, nlogn, has_entropy_norm, own, norm, scores):
+def score_tables(
+    scratch, arity, target, nlogn, has_entropy_norm, own, norm, split, scores
+):
     """Score the columns whose tables with the class have been counted."""
     cells, first, n_classes = scratch.cells, 0, target.counts.size
     for i in range(arity.size):
         n_cells = np.int64(arity[i]) * n_classes
         if n_cells > cells.size:
-            information, own[i] = _measure_large_table(arity[i], target, nlogn, scratch)
+            found = _measure_large_table(arity[i], target, nlogn, scratch)
         else:
             table = cells[first : first + n_cells]
-            information, own[i] = measure_table(table, arity[i], target, nlogn)
+            found = measure_table(table, arity[i], target, nlogn)
+        information, own[i], n_used = found
+        if split.shape[1]:
+            split[i, 0] = n_used
+            is_binary = arity[i] == 2 and n_classes == 2
+            split[i, 1] = cells[first + 3] if is_binary else 0  # category 1, class 1
         if has_entropy_norm:
             norm[i] = nlogn[nlogn.size - 1] - own[i]
         scores[i] = ratio(information, norm[i], target.norm)
@@ -283,12 +400,7 @@ def find_p_values(cells, arity, target, nlogn, memo, p_values):
 
 _EXPECTED = 5
 MEMO = 128
-"""P-values of rare categories are remembered if they have fewer rows than this."""
-
-
-def empty_memo() -> np.ndarray:
-    """P-values of rare categories, by their rows and their rows in class 1."""
-    return np.full((MEMO, MEMO), np.nan)
+"""P-values of rare categories of fewer rows are remembered, by rows and by class 1."""
 
 
 @inner
@@ -500,33 +612,45 @@ def judge_binary(nlogn, loser, loser_1, given, given_1, common, common_1, who, r
 
 
 @inner
+def information_given(cells, a, b, given, nlogn):
+    """Information of two variables given a third, and its degrees of freedom.
+
+    Of each variable: the number of its categories, and the distance of their cells.
+    """
+    (n_a, step_a), (n_b, step_b), (n_given, step_given) = a, b, given
+    information, df = 0, 0
+    for g in range(n_given):
+        total, n_used_a, n_used_b = 0, 0, 0
+        for p in range(n_a):
+            size = 0
+            for q in range(n_b):
+                count = cells[g * step_given + p * step_a + q * step_b]
+                information += nlogn[count]
+                size += count
+            information -= nlogn[size]
+            total += size
+            n_used_a += size > 0
+        if total == 0:
+            continue
+        for q in range(n_b):
+            size = 0
+            for p in range(n_a):
+                size += cells[g * step_given + p * step_a + q * step_b]
+            information -= nlogn[size]
+            n_used_b += size > 0
+        information += nlogn[total]
+        df += (n_used_a - 1) * (n_used_b - 1)
+    return information, df
+
+
+@inner
 def judge_table(cells, n_new, n_kept, winner, rule, nlogn):
     """The same for any columns and classes, from the table of (new, kept, class)."""
     n_classes = rule.target.counts.size
-    n_loser, loser_step, n_winner, winner_step = n_new, n_kept, n_kept, 1
+    loser, given = (n_new, n_kept * n_classes), (n_kept, n_classes)
     if winner != EARLIER:
-        n_loser, loser_step, n_winner, winner_step = n_kept, 1, n_new, n_kept
-    information, df = 0, 0
-    for w in range(n_winner):
-        total, n_used, n_used_classes = 0, 0, 0
-        for v in range(n_loser):
-            cell = (w * winner_step + v * loser_step) * n_classes
-            size = 0
-            for c in range(n_classes):
-                information += nlogn[cells[cell + c]]
-                size += cells[cell + c]
-            information -= nlogn[size]
-            total += size
-            n_used += size > 0
-        for c in range(n_classes):
-            size = 0
-            for v in range(n_loser):
-                size += cells[(w * winner_step + v * loser_step) * n_classes + c]
-            information -= nlogn[size]
-            n_used_classes += size > 0
-        information += nlogn[total]
-        if total > 0:
-            df += (n_used - 1) * (n_used_classes - 1)
+        loser, given = given, loser
+    information, df = information_given(cells, loser, (n_classes, 1), given, nlogn)
     return judge_information(information, df, rule, nlogn)
 
 
