@@ -364,7 +364,7 @@ def plain(kernel: Kernel) -> Kernel:
         for name in function.__code__.co_names
         if hasattr(known.get(name), "py_func")
     }
-    own = function.__name__, function.__defaults__
+    own = function.__name__, function.__defaults__, function.__closure__
     return FunctionType(function.__code__, {**known, **called}, *own)
 
 
@@ -396,15 +396,20 @@ def call_known(kernel: Kernel, key: Any, *arguments: Any) -> Any:
     return entry(*arguments)
 
 
-def by_type(kernels: dict[Any, Kernel]) -> Kernel:
-    """One function for several kernels: the type of the first argument decides."""
+def by_types(choose: Callable[..., Kernel]) -> Kernel:
+    """One function for several: ``choose`` finds it by the types of the arguments."""
 
-    def run(first: Any, *rest: Any) -> Any:  # inner kernels have no entry point
-        return plain(kernels[type(first)])(first, *rest)
+    def run(*given: Any) -> Any:  # inner kernels have no entry point
+        return plain(choose(*map(type, given)))(*given)
 
-    @overload(run, strict=False)
-    def _run(first: Any, *rest: Any) -> Any:
-        chosen = kernels[first.instance_class]
-        return lambda first, *rest: chosen(first, *rest)
+    @overload(run, jit_options=INNER, strict=False)
+    def find(*kinds: Any) -> Any:
+        kernel = choose(*(getattr(kind, "instance_class", None) for kind in kinds))
+        return getattr(kernel, "py_func", kernel)
 
     return run
+
+
+def by_type(kernels: dict[Any, Kernel], place: int = 0) -> Kernel:
+    """One function for several: the type of the argument in this place decides."""
+    return by_types(lambda *kinds: kernels[kinds[place]])

@@ -223,6 +223,5 @@ DENSE_VALUES = register_storage(
             "values": SavedField(np.float64, ("kept", "samples")),
             "span": moments.SPAN,
         },
-        has_fixed_types=True,
     )
 )

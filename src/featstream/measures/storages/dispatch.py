@@ -6,15 +6,14 @@ and copy them, and the type of the rule decides how redundancy is tested.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from featstream.errors import DataTypeError
-from featstream.jit import INNER, by_reference, call_known, inner, plain
+from featstream.jit import by_reference, by_type, by_types, call_known, inner, plain
 from featstream.protocols import Storage
 
 NEITHER, EARLIER, LATER = 0, 1, 2
@@ -144,9 +143,9 @@ def for_storage(kernel: Any, columns: Any, *others: Any) -> Any:
     ``others`` are the other arguments of the kernel that can be of several types.
     """
     storage = storage_of(columns)
-    if storage.has_fixed_types and hasattr(kernel, "overloads"):
-        return partial(call_known, kernel, (storage.columns, *map(type, others)))
-    return kernel if storage.is_compiled else plain(kernel)
+    if not storage.is_compiled:
+        return plain(kernel)
+    return partial(call_known, kernel, (storage.columns, *map(type, others)))
 
 
 def _by_storage(name: str) -> Any:
@@ -158,32 +157,17 @@ def _by_storage(name: str) -> Any:
     arguments = list(signature(default).parameters) if callable(default) else []
     place = arguments.index("index") if "index" in arguments else 0
 
-    @cache
-    def choose(*kinds):
-        return (
-            default if kinds[place] is NoIndex else getattr(_STORAGES[kinds[0]], name)
-        )
+    def choose(*kinds: Any) -> Any:
+        has_none = kinds[place] is NoIndex
+        return default if has_none else getattr(_STORAGES[kinds[0]], name)
 
-    chosen = lambda *given: choose(*map(type, given))(*given)  # noqa: E731
-
-    @overload(chosen, jit_options=INNER, strict=False)
-    def choose_by_type(*types):
-        return choose(*(getattr(kind, "instance_class", None) for kind in types))
-
-    return chosen
+    return by_types(choose)
 
 
 def by_rule(bound: Any, conditional: Any) -> Any:
     """A function that calls one of two, by the type of its argument ``rule``."""
-    kinds = {Rule: bound, ConditionalRule: conditional}
     place = list(signature(bound).parameters).index("rule")
-    chosen = lambda *given: plain(kinds[type(given[place])])(*given)  # noqa: E731
-
-    @overload(chosen, jit_options=INNER, strict=False)
-    def choose(*types):
-        return kinds[types[place].instance_class]
-
-    return chosen
+    return by_type({Rule: bound, ConditionalRule: conditional}, place)
 
 
 overlap = _by_storage("overlap")

@@ -582,7 +582,6 @@ SPARSE_CODES = register_storage(
         },
         pool_of={"rows": 0, "codes": 0},
         is_sparse=True,
-        has_fixed_types=True,
         read_only=("rows", "codes"),
     )
 )

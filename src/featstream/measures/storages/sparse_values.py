@@ -303,6 +303,5 @@ SPARSE_VALUES = register_storage(
         },
         pool_of={"rows": 0, "values": 0},
         is_sparse=True,
-        has_fixed_types=True,
     )
 )
