@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 import reference
 from featstream import FisherZ, MutualInformation, SymmetricalUncertainty, as_source
-from featstream.jit import lean
-from featstream.measures.storages.dispatch import (
-    load_newcomer,
-    no_index,
-    overlap,
-    storage_of,
-    unload_newcomer,
-)
+from featstream.measures.storages.dispatch import for_storage, storage_of
+from featstream.selectors.batch.encoded import join_columns
+from featstream.selectors.batch.greedy import _find_overlaps
+from featstream.selectors.saola.kept import Tuning, start_kept
 from reference import Scores
 
 DISCRETE = {
@@ -40,12 +34,14 @@ def overlaps(measure, X, y):
     (block,) = as_source(X).blocks()
     encoded = bound.encode(block)
     bound.relevance(encoded)
-    columns, position = bound.columns(encoded, np.arange(block.n_columns))
+    columns = join_columns([bound.columns(encoded, np.arange(block.n_columns))])
+    kept = start_kept(columns, np.empty(0, np.int64), Tuning())
+    kept = kept._replace(columns=columns)
+    scratch = storage_of(columns).scratch(bound.n_samples)
     found = np.empty((block.n_columns, block.n_columns))
     with np.errstate(divide="ignore", invalid="ignore"):
-        for a, i in enumerate(position):
-            for b, j in enumerate(position):
-                found[a, b] = overlap_of(columns, i, j, bound.n_samples)
+        for i, row in enumerate(found):
+            for_storage(_find_overlaps, columns)(columns, i, kept, 0, scratch, row)
     return found
 
 
@@ -72,30 +68,6 @@ def expected_scores(measure, X, y, make=np.asarray):
     expected = [score(column, classes) for column in X.T.tolist()]
     np.testing.assert_allclose(found.relevance, expected, rtol=0, atol=1e-12)
     return found
-
-
-class Kept(NamedTuple):
-    """As much of a kept set as a comparison needs."""
-
-    columns: Any
-    index: Any
-
-
-def overlap_of(columns, i, j, n_samples):
-    """Score of two columns of a storage."""
-    scratch = storage_of(columns).scratch(n_samples)
-    kept = Kept(columns, no_index())
-    compare(columns, j, kept, j, scratch)  # a kept column was a newcomer once
-    return compare(columns, i, kept, j, scratch)
-
-
-@lean
-def compare(columns, i, kept, j, scratch):
-    """Score of two columns of a storage, by the way that the scan takes."""
-    load_newcomer(columns, i, scratch)
-    score = overlap(columns, i, kept, j, False, scratch)
-    unload_newcomer(columns, i, scratch)
-    return score
 
 
 def categories(measure, X, y):

@@ -326,37 +326,31 @@ def _fill_cells(cells, new, i, columns, slot, target, scratch):
             cells[pair * n_classes + target.classes[r]] += 1
         return
     first_new, first_kept = new.first_plane[i], columns.first_plane[slot]
-    for c in range(1, n_classes):
-        plane = target.planes[c - 1]
+    for c in range(n_classes):  # class 0 stands for all rows until the end
+        plane = target.planes[max(c - 1, 0)]
+        cells[c] = target.counts[c] if c else n
+        for q in range(1, n_kept):
+            k = first_kept + q - 1
+            size = columns.plane_count[k]
+            if c:
+                size = count_common(columns.planes[k], plane)
+            cells[q * n_classes + c] = size
+            cells[c] -= size
         for p in range(1, n_new):
-            mine = new.planes[first_new + p - 1]
-            cells[p * row + c] = count_common(mine, plane)
+            k = first_new + p - 1
+            mine = new.planes[k]
+            rest = count_common(mine, plane) if c else new.plane_count[k]
             for q in range(1, n_kept):
                 other = columns.planes[first_kept + q - 1]
-                cells[p * row + q * n_classes + c] = count_all(mine, other, plane)
-        for q in range(1, n_kept):
-            other = columns.planes[first_kept + q - 1]
-            cells[q * n_classes + c] = count_common(other, plane)
-        cells[c] = target.counts[c]
-    for p in range(1, n_new):  # category 0 and class 0 count all rows for now
-        mine = new.planes[first_new + p - 1]
-        cells[p * row] = new.plane_count[first_new + p - 1]
-        for q in range(1, n_kept):
-            other = columns.planes[first_kept + q - 1]
-            cells[p * row + q * n_classes] = count_common(mine, other)
-    for q in range(1, n_kept):
-        cells[q * n_classes] = columns.plane_count[first_kept + q - 1]
-    cells[0] = n
+                both = count_all(mine, other, plane) if c else count_common(mine, other)
+                cells[p * row + q * n_classes + c] = both
+                cells[q * n_classes + c] -= both
+                rest -= both
+            cells[p * row + c] = rest
+            cells[c] -= rest
     for pair in range(n_new * n_kept):
         for c in range(1, n_classes):
             cells[pair * n_classes] -= cells[pair * n_classes + c]
-    for p in range(n_new):
-        for q in range(1, n_kept):
-            for c in range(n_classes):
-                cells[p * row + c] -= cells[p * row + q * n_classes + c]
-    for p in range(1, n_new):
-        for k in range(row):
-            cells[k] -= cells[p * row + k]
 
 
 _is_independent = tables.conditional_test(_count_binary, _fill_cells)
