@@ -59,8 +59,8 @@ def test_memory_files_types_and_layouts_share_the_compiled_scan(tmp_path):
 INDEXED = "list_candidates end_walk enter_index leave_index clear_index allocate_index"
 MARKED = f"{INDEXED} load_newcomer unload_newcomer is_independent as_rows"
 OPTIONAL = {
-    DENSE_CODES: "is_independent as_rows count_classes",
-    SPARSE_CODES: f"{MARKED} count_classes",
+    DENSE_CODES: "is_independent as_rows fill_classes decode_column",
+    SPARSE_CODES: f"{MARKED} fill_classes decode_column",
     DENSE_VALUES: "is_independent as_rows spare_slots units",
     SPARSE_VALUES: MARKED,
 }

@@ -396,13 +396,16 @@ def call_known(kernel: Kernel, key: Any, *arguments: Any) -> Any:
     return entry(*arguments)
 
 
-def by_types(choose: Callable[..., Kernel]) -> Kernel:
-    """One function for several: ``choose`` finds it by the types of the arguments."""
+def by_types(choose: Callable[..., Kernel], options: Any = INNER) -> Kernel:
+    """One function for several: ``choose`` finds it by the types of the arguments.
+
+    It is compiled as by `inner`, or with other options.
+    """
 
     def run(*given: Any) -> Any:  # inner kernels have no entry point
         return plain(choose(*map(type, given)))(*given)
 
-    @overload(run, jit_options=INNER, strict=False)
+    @overload(run, jit_options=options, strict=False)
     def find(*kinds: Any) -> Any:
         kernel = choose(*(getattr(kind, "instance_class", None) for kind in kinds))
         return getattr(kernel, "py_func", kernel)
@@ -410,6 +413,6 @@ def by_types(choose: Callable[..., Kernel]) -> Kernel:
     return run
 
 
-def by_type(kernels: dict[Any, Kernel], place: int = 0) -> Kernel:
-    """One function for several: the type of the argument in this place decides."""
-    return by_types(lambda *kinds: kernels[kinds[place]])
+def by_type(kernels: dict[Any, Kernel]) -> Kernel:
+    """The same, compiled as by `inner_jit`: the type of the first argument decides."""
+    return by_types(lambda first, *_: kernels[first], _INNER_JIT)

@@ -329,9 +329,11 @@ class Storage:
     p-value, which may be NaN if they are not. ``known`` is a number near their
     correlation, how far off it can be, the relevance of the loser, and whether the slot
     is listed."""
-    count_classes: Callable[..., int] | None = None
-    """``count_classes(columns, begin, target, scratch)``: tables of (category, class)
-    of discrete columns from ``begin`` on, while there is room; the column after."""
+    fill_classes: Callable[..., Any] | None = None
+    """``fill_classes(columns, i, cells, target, scratch)``: count (category, class) in
+    a discrete column."""
+    decode_column: Callable[..., Any] | None = None
+    """``decode_column(columns, i, codes)``: write the categories of all its rows."""
     units: Callable[..., Any] | None = None
     """``units(columns, which)``: columns as unit vectors in single precision whose
     products are near the overlaps, and how wrong these can be."""

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from featstream.jit import by_type, inner, inner_jit, jit, lean
-from featstream.measures.storages import dense_codes, sparse_codes
 from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.dispatch import decode_column
 from featstream.measures.storages.row_index import sort_short
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.tables import (
@@ -297,12 +297,6 @@ def judge_tables(columns, path, size, built, rule, work):
     return DEPENDENT, size
 
 
-write_codes = by_type(
-    {DenseCodes: dense_codes.decode_column, SparseCodes: sparse_codes.decode_column}
-)
-"""Write the codes of a column."""
-
-
 @inner_jit
 def _plane_of_dense(columns, i, plane):
     first = columns.first_plane[i]
@@ -336,7 +330,7 @@ def recode_column(columns, i, arity, pool, slot):
     if not pool.has_codes[slot]:
         pool.n_codes[slot] = 2
         return
-    write_codes(columns, i, codes)
+    decode_column(columns, i, codes)
     new_code = np.zeros(columns.arity[i], np.int32)
     for r in range(codes.size):
         new_code[codes[r]] = 1

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import by_reference, inner, inner_jit, jit, lean
+from featstream.jit import by_reference, inner, inner_jit, jit
 from featstream.measures.storages import tables
 from featstream.measures.storages.binning import (
     Binning,
@@ -209,50 +209,28 @@ def _code(columns, which, summary, target, binning, codes, arity):
             arity[j] = n_codes + is_missing
 
 
-@inner
-def _fill_from_planes(cells, planes, counts, target):
-    """Count (category, class) with one popcount for each pair of planes."""
-    n_classes = target.counts.size
+def _fill_classes(columns, i, cells, target, scratch):
+    """By one popcount for each pair of planes, if there are planes."""
+    n_classes, codes = target.counts.size, scratch.left
+    if columns.code_row[i] >= 0 or n_classes > MAX_PLANES + 1:
+        decode_column(columns, i, codes)
+        for r in range(codes.size):
+            cells[codes[r] * n_classes + target.classes[r]] += 1
+        return
     for c in range(n_classes):
         cells[c] = target.counts[c]
-    for p in range(planes.shape[0]):
-        row = (p + 1) * n_classes
-        cells[row] = counts[p]
-        for q in range(n_classes - 1):
-            common = count_common(planes[p], target.planes[q])
-            cells[row + q + 1] = common
+    for p in range(columns.arity[i] - 1):
+        plane, row = columns.first_plane[i] + p, (p + 1) * n_classes
+        cells[row] = columns.plane_count[plane]
+        for c in range(1, n_classes):
+            common = count_common(columns.planes[plane], target.planes[c - 1])
+            cells[row + c] = common
             cells[row] -= common
-            cells[q + 1] -= common
+            cells[c] -= common
         cells[0] -= cells[row]
 
 
-@lean
-def _count_classes(columns, begin, target, scratch):
-    """Tables of (category, class); see `count_tables`."""
-    cells, codes, first = scratch.cells, scratch.left, 0
-    n_classes, n = target.counts.size, columns.nlogn.size - 1
-    for i in range(begin, columns.arity.size):
-        arity = columns.arity[i]
-        n_cells = np.int64(arity) * n_classes
-        if first + n_cells > cells.size:
-            if i == begin:
-                decode_column(columns, i, codes)
-            return i
-        table = cells[first : first + n_cells]
-        if columns.code_row[i] < 0 and n_classes <= MAX_PLANES + 1:
-            plane = columns.first_plane[i]
-            last = plane + arity - 1
-            planes, counts = columns.planes[plane:last], columns.plane_count[plane:last]
-            _fill_from_planes(table, planes, counts, target)
-        else:
-            decode_column(columns, i, codes)
-            for r in range(n):
-                table[codes[r] * n_classes + target.classes[r]] += 1
-        first += n_cells
-    return columns.arity.size
-
-
-@lean
+@inner
 def decode_column(columns, i, codes):
     """Write the codes of a dense column."""
     row, first = columns.code_row[i], columns.first_plane[i]
@@ -429,19 +407,14 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> Any:
     return tables.restore_split(columns, measure)
 
 
-def _as_rows(columns: DenseCodes, which: IntArray, n: int) -> NDArray[Any]:
-    rows = np.zeros((which.size, n), np.int32)
-    for row, i in zip(rows, which, strict=True):
-        decode_column(columns, i, row)
-    return rows
-
-
 DENSE_CODES = register_storage(
     Storage(
         name="dense codes",
         old_names=("DenseTables",),
         columns=DenseCodes,
         **functions_in(globals()),
+        decode_column=decode_column,
+        as_rows=tables.codes_as_rows,
         scratch=tables.code_scratch,
         saved={
             "arity": SavedField(np.int64, low=1),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featstream.errors import DataTypeError
-from featstream.jit import by_reference, by_type, by_types, call_known, inner, plain
+from featstream.jit import by_reference, by_types, call_known, inner, plain
 from featstream.protocols import Storage
 
 NEITHER, EARLIER, LATER = 0, 1, 2
@@ -167,7 +167,8 @@ def _by_storage(name: str) -> Any:
 def by_rule(bound: Any, conditional: Any) -> Any:
     """A function that calls one of two, by the type of its argument ``rule``."""
     place = list(signature(bound).parameters).index("rule")
-    return by_type({Rule: bound, ConditionalRule: conditional}, place)
+    kinds = {Rule: bound, ConditionalRule: conditional}
+    return by_types(lambda *given: kinds[given[place]])
 
 
 overlap = _by_storage("overlap")
@@ -181,3 +182,5 @@ end_walk = _by_storage("end_walk")
 enter_index = _by_storage("enter_index")
 leave_index = _by_storage("leave_index")
 clear_index = _by_storage("clear_index")
+fill_classes = _by_storage("fill_classes")
+decode_column = _by_storage("decode_column")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from featstream.jit import by_reference, inner, jit, lean
+from featstream.jit import by_reference, inner, jit
 from featstream.measures.storages import row_index, tables
 from featstream.measures.storages.binning import (
     Binning,
@@ -229,29 +228,17 @@ def _code(entries, summary, target, binning, found):
     return n_entries, n_counts
 
 
-@lean
-def _count_classes(columns, begin, target, scratch):
-    """Tables of (category, class); see `count_tables`."""
-    cells, first, n_classes = scratch.cells, 0, target.counts.size
-    for i in range(begin, columns.arity.size):
-        start, stop = columns.offset[i], columns.offset[i] + columns.length[i]
-        n_cells = np.int64(columns.arity[i]) * n_classes
-        if first + n_cells > cells.size:
-            if i == begin:
-                decode_column(columns, i, scratch.left)
-            return i
-        for c in range(n_classes):
-            cells[first + c] = target.counts[c]
-        for e in range(start, stop):
-            c = target.classes[columns.rows[e]]
-            cells[first + columns.codes[e] * n_classes + c] += 1
-            cells[first + c] -= 1
-        first += n_cells
-    return columns.arity.size
+def _fill_classes(columns, i, cells, target, scratch):
+    n_classes = target.counts.size
+    for c in range(n_classes):
+        cells[c] = target.counts[c]
+    for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
+        c = target.classes[columns.rows[e]]
+        cells[columns.codes[e] * n_classes + c] += 1
+        cells[c] -= 1
 
 
-@lean
-def decode_column(columns, i, codes):
+def _decode_column(columns, i, codes):
     """Write the code of every row of a sparse column."""
     codes[:] = 0
     for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):
@@ -556,19 +543,13 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> Any:
     return tables.restore_split(columns, measure)
 
 
-def _as_rows(columns: SparseCodes, which: IntArray, n: int) -> NDArray[Any]:
-    rows = np.zeros((which.size, n), np.int32)
-    for row, i in zip(rows, which, strict=True):
-        decode_column(columns, i, row)
-    return rows
-
-
 SPARSE_CODES = register_storage(
     Storage(
         name="sparse codes",
         old_names=("SparseTables",),
         columns=SparseCodes,
         **functions_in(globals()),
+        as_rows=tables.codes_as_rows,
         end_walk=row_index.end_walk,
         clear_index=row_index.clear_index,
         scratch=tables.code_scratch,

@@ -32,9 +32,10 @@ from scipy import special
 from featstream.jit import INNER, by_reference, inner, jit, lean
 from featstream.measures.storages.dispatch import (
     EARLIER,
+    decode_column,
+    fill_classes,
     for_storage,
     overlap,
-    storage_of,
 )
 from featstream.protocols import FloatArray, IntArray, read_only
 
@@ -219,12 +220,40 @@ def count_tables(
     single table, ``scratch.left`` has the codes of the column instead.
     """
     begin, n_classes = 0, target.counts.size
-    count = for_storage(storage_of(columns).count_classes, columns)
+    count = for_storage(_count_while_room, columns)
     while begin < columns.arity.size:
         end = max(count(columns, begin, target, scratch), begin + 1)
         yield slice(begin, end)
         scratch.cells[: np.add.reduce(columns.arity[begin:end]) * n_classes] = 0
         begin = end
+
+
+@lean
+def _count_while_room(columns, begin, target, scratch):
+    """The tables of the columns from ``begin`` on; returns the column after them."""
+    cells, first, n_classes = scratch.cells, 0, target.counts.size
+    for i in range(begin, columns.arity.size):
+        n_cells = np.int64(columns.arity[i]) * n_classes
+        if first + n_cells > cells.size:
+            if i == begin:
+                decode_column(columns, i, scratch.left)
+            return i
+        fill_classes(columns, i, cells[first : first + n_cells], target, scratch)
+        first += n_cells
+    return columns.arity.size
+
+
+def codes_as_rows(columns: Any, which: IntArray, n: int) -> NDArray[np.int32]:
+    """The categories of the chosen columns, one row per column."""
+    rows = np.empty((which.size, n), np.int32)
+    for_storage(_decode_columns, columns)(columns, which, rows)
+    return rows
+
+
+@lean
+def _decode_columns(columns, which, rows):
+    for k in range(which.size):
+        decode_column(columns, which[k], rows[k])
 
 
 def score_columns(

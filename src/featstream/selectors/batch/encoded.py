@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.engines import prepared_ahead
-from featstream.jit import jit, lean
-from featstream.measures.independence_tables import write_codes
+from featstream.jit import lean
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.dispatch import copy_column, for_storage, storage_of
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.tables import (
     code_scratch,
     coded_target,
+    codes_as_rows,
     score_columns,
 )
 from featstream.parallel import ScratchPool
@@ -70,9 +70,9 @@ class DiscreteColumns:
         """The category of every row in a column; some may not occur."""
         part = int(np.searchsorted(self._ends, j, side="right"))
         columns = self._parts[part]
-        codes = np.empty(self.n_samples, np.int32)
-        _read_codes(columns, j - int(self._ends[part]) + columns.arity.size, codes)
-        return codes.astype(np.int64)
+        place = np.array([j - self._ends[part] + columns.arity.size])
+        rows = codes_as_rows(columns, place, self.n_samples)
+        return np.asarray(rows[0], np.int64)
 
     def information(self, codes: IntArray) -> FloatArray:
         """Mutual information of every column with a variable, in bits."""
@@ -106,8 +106,3 @@ def merge(a: IntArray, b: IntArray) -> IntArray:
     array([0, 0, 1])
     """
     return np.unique(a * (b.max() + 1) + b, return_inverse=True)[1]
-
-
-@jit
-def _read_codes(columns, i, codes):  # type: ignore[no-untyped-def]
-    write_codes(columns, i, codes)
