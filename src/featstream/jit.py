@@ -402,8 +402,11 @@ def by_types(choose: Callable[..., Kernel], options: Any = INNER) -> Kernel:
     It is compiled as by `inner`, or with other options.
     """
 
-    def run(*given: Any) -> Any:  # inner kernels have no entry point
-        return plain(choose(*map(type, given)))(*given)
+    @cache
+    def as_python(*kinds: Any) -> Kernel:  # inner kernels have no entry point
+        return plain(choose(*kinds))
+
+    run = lambda *given: as_python(*map(type, given))(*given)  # noqa: E731
 
     @overload(run, jit_options=options, strict=False)
     def find(*kinds: Any) -> Any:

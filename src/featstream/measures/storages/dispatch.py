@@ -145,6 +145,8 @@ def for_storage(kernel: Any, columns: Any, *others: Any) -> Any:
     storage = storage_of(columns)
     if not storage.is_compiled:
         return plain(kernel)
+    if not hasattr(kernel, "overloads"):  # numba is switched off
+        return kernel
     return partial(call_known, kernel, (storage.columns, *map(type, others)))
 
 

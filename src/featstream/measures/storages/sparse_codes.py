@@ -64,7 +64,7 @@ class SparseCodes(NamedTuple):
 
 def summarise(stored: SparseColumns) -> Summary:
     """The ranges and kinds of sparse columns; their ranges include zero."""
-    m = stored.shape[1]
+    m = stored.indptr.size - 1
     summary = Summary(*np.empty((2, m)), *np.zeros((5, m), np.bool_))
     _summarise(stored.indptr, stored.values, summary)
     return summary
@@ -78,7 +78,7 @@ def encode(
     norm: int,
 ) -> SparseCodes:
     """Categories of sparse columns; ``own`` is filled when they are scored."""
-    m, n_stored = stored.shape[1], stored.rows.size
+    m, n_stored = stored.indptr.size - 1, stored.rows.size
     if summary.is_plain.all():
         length = np.diff(stored.indptr)
         arity = 1 + (length > 0).astype(np.int64)
