@@ -153,8 +153,8 @@ def check_choice(
         return value
     words = [repr(choice) for choice in choices]
     listed = " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
-    close = get_close_matches(str(value), [c for c in choices if c], n=1)
-    hint = f"Did you mean {close[0]!r}?" if close else ""
+    close = closest(str(value), [c for c in choices if c])
+    hint = f"Did you mean {close!r}?" if close else ""
     raise _refused(name, owner, listed, value, hint)
 
 

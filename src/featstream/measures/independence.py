@@ -322,10 +322,8 @@ class BoundTableTest:
         if np.isnan(statistic):
             return TestResult(np.nan, int(df), 1.0, False, True, np.nan)
         share = 1 / (2 * np.log(2.0)) if rule.uses_g2 else 1.0
-        effect, p_value = (
-            statistic / self.n_samples * share,
-            float(chdtrc(df, statistic)),
-        )
+        effect = statistic / self.n_samples * share
+        p_value = float(chdtrc(df, statistic))
         is_independent = p_value >= self._alpha
         return TestResult(statistic, int(df), p_value, True, is_independent, effect)
 

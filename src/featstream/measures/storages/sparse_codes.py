@@ -203,10 +203,8 @@ def _code(entries, summary, target, binning, found):
         for e in range(stored.size):
             classes[e] = target.classes[rows[start + e]]
             zero_classes[classes[e]] -= 1
-        n_zeros, n_listed = (
-            target.classes.size - stored.size,
-            most_listed(summary, j, binning),
-        )
+        n_zeros = target.classes.size - stored.size
+        n_listed = most_listed(summary, j, binning)
         cuts = cut_points(stored, classes, n_zeros, zero_classes, binning, n_listed)
         background = find_bin(cuts, 0.0)
         n_codes = cuts.size + 1 + summary.is_missing[j]
