@@ -16,7 +16,7 @@ from featstream.measures.storages.binning import (
     find_bin,
     most_listed,
 )
-from featstream.measures.storages.dispatch import empty, functions_in, register_storage
+from featstream.measures.storages.dispatch import empty, storage_from
 from featstream.measures.storages.tables import (
     MAX_PLANES,
     CodedTarget,
@@ -26,7 +26,7 @@ from featstream.measures.storages.tables import (
     pack,
     unpack,
 )
-from featstream.protocols import IntArray, SavedField, Storage
+from featstream.protocols import IntArray, SavedField
 from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefetch
 
 _STEP = 512
@@ -407,22 +407,20 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> Any:
     return tables.restore_split(columns, measure)
 
 
-DENSE_CODES = register_storage(
-    Storage(
-        name="dense codes",
-        old_names=("DenseTables",),
-        columns=DenseCodes,
-        **functions_in(globals()),
-        decode_column=decode_column,
-        as_rows=tables.codes_as_rows,
-        scratch=tables.code_scratch,
-        saved={
-            "arity": SavedField(np.int64, low=1),
-            "own": SavedField(np.int64, low=0, stop=2**62),
-            "norm": SavedField(np.int64, low=0, stop=2**62),
-            "planes": SavedField(np.uint64, (None, None)),
-            "codes": SavedField(np.int32, (None, "samples"), low=0),
-        },
-        pool_of={"planes": 0, "codes": 1},
-    )
+DENSE_CODES = storage_from(
+    globals(),
+    name="dense codes",
+    old_names=("DenseTables",),
+    columns=DenseCodes,
+    decode_column=decode_column,
+    as_rows=tables.codes_as_rows,
+    scratch=tables.code_scratch,
+    saved={
+        "arity": SavedField(np.int64, low=1),
+        "own": SavedField(np.int64, low=0, stop=2**62),
+        "norm": SavedField(np.int64, low=0, stop=2**62),
+        "planes": SavedField(np.uint64, (None, None)),
+        "codes": SavedField(np.int32, (None, "samples"), low=0),
+    },
+    pool_of={"planes": 0, "codes": 1},
 )

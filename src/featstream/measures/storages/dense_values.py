@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from featstream.jit import by_reference, call_known, inner, jit, lean
 from featstream.measures.storages import moments
-from featstream.measures.storages.dispatch import empty, functions_in, register_storage
+from featstream.measures.storages.dispatch import empty, storage_from
 from featstream.measures.storages.lanes import LANES, dot, fold, sum_deviations
 from featstream.parallel import ReusedMemory
 from featstream.protocols import (
     FloatArray,
     IntArray,
     SavedField,
-    Storage,
     read_only,
 )
 
@@ -211,17 +210,15 @@ def _as_rows(columns: DenseValues, which: IntArray, n: int) -> NDArray[Any]:
     return columns.values[which]
 
 
-DENSE_VALUES = register_storage(
-    Storage(
-        name="dense values",
-        old_names=("DenseMoments",),
-        columns=DenseValues,
-        **functions_in(globals()),
-        saved={
-            "total": SavedField(np.float64),
-            "norm": SavedField(np.float64),
-            "values": SavedField(np.float64, ("kept", "samples")),
-            "span": moments.SPAN,
-        },
-    )
+DENSE_VALUES = storage_from(
+    globals(),
+    name="dense values",
+    old_names=("DenseMoments",),
+    columns=DenseValues,
+    saved={
+        "total": SavedField(np.float64),
+        "norm": SavedField(np.float64),
+        "values": SavedField(np.float64, ("kept", "samples")),
+        "span": moments.SPAN,
+    },
 )

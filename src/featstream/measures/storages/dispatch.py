@@ -103,10 +103,11 @@ def register_storage(storage: Storage) -> Storage:
     return storage
 
 
-def functions_in(module: dict[str, Any]) -> dict[str, Any]:
-    """The functions of a module named like fields of `Storage`, with ``_`` before."""
+def storage_from(module: dict[str, Any], **own: Any) -> Storage:
+    """Register the storage whose functions are named like fields, with ``_`` before."""
     names = Storage.__dataclass_fields__
-    return {name: module[f"_{name}"] for name in names if f"_{name}" in module}
+    functions = {name: module[f"_{name}"] for name in names if f"_{name}" in module}
+    return register_storage(Storage(**functions, **own))
 
 
 def storage_of(columns: Any) -> Storage:

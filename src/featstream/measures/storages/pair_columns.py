@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.measures.storages.dispatch import functions_in, register_storage
-from featstream.protocols import FloatArray, IntArray, SavedField, Storage
+from featstream.measures.storages.dispatch import storage_from
+from featstream.protocols import FloatArray, IntArray, SavedField
 
 
 class PairColumns(NamedTuple):
@@ -53,13 +53,11 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> PairColumns:
     return PairColumns(arrays["values"], measure.pair)
 
 
-PAIR_COLUMNS = register_storage(
-    Storage(
-        name="pair columns",
-        columns=PairColumns,
-        **functions_in(globals()),
-        scratch=lambda n_samples: None,
-        saved={"values": SavedField(np.float64, ("kept", "samples"))},
-        is_compiled=False,
-    )
+PAIR_COLUMNS = storage_from(
+    globals(),
+    name="pair columns",
+    columns=PairColumns,
+    scratch=lambda n_samples: None,
+    saved={"values": SavedField(np.float64, ("kept", "samples"))},
+    is_compiled=False,
 )

@@ -20,9 +20,8 @@ from featstream.measures.storages.dispatch import (
     NEITHER,
     by_rule,
     empty,
-    functions_in,
     reaches,
-    register_storage,
+    storage_from,
     who_wins,
 )
 from featstream.measures.storages.tables import MAX_PLANES, CodedTarget
@@ -30,7 +29,6 @@ from featstream.protocols import (
     IntArray,
     SavedField,
     SparseColumns,
-    Storage,
     read_only,
 )
 
@@ -541,26 +539,24 @@ def _restore(arrays: dict[str, Any], n: int, measure: Any) -> Any:
     return tables.restore_split(columns, measure)
 
 
-SPARSE_CODES = register_storage(
-    Storage(
-        name="sparse codes",
-        old_names=("SparseTables",),
-        columns=SparseCodes,
-        **functions_in(globals()),
-        as_rows=tables.codes_as_rows,
-        end_walk=row_index.end_walk,
-        clear_index=row_index.clear_index,
-        scratch=tables.code_scratch,
-        saved={
-            "arity": SavedField(np.int64, low=1),
-            "own": SavedField(np.int64, low=0, stop=2**62),
-            "norm": SavedField(np.int64, low=0, stop=2**62),
-            "length": SavedField(np.int64, low=0),
-            "rows": SavedField(np.int32, (None,), low=0, stop="samples"),
-            "codes": SavedField(np.int32, (None,), low=1),
-        },
-        pool_of={"rows": 0, "codes": 0},
-        is_sparse=True,
-        read_only=("rows", "codes"),
-    )
+SPARSE_CODES = storage_from(
+    globals(),
+    name="sparse codes",
+    old_names=("SparseTables",),
+    columns=SparseCodes,
+    as_rows=tables.codes_as_rows,
+    end_walk=row_index.end_walk,
+    clear_index=row_index.clear_index,
+    scratch=tables.code_scratch,
+    saved={
+        "arity": SavedField(np.int64, low=1),
+        "own": SavedField(np.int64, low=0, stop=2**62),
+        "norm": SavedField(np.int64, low=0, stop=2**62),
+        "length": SavedField(np.int64, low=0),
+        "rows": SavedField(np.int32, (None,), low=0, stop="samples"),
+        "codes": SavedField(np.int32, (None,), low=1),
+    },
+    pool_of={"rows": 0, "codes": 0},
+    is_sparse=True,
+    read_only=("rows", "codes"),
 )

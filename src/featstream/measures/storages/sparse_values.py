@@ -14,12 +14,11 @@ from featstream.measures.storages.dispatch import (
     bound_of,
     by_rule,
     empty,
-    functions_in,
-    register_storage,
+    storage_from,
     who_wins,
 )
 from featstream.measures.storages.sparse_codes import check_rows
-from featstream.protocols import IntArray, SavedField, SparseColumns, Storage
+from featstream.protocols import IntArray, SavedField, SparseColumns
 
 
 @by_reference
@@ -283,25 +282,23 @@ def _as_rows(columns: SparseValues, which: IntArray, n: int) -> NDArray[Any]:
     return rows
 
 
-SPARSE_VALUES = register_storage(
-    Storage(
-        name="sparse values",
-        old_names=("SparseMoments",),
-        columns=SparseValues,
-        **functions_in(globals()),
-        end_walk=row_index.end_walk,
-        clear_index=row_index.clear_index,
-        scratch=np.zeros,
-        saved={
-            "total": SavedField(np.float64),
-            "norm": SavedField(np.float64),
-            "background": SavedField(np.float64),
-            "length": SavedField(np.int64, low=0),
-            "rows": SavedField(np.int32, (None,), low=0, stop="samples"),
-            "values": SavedField(np.float64, (None,)),
-            "span": moments.SPAN,
-        },
-        pool_of={"rows": 0, "values": 0},
-        is_sparse=True,
-    )
+SPARSE_VALUES = storage_from(
+    globals(),
+    name="sparse values",
+    old_names=("SparseMoments",),
+    columns=SparseValues,
+    end_walk=row_index.end_walk,
+    clear_index=row_index.clear_index,
+    scratch=np.zeros,
+    saved={
+        "total": SavedField(np.float64),
+        "norm": SavedField(np.float64),
+        "background": SavedField(np.float64),
+        "length": SavedField(np.int64, low=0),
+        "rows": SavedField(np.int32, (None,), low=0, stop="samples"),
+        "values": SavedField(np.float64, (None,)),
+        "span": moments.SPAN,
+    },
+    pool_of={"rows": 0, "values": 0},
+    is_sparse=True,
 )
