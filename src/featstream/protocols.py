@@ -266,8 +266,7 @@ class Storage:
     Columns are a NamedTuple of arrays that hold any number of columns. Newcomers and
     kept columns have the same type. Kept ones lie in pools: arrays with room for
     more, of which ``kept.used`` says how much is taken. The functions of the first
-    group are compiled into the scan, so that they must be what numba can compile, and
-    columns, pools, index and scratch buffers always have the same dtypes and layouts;
+    group are compiled into the scan, so that they must be what numba can compile,
     unless ``is_compiled`` is false: then the scan runs as plain Python.
     """
 
@@ -340,6 +339,9 @@ class Storage:
     as_rows: Callable[..., NDArray[Any]] | None = None
     """``as_rows(columns, which, n_samples)``: the chosen columns as plain numbers, one
     row per column: categories or deviations. For figures."""
+    has_fixed_types: bool = False
+    """Whether columns, pools, index and scratch buffers always have the same dtypes and
+    layouts: kernels are then called without asking numba for types."""
     read_only: tuple[str, ...] = ()
     """The arrays that are read-only in newcomers, where they belong to the block."""
     old_names: tuple[str, ...] = ()

@@ -144,11 +144,9 @@ def for_storage(kernel: Any, columns: Any, *others: Any) -> Any:
     ``others`` are the other arguments of the kernel that can be of several types.
     """
     storage = storage_of(columns)
-    if not storage.is_compiled:
-        return plain(kernel)
-    if not hasattr(kernel, "overloads"):  # numba is switched off
-        return kernel
-    return partial(call_known, kernel, (storage.columns, *map(type, others)))
+    if storage.has_fixed_types and hasattr(kernel, "overloads"):
+        return partial(call_known, kernel, (storage.columns, *map(type, others)))
+    return kernel if storage.is_compiled else plain(kernel)
 
 
 def _by_storage(name: str) -> Any:
