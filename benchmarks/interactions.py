@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.timing import table
 from featstream import InteractionScreen
 from featstream.measures.inputs import as_labels
-from featstream.measures.storages.tables import ones_of_word
+from featstream.measures.storages.dense_codes import ones_of_word
 from featstream.selectors.interactions.kernels import (
     ALIVE,
     TILE,

@@ -47,15 +47,14 @@ from featstream.measures.independence_tables import (
 )
 from featstream.measures.information import Discretising
 from featstream.measures.inputs import as_labels
-from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.dense_codes import DenseCodes, unpack
 from featstream.measures.storages.sparse_codes import SparseCodes
 from featstream.measures.storages.tables import (
     code_scratch,
     count_tables,
     fixed_point_nlogn,
     n_words,
-    pack,
-    unpack,
+    pack_rows,
 )
 from featstream.parallel import ScratchPool
 from featstream.protocols import Block, BoolArray, FloatArray, IntArray, SparseColumns
@@ -360,8 +359,9 @@ class BoundTableTest:
 
 def _as_target(codes: NDArray[Any], n_codes: int, arity: int) -> dict[str, Any]:
     """A discrete variable as the fields of the target in `TableRule`."""
-    planes, _ = pack(codes[None, :], np.array([2 if n_codes == 2 else 1]))
-    own = {"target": codes, "target_plane": planes.ravel()}
+    n_planes = 1 if n_codes == 2 else 0
+    plane = pack_rows(codes[None, :][:n_planes] == 1).ravel()
+    own = {"target": codes, "target_plane": plane}
     return own | {"target_codes": n_codes, "target_arity": arity}
 
 

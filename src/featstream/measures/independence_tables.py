@@ -15,16 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from featstream.jit import by_type, inner, inner_jit, jit, lean
-from featstream.measures.storages.dense_codes import DenseCodes
+from featstream.measures.storages.dense_codes import DenseCodes, count_common, unpack
 from featstream.measures.storages.dispatch import decode_column
 from featstream.measures.storages.row_index import sort_short
 from featstream.measures.storages.sparse_codes import SparseCodes
-from featstream.measures.storages.tables import (
-    count_common,
-    information_given,
-    n_words,
-    unpack,
-)
+from featstream.measures.storages.tables import information_given, n_words
 
 MAX_MEMBERS = 6
 """Sets of more members are counted row by row: their planes would be too many."""

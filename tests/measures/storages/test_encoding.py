@@ -8,7 +8,7 @@ from scipy import sparse
 
 import reference
 from featstream import SymmetricalUncertainty
-from featstream.measures.storages.tables import count_common, pack, unpack
+from featstream.measures.storages.dense_codes import count_common, pack, unpack
 from scores import categories, numbered
 from strategies import examples, generators
 

@@ -3,8 +3,7 @@
 Counts are integers, and ``k log2 k`` comes from one table in fixed point, so every
 entropy is an exact sum: the order of rows, the labels of categories and the way a
 column is stored cannot change a bit of it. A discrete column carries ``own``, the sum
-of ``k log2 k`` over its categories, and ``norm``, the denominator of its score. Dense
-columns are counted by bit planes: one bit per row for each category but the first.
+of ``k log2 k`` over its categories, and ``norm``, the denominator of its score.
 
 **P-values.** Where every expected count is at least five, twice the information (G²)
 follows the chi-square law. Otherwise the p-value of a table of two categories and two
@@ -24,12 +23,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 from scipy import special
 
-from featstream.jit import INNER, by_reference, inner, jit, lean
+from featstream.jit import by_reference, inner, lean
 from featstream.measures.storages.dispatch import (
     EARLIER,
     decode_column,
@@ -37,7 +34,7 @@ from featstream.measures.storages.dispatch import (
     for_storage,
     overlap,
 )
-from featstream.protocols import FloatArray, IntArray, read_only
+from featstream.protocols import FloatArray, IntArray
 
 MAX_PLANES = 15
 """Columns of at most ``MAX_PLANES + 1`` categories are stored as bit planes."""
@@ -51,95 +48,12 @@ def n_words(n_rows: int) -> int:
     return (n_rows + 63) // 64
 
 
-def ones_of_word(word):
-    """Number of set bits of a 64-bit word."""
-    return int(word).bit_count()
-
-
-@intrinsic
-def _ctpop(typingctx, word):
-    def codegen(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), codegen
-
-
-@overload(ones_of_word, jit_options=INNER)
-def _ones_of_word_compiled(word):
-    return lambda word: np.int64(_ctpop(np.uint64(word)))
-
-
-def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntArray]:
-    """Bit planes of columns of codes, one row per column, and the size of each plane.
-
-    The planes of a column, for its codes 1, 2, …, follow one another.
-    """
-    n_planes = arity - 1
-    first = n_planes.cumsum() - n_planes
-    planes = np.zeros((int(n_planes.sum()), n_words(codes.shape[1])), np.uint64)
-    if codes.dtype == np.uint8 and n_planes.max(initial=0) == 1:
-        sizes = np.empty(planes.shape[0], np.int64)
-        _pack_binary(read_only(codes), n_planes.nonzero()[0], planes, sizes)
-        return planes, sizes
-    bits = planes.view(np.uint8)
-    for code in range(1, int(arity.max(initial=1))):
-        having = np.flatnonzero(n_planes >= code)
-        rows = codes if having.size == arity.size else codes[having]
-        packed = np.packbits(rows == code, axis=1, bitorder="little")
-        bits[first[having] + code - 1, : packed.shape[1]] = packed
-    return planes, np.bitwise_count(planes).sum(axis=1, dtype=np.int64)
-
-
-@jit
-def _pack_binary(codes, which, planes, sizes):
-    """Planes of the chosen columns, which are 0 or 1, and their sizes.
-
-    A multiplication moves the lowest bits of eight bytes next to each other.
-    """
-    n = codes.shape[1]
-    n_whole = n // 64
-    gather, shift = np.uint64(0x0102040810204080), np.uint64(56)
-    for k in range(which.size):
-        column, plane, size = codes[which[k]], planes[k], 0
-        eights = column[: 64 * n_whole].view(np.uint64)
-        for w in range(n_whole):
-            word = np.uint64(0)
-            for b in range(8):
-                word |= ((eights[8 * w + b] * gather) >> shift) << np.uint64(8 * b)
-            plane[w] = word
-            size += ones_of_word(word)
-        for i in range(64 * n_whole, n):
-            plane[n_whole] |= np.uint64(column[i]) << np.uint64(i & 63)
-            size += np.int64(column[i])
-        sizes[k] = size
-
-
-@lean
-def count_common(a, b):
-    """Number of rows set in both of two planes."""
-    total = 0
-    for w in range(a.size):
-        total += ones_of_word(a[w] & b[w])
-    return total
-
-
-@lean
-def count_all(a, b, c):
-    """Number of rows set in all of three planes."""
-    total = 0
-    for w in range(a.size):
-        total += ones_of_word(a[w] & b[w] & c[w])
-    return total
-
-
-@lean
-def unpack(planes, codes):
-    """Write the codes of the rows: plane p has the rows of code p + 1."""
-    codes[:] = 0
-    for p in range(planes.shape[0]):
-        for i in range(codes.size):
-            if (planes[p, i >> 6] >> np.uint64(i & 63)) & np.uint64(1):
-                codes[i] = p + 1
+def pack_rows(is_set: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Bit planes of rows of booleans: one bit for each column."""
+    bits = np.packbits(is_set, axis=1, bitorder="little")
+    planes = np.zeros((is_set.shape[0], n_words(is_set.shape[1])), np.uint64)
+    planes.view(np.uint8)[:, : bits.shape[1]] = bits
+    return planes
 
 
 @by_reference
@@ -207,7 +121,7 @@ def coded_target(
     own, n_classes = int(nlogn[counts].sum()), counts.size
     norm = int(nlogn[-1]) - own if norm is None else norm
     n_packed = n_classes if n_classes <= MAX_PLANES + 1 else 1
-    planes, _ = pack(codes[None, :], np.array([n_packed]))
+    planes = pack_rows(np.equal.outer(np.arange(1, n_packed), codes))
     return CodedTarget(codes.astype(np.int32), counts, planes, own, norm)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from featstream.jit import inner, lean
-from featstream.measures.storages.tables import ones_of_word
+from featstream.measures.storages.dense_codes import ones_of_word
 
 TILE = 64
 """Pool columns that lie together: word by word, so that popcounts are vectorised."""

@@ -16,7 +16,7 @@ from featstream.measures import ConditionalTest
 from featstream.measures.independence import TESTS, BoundTest, Screening, resolve_test
 from featstream.measures.independence_tables import CodedColumns, pack_plane
 from featstream.measures.inputs import Choice
-from featstream.measures.storages.tables import unpack
+from featstream.measures.storages.dense_codes import unpack
 from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Arrays, Declared, check_arrays, damaged
 from featstream.selectors.base import OnlineSelector, StreamSelector
