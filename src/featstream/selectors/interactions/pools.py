@@ -35,14 +35,6 @@ Bounds = Callable[[int, int], FloatArray]
 """What a statistic must reach, by the numbers of categories of the two columns."""
 
 
-class Pairs(NamedTuple):
-    """Pairs found: position of the newcomer, number of its partner, the statistic."""
-
-    newcomer: IntArray
-    partner: IntArray
-    statistic: IntArray
-
-
 class Newcomers(NamedTuple):
     """The columns of a block that can take part, in order of arrival.
 
@@ -180,10 +172,10 @@ def _collect(
             return np.concatenate(found), n_tested
 
 
-def _join(found: Iterable[tuple[IntArray, IntArray]]) -> tuple[Pairs, IntArray]:
+def _join(found: Iterable[tuple[IntArray, IntArray]]) -> tuple[IntArray, IntArray]:
     """What several calls of `_collect` have found."""
     pairs, n_tested = zip(*found, strict=True)
-    return Pairs(*np.concatenate(pairs).T), sum(n_tested)
+    return np.concatenate(pairs), sum(n_tested)
 
 
 class Group:
@@ -307,10 +299,11 @@ class DensePool(_Pool):
 
     def compare(
         self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
-    ) -> tuple[Pairs, IntArray]:
+    ) -> tuple[IntArray, IntArray]:
         """Pairs of a newcomer and an earlier column whose statistic reaches a bound.
 
-        ``numbers`` are those of the newcomers. Returns the pairs, and how many were
+        ``numbers`` are those of the newcomers. Returns rows of the newcomer's
+        position, the number of its partner and the statistic, and how many pairs were
         tested for each newcomer.
         """
         tasks: list[Any] = []
@@ -467,7 +460,7 @@ class SparsePool(_Pool):
 
     def compare(
         self, new: Newcomers, numbers: IntArray, least: Bounds, n_threads: int
-    ) -> tuple[Pairs, IntArray]:
+    ) -> tuple[IntArray, IntArray]:
         """Pairs of a newcomer and an earlier column whose statistic reaches a bound."""
         n_new, size = numbers.size, self.size
         bounds = np.zeros((MAX_LEVELS + 1, MAX_LEVELS + 1))

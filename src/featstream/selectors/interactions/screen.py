@@ -32,7 +32,6 @@ from featstream.selectors.interactions.pools import (
     MAX_LEVELS,
     DensePool,
     Newcomers,
-    Pairs,
     Pool,
     SparsePool,
 )
@@ -232,14 +231,13 @@ class PairSearch:
         pairs, n_tested = pool.compare(newcomers, numbers, bounds, self._n_threads)
         self.n_candidates += arrivals.size
         self.n_compared += int(n_members.sum())
-        order = np.argsort(pairs.newcomer, kind="stable")
-        cuts = np.searchsorted(pairs.newcomer[order], np.arange(arrivals.size + 1))
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+        cuts = np.searchsorted(pairs[:, 0], np.arange(1, arrivals.size))
+        by_newcomer = np.split(pairs[:, 1:], cuts)
         for q in np.flatnonzero(n_tested).tolist():
-            here = order[cuts[q] : cuts[q + 1]]
-            if here.size:
+            if by_newcomer[q].size:
                 level = self._level(int(n_tested[q]))
-                own = Pairs(*(part[here] for part in pairs))
-                self._judge(int(numbers[q]), own, level, found)
+                self._judge(int(numbers[q]), by_newcomer[q], level, found)
             self.n_tested += int(n_tested[q])
         pool.settle()
 
@@ -303,16 +301,16 @@ class PairSearch:
             stacklevel=2,
         )
 
-    def _judge(self, number: int, pairs: Pairs, level: float, found: Found) -> None:
+    def _judge(self, number: int, pairs: IntArray, level: float, found: Found) -> None:
         """Keep the significant pairs of a newcomer, the most significant first."""
-        pool = self._pool
-        arrival, partners = int(pool.arrival[number]), pool.arrival[pairs.partner]
-        g2 = pairs.statistic * self._nats
-        df = self._df(pool.levels[number], pool.levels[pairs.partner])
+        pool, (others, statistic) = self._pool, pairs.T
+        arrival, partners = int(pool.arrival[number]), pool.arrival[others]
+        g2 = statistic * self._nats
+        df = self._df(pool.levels[number], pool.levels[others])
         p_value = chdtrc(df, g2)
         order = np.lexsort((partners, -g2, p_value))
         for k in order[p_value[order] <= level].tolist():
-            partner, other = int(partners[k]), int(pairs.partner[k])
+            partner, other = int(partners[k]), int(others[k])
             bits = float(g2[k] / (2 * self.n_samples * np.log(2)))
             pair = Pair(partner, arrival, bits, float(p_value[k]), level)
             both = {partner: pool.codes(other), arrival: pool.codes(number)}
