@@ -302,10 +302,8 @@ class MRMR(_PairSelector):
         # Where the comparison of two columns looks for the second one.
         kept = start_kept(columns, np.empty(0, np.int64), Tuning())
         kept = kept._replace(columns=columns)
-        run, new_scratch = (
-            for_storage(_find_overlaps, columns),
-            storage_of(columns).scratch,
-        )
+        run = for_storage(_find_overlaps, columns)
+        new_scratch = storage_of(columns).scratch
 
         def find(i: int, begin: int) -> FloatArray:
             found = np.empty(min(_STEP, n - begin))

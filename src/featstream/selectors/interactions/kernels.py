@@ -329,10 +329,10 @@ def compare_sparse(
 ):
     """Pairs of the columns in some slots with those before them, by the row index.
 
-    ``bounds[a, b]`` is what the statistic must reach for a and b categories. Only
-    pairs that share a row outside the background are looked at: the others have no
-    more cells than the margins need. Returns the slot at which it stopped because
-    ``hits`` is full.
+    ``bounds[a, b]`` is what the statistic must reach for a and b categories; ``left``
+    is that of `Order`. Only pairs that share a row outside the background are looked
+    at: the others have no more cells than the margins need. Returns the slot at which
+    it stopped because ``hits`` is full.
     """
     n_classes = classes.counts.size
     counts, touched, cells = scratch.counts, scratch.touched, scratch.cells
