@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -64,12 +64,12 @@ class RandomFeature(SelectorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        self.p_ = X.shape[1]
-        self.chosen_ = np.random.default_rng(self.random_state).integers(self.p_)
+        chosen = np.random.default_rng(self.random_state).integers(X.shape[1])
+        self.is_chosen_ = np.arange(X.shape[1]) == chosen
         return self
 
     def _get_support_mask(self):
-        return np.arange(self.p_) == self.chosen_
+        return self.is_chosen_
 
 
 class Misfit(SelectorMixin, BaseEstimator):
@@ -98,21 +98,16 @@ class Misfit(SelectorMixin, BaseEstimator):
         raise NotImplementedError
 
 
-class NotASelector(BaseEstimator):
-    """Fits, and that is all."""
+class SlowClassifier(KNeighborsClassifier):
+    """Takes its time to learn."""
+
+    def __init__(self, seconds=600):
+        super().__init__()
+        self.seconds = seconds
 
     def fit(self, X, y):
-        return self
-
-
-class SlowClassifier(ClassifierMixin, BaseEstimator):
-    """Never done."""
-
-    def fit(self, X, y):
-        time.sleep(600)
-
-    def predict(self, X):
-        raise NotImplementedError
+        time.sleep(self.seconds)
+        return super().fit(X, y)
 
 
 class FailingClassifier(KNeighborsClassifier):
@@ -147,12 +142,4 @@ class Compiling(FirstFeatures):
         began = time.perf_counter()
         kernel(np.ones((3, 3)))
         assert time.perf_counter() - began > 0.5
-        return super().fit(X, y)
-
-
-class Unhurried(KNeighborsClassifier):
-    """Takes its time."""
-
-    def fit(self, X, y):
-        time.sleep(0.5)
         return super().fit(X, y)

@@ -68,37 +68,7 @@ if TYPE_CHECKING:
     from featstream.genes import select_genes
     from featstream.measures import FisherZ, MutualInformation, SymmetricalUncertainty
     from featstream.protocols import Decision, Fate, GroupDecision
-    from featstream.selectors import (
-        CIFE,
-        CMIM,
-        DISR,
-        FCBF,
-        FGM,
-        GDM,
-        IAMB,
-        JMI,
-        MIM,
-        MMMB,
-        MRMR,
-        OFS,
-        OGFS,
-        OSFS,
-        SAOLA,
-        SPFSLAR,
-        AlphaInvesting,
-        ConditionalSAOLA,
-        FastOSFS,
-        Grafting,
-        GroupLassoSelector,
-        GroupSAOLA,
-        InteractionScreen,
-        LassoSelector,
-        SelectFromStream,
-        SparseGroupLassoSelector,
-        resume,
-    )
-    from featstream.selectors.base_groups import GroupSelectionResult
-    from featstream.selectors.result import SelectionResult, Trace
+    from featstream.selectors import *
     from featstream.sources import as_source
     from featstream.sources.grouping import random_groups, read_groups
 

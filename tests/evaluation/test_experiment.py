@@ -172,7 +172,7 @@ def test_an_empty_selection_is_judged_as_the_majority_class():
 
 def test_failures_are_reported_and_stay_in_the_table(tmp_path):
     selectors = {how: spies.Misfit(how) for how in ("raise", "crash", "exit")}
-    selectors |= {"not": spies.NotASelector(), "fine": spies.FirstFeatures()}
+    selectors |= {"not": spies.FailingClassifier(), "fine": spies.FirstFeatures()}
     result = run(selectors, n_jobs=2, folder=tmp_path)
     reasons = {selector: reason for _, selector, _, reason in result.failures()}
     assert reasons["raise"] == "ValueError: no such thing"

@@ -161,7 +161,8 @@ def test_time_and_memory_are_those_of_the_selection_alone():
         "large": spies.Hungry(megabytes=300),
         "compiling": spies.Compiling(seconds=0.2),
     }
-    result = Experiment(selectors, DATA, {"slow": spies.Unhurried()}, ONCE).run()
+    slow = {"slow": spies.SlowClassifier(0.5)}
+    result = Experiment(selectors, DATA, slow, ONCE).run()
     assert result.failures() == []
     seconds, memory = result.table("seconds"), result.table("memory")
     assert seconds.value("d", "idle") < 0.5  # though the classifier took longer

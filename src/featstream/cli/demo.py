@@ -35,11 +35,9 @@ def _demo(arguments: argparse.Namespace) -> int:
     from featstream.sources import SparseSource
 
     novels = load_novels()
-    is_held_out = np.arange(len(novels.texts)) % 4 == 3
-    read, tested = (
-        [novels.texts[i] for i in np.flatnonzero(chosen)]
-        for chosen in (~is_held_out, is_held_out)
-    )
+    texts = np.array(novels.texts)
+    is_held_out = np.arange(texts.size) % 4 == 3
+    read, tested = texts[~is_held_out], texts[is_held_out]
     vectorizer = TfidfVectorizer(ngram_range=(1, 2))
     X, y = vectorizer.fit_transform(read), novels.target[~is_held_out]
     X_test, y_test = vectorizer.transform(tested), novels.target[is_held_out]
