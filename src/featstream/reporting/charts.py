@@ -620,15 +620,13 @@ def indistinguishable(
     ranks: FloatArray, critical_difference: float
 ) -> list[tuple[float, float]]:
     """First and last of the longest runs of sorted ranks that do not differ."""
-    result: list[tuple[float, float]] = []
-    last_end = -1
-    for start in range(ranks.size):
-        near = ranks - ranks[start] < critical_difference
-        end = int(np.flatnonzero(near)[-1])
-        if end > start and end > last_end:
-            result.append((float(ranks[start]), float(ranks[end])))
-            last_end = end
-    return result
+    near = [ranks - first < critical_difference for first in ranks]
+    ends = [int(np.flatnonzero(is_near)[-1]) for is_near in near]
+    return [
+        (float(ranks[start]), float(ranks[end]))
+        for start, (before, end) in enumerate(pairwise([-1, *ends]))
+        if end > max(start, before)
+    ]
 
 
 def rank_diagram(
