@@ -62,14 +62,15 @@ def start_command(*arguments, **options):
 class Killer:
     """Runs children on one data set, and kills them at random moments."""
 
-    def __init__(self, selector, X, y):
-        self.selector, self.X, self.y = selector, X, y
+    def __init__(self, selector, X, y, **how):
+        self.selector, self.how, self.X, self.y = selector, how, X, y
         self.rng = np.random.default_rng(0)
         self.context = multiprocessing.get_context("fork")
 
     def select(self, folder):
         selector = clone(self.selector).start(self.y)
-        return selector.consume(narrow(self.X, 8), checkpoint=folder, every=0)
+        source = narrow(self.X, 8)
+        return selector.consume(source, checkpoint=folder, every=0, **self.how)
 
     def kill_one(self, folder, longest):
         """Whether a child was killed, and not done before.

@@ -15,7 +15,17 @@ from sklearn.base import clone
 import checks
 import featstream
 from crash_runs import Killer
-from featstream import SAOLA
+from featstream import (
+    OGFS,
+    OSFS,
+    SAOLA,
+    AlphaInvesting,
+    FastOSFS,
+    Fate,
+    Grafting,
+    GroupSAOLA,
+    random_groups,
+)
 from featstream.datasets import make_stream
 from featstream.errors import RunError
 from featstream.runs import folder as run_files
@@ -38,14 +48,17 @@ def run(tmp_path, small):
     return folder
 
 
-def kill_until(n_kills, tmp_path, longest):
+def kill_until(n_kills, tmp_path, longest, selector=None, X=None, y=None, **how):
     """Kill children until ``n_kills`` have landed; the result is always the same.
 
     Returns how many landed in the middle of a write.
     """
-    selector, stream = SAOLA(measure="su"), make_stream(60, 800, seed=1)
-    killer = Killer(selector, stream.X, stream.y)
-    expected = checks.state(clone(selector).fit(stream.X, stream.y))
+    selector = SAOLA(measure="su") if selector is None else selector
+    if X is None:
+        stream = make_stream(n_samples=60, n_features=800, seed=1)
+        X, y = stream.X, stream.y
+    killer = Killer(selector, X, y, **how)
+    expected = checks.state(clone(selector).start(y).consume(X, **how))
     n_killed = n_writing = 0
     folder = tmp_path / "run-0"
     for attempt in range(20 * n_kills):
@@ -68,10 +81,51 @@ def test_five_kills_change_nothing(tmp_path):
 
 
 @fork_only
+def test_kills_change_nothing_beyond_the_paper(tmp_path):
+    """Conditional test, error budget and pairs together: all are in the state."""
+    stream = make_stream(n_samples=200, n_features=400, seed=1)
+    X, y = stream.X.copy(), stream.y
+    X[:, 20] = np.random.default_rng(0).integers(0, 2, y.size)
+    X[:, 390] = X[:, 20] ^ (y == y[0])  # the pair tells the class, neither alone does
+    X[:, 30] = y == y[0]
+    X[:, 300] = np.where(np.arange(y.size) % 10, X[:, 30], 0)  # adds nothing to that
+    selector = SAOLA(
+        measure="su",
+        redundancy="conditional",
+        correction="online-fdr",
+        interactions=True,
+    )
+    whole = clone(selector).fit(X, y)
+    assert [(pair.first, pair.second) for pair in whole.pairs_] == [(20, 390)]
+    fates = whole.result_.trace.records["fate"]
+    assert {Fate.IRRELEVANT, Fate.REDUNDANT, Fate.KEPT} <= set(fates.tolist())
+    kill_until(3, tmp_path, 0.3, selector, X, y)
+
+
+@fork_only
 @pytest.mark.slow
 def test_a_hundred_kills_change_nothing(tmp_path):
     n_writing = kill_until(100, tmp_path, longest=0.5)
     assert n_writing >= 10  # some must land inside a write
+
+
+GROUPS = {"groups": random_groups(800, 90, seed=2)}
+OTHERS = [
+    (GroupSAOLA(measure="su"), GROUPS),
+    (GroupSAOLA(measure="fisher-z", reading="library"), GROUPS),
+    (OGFS(penalty=0.05), GROUPS),
+    (FastOSFS(test="g2", alpha=0.05), {}),
+    (OSFS(test="fisher-z", alpha=0.05), {}),
+    (AlphaInvesting(wealth=5.0), {}),
+    (Grafting(l1=0.1), {}),
+]
+
+
+@fork_only
+@pytest.mark.slow
+@pytest.mark.parametrize(("selector", "how"), OTHERS, ids=lambda a: type(a).__name__)
+def test_twenty_kills_change_nothing_for(selector, how, tmp_path):
+    assert kill_until(20, tmp_path, 0.5, selector, **how) >= 1
 
 
 def outcomes_of_damage(folder, name, contents):
