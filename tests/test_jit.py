@@ -151,32 +151,50 @@ def test_where_nothing_can_be_cached_kernels_run_and_it_is_said_once(monkeypatch
         jit.jit(lambda x: x)
 
 
+PAIR = "from typing import Any, NamedTuple\nclass Pair(NamedTuple):\n    a: Any\n"
+FIRST = "from featstream import jit\n@jit.inner\ndef first(a):\n    return a[0]\n"
+OF_PAIR = """
+jit.by_reference(Pair)
+@jit.lean
+def run(pair):
+    return pair.a[0]
+print(run(Pair(np.ones(2))))
+"""
+OF_FIRST = """
+@jit.lean
+def run(a):
+    return first(a)
+print(run(np.ones(2)))
+"""
+
+
 @pytest.mark.jit_only
-def test_a_cache_of_an_earlier_version_counts_as_empty(tmp_path):
-    """Its index names a module that is gone, as after an upgrade in place."""
-    script = tmp_path / "kernels.py"
-    script.write_text(
-        "import numpy as np\n"
-        "from featstream import jit\n"
-        "from gone import Pair\n"
-        "jit.by_reference(Pair)\n"
-        "@jit.lean\n"
-        "def first(pair):\n"
-        "    return pair.a[0]\n"
-        "print(first(Pair(np.ones(2))))\n"
-    )
-    pair = "from typing import Any, NamedTuple\nclass Pair(NamedTuple):\n    a: Any\n"
+@pytest.mark.parametrize(
+    ("named_by", "lost", "kernel"),
+    [
+        ("kernels", PAIR, f"from gone import Pair{OF_PAIR}"),
+        ("between", FIRST, f"from between import first{OF_FIRST}"),
+    ],
+    ids=["index", "code"],
+)
+def test_a_cache_that_names_a_lost_module_counts_as_empty(
+    named_by, lost, kernel, tmp_path
+):
+    """As after an upgrade in place."""
     cache, path = tmp_path / "cache", os.pathsep.join([str(tmp_path), *sys.path])
+    heading = "import numpy as np\nfrom featstream import jit\n"
+    (tmp_path / "between.py").write_text("from gone import *\n")
+    (tmp_path / "kernels.py").write_text(heading + kernel)
+    (tmp_path / "gone.py").write_text(lost)
 
     def run():
         how = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": path}
         return run_python("import kernels", **how).stdout
 
-    (tmp_path / "gone.py").write_text(pair)
     assert run() == "1.0\n"
-    assert list(cache.rglob("*.nbi"))
-    (tmp_path / "gone.py").unlink()
-    (tmp_path / "moved.py").write_text(pair)
+    assert list(cache.rglob("kernels*.nbi"))
+    (tmp_path / "gone.py").rename(tmp_path / "elsewhere.py")
+    naming = tmp_path / f"{named_by}.py"
     # Of another length: Python knows old bytecode by the size and the second.
-    script.write_text(script.read_text().replace("gone", "moved"))
+    naming.write_text(naming.read_text().replace("gone", "elsewhere"))
     assert run() == "1.0\n"

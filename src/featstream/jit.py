@@ -160,17 +160,24 @@ def _cached(function: Kernel, options: dict[str, Any]) -> Kernel:
 def _forget_unreadable(compiled: Any) -> None:
     """Treat a cache of an earlier version, which names a lost module, as empty."""
     file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    load = getattr(file, "_load_index", None)
-    if load is None:
+    load_index = getattr(file, "_load_index", None)
+    load_data = getattr(file, "_load_data", None)
+    if load_index is None or load_data is None:
         return
 
-    def load_index() -> Any:
+    def known_index() -> Any:
         try:
-            return load()
+            return load_index()
         except (ImportError, AttributeError):
             return {}
 
-    file._load_index = load_index
+    def known_data(name: str) -> Any:
+        try:
+            return load_data(name)
+        except (ImportError, AttributeError) as error:
+            raise OSError(f"{name} is of an earlier version") from error
+
+    file._load_index, file._load_data = known_index, known_data
 
 
 class Record(types.Type):
