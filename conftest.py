@@ -15,6 +15,12 @@ from filelock import FileLock
 ROOT = Path(__file__).parent
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 N_CACHES = 3
+_OF_SMALL_DATA = (
+    r"Of .* kept features, .* may be chance alone",
+    r"y has .* rows each on average",
+    r"\w+ selects .* fewer than n_features=",
+    r"\w+ has no groups",
+)
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 hypothesis.settings.register_profile(
@@ -119,9 +125,12 @@ def pytest_collection_modifyitems(items):
 def pytest_configure(config):
     """Listen to Ctrl-C, which is ignored in the background and by all children.
 
-    The filter is set here: in ``pyproject.toml`` it would import numba before the
-    folder of its cache is known.
+    The filters are set here: in ``pyproject.toml`` one would import numba before the
+    folder of its cache is known. Small data make selectors warn in most tests; those
+    that are about a warning ask for it.
     """
+    for start in _OF_SMALL_DATA:
+        config.addinivalue_line("filterwarnings", f"ignore:{start}")
     config.addinivalue_line("filterwarnings", "error::numba.core.errors.NumbaWarning")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -219,7 +219,7 @@ refused(OFS, "must be below 1", step_size=5, regularization=1)
 refused(OFS, "`exploration`", "in (0, 1]", information="partial", exploration=2)
 
 ELSEWHERE = {"measure", "test", "n_jobs"}
-UNUSED = {"exploration", "radius", "random_state", "symmetric"}
+UNUSED = {"exploration", "radius", "random_state"}
 
 
 @pytest.mark.parametrize("name", SELECTORS)

@@ -146,14 +146,14 @@ def explain_full_disk(path: str | PathLike[str], advice: str) -> Iterator[None]:
 
 
 def check_choice(
-    value: Any, name: str, choices: Collection[str | None], owner: str = ""
+    value: Any, name: str, choices: Collection[str | bool | None], owner: str = ""
 ) -> Any:
     """Return a parameter that is one of a few words."""
-    if isinstance(value, str | None) and value in choices:
+    if isinstance(value, str | bool | None) and value in choices:
         return value
     words = [repr(choice) for choice in choices]
     listed = " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
-    close = closest(str(value), [c for c in choices if c])
+    close = closest(str(value), [c for c in choices if isinstance(c, str)])
     hint = f"Did you mean {close!r}?" if close else ""
     raise _refused(name, owner, listed, value, hint)
 

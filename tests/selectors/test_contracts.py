@@ -11,8 +11,6 @@ from featstream.measures.inputs import MEASURES
 from featstream.selectors.registry import SELECTORS
 from strategies import examples
 
-pytestmark = pytest.mark.filterwarnings("ignore:y has .* rows each on average")
-
 CASES = [
     pytest.param(entry, check, id=f"{entry.title}: {check.__name__[6:]}")
     for entry in registry.SELECTORS

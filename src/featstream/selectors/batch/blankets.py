@@ -18,6 +18,7 @@ from scipy.special import chdtrc
 from featstream.errors import (
     DataTypeError,
     FeatstreamWarning,
+    check_choice,
     check_count,
     check_number,
     printable,
@@ -481,6 +482,7 @@ class MMMB(_BlanketSelector):
 
     def _begin(self, stream: Stream) -> None:
         super()._begin(stream)
+        check_choice(self.symmetric, "symmetric", (False, True), "MMMB")
         self._n_neighbours = np.zeros(1, np.int64)
 
     def _state_arrays(self) -> dict[str, NDArray[Any]]:
