@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from featstream.jit import jit
 from featstream.measures.storages.lanes import LANES, dot, fold, sum_deviations
@@ -48,3 +49,8 @@ def test_sums_have_a_fixed_order(n, dtype):
     expected = tuple(product_by_hand(deviations, factor) for factor in factors)
     assert sums_of(column, pivot, weight) == expected
     assert product_of(deviations, weight) == expected[2]
+
+
+def test_columns_with_gaps_are_refused():
+    with pytest.raises(TypingError, match="contiguous"):
+        product_of(np.ones(256)[::2], np.ones(128))

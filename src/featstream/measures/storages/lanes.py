@@ -11,15 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, errors, types
 from numba.extending import intrinsic, overload
 
 from featstream.jit import INNER, inner
-from featstream.sources.kernels.transpose import (
-    AHEAD_BYTES,
-    CACHE_LINE,
-    prefetch,
-)
+from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefetch
 
 LANES, WIDTH = 64, 16
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
@@ -127,6 +123,12 @@ def _loop(context, builder, signature, arguments, n_columns, n_sums, step):
     return context.get_dummy_value()
 
 
+def _check_contiguous(*arrays):
+    """Refuse to compile for values that do not lie one after the other."""
+    if any(array.layout != "C" for array in arrays):
+        raise errors.TypingError("sums need contiguous columns")
+
+
 def _multiply_add(builder, a, b, c):
     kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
     name = f"llvm.fma.v{WIDTH}f64"
@@ -137,6 +139,8 @@ def _multiply_add(builder, a, b, c):
 
 @intrinsic
 def _fill_deviations(typing_context, column, pivot, weight, lanes, k):
+    _check_contiguous(column, weight, lanes)
+
     def generate(context, builder, signature, arguments):
         pivots = ir.Constant(_VECTOR, ir.Undefined)
         for i in range(WIDTH):
@@ -158,6 +162,8 @@ def _fill_deviations(typing_context, column, pivot, weight, lanes, k):
 
 @intrinsic
 def _fill_products(typing_context, a, b, lanes, k):
+    _check_contiguous(a, b, lanes)
+
     def generate(context, builder, signature, arguments):
         def step(vectors, sums):
             return [_multiply_add(builder, *vectors, *sums)]
