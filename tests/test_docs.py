@@ -178,6 +178,17 @@ def test_the_selector_of_that_page_keeps_the_contracts(top_k, check):
     held()
 
 
+@pytest.mark.parametrize("path", RUN_HERE, ids=lambda path: path.name)
+def test_every_page_has_a_place_in_the_site(path):
+    """Sphinx says so too, but not within seconds."""
+    trees = "\n".join(
+        tree
+        for page in ROOT.glob("docs/*.md")
+        for tree in re.findall(r"{toctree}\n(.+?)```", page.read_text("utf-8"), re.S)
+    )
+    assert path.stem in ("index", "README", *trees.split())
+
+
 SLOW = ("plot_compare", "plot_group_study")
 EXAMPLES = [
     pytest.param(
