@@ -201,9 +201,9 @@ def saola(scores, *, pruning="interleaved", max_features=None, **rule):
             if out == i:  # Step 11
                 witness = j
                 break
-            if out == j:  # Step 16
+            if out == j and pruning != "newcomers":  # Step 16
                 displaced.append(j)
-        if witness is None or pruning == "interleaved":
+        if witness is None or pruning != "deferred":
             for j in displaced:
                 kept.remove(j)
                 fates[j] = ("displaced", i)
@@ -272,19 +272,30 @@ def class_entropy(pairs):
     return -math.fsum(share * math.log2(share) for share in shares)
 
 
-def group_saola(groups, scores, *, pruning="interleaved", **rule):
+def group_saola(
+    groups,
+    scores,
+    *,
+    pruning="interleaved",
+    reading="relevant",
+    max_features=None,
+    **rule,
+):
     """Algorithm 2 over groups, lists of features: for each its fate and witness.
 
-    Loops are nested as printed, and what has been removed takes no further part.
+    Loops are nested as printed, and what has been removed takes no further part. To
+    the letter, Steps 5 to 8 drop no single feature of a group.
     """
     fates, kept = {}, []
     for group in groups:
         fates |= dict.fromkeys(group, ("irrelevant", None))
-        # Steps 5 to 8; the print leaves irrelevant features of a relevant group.
         new = [f for f in group if scores.is_relevant(scores.relevance[f])]
-        if pruning == "interleaved":
-            _prune_within(new, scores, rule, fates)
-            _prune_between(new, kept, scores, rule, fates)
+        if new and reading == "literal":  # Steps 5 to 8
+            new = list(group)
+        if pruning != "deferred":
+            displaces = pruning == "interleaved"
+            _prune_within(new, scores, rule, fates, displaces)
+            _prune_between(new, kept, scores, rule, fates, displaces)
         else:
             left = []
             for f in new:
@@ -297,22 +308,28 @@ def group_saola(groups, scores, *, pruning="interleaved", **rule):
             ]
         fates |= dict.fromkeys(new, ("kept", None))
         kept = [old for old in (*kept, new) if old]  # Steps 36 to 38
+        while max_features is not None and sum(map(len, kept)) > max_features:
+            every = [f for old in kept for f in old]
+            least = min(every, key=lambda f: (scores.relevance[f], -f))
+            fates[least] = ("displaced", new[-1])
+            kept = [[f for f in old if f != least] for old in kept]
+            kept = [old for old in kept if old]
     return fates
 
 
-def _prune_within(new, scores, rule, fates):
+def _prune_within(new, scores, rule, fates, displaces):
     """Steps 10 to 19: every feature against every other of its group."""
     for f in list(new):
         for y in list(new):
             if f not in new or y not in new or y == f:
                 continue
             out = loser(f, y, scores, **rule)
-            if out is not None:  # Step 11 or Step 16
+            if out is not None and (displaces or out == max(f, y)):  # Steps 11 and 16
                 new.remove(out)
                 fates[out] = ("redundant", y if out == f else f)
 
 
-def _prune_between(new, kept, scores, rule, fates):
+def _prune_between(new, kept, scores, rule, fates, displaces):
     """Steps 21 to 35: the features of each kept group against those of the new one."""
     for old in kept:
         for f in list(new):
@@ -320,6 +337,8 @@ def _prune_between(new, kept, scores, rule, fates):
                 if f not in new or k not in old:
                     continue
                 out = loser(f, k, scores, **rule)
+                if out == k and not displaces:
+                    continue
                 if out == k:  # Step 22
                     old.remove(k)
                     fates[k] = ("displaced", f)

@@ -16,7 +16,7 @@ from featstream import FisherZ, MutualInformation, SymmetricalUncertainty
 RULES = {
     "bound": ["min", "max"],
     "ties": ["keep", "drop"],
-    "pruning": ["interleaved", "deferred"],
+    "pruning": ["interleaved", "deferred", "newcomers"],
     "overlap": [">=", ">"],
     "max_features": [None, 1, 3],
 }
@@ -33,12 +33,12 @@ CONDITIONAL = {
     "redundancy": ["conditional"],
     "redundancy_alpha": [0.05, 0.5],
     "ties": ["keep", "drop"],
-    "pruning": ["interleaved", "deferred"],
+    "pruning": ["interleaved", "deferred", "newcomers"],
     "max_features": [None, 3],
 }
 
 
-GROUP_RULES = {name: RULES[name] for name in ("bound", "ties", "pruning", "overlap")}
+GROUP_RULES = RULES | {"reading": ["relevant", "literal"]}
 
 
 def options(table):

@@ -5,10 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.neighbors import KNeighborsClassifier
 
 from checks import assert_close, outcome
 from featstream import SAOLA, Fate, FisherZ, SymmetricalUncertainty
+from featstream.evaluation import as_classifier
 from shared import load, shared
 
 pytestmark = pytest.mark.jit_only
@@ -123,7 +123,10 @@ def test_the_papers_saola_max_on_discrete_data_displaced_nothing(
         return binary_su(ones[i], ones[kept], common, n)
 
     relevance = binary_su(ones, is_positive.sum(), X.T @ is_positive, n)
-    assert len(keep_without_step_16(relevance, overlaps)) == printed
+    kept = keep_without_step_16(relevance, overlaps)
+    assert len(kept) == printed
+    found = select(name, bound="max", pruning="newcomers").selected_
+    assert found.tolist() == kept
     assert len(select(name, bound="max").selected_) == as_algorithm_1
 
 
@@ -167,6 +170,5 @@ def test_the_nearest_neighbour_is_right_as_often_as_the_paper_reports(name, accu
         np.asarray(X.toarray() if sparse.issparse(X) else X)[:, chosen].astype(float)
         for X in (data["X_train"], data["X_test"])
     )
-    knn = KNeighborsClassifier(n_neighbors=1, algorithm="kd_tree")
-    score = knn.fit(train, data["y_train"]).score(test, data["y_test"])
+    score = as_classifier("knn").fit(train, data["y_train"]).score(test, data["y_test"])
     assert score == pytest.approx(accuracy, abs=1e-12)

@@ -7,9 +7,9 @@ from scipy import sparse
 
 from featstream import FisherZ, GroupSAOLA, MutualInformation, SymmetricalUncertainty
 from featstream.sources import ArraySource, SparseSource
-from strategies import GROUP_RULES
+from strategies import RULES
 
-OPTIONS = GROUP_RULES | {
+OPTIONS = {name: RULES[name] for name in ("bound", "ties", "pruning", "overlap")} | {
     "redundancy": ["bound", "conditional"],
     "correction": ["none", "bonferroni", "online-fdr"],
 }

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from featstream import SAOLA, FisherZ, SymmetricalUncertainty
 from featstream import evaluation as ev
-from featstream.datasets import Benchmark
+from featstream.datasets import Benchmark, load_dataset
 from featstream.errors import ParameterError
 from featstream.paper import methods
 from featstream.paper.methods import TrainingPartOnly, protocol_for, selector_for
@@ -350,3 +351,49 @@ def test_missing_values_of_a_figure_have_their_reasons():
     assert figure.gaps() == expected
     reasons.clear()
     assert figure.gaps() == ""
+
+
+@pytest.mark.parametrize(
+    ("dataset", "method", "classifier", "accuracy", "auc"),
+    [
+        ("dexter", "SAOLA", "SVM", 0.8500, None),
+        ("dexter", "SAOLA-max", "SVM", 0.8800, None),
+        ("dexter", "Fast-OSFS", "SVM", 0.8100, None),
+        ("dexter", "Fast-OSFS", "KNN", 0.7800, None),
+        ("madelon", "SAOLA", "SVM", 0.6217, None),
+        ("arcene", "SAOLA", "SVM", 0.6600, 0.6526),
+        pytest.param(
+            "dorothea", "SAOLA", "SVM", 0.9286, 0.6455, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "dorothea", "SAOLA-max", "SVM", 0.9029, None, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "dorothea", "Fast-OSFS", "KNN", 0.9457, None, marks=pytest.mark.slow
+        ),
+        pytest.param("dorothea", "IAMB", "KNN", 0.9143, 0.6113, marks=pytest.mark.slow),
+    ],
+)
+def test_classifiers_give_the_cells_of_the_paper(
+    dataset, method, classifier, accuracy, auc
+):
+    """Tables 4, 5, 12, 14, 15 and 18, to the four digits that are printed."""
+    data = load_dataset(dataset, shared("data"))
+    selector = selector_for(method, data, "split").fit(data.X, data.y)
+    model = methods.classifiers_for(data)[classifier]
+    parts = [
+        np.asarray(X.toarray() if sparse.issparse(X) else X, float)
+        for X in (data.X[:, selector.selected_], data.X_test[:, selector.selected_])
+    ]
+    found = ev.evaluate(model.fit(parts[0], data.y), parts[1], data.y_test)
+    assert round(found["accuracy"], 4) == accuracy
+    assert auc is None or round(found["auc_hard"], 4) == auc
+
+
+def test_the_papers_svm_is_the_default_of_libsvm():
+    """RBF kernel, C = 1, gamma = 1 / features; continuous parts by themselves."""
+    svm = methods.classifiers_for(benchmark(kind="discrete"))["SVM"]
+    assert (svm.kernel, svm.C, svm.gamma) == ("rbf", 1.0, "auto")
+    scaled = methods.classifiers_for(benchmark(kind="continuous"))["SVM"]
+    part = scaled[0].fit_transform(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]))
+    assert part.tolist() == [[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]

@@ -1,6 +1,8 @@
 """FCBF, mRMR and its relatives against transcriptions of what was published."""
 
 import warnings
+from collections import Counter
+from decimal import Decimal, getcontext, localcontext
 from functools import partial
 
 import numpy as np
@@ -139,3 +141,60 @@ def test_names_are_forgotten_with_the_trace():
         assert len(selector._stream.names) == 3
     first = selector.result_.to_frame()["feature"].tolist()
     assert first == names  # ranked as chosen
+
+
+def exact_information(a, y, context):
+    """I(A; Y) in nats, with 40 digits."""
+    n = len(y)
+    joint, left, right = Counter(zip(a, y, strict=True)), Counter(a), Counter(y)
+    total = context.create_decimal(0)
+    for (p, q), count in joint.items():
+        ratio = Decimal(count * n) / Decimal(left[p] * right[q])
+        total += Decimal(count) * ratio.ln(context) / n
+    return total
+
+
+def exact_greedy(X, y, n_features, criterion):
+    """Features by a criterion, the first of those that are equal to 30 digits."""
+    context = getcontext()
+    columns = [X[:, j].tolist() for j in range(X.shape[1])]
+    candidates = [j for j, column in enumerate(columns) if len(set(column)) > 1]
+    alone = {j: exact_information(columns[j], y, context) for j in candidates}
+
+    def both(j, z):
+        return exact_information(
+            list(zip(columns[j], columns[z], strict=True)), y, context
+        )
+
+    chosen = []
+    for _ in range(min(n_features, len(candidates))):
+        values = {}
+        for j in candidates:
+            if j in chosen:
+                continue
+            pairs = [both(j, z) for z in chosen]
+            if criterion == "jmi":
+                values[j] = sum(pairs, Decimal(0)) if chosen else alone[j]
+            else:
+                given = [v - alone[z] for v, z in zip(pairs, chosen, strict=True)]
+                values[j] = min([alone[j], *given])
+        best = max(values.values())
+        chosen.append(
+            next(j for j, v in values.items() if best - v < Decimal(10) ** -30)
+        )
+    return chosen
+
+
+@pytest.mark.parametrize("criterion", ["jmi", "cmim"])
+def test_of_exactly_equal_criteria_the_first_feature_is_chosen(criterion):
+    """Sums of logarithms can be equal without a common term: 4 ln 2 = 2 ln 4."""
+    kind = {"jmi": fs.JMI, "cmim": fs.CMIM}[criterion]
+    with localcontext() as context:
+        context.prec = 40
+        for seed in range(200):
+            rng = np.random.default_rng(seed)
+            X = rng.integers(0, 3, (8 + 4 * (seed % 3), 7))
+            y = rng.integers(0, 2, len(X))
+            y[:2] = [0, 1]
+            expected = exact_greedy(X, y.tolist(), 4, criterion)
+            assert kind(4).fit(X, y).selected_.tolist() == expected, seed

@@ -106,8 +106,8 @@ def test_the_librarys_reading_has_ghosts(case, bound, make):
 def test_groups_of_one_feature_are_saola(data, rule, make):
     """With every option: selection, scores and the whole trace."""
     X, y = data
-    rule = {name: rule[name] for name in rule if name != "max_features"}
-    alone = SAOLA(measure="su", **rule).fit(make(X), y)
+    own = {name: rule[name] for name in rule if name != "reading"}
+    alone = SAOLA(measure="su", **own).fit(make(X), y)
     grouped = GroupSAOLA(measure="su", **rule).fit(make(X), y)
     assert grouped.result_.trace.tested.tolist() == alone.result_.trace.tested.tolist()
     assert outcome(grouped)[:3] == outcome(alone)

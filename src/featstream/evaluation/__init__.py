@@ -21,6 +21,7 @@ from featstream.evaluation.metrics import (
     class_scores,
     evaluate,
 )
+from featstream.evaluation.neighbour import NearestNeighbour
 from featstream.evaluation.results import METRICS, ExperimentResult, ScoreTable
 from featstream.evaluation.splits import (
     CrossValidation,
@@ -75,6 +76,7 @@ __all__ = [
     "FeatureOrders",
     "Friedman",
     "GivenSplit",
+    "NearestNeighbour",
     "Nemenyi",
     "PaperClaim",
     "PaperColumn",

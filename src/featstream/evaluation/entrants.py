@@ -18,11 +18,11 @@ from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from featstream.errors import ParameterError, check_choice, printable, unknown_name
+from featstream.evaluation.neighbour import NearestNeighbour
 from featstream.selectors import SAOLA, registry
 
 SELECTORS = ChainMap(
@@ -214,10 +214,10 @@ def takes_groups(selector: Any) -> bool:
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "decision-tree": lambda: DecisionTreeClassifier(random_state=0),
     "j48": lambda: import_module("featstream.paper.j48").J48(),  # the paper's alone
-    "knn": lambda: KNeighborsClassifier(n_neighbors=1),
+    "knn": NearestNeighbour,
     "svm": lambda: SVC(C=1.0, kernel="linear"),
 }
-"""The paper's three (J48; KNN with k = 1; libsvm's linear C-SVC with C = 1), and
+"""The tree of the paper (J48) and its nearest neighbour, LIBSVM's linear C-SVC, and
 scikit-learn's tree (CART), which is not C4.5 and has a name of its own."""
 
 
@@ -225,7 +225,7 @@ def as_classifier(classifier: Any) -> Any:
     """An unfitted classifier from a name in `CLASSIFIERS`, or a clone of an object.
 
     >>> as_classifier("knn")
-    KNeighborsClassifier(n_neighbors=1)
+    NearestNeighbour()
     """
     return _made("classifier", classifier, CLASSIFIERS, ("predict",))
 

@@ -330,7 +330,7 @@ class BoundFisherZ:
         self.is_split = True
         critical = critical_share(alpha, self.n_samples, self.n_spanning, 1)
         critical = np.nan_to_num(critical, nan=1.0)
-        options = rule.tie_winner, rule.is_deferred, rule.limit
+        options = rule.tie_winner, rule.displacer, rule.is_deferred, rule.limit
         return ConditionalRule(*options, alpha, np.atleast_1d(critical), ())
 
     def p_given(self, values: FloatArray) -> FloatArray:

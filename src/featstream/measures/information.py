@@ -295,7 +295,7 @@ class BoundInformation:
         """The rule by which G², given another feature, decides at a level."""
         self.is_split = True
         critical = tables.critical_information(alpha, self.n_samples, self._bit)
-        options = rule.tie_winner, rule.is_deferred, rule.limit
+        options = rule.tie_winner, rule.displacer, rule.is_deferred, rule.limit
         return ConditionalRule(*options, alpha, critical, self.target)
 
     def p_given(self, values: FloatArray) -> FloatArray:

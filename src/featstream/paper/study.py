@@ -106,7 +106,8 @@ class PaperStudy:
             method: methods.selector_for(method, data, need.design)
             for method in need.methods
         }
-        judges = {n.lower(): methods.PAPER_CLASSIFIERS[n] for n in need.classifiers}
+        classifiers = methods.classifiers_for(data)
+        judges = {name.lower(): classifiers[name] for name in need.classifiers}
         judges = judges or {"nobody": DummyClassifier()}
         tasks = {data.name: ev.Task(data.X, data.y, data.X_test, data.y_test)}
         tally.begin(need, protocol.n_splits * len(selectors))

@@ -34,7 +34,7 @@ MOST_PAIRS = 40
 """Kept features in the heat map."""
 _MOST_ROWS = 2_000
 _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-_INFORMATION = ("su", "mi")
+INFORMATION = ("su", "mi")
 _REMOVED = (Fate.DISPLACED, Fate.REDUNDANT)
 
 
@@ -339,7 +339,7 @@ def redundancy(history: History, X: Any = None) -> tuple[IntArray, FloatArray] |
     kept columns nor ``X`` is given, or the measure compares columns in its own way.
     """
     measure, order = history.result.measure, history.best[:MOST_PAIRS]
-    is_known = measure in (*_INFORMATION, "fisher-z", "g2", "chi2")
+    is_known = measure in (*INFORMATION, "fisher-z", "g2", "chi2")
     columns = _columns_of(history, X)
     if columns is None or not is_known or order.size < 2:
         return None
@@ -373,7 +373,7 @@ def p_values(history: History) -> FloatArray | None:
         n, n_spanning = len(stream.y), stream.measure.n_spanning
         share = np.minimum(result.scores, 1) ** 2
         return p_of_share(share, n, n_spanning, 0)
-    if result.measure not in _INFORMATION or history.columns is None:
+    if result.measure not in INFORMATION or history.columns is None:
         return None
     return p_values_of(history.origin._state, stream.measure)
 

@@ -19,6 +19,7 @@ from featstream.reporting.alerts import Alert, find_alerts
 from featstream.reporting.charts import FATES, merged
 from featstream.reporting.fates import pack_fates
 from featstream.reporting.history import (
+    INFORMATION,
     History,
     accuracy_curve,
     displaced_by,
@@ -153,6 +154,9 @@ def _lead(history: History) -> Html:
 
 def _overview(history: History) -> list[Html]:
     parts, alerts = [_cards(history)], find_alerts(history)
+    gap = _gap(history)
+    if gap:
+        parts.append(tag("p", gap))
     if alerts:
         parts.append(tag("h3", "What to know before using it", class_="unseen"))
         parts.append(tag("ul", *map(_alert, alerts), class_="alerts"))
@@ -199,6 +203,24 @@ def _cards(history: History) -> Html:
         ("Rate", rate, f"{result.seconds:.3g} s in all"),
         ("Peak memory", *memory),
     )
+
+
+def _gap(history: History) -> str:
+    """What the selection may have lost, in a sentence; "" if nobody knows."""
+    result = history.result
+    if history.columns is None or result.measure not in INFORMATION or not len(result):
+        return ""
+    gap = result.gap_bound()
+    text = (
+        f"All other features together can add at most {gap.bits:.2g} bits about the "
+        f"class to what is kept, which leaves these of {gap.entropy:.2g} open"
+    )
+    if 2 * gap.n_patterns > result.n_samples:
+        text += (
+            f"; but with {gap.n_patterns:,} different rows among {result.n_samples:,} "
+            "samples this bound says little"
+        )
+    return f"{text} (gap_bound())."
 
 
 def _with_table(

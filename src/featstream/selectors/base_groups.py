@@ -317,8 +317,8 @@ class GroupedSelector(base.OnlineSelector):
             return f"Group {name} is kept, with {n_kept:,} of {its_features}."
         if fate is Fate.DISPLACED:
             return (
-                f"Group {name} was displaced: features of later groups have displaced "
-                f"what was kept of {its_features}."
+                f"Group {name} was displaced: what was kept of {its_features} gave way "
+                "to features at least as relevant."
             )
         return f"Group {name} is {fate}: {self._why_dropped(fate, its_features)}."
 

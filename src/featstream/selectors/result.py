@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -354,6 +354,26 @@ def positions_in(order: IntArray, which: IntArray) -> IntArray:
     return np.where(is_moved, order[np.where(is_moved, which, 0)], which)
 
 
+class GapBound(NamedTuple):
+    """How much of what all features say about the class a selection may lack.
+
+    Attributes
+    ----------
+    bits : float
+        The most that the features which were not selected can add: what the selected
+        ones leave open, the conditional entropy of the class H(C | S).
+    entropy : float
+        The entropy of the class, in bits: the bound if nothing is selected.
+    n_patterns : int
+        The number of different rows among the selected columns. Where it is near the
+        number of samples the bound is near 0, whatever is selected.
+    """
+
+    bits: float
+    entropy: float
+    n_patterns: int
+
+
 class Written:
     """What can be written to files: a table, and a report."""
 
@@ -510,6 +530,44 @@ class SelectionResult(Written):
             origin = origin._with_names(input_features)
         return replace(self, names=names, origin=origin)
 
+    def gap_bound(self) -> GapBound:
+        """How many bits about the class the selection may have lost, at most.
+
+        By the chain rule I(C; all) = I(C; S) + I(C; rest | S), and what the rest can
+        add is at most H(C | S): the gap between the selected features S and an optimal
+        set, which equations 26 to 28 of the SAOLA paper bound in the limit of many
+        samples. Entropies are those of the samples, so that the bound is too small
+        where the selected columns take nearly as many patterns as there are samples.
+
+        Examples
+        --------
+        >>> from featstream import SAOLA
+        >>> X = [[0, 0], [0, 1], [0, 0], [1, 1], [1, 1], [0, 0], [1, 1], [0, 0]]
+        >>> result = SAOLA(measure="su").fit(X, [0, 0, 0, 1, 1, 1, 1, 0]).result_
+        >>> result.names, round(result.gap_bound().bits, 3)
+        (('x0',), 0.451)
+        """
+        columns = None if self.origin is None else self.origin._kept_columns()
+        if columns is None or self.measure not in ("su", "mi"):
+            raise DataError(
+                "gap_bound() is for selections that hold discrete columns, by the "
+                f"measures 'su' and 'mi'. This one is by {self.selector} with "
+                f"{printable(self.measure)}."
+            )
+        _, classes = np.unique(np.asarray(self.origin._stream.y), return_inverse=True)
+        patterns = np.zeros(self.n_samples, np.int64)
+        for column in columns:
+            _, patterns = np.unique(
+                patterns * (column.max() + 1) + column, return_inverse=True
+            )
+        joint = patterns * (classes.max() + 1) + classes
+        entropy_of_both = _entropy(joint)
+        return GapBound(
+            bits=max(entropy_of_both - _entropy(patterns), 0.0),
+            entropy=_entropy(classes),
+            n_patterns=int(patterns.max()) + 1,
+        )
+
     def ranked(self) -> list[tuple[str, int, float]]:
         """Name, index and relevance of the selected features, the best first."""
         columns = self._columns()
@@ -554,6 +612,13 @@ class SelectionResult(Written):
             "index": self.indices[order].tolist(),
             "relevance": self.scores[order].tolist(),
         }
+
+
+def _entropy(codes: IntArray) -> float:
+    """Entropy of some codes, in bits."""
+    _, counts = np.unique(codes, return_counts=True)
+    shares = counts / codes.size
+    return float(-(shares * np.log2(shares)).sum())
 
 
 def frame_of(columns: dict[str, list[Any]], backend: str) -> Any:

@@ -25,14 +25,16 @@ class Rule(NamedTuple):
 
     The bound of an overlap is the smaller of two relevances or, if ``uses_max_bound``,
     the larger one; the overlap must reach it or, if ``needs_excess``, exceed it.
-    ``tie_winner`` may remove the other of two equally relevant features. If
-    ``is_deferred``, a newcomer that is discarded displaces no kept feature. At most
-    ``limit`` features are kept.
+    ``tie_winner`` may remove the other of two equally relevant features, and
+    ``displacer`` a kept feature that is less relevant: `LATER`, or `NEITHER` if kept
+    features always stay. If ``is_deferred``, a newcomer that is discarded displaces no
+    kept feature. At most ``limit`` features are kept.
     """
 
     uses_max_bound: bool
     needs_excess: bool
     tie_winner: int
+    displacer: int
     is_deferred: bool
     limit: int
 
@@ -47,6 +49,7 @@ class ConditionalRule(NamedTuple):
     """
 
     tie_winner: int
+    displacer: int
     is_deferred: bool
     limit: int
     alpha: float
@@ -78,7 +81,7 @@ def who_wins(kept_score, score, rule):
     """
     if kept_score == score:
         return rule.tie_winner
-    return EARLIER if kept_score > score else LATER
+    return EARLIER if kept_score > score else rule.displacer
 
 
 @inner

@@ -161,6 +161,9 @@ class _GreedySelector(_ScoringSelector):
 
     n_features: int = field(default=10, kw_only=False)
 
+    _tolerance = 0.0
+    """Criteria that differ by no more than this are equal: the first is chosen."""
+
     @property
     def criterion_(self) -> FloatArray:
         """The criterion of each selected feature when it was chosen."""
@@ -188,7 +191,8 @@ class _GreedySelector(_ScoringSelector):
         for k in range(n_chosen):
             value = criteria.send(int(chosen[k - 1])) if k else next(criteria)
             free = np.where(is_free, value, -np.inf)
-            chosen[k] = free.argmax()  # of equals, the first
+            is_best = free >= free.max() - self._tolerance
+            chosen[k] = is_best.argmax()  # of equals, the first
             values[k] = value[chosen[k]]
             is_free[chosen[k]] = False
         self._values = values
@@ -386,6 +390,9 @@ class _ConditionalSelector(_GreedySelector):
     """
 
     _why_no_more = "the others are constant"
+    # Equal sums of n log n can be made of different terms, which are rounded each to
+    # some 1e-14 bits; sums of as many terms as there are rows stay below this.
+    _tolerance = 1e-9
     _begins_with_relevance = False
     """Whether the criterion adds to the relevance of a feature, or else to 0."""
 
@@ -446,9 +453,9 @@ class JMI(_ConditionalSelector):
     Notes
     -----
     All features but constants can be chosen, whatever they say alone: the threshold
-    of the measure has no meaning here. Entropies are sums of integers, so that copies
-    have equal criteria, and the first of equals is chosen. A step takes two passes
-    over the encoded columns.
+    of the measure has no meaning here. Criteria that differ by less than 1e-9 bits are
+    equal, and the first of equals is chosen. A step takes two passes over the encoded
+    columns.
 
     References
     ----------

@@ -181,9 +181,7 @@ def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
         slot = add_column(columns, i, newcomers.score[k], arrival, kept)  # Step 20
         kept.ceiling_column[slot] = newcomers.ceiling.shape[1]
         if kept.size[0] > rule.limit:  # the top k, after Step 20
-            least = _least_relevant(kept.score, kept.live, kept.size[0])
-            remove_column(kept, least)
-            record_gone(outcome, kept.arrival[least], arrival, OVER_LIMIT)
+            drop_least_relevant(kept, arrival, outcome)
     return newcomers.column.size
 
 
@@ -195,6 +193,14 @@ def record_gone(outcome, arrival, by, fate):
     outcome.gone_by[event] = by
     outcome.gone_fate[event] = fate
     outcome.n_events[0] = event + 1
+
+
+@inner
+def drop_least_relevant(kept, arrival, outcome):
+    """Drop the least relevant kept feature: with a newcomer there are too many."""
+    least = _least_relevant(kept.score, kept.live, kept.size[0])
+    remove_column(kept, least)
+    record_gone(outcome, kept.arrival[least], arrival, OVER_LIMIT)
 
 
 @inner

@@ -30,6 +30,7 @@ from featstream.selectors.saola.algorithm1 import (
     KEPT,
     REDUNDANT,
     Newcomers,
+    drop_least_relevant,
     makes_redundant,
     record_gone,
     walk,
@@ -172,6 +173,9 @@ def _close(arriving, kept, ends, rule, follows_library, scratch, work, outcome):
             add_column(left.columns, k, left.score[k], left.arrival[k], kept)
             outcome.fate[feature] = KEPT
         work.n_added[0] += 1
+    newest = kept.live[max(kept.size[0] - 1, 0)]
+    while kept.size[0] > rule.limit:  # the top k, after Step 38
+        drop_least_relevant(kept, kept.arrival[newest], outcome)
     remove_all(left)
     work.n_added[0] = -1
     return True

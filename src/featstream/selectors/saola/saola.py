@@ -20,6 +20,7 @@ from featstream.errors import (
 from featstream.estimators import estimator
 from featstream.measures.storages.dispatch import (
     EARLIER,
+    LATER,
     NEITHER,
     ConditionalRule,
     Rule,
@@ -91,7 +92,8 @@ class Scored(NamedTuple):
     start: int
     scores: FloatArray
     p_values: FloatArray | None  # if the threshold is corrected
-    newcomers: Newcomers | None  # the features that may be relevant, if there are any
+    relevant: IntArray  # positions of the features that may be relevant
+    newcomers: Newcomers | None  # the features that take part, if there are any
 
 
 @estimator
@@ -110,10 +112,11 @@ class PairwiseSelector(SequentialSelector):
     ties : {"keep", "drop"}, default="keep"
         Whether two features of exactly equal relevance never remove each other,
         as printed, or the earlier may make the later redundant.
-    pruning : {"interleaved", "deferred"}, default="interleaved"
+    pruning : {"interleaved", "deferred", "newcomers"}, default="interleaved"
         Whether a newcomer displaces kept features during the walk, as printed
         (they stay gone even if it is itself found redundant later in the walk),
-        or only once it is kept, as the text describes.
+        only once it is kept, as the text describes, or never (without Step 16, which
+        the paper's numbers of SAOLA-max on discrete data are).
     overlap : {">=", ">"}, default=">="
         Whether overlap must reach its bound, as printed, or exceed it, as in the
         authors' own library.
@@ -144,7 +147,7 @@ class PairwiseSelector(SequentialSelector):
     measure: str | Measure = "auto"
     bound: Literal["min", "max"] = "min"
     ties: Literal["keep", "drop"] = "keep"
-    pruning: Literal["interleaved", "deferred"] = "interleaved"
+    pruning: Literal["interleaved", "deferred", "newcomers"] = "interleaved"
     overlap: Literal[">=", ">"] = ">="
     redundancy: Literal["bound", "conditional"] = "bound"
     redundancy_alpha: float = 0.05
@@ -234,11 +237,15 @@ class PairwiseSelector(SequentialSelector):
         encoded = measure.encode(block)
         scores = measure.relevance(encoded)
         p_values, relevant = self._budget.screen(measure, encoded, scores)
-        if relevant.size:
-            columns, column = measure.columns(encoded, relevant)
-            own = scores[relevant], block.start + relevant
-            newcomers = Newcomers(columns, column, *own)
-        return Scored(block.start, scores, p_values, newcomers)
+        which = self._taking_part(relevant, scores.size)
+        if which.size:
+            columns, column = measure.columns(encoded, which)
+            newcomers = Newcomers(columns, column, scores[which], block.start + which)
+        return Scored(block.start, scores, p_values, relevant, newcomers)
+
+    def _taking_part(self, relevant: IntArray, n_features: int) -> IntArray:
+        """Positions of the features of a block that may take part after Step 8."""
+        return relevant
 
     def _judge(self, scored: Scored) -> BoolArray | None:
         """Which of the newcomers pass; None if all of them do."""
@@ -534,7 +541,7 @@ def make_rule(selector: Any) -> Rule:
     choices = {
         "bound": ("min", "max"),
         "ties": ("keep", "drop"),
-        "pruning": ("interleaved", "deferred"),
+        "pruning": ("interleaved", "deferred", "newcomers"),
         "overlap": (">=", ">"),
         "redundancy": ("bound", "conditional"),
         "correction": CORRECTIONS,
@@ -557,6 +564,7 @@ def make_rule(selector: Any) -> Rule:
         uses_max_bound=selector.bound == "max",
         needs_excess=selector.overlap == ">",
         tie_winner=EARLIER if selector.ties == "drop" else NEITHER,
+        displacer=NEITHER if selector.pruning == "newcomers" else LATER,
         is_deferred=selector.pruning == "deferred",
         limit=np.iinfo(np.int64).max if limit is None else int(limit),
     )

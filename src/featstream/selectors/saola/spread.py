@@ -498,7 +498,7 @@ class Spread:
         live, _ = arrivals_and_scores(self.selector._state)
         uncertain, certain = find_certain(verdict, first, live, ends, passes)
         # A feature that has met its witness may still displace others.
-        is_library = getattr(self.selector, "reading", "printed") == "library"
+        is_library = getattr(self.selector, "reading", "relevant") == "library"
         if is_library and (uncertain.size or item.version != self._version):
             uncertain, certain = np.flatnonzero(passes), np.empty(0, np.int64)
         verdict = _changed(verdict, ~passes, Fate.IRRELEVANT, -1, np.nan)
