@@ -37,6 +37,7 @@ __all__ = [
     "InteractionScreen",
     "LassoSelector",
     "MutualInformation",
+    "SAOLAMax",
     "SelectFromStream",
     "SelectionResult",
     "SparseGroupLassoSelector",

@@ -23,6 +23,7 @@ from featstream.cli.main import (
     groups_from_flags,
     refuse_input,
 )
+from featstream.cli.settings import change_settings
 from featstream.errors import ParameterError, printable
 from featstream.selectors.registry import SELECTORS
 
@@ -70,12 +71,21 @@ def add_compare(compare: argparse.ArgumentParser) -> None:
         "selections by classifiers on test rows that no selector has seen."
     )
     compare.epilog = (
-        "The same command continues where it was interrupted. Selectors: saola-max, "
+        "The same command continues where it was interrupted. Selectors: "
         f"{', '.join(SELECTORS)}. Classifiers: knn, j48, svm, decision-tree."
     )
     cluster = SCHEDULER.format("compute cells on a Dask cluster")
     types = {"test-size": _share, "output": Path}
     add_flags(compare, _FLAGS, cluster, JSON, QUIET, READING, GROUPS, **types)
+    compare.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="SELECTOR.NAME=VALUE",
+        help="a parameter of one of the selectors, or of its measure or test, as in "
+        "--set fcbf.measure=su --set fcbf.measure__n_bins=2",
+    )
     compare.set_defaults(
         run=_compare,
         keeps_cells=True,
@@ -160,7 +170,7 @@ def _experiment(arguments: argparse.Namespace) -> Experiment:
         for name, classifier in classifiers.items():
             classifiers[name] = make_pipeline(StandardScaler(), classifier)
     return Experiment(
-        _once(_listed(arguments.selectors), "--selectors"),
+        _selectors(arguments),
         datasets,
         classifiers,
         protocol,
@@ -168,6 +178,23 @@ def _experiment(arguments: argparse.Namespace) -> Experiment:
         time_limit=arguments.time_limit,
         memory_limit=arguments.memory_limit,
     )
+
+
+def _selectors(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The selectors that are named, with the parameters that are set."""
+    from featstream.evaluation import as_selector
+
+    names = _once(_listed(arguments.selectors), "--selectors")
+    selectors = {name: as_selector(name) for name in names}
+    for setting in arguments.settings:
+        name, dot, rest = setting.partition(".")
+        if not dot or name not in selectors:
+            raise ParameterError(
+                f"--set takes SELECTOR.NAME=VALUE, with one of --selectors. Got "
+                f"{printable(setting)}. Write --set {names[0]}.{setting}, say."
+            )
+        change_settings(selectors[name], [rest], flag=f"--set {name}.")
+    return selectors
 
 
 def _protocol(arguments: argparse.Namespace) -> Any:

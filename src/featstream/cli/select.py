@@ -37,6 +37,7 @@ from featstream.cli.main import (
     engine_of,
     refuse_input,
 )
+from featstream.cli.settings import change_settings
 from featstream.errors import (
     ParameterError,
     label_text,
@@ -84,8 +85,17 @@ def add_select(select: argparse.ArgumentParser) -> None:
     what = "run on a Dask cluster (select-from-stream, saola, group-saola)"
     cluster = SCHEDULER.format(what)
     add_flags(select, DATA, _FLAGS, cluster, JSON, QUIET, READING, GROUPS)
+    select.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="NAME=VALUE",
+        help="another parameter of the selector, or of its measure or test, as in "
+        "--set measure__n_bins=2; may be given several times",
+    )
     _add_selector_flags(select)
-    select.set_defaults(run=_select, measure="auto", target_type="class", jobs=-1)
+    select.set_defaults(run=_select, measure="auto", target_type="class")
 
 
 def _add_selector_flags(command: argparse.ArgumentParser) -> None:
@@ -222,6 +232,7 @@ def _make_selector(arguments: argparse.Namespace) -> Any:
         ("--alpha", arguments.alpha, has_measure or has_alpha),
         ("--target-type numeric", is_numeric, has_measure or "target" in known),
         ("--scheduler", arguments.scheduler, "engine" in known),
+        ("--jobs", arguments.jobs, "n_jobs" in known),
         ("--groups", arguments.groups, hasattr(cls, "group_of_")),
         ("--group-size", arguments.group_size, hasattr(cls, "group_of_")),
         ("--group-by", arguments.group_by, hasattr(cls, "group_of_")),
@@ -230,20 +241,22 @@ def _make_selector(arguments: argparse.Namespace) -> Any:
             continue
         fitting = "group-saola" if flag.startswith("--group") else "saola"
         hint = f"another --selector, such as {fitting}"
+        if flag == "--jobs":
+            hint = "one thread, or another --selector"
         if flag == "--measure" and "test" in known:
             hint = "--test"
         raise ParameterError(
             f"{flag} has no meaning for the selector {arguments.selector}. Use {hint}."
         )
     if "n_jobs" in known:
-        parameters["n_jobs"] = arguments.jobs
+        parameters["n_jobs"] = -1 if arguments.jobs is None else arguments.jobs
     if has_alpha and arguments.alpha is not None:  # not a parameter of the measure
         parameters["alpha"], arguments.alpha = arguments.alpha, None
     if has_measure:
         parameters["measure"] = _measure(arguments)
     elif is_numeric:
         parameters["target"] = "numeric"
-    return cls(**parameters)
+    return change_settings(cls(**parameters), arguments.settings)
 
 
 def _selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:

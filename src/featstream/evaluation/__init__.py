@@ -7,7 +7,6 @@ from sklearn.tree import DecisionTreeClassifier as DecisionTree
 
 from featstream.evaluation.entrants import (
     CLASSIFIERS,
-    SELECTORS,
     BestOf,
     as_classifier,
     as_selector,
@@ -49,6 +48,7 @@ from featstream.evaluation.statistics import (
 )
 from featstream.evaluation.tasks import Task, open_task
 from featstream.progress import CellProgress, cells_observed
+from featstream.selectors.registry import SELECTORS
 
 if TYPE_CHECKING:
     from featstream.paper.j48 import J48

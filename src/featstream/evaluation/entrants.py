@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import json
 import sys
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -14,7 +13,7 @@ from importlib import import_module
 from multiprocessing.reduction import ForkingPickler
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -23,12 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from featstream.errors import ParameterError, check_choice, printable, unknown_name
 from featstream.evaluation.neighbour import NearestNeighbour
-from featstream.selectors import SAOLA, registry
-
-SELECTORS = ChainMap(
-    {"saola-max": lambda: SAOLA(bound="max")}, cast(dict[str, Any], registry.SELECTORS)
-)
-"""The selectors by the names that the command line takes, with their defaults."""
+from featstream.selectors.registry import SELECTORS
 
 
 @dataclass(frozen=True)
@@ -98,7 +92,7 @@ def as_selector(selector: Any) -> Any:
     ``fit(X, y)``, then ``get_support()`` or ``support_``.
 
     >>> as_selector("saola-max")
-    SAOLA(bound='max')
+    SAOLAMax()
     """
     if isinstance(selector, BestOf):
         return selector

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import product
+from itertools import compress, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,7 +95,7 @@ def _write_figure(
 ) -> str:
     data, obstacle = FigureData(exhibit, findings), None
     title = f"{exhibit.heading}. {exhibit.title}"
-    if not data.datasets:
+    if not data.drawn:
         obstacle = f"no data of {', '.join(exhibit.datasets)}"
     elif find_spec("matplotlib") is None:
         obstacle = "needs matplotlib: pip install matplotlib"
@@ -386,18 +386,24 @@ class FigureData:
         self.exhibit, self.findings = exhibit, findings
         self.methods = exhibit.methods
         self.datasets = tuple(d for d in exhibit.datasets if d in findings.about)
+        self.drawn = self.datasets
+        pairs = product(exhibit.metrics, exhibit.classifiers or [None])
+        if self.datasets:
+            numbers = np.hstack([self.numbers(*pair) for pair in pairs])
+            has_number = np.isfinite(numbers).any(axis=1)
+            self.drawn = tuple(compress(self.datasets, has_number.tolist()))
 
     def numbers(
         self, metric: str, classifier: str | None, kind: str = "value"
     ) -> FloatArray:
         """As the paper reports them, or "mean" or "deviation" over the runs.
 
-        A row for each data set, and a column for each method.
+        A row for each data set that is drawn, and a column for each method.
         """
         value, design = self.findings.value, self.exhibit.design
         rows = [
             [value(design, dataset, m, metric, classifier) for m in self.methods]
-            for dataset in self.datasets
+            for dataset in self.drawn
         ]
         return np.array([[getattr(number, kind) for number in row] for row in rows])
 
@@ -427,9 +433,9 @@ def draw_figure(data: FigureData) -> Figure:
     """Draw a figure of which some data are here."""
     import matplotlib.pyplot as plt
 
-    exhibit, names = data.exhibit, [_marked(d, data.findings) for d in data.datasets]
+    exhibit, names = data.exhibit, [_marked(d, data.findings) for d in data.drawn]
     n_panels, is_sweep = len(exhibit.metrics), exhibit.drawing == "sweep"
-    height = 1.1 + len(data.datasets) * (0.2 + 0.13 * len(data.methods))
+    height = 1.1 + len(data.drawn) * (0.2 + 0.13 * len(data.methods))
     if is_sweep:
         n_panels, height = len(exhibit.classifiers), 3.0
     figure, ((*axes,),) = plt.subplots(
@@ -462,11 +468,11 @@ def _draw_dots(data: FigureData, metric: str, names: list[str], ax: Axes) -> Non
     if exhibit.drawing == "error bars":
         values = data.numbers(metric, classifier, "mean")
         spreads = data.numbers(metric, classifier, "deviation")
-        label += f", {classifier}: mean ± standard deviation"
+        label += f", {classifier}: mean ± standard deviation, cut at 1"
     elif metric == "auc":
         found = [data.numbers(metric, name) for name in exhibit.classifiers]
         values, spreads = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
-        label += ": mean ± standard deviation of three classifiers"
+        label += ": mean ± standard deviation of three classifiers, cut at 1"
     else:
         values = data.numbers(metric, classifier)
         label += f", {classifier}" * (bool(classifier) and metric == "accuracy")
@@ -477,6 +483,7 @@ def _draw_dots(data: FigureData, metric: str, names: list[str], ax: Axes) -> Non
         spreads=spreads,
         label=label,
         is_log=metric in _LOG,
+        largest=np.inf if metric in _LOG else 1.0,
         ax=ax,
     )
 

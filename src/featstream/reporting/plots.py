@@ -46,6 +46,7 @@ def plot_dots(
     spreads: ArrayLike | None = None,
     label: str = "",
     is_log: bool = False,
+    largest: float = np.inf,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw one dot per row and method, side by side within a row.
@@ -62,6 +63,9 @@ def plot_dots(
         What the numbers are.
     is_log : bool, default=False
         Whether the axis is logarithmic.
+    largest : float, optional
+        The largest number that there can be, such as 1 for an accuracy: error bars end
+        there, and at 0.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -83,7 +87,12 @@ def plot_dots(
     places = np.arange(n_rows, dtype=float)
     for j, method in enumerate(methods):
         heights = places + (j - (n_methods - 1) / 2) * 0.75 / n_methods
-        style, spread = _style(j), bars[:, j] if bars.any() else None
+        style = _style(j)
+        spread = None
+        if bars.any():
+            lower = np.minimum(bars[:, j], np.nan_to_num(table[:, j]))
+            upper = np.minimum(bars[:, j], np.nan_to_num(largest - table[:, j]))
+            spread = [lower, np.maximum(upper, 0.0)]
         look: dict[str, Any] = {"ls": "", "capsize": 2, "lw": 1, "label": method}
         ax.errorbar(table[:, j], heights, xerr=spread, **look, **style)
         look = {"color": style["color"], "fontsize": 13, "fontweight": "bold"}
@@ -97,8 +106,21 @@ def plot_dots(
         ax.axhline(edge, color="0.88", lw=0.8, zorder=0)
     if is_log and np.nanmin(table, initial=np.inf) > 0:
         ax.set_xscale("log")
-        ax.xaxis.set_major_formatter("{x:g}")
+        _label_log_axis(ax, table)
     return _tidy(ax, label, grid="x", n_entries=n_methods)
+
+
+def _label_log_axis(ax: Axes, values: FloatArray) -> None:
+    """Ticks at 1, 2 and 5 of each decade where there are few, and no others."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+    shortest, longest = 0.5, 2.5  # decades
+    known = values[np.isfinite(values)]
+    decades = np.log10(known.max() / known.min()) if known.size else 0.0
+    locator = LogLocator(subs=(1.0, 2.0, 5.0) if decades < longest else (1.0,))
+    ax.xaxis.set_major_locator(MaxNLocator(4) if decades < shortest else locator)
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def plot_sweep(

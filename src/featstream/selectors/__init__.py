@@ -36,6 +36,7 @@ __all__ = [
     "InteractionScreen",
     "LassoSelector",
     "Pair",
+    "SAOLAMax",
     "SelectFromStream",
     "Selection",
     "SelectionResult",
@@ -85,7 +86,11 @@ if TYPE_CHECKING:
     from featstream.selectors.result import OVER_LIMIT, SelectionResult, Trace
     from featstream.selectors.saola.group_saola import GroupSAOLA
     from featstream.selectors.saola.saola import SAOLA
-    from featstream.selectors.saola.variants import ConditionalSAOLA, SelectFromStream
+    from featstream.selectors.saola.variants import (
+        ConditionalSAOLA,
+        SAOLAMax,
+        SelectFromStream,
+    )
     from featstream.selectors.stream import Verdict
 
 

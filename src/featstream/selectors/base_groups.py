@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    FeatstreamWarning,
+    ParameterError,
+    printable,
+)
 from featstream.parallel import clock
 from featstream.protocols import (
     Block,
@@ -256,7 +262,17 @@ class GroupedSelector(base.OnlineSelector):
 
     def _lay_out(self, groups: Any, source: Source) -> Layout:
         """How the features of a source fall into groups."""
+        if groups is None:
+            self._warn_of_no_groups("each feature is one of its own")
         return lay_out(groups, source)
+
+    def _warn_of_no_groups(self, what: str) -> None:
+        warnings.warn(
+            f"{type(self).__name__} has no groups: {what}. Pass groups= (command line: "
+            "--groups, --group-size or --group-by).",
+            FeatstreamWarning,
+            stacklevel=3,
+        )
 
     def _begin(self, stream: Stream) -> None:
         self._groups = GroupTrace()

@@ -108,7 +108,9 @@ class OGFS(GroupSelector):
 
     def _lay_out(self, groups: Any, source: Source) -> Layout:
         if groups is None:
-            return Sized(self.group_size)
+            size = self.group_size
+            self._warn_of_no_groups(f"each {size:,} features in a row are one")
+            return Sized(size)
         return super()._lay_out(groups, source)
 
     def _bind(self, y: Any) -> GroupModel:

@@ -98,6 +98,7 @@ def _class_name(known: Any) -> str:
 _HOMES = {
     "select-from-stream": "saola.variants:SelectFromStream",
     "saola": "saola.saola:SAOLA",
+    "saola-max": "saola.variants:SAOLAMax",
     "saola-conditional": "saola.variants:ConditionalSAOLA",
     "group-saola": "saola.group_saola:GroupSAOLA",
     "osfs": "osfs.osfs:OSFS",

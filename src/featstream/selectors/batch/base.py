@@ -250,16 +250,6 @@ class BatchGroupSelector(GroupedSelector, BatchSelector):
     `_select` finds in `_group_numbers` which group each feature is in.
     """
 
-    def _lay_out(self, groups: Any, source: Source) -> Layout:
-        if groups is None:
-            warnings.warn(
-                f"{type(self).__name__} has no groups: each feature is one of its own. "
-                "Pass groups= (command line: --groups, --group-size or --group-by).",
-                FeatstreamWarning,
-                stacklevel=2,
-            )
-        return super()._lay_out(groups, source)
-
     def _read(self, source: Source, layout: Any, names: Names) -> Iterator[Block]:
         self._labels: list[Hashable] = []
         self._sizes: list[int] = []

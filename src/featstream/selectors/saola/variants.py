@@ -67,6 +67,27 @@ class SelectFromStream(SAOLA):
 
 
 @estimator
+class SAOLAMax(SAOLA):
+    """SAOLA-max of the paper: two features must overlap by the larger relevance.
+
+    It is ``SAOLA(bound="max")``, under a name for comparisons. The paper's numbers of
+    features on discrete data are those of ``pruning="newcomers"``.
+
+    Examples
+    --------
+    >>> from featstream import SAOLA, SAOLAMax
+    >>> from featstream.datasets import make_stream
+    >>> stream = make_stream(n_features=500, seed=0)
+    >>> selector = SAOLAMax(measure="su").fit(stream.X, stream.y)
+    >>> other = SAOLA(measure="su", bound="max").fit(stream.X, stream.y)
+    >>> bool((selector.support_ == other.support_).all())
+    True
+    """
+
+    bound: Any = field(default="max", init=False)
+
+
+@estimator
 class ConditionalSAOLA(SAOLA):
     """`SAOLA` with the conditional test in place of the bound.
 
