@@ -31,6 +31,22 @@ KNN = ["--classifiers", "knn"]
 QUICK = ["--selectors", "saola,alpha-investing", *KNN, "-q"]
 
 
+def test_parameters_of_the_selectors_can_be_set(files, run_json, capsys):
+    command = ["compare", files[0], *KNN, "--runs", "1"]
+    command += ["--selectors", "saola,saola-max"]
+
+    def scores(*settings):
+        rows = run_json(*command, *settings)["results"]
+        return [(row["n_features"], row["auc"]) for row in rows]
+
+    plain, equal = scores(), scores("--set", "saola.bound=max")
+    assert plain[0] != plain[1]
+    assert equal == [plain[1], plain[1]]
+    for wrong in ("bound=max", "osfs.alpha=0.1"):
+        assert main([*command, "--set", wrong]) == 1
+        assert "SELECTOR.NAME=VALUE" in capsys.readouterr().err
+
+
 def test_a_comparison_prints_and_writes_everything(tmp_path, files, run, run_json):
     out = tmp_path / "out"
     command = ["compare", *files, *QUICK, "-o", out, "--runs", "3"]

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import featstream
+from featstream import FCBF, IAMB, OSFS, SAOLA, SymmetricalUncertainty
 from featstream.cli import main
 from featstream.datasets import make_stream
+from featstream.measures import GTest
 from featstream.selectors import SELECTORS
 
 FEW = {"n_features": 4}
@@ -18,6 +20,7 @@ COUNTED = ("ofs", "spfs-lar", "mim", "jmi", "cmim", "disr", "cife")
 OPTIONS = dict.fromkeys(COUNTED, FEW) | {
     "select-from-stream": {"redundancy_alpha": 0.2, "max_features": 3},
     "saola": {"bound": "max", "max_features": 3},
+    "saola-max": {"max_features": 3},
     "saola-conditional": {"ties": "drop", "correction": "bonferroni"},
     "group-saola": {"reading": "library"},
     "osfs": TEST,
@@ -51,6 +54,48 @@ def stream():
 def data(stream, tmp_path):
     np.savez(tmp_path / "d.npz", X=stream.X, y=stream.y, names=stream.names)
     return str(tmp_path / "d.npz")
+
+
+@pytest.mark.parametrize(
+    ("flags", "selector"),
+    [
+        (
+            "--selector fcbf --measure su --set measure__n_bins=2",
+            FCBF(measure=SymmetricalUncertainty(n_bins=2)),
+        ),
+        (
+            "--selector iamb --set test=g2 --set test__n_bins=2 "
+            "--set test__samples_per_df=20 --set test__arity=occurring",
+            IAMB(test=GTest(n_bins=2, samples_per_df=20, arity="occurring")),
+        ),
+        ("--selector osfs --test g2 --set test__n_bins=3", OSFS(test=GTest(n_bins=3))),
+        ("--selector saola --set bound=max", SAOLA(bound="max")),
+        ("--selector saola-max", SAOLA(bound="max")),
+    ],
+)
+def test_every_parameter_of_a_selector_and_its_parts_can_be_set(
+    flags, selector, stream, data, run_json
+):
+    found = run_json("select", data, *flags.split())
+    selector.fit(stream.X, stream.y)
+    expected = {f"feature {j}" for j in selector.selected_}
+    assert {f"feature {f['index']}" for f in found["selected"]} == expected
+    assert expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--selector saola --set bound", "takes NAME=VALUE. Got 'bound'"),
+        ("--selector saola --set bond=max", "Did you mean 'bound'?"),
+        ("--selector iamb --set test__n_bins=2", "Name the test first"),
+        ("--selector fcbf --measure su --set measure__bins=2", "Unknown parameter"),
+        ("--selector ofs --jobs 2", "--jobs has no meaning for the selector ofs"),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(flags, message, data, capsys):
+    assert main(["select", data, *flags.split()]) == 1
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", SELECTORS)

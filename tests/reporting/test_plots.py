@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,30 @@ def test_every_figure_is_drawn_on_the_axes_given(name, fitted):
         shown = [text.get_text() for text in ax.get_yticklabels()]
         assert shown
         assert set(shown) <= set(result.names)
+
+
+def test_bars_end_at_the_largest_number_that_there_can_be():
+    values, spreads = [[0.95, 0.5]], [[0.2, 0.1]]
+    ax = plots.plot_dots(values, ["a"], ["x", "y"], spreads=spreads, largest=1.0)
+    ends = [bars.get_segments()[0][:, 0].tolist() for bars in ax.collections[:2]]
+    assert np.allclose(ends, [[0.75, 1.0], [0.4, 0.6]])
+
+
+@pytest.mark.parametrize("highest", [11.0, 15.0, 40.0, 90.0, 900.0, 5e4])
+def test_labels_of_a_logarithmic_axis_do_not_touch(highest):
+    values = np.geomspace(10.0, highest, 5)[:, None]
+    ax = plots.plot_dots(values, list("abcde"), ["x"], is_log=True)
+    ax.figure.canvas.draw()
+    labels = [label for label in ax.get_xticklabels(which="both") if label.get_text()]
+    low, high = ax.get_xlim()
+    shown = [
+        label.get_window_extent()
+        for label in labels
+        if low <= label.get_position()[0] <= high
+    ]
+    assert len(shown) >= 2
+    for left, right in pairwise(sorted(shown, key=lambda box: box.x0)):
+        assert left.x1 < right.x0
 
 
 def test_what_cannot_be_drawn_says_why():

@@ -12,7 +12,7 @@ import pytest
 import featstream
 from featstream import FCBF, OGFS, SAOLA, FastOSFS, SymmetricalUncertainty
 from featstream.cli import main
-from featstream.errors import ParameterError
+from featstream.errors import DataError, ParameterError
 from featstream.protocols import Fate
 from featstream.reporting import fates
 from featstream.reporting.alerts import find_alerts
@@ -244,3 +244,34 @@ def test_the_live_page_answers_requests_with_the_token_only(tmp_path, capsys, da
     np.savez(tmp_path / "data.npz", X=X, y=y)
     assert main(["select", str(tmp_path / "data.npz"), "--live", "-q"]) == 0
     assert "live: http://127.0.0.1:" in capsys.readouterr().err
+
+
+def test_what_a_selection_may_have_lost_is_bounded_by_hand():
+    """Of eight samples x0 leaves five alike, one of them of the second class."""
+    y = [0, 0, 0, 1, 1, 1, 1, 0]
+    X = np.c_[[0, 0, 0, 1, 1, 0, 1, 0], [0, 1, 0, 1, 0, 1, 0, 1]]
+    result = SAOLA(measure="su").fit(X, y).result_
+    assert result.names == ("x0",)
+    gap = result.gap_bound()
+    left = -(1 / 5 * np.log2(1 / 5) + 4 / 5 * np.log2(4 / 5)) * 5 / 8
+    assert gap.bits == pytest.approx(left, abs=1e-12)
+    assert (gap.entropy, gap.n_patterns) == (1.0, 2)
+    assert "at most 0.45 bits about the class" in selection_page(result)
+
+
+def test_where_every_row_is_another_the_bound_says_little():
+    rng = np.random.default_rng(0)
+    y = np.arange(20) % 2
+    X = (y[:, None] + (rng.random((20, 12)) < 0.35)) % 2
+    result = SAOLA(measure="su").fit(X, y).result_
+    gap = result.gap_bound()
+    assert gap.n_patterns == len(np.unique(X[:, result.indices], axis=0)) > 10
+    assert "this bound says little" in selection_page(result)
+
+
+def test_only_discrete_selections_have_a_gap_bound():
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    result = SAOLA(measure="fisher-z").fit(X, X[:, 0] > 0).result_
+    with pytest.raises(DataError, match="discrete columns"):
+        result.gap_bound()
+    assert "gap_bound()" not in selection_page(result)

@@ -14,7 +14,17 @@ import golden
 import reference
 import strategies
 from checks import fates_of, outcome
-from featstream import SAOLA, Fate, FisherZ, GroupSAOLA, random_groups
+from featstream import (
+    OGFS,
+    SAOLA,
+    Fate,
+    FisherZ,
+    GroupSAOLA,
+    SymmetricalUncertainty,
+    random_groups,
+)
+from featstream.datasets import make_stream
+from featstream.errors import FeatstreamWarning
 from featstream.selectors.saola import group_saola
 from featstream.selectors.saola.kept import Tuning, is_indexed, start_group
 from featstream.sources import ArraySource, SparseSource
@@ -114,19 +124,67 @@ def test_groups_of_one_feature_are_saola(data, rule, make):
     assert grouped.selected_groups_.tolist() == list(alone.result_.names)
 
 
-def test_irrelevant_features_of_a_relevant_group_are_dropped():
-    """The print leaves them in play: `docs/fidelity-groups.md` says why we do not."""
-    pairs = {(0, 1): 0.2, (0, 2): 0.0, (1, 2): 0.0}
+@pytest.mark.parametrize(("reading", "kept"), [("relevant", [0]), ("literal", [0, 2])])
+def test_irrelevant_features_of_a_relevant_group_stay_to_the_letter(reading, kept):
+    """Steps 5 to 8 drop only groups without any relevant feature.
 
-    def kept(is_relevant):
-        scores = reference.Scores(
-            [0.9, 0.1, 0.05], lambda i, j: pairs[min(i, j), max(i, j)], is_relevant
-        )
-        fates = reference.group_saola([[0, 1, 2]], scores)
-        return [f for f in fates if fates[f][0] == "kept"]
+    The second feature is as irrelevant as the third, and a copy of a part of the
+    first; nothing overlaps with the third. The group behind them has nothing relevant.
+    """
+    y = np.repeat([0, 1], 16)
+    strong = np.where(np.arange(32) < 2, 1, y)
+    part = np.where(np.arange(32) % 8 < 5, strong, 0)
+    apart = np.tile([0, 1, 1, 0], 8)
+    apart[0] = 1
+    X = np.c_[strong, part, apart, np.tile([0, 1], 16)]
+    measure = SymmetricalUncertainty(threshold=0.3)
+    scores = expected_scores(measure, X, y)
+    assert scores.relevance[0] > 0.3 > max(scores.relevance[1:])
+    assert scores.overlap(0, 1) >= scores.relevance[1]
+    assert scores.overlap(0, 2) < scores.relevance[2]
+    labels = np.array(["a", "a", "a", "b"])
+    selector = GroupSAOLA(measure=measure, reading=reading).fit(X, y, groups=labels)
+    assert selector.selected_.tolist() == kept
+    assert selector.selected_groups_.tolist() == ["a"]
 
-    assert kept(lambda f: f > 0.5) == [0]
-    assert kept(lambda f: True) == [0, 2]
+
+def test_to_the_letter_selections_differ_where_a_threshold_drops_features():
+    n_different = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(0, 3, (30, 24)), rng.integers(0, 2, 30)
+        measure, groups = SymmetricalUncertainty(threshold=0.1), np.arange(24) // 4
+        found = [
+            GroupSAOLA(measure=measure, reading=reading)
+            .fit(X, y, groups=groups)
+            .selected_.tolist()
+            for reading in ("relevant", "literal")
+        ]
+        n_different += found[0] != found[1]
+    assert n_different >= 20
+
+
+def test_at_most_the_number_asked_for_is_kept_after_each_group():
+    stream = make_stream(n_features=200, kind="continuous", seed=1)
+    selector = GroupSAOLA(measure="fisher-z", max_features=3).start(stream.y)
+    for i in range(20):
+        columns = stream.X[:, 10 * i : 10 * i + 10]
+        selector.update_group(columns, group=i)
+        assert len(selector.selected_) <= 3
+    all_kept = GroupSAOLA(measure="fisher-z").fit(
+        stream.X, stream.y, groups=np.arange(200) // 10
+    )
+    best = np.sort(all_kept.scores_)[-1]
+    assert best in selector.scores_
+    displaced = next(a for a in range(200) if selector.result_.trace.is_over_limit(a))
+    assert "more than max_features" in selector.explain(displaced)
+
+
+@pytest.mark.parametrize("kind", [GroupSAOLA, OGFS])
+def test_who_gives_no_groups_is_warned(kind):
+    X, y = np.random.default_rng(0).normal(size=(30, 20)), np.arange(30) % 2
+    with pytest.warns(FeatstreamWarning, match=f"{kind.__name__} has no groups"):
+        kind().fit(X, y)
 
 
 # Decisions and explanations ---------------------------------------------------

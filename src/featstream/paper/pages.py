@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import compress, product
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -391,7 +391,8 @@ class FigureData:
         if self.datasets:
             numbers = np.hstack([self.numbers(*pair) for pair in pairs])
             has_number = np.isfinite(numbers).any(axis=1)
-            self.drawn = tuple(compress(self.datasets, has_number.tolist()))
+            places = np.flatnonzero(has_number)
+            self.drawn = tuple(self.datasets[place] for place in places)
 
     def numbers(
         self, metric: str, classifier: str | None, kind: str = "value"

@@ -57,6 +57,9 @@ _GROUPS = {
 }
 
 
+_NEW_NAMES = {("reading", "printed"): "relevant"}
+"""Values of parameters that have been renamed since runs were saved with them."""
+
 _SAMPLE = 16  # columns that are read, at each of three places
 
 _OF_DATA = {
@@ -118,6 +121,8 @@ def load_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as `describe_selector` writes them, with measures made again."""
     loaded = dict(parameters)
     for name, value in parameters.items():
+        if isinstance(value, str):
+            loaded[name] = _NEW_NAMES.get((name, value), value)
         if isinstance(value, dict):
             what = "selector" if "selector" in value else "measure"
             kind = _find_class(what, str(value.get(what)))
