@@ -92,7 +92,7 @@ def main(names):
         file, score = FILES[name]
         data = load(file)
         show(name, "paper", printed(name))
-        for reading in ("library", "printed"):
+        for reading in ("library", "relevant", "literal"):
             selector = GroupSAOLA(measure=score, reading=reading)
             rows = measure(data, selector)
             show(name, reading, rows.mean(axis=0), rows.std(axis=0))
