@@ -34,7 +34,7 @@ def lasso_settings():
     A group costs the same whatever its size ("1"), or in proportion to its root.
     """
     prices = (0.01, 0.02, 0.05, 0.1)
-    group_prices = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
+    group_prices = (0.0001, 0.001, 0.003, 0.01, 0.03, 0.1)
     for penalty, group_penalty, weight in product(prices, group_prices, ("1", "root")):
 
         def make(n_features, own=(penalty, group_penalty, weight)):
