@@ -13,10 +13,11 @@ import pyarrow.csv
 
 from featstream.errors import DataError, MissingFileError
 from featstream.sources import csv as csv_reader
-from featstream.sources import open_plink
+from featstream.sources import csv_dialect, open_plink
 from featstream.sources.open import reading
 from featstream.sources.tables import find_table
-from featstream.sources.values import LIMITS, MISSING
+from featstream.sources.text_values import MISSING
+from featstream.sources.values import LIMITS
 
 _QUOTED = re.compile(r"'.*'|\".*\"|[0-9]+", re.DOTALL)
 
@@ -114,12 +115,14 @@ class Csv:
         LIMITS.csv_block = 1 + width
         whole = self._whole(text)
         try:
-            table = find_table(self._path, separator=",")
+            options = csv_dialect.TextOptions(separator=",", skip_rows=0)
+            table = find_table(self._path, options)
             with reading(self._path):
                 found = table.read(range(len(table.names)))
         except DataError as error:
             # pyarrow takes a quote that is never closed, and names that are no text.
-            is_strict = "never closed" in str(error) or "codec" in str(error)
+            strict = "never closed", "codec", "not written in utf-8", "NUL bytes"
+            is_strict = any(words in str(error) for words in strict)
             if whole is None or is_strict:
                 return outcome_of(error, self._path)
             raise AssertionError("the blocks refuse what pyarrow takes") from error
@@ -140,8 +143,7 @@ class Csv:
                     null_values=MISSING, strings_can_be_null=True
                 ),
             )
-            dialect = csv_reader.Dialect(",", ".", list(MISSING))
-            reader = csv_reader._CsvReader(text, dialect)
-            return csv_reader._keep_large_integers(table, reader)
+            dialect = csv_dialect.Dialect(",", ".", list(MISSING))
+            return csv_reader.finish(table, csv_reader._CsvReader(text, dialect))
         except (ValueError, KeyError):
             return None

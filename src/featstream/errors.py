@@ -9,23 +9,65 @@ from __future__ import annotations
 import errno
 import math
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from numbers import Integral, Number, Real
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 _UNITS = ("", "K", "M", "G", "T")
 _MOST_COMPARED = 100_000
 """Names that are compared for a suggestion: about a second."""
 
 
-class FeatstreamError(Exception):
+class Setting(NamedTuple):
+    """A parameter in a piece of advice, which Python and the shell write differently.
+
+    >>> advice = Setting("na_values", ["?"])
+    >>> str(advice), advice.in_shell()
+    ("na_values=['?']", "--na-values '?'")
+    """
+
+    parameter: str
+    value: Any = ...
+
+    def __str__(self) -> str:
+        value = "..." if self.value is ... else repr(self.value)
+        return f"{self.parameter}={value}"
+
+    def in_shell(self) -> str:
+        """The flag that sets the parameter."""
+        flag = "--" + self.parameter.replace("_", "-")
+        if self.value is ... or self.value is True:
+            return flag
+        value = self.value
+        text = ",".join(value) if isinstance(value, list | tuple) else str(value)
+        return f"{flag} {shlex.quote(text)}"
+
+
+class _Advising:
+    """A message made of parts: text, and settings that Python and the shell write."""
+
+    args: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.args)) if len(self.args) > 1 else super().__str__()
+
+    def in_shell(self) -> str:
+        """The message with flags in place of parameters."""
+        if len(self.args) < 2:
+            return str(self)
+        parts = (p.in_shell() if isinstance(p, Setting) else str(p) for p in self.args)
+        return "".join(parts)
+
+
+class FeatstreamError(_Advising, Exception):
     """Base of every error that featstream raises on purpose."""
 
 
-class FeatstreamWarning(UserWarning):
+class FeatstreamWarning(_Advising, UserWarning):
     """Something worth knowing, said once per stream."""
 
 

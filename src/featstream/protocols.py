@@ -193,6 +193,15 @@ def sample_names_of(source: Any) -> Sequence[str] | None:
     return names
 
 
+def text_columns_of(source: Source) -> Sequence[int] | None:
+    """Positions of columns of text or categories; None if the types are not known.
+
+    A source whose columns have types, such as a frame, lists them as ``text_columns``.
+    """
+    columns: Sequence[int] | None = getattr(source, "text_columns", None)
+    return columns
+
+
 def fingerprint_of(source: Source) -> str | None:
     """Text that changes with the data, so that a run resumes on the same; or None."""
     fingerprint: str | None = getattr(source, "fingerprint", None)

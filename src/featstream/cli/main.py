@@ -30,6 +30,7 @@ from featstream.errors import (
     ParameterError,
     RunError,
     printable,
+    visible,
 )
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def show(message: Any, category: Any, *where: Any, **options: Any) -> None:
         """Show a warning of ours without the line of code that gave it."""
         if issubclass(category, FeatstreamWarning):
-            _tell(f"warning: {in_flags(str(message), arguments)}")
+            _tell(f"warning: {in_flags(message.in_shell(), arguments)}")
         else:
             show_others(message, category, *where, **options)
 
@@ -95,8 +96,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # the reader of our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        except (OSError, FeatstreamError) as error:
-            _tell(f"error: {in_flags(str(error), arguments)}")
+        except FeatstreamError as error:
+            _tell(f"error: {in_flags(error.in_shell(), arguments)}")
+            return 1
+        except OSError as error:
+            _tell(f"error: {error}")
+            return 1
+        except MemoryError as error:
+            reason = printable(str(error) or "the system gave none", limit=200)
+            _tell(
+                f"error: there is not enough memory for this ({reason}). Convert the "
+                "data to a column store first: featstream convert DATA NEW.cols; or "
+                "use a machine with more."
+            )
             return 1
 
 
@@ -181,11 +193,16 @@ data FILE  .npz, .npy, .csv, .tsv, .parquet, .feather, .zarr, .h5ad, .bed, svmli
 READING = """
 how the file is read:
 --target NAME  the array (.npz, .zarr) or column (table, obs of .h5ad) of the target; or
-    the file that holds it, FILE or FILE:COLUMN (.npy, .npz, .zarr, .bed,
-    --orient features)
+    the file that holds it, FILE or FILE:COLUMN
 --layer NAME  layer of .h5ad, or array of .zarr (default: X)
---orient {samples,features}  what a row of .parquet is (default: samples)
+--orient {samples,features}  what a row of .parquet or of text is (default: samples)
 --separator CHAR  between the cells of a text table
+--decimal CHAR  decimal point of a text table, '.' or ','
+--thousands CHAR  between the thousands in a text table, such as ',' in 1,234
+--encoding NAME  of a text table, such as latin-1 or utf-16 (default: utf-8)
+--skip-rows N  lines before the header of a text table (default: comments, #)
+--max-bytes SIZE  most memory that a compressed file may unpack to, such as 8GB
+    (default: 200 times its size)
 --na-values WORDS  words that mean a missing value, separated by commas, such as '?,.'
 --missing {error,mode,category}  missing values: refuse them (default), count them as a
     category (su, mi), or take the commonest genotype (.bed)
@@ -254,7 +271,12 @@ def adder(
 
 def answer(arguments: argparse.Namespace, facts: Any, *lines: str) -> int:
     """Print facts for programs, with ``--json``, or lines for people."""
-    print(json.dumps(facts, indent=2) if arguments.json else "\n".join(lines))
+    if arguments.json:
+        print(json.dumps(facts, indent=2))
+        return 0
+    for line in lines:
+        # A name may hold codes that a terminal obeys; one escape has 10 characters.
+        print(visible(line, limit=1 + 10 * len(line)))
     return 0
 
 

@@ -53,7 +53,7 @@ def _resume(arguments: argparse.Namespace) -> int:
         path, target = arguments.data or saved.get("path"), saved.get("target")
         options = {name: saved[name] for name in OPTIONS if name in saved}
         found = (target, *options.values())
-        is_plain = all(isinstance(value, str | bool | list | None) for value in found)
+        is_plain = all(isinstance(value, str | int | list | None) for value in found)
         if not isinstance(path, str) or not is_plain:
             raise RunError(
                 "The run does not say where its data are. Name them with --data."

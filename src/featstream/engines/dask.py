@@ -284,9 +284,10 @@ def require_dask() -> None:
 def local_cluster(
     n_workers: int | None = None, memory_limit: str | float = "auto"
 ) -> Iterator[Client]:
-    """A client of workers on this machine, which nobody else can reach.
+    """A client of workers on this machine, which nobody else can use.
 
-    They listen on the loopback interface only, serve nothing over HTTP, and end with
+    They listen on the loopback interface only, speak TLS with a key that was made for
+    this cluster and that both sides must have, serve nothing over HTTP, and end with
     the ``with`` block.
 
     Parameters
@@ -301,9 +302,18 @@ def local_cluster(
     distributed.Client
     """
     require_dask()
+    # Without keys every user of the machine could send code to the scheduler.
+    if find_spec("cryptography") is None:
+        raise MissingExtraError(
+            "A cluster on this machine needs cryptography, for keys: without them "
+            "other users of the machine could run code as you. Install it: pip "
+            "install 'featstream[dask]'"
+        )
     import dask
     from distributed import Client, LocalCluster
+    from distributed.security import Security
 
+    security = Security.temporary()
     with (
         TemporaryDirectory(prefix="featstream-", ignore_cleanup_errors=True) as folder,
         dask.config.set(
@@ -319,10 +329,12 @@ def local_cluster(
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
+            protocol="tls://",
+            security=security,
             dashboard_address="127.0.0.1:0",
             memory_limit=memory_limit,
         ) as cluster,
-        Client(cluster) as client,
+        Client(cluster, security=security) as client,
     ):
         # It listens whatever the address is, with None on every interface.
         cluster.scheduler.http_server.stop()

@@ -26,6 +26,9 @@ _EVERY = 0.5
 _FIRST_COST, _COST_PER_FEATURE = 0.05, 1e-8
 """Seconds that drawing is expected to take, before it is known."""
 _HEARTBEAT = 5.0
+MAX_CONNECTIONS = 32
+"""Others are closed: each is a thread, and any process of the machine can connect."""
+
 _FAREWELL = 2.0  # seconds for browsers to hear that the run is over
 
 
@@ -132,8 +135,30 @@ def _event(name: str, content: Any) -> bytes:
 
 
 class _Server(ThreadingHTTPServer):
+    """A thread per connection, and no more connections than a person needs."""
+
     live: Live
     allow_reuse_address = False
+    _n_open = 0
+
+    def __init__(self, *where: Any) -> None:
+        self._counting = threading.Lock()
+        super().__init__(*where)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Refuse a connection if there are too many; it is closed without an answer."""
+        with self._counting:
+            is_welcome = self._n_open < MAX_CONNECTIONS
+            self._n_open += is_welcome
+        return is_welcome
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread; afterwards there is room for another connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._counting:
+                self._n_open -= 1
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -214,7 +214,9 @@ def replace_file(
 ) -> str:
     """Put a file in place in one step, synced to disk, and return its checksum."""
     part = path.with_name(f".{path.name}.part")
-    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    # A file that somebody else put there, or a link, is never written to.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    part.unlink(missing_ok=True)  # of a writer that was killed
     try:
         with explain_full_disk(path, advice):
             with open(os.open(part, flags, mode), "w+b") as file:

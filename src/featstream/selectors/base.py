@@ -44,11 +44,13 @@ from featstream.protocols import (
     BoolArray,
     Decision,
     FloatArray,
+    IndexedSource,
     IntArray,
     Measure,
     Source,
     Span,
     sample_names_of,
+    text_columns_of,
 )
 from featstream.runs import state
 from featstream.runs.arrays import Declared, check_arrays
@@ -265,19 +267,50 @@ class OnlineSelector(Savable, Explained, Selector):
         measure = inputs.resolve_measure(self.measure)
         return None if measure is None else measure.bind(y)
 
-    def _look_ahead(self, blocks: Iterator[Block], stream: Stream) -> Iterator[Block]:
-        """Choose the measure by the first features; return all blocks."""
+    def _look_ahead(
+        self, blocks: Iterator[Block], stream: Stream, source: Source
+    ) -> Iterator[Block]:
+        """Choose the measure by the first features; return all blocks.
+
+        Where the types of all columns are known, text after the first ones counts.
+        """
         first: list[Block] = []
         for block in blocks:
             first.append(block)
             if sum(b.n_columns for b in first) >= _LOOK_AHEAD:
                 break
         if first:
-            self._choose_measure(first, stream)
+            text = text_columns_of(source)
+            later = [i for i in text or () if i >= _LOOK_AHEAD][:_LOOK_AHEAD]
+            typed: list[Block] = []
+            if later and isinstance(source, IndexedSource):
+                typed.extend(source.blocks_at(np.array(later)))
+            n_features = source.n_features
+            is_all = n_features is not None and n_features <= _LOOK_AHEAD
+            self._choose_measure(
+                first, stream, typed, knows_all=is_all or text is not None
+            )
         return chain(first, blocks)
 
-    def _choose_measure(self, blocks: list[Block], stream: Stream) -> None:
-        stream.choice = choice = self._propose(blocks)
+    def _choose_measure(
+        self,
+        blocks: list[Block],
+        stream: Stream,
+        typed: Sequence[Block] = (),
+        *,
+        knows_all: bool = True,
+    ) -> None:
+        """Choose by some blocks, and by columns whose types are known besides."""
+        n_columns = _LOOK_AHEAD
+        seen = [*typed]
+        for block in blocks:
+            seen.append(block.part(0, min(block.n_columns, n_columns)))
+            n_columns -= seen[-1].n_columns
+        choice = self._propose(seen)
+        if not knows_all:
+            reason = f"{choice.reason} (only the first {_LOOK_AHEAD} were looked at)"
+            choice = choice._replace(reason=reason)
+        stream.choice = choice
         measure = self._measure_named(choice.name, **choice.options)
         stream.measure = measure.bind(stream.y)
         _LOG.info("'auto' took %r: %s", choice.name, choice.reason)
@@ -290,8 +323,9 @@ class OnlineSelector(Savable, Explained, Selector):
             )
 
     def _propose(self, blocks: list[Block]) -> inputs.Choice:
-        """A measure for a stream that begins with these blocks, and why."""
-        return inputs.propose_measure(blocks, _LOOK_AHEAD)
+        """A measure for a stream with these blocks, and why."""
+        n_columns = sum(block.n_columns for block in blocks)
+        return inputs.propose_measure(blocks, n_columns)
 
     @abstractmethod
     def _steps(self, source: Source, layout: Any, position: int) -> Steps:
@@ -504,11 +538,18 @@ class OnlineSelector(Savable, Explained, Selector):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Samples by features.
+            Samples by features. Of an AnnData object the result is one as well, a view.
         """
-        if not sources.is_dask_array(X):
+        is_annotated = sources.is_anndata(X)
+        if not is_annotated and not sources.is_dask_array(X):
             return super().transform(X)
         support = self.support_
+        known = getattr(self, "feature_names_in_", None)
+        if is_annotated and known is not None and list(X.var_names) != list(known):
+            raise DataError(
+                f"The variables of X are not the features that {type(self).__name__} "
+                "was fitted with, in that order. Take X[:, selector.feature_names_in_]."
+            )
         if X.shape[1] != support.size:
             raise DataError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
@@ -658,7 +699,7 @@ class SequentialSelector(OnlineSelector):
     def _steps(self, source: Source, layout: Any, position: int) -> Steps:
         stream, (blocks, layout) = self._stream, self._read(source, layout, position)
         if stream.measure is None:
-            blocks = self._look_ahead(blocks, stream)
+            blocks = self._look_ahead(blocks, stream, source)
         return self._decisions(source, blocks, layout, position)
 
     def _read(

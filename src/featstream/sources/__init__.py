@@ -15,6 +15,7 @@ from featstream.sources.npy import open_npy, open_npz, read_archive
 from featstream.sources.open import (
     Dataset,
     as_source,
+    is_anndata,
     is_dask_array,
     is_svmlight,
     open_dataset,
@@ -57,6 +58,7 @@ __all__ = [
     "as_source",
     "check_has_features",
     "convert",
+    "is_anndata",
     "is_dask_array",
     "is_svmlight",
     "iter_svmlight",

@@ -13,29 +13,34 @@ import hashlib
 import io
 import math
 import re
-import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from decimal import Decimal, InvalidOperation
-from itertools import chain
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.errors import DataError, FeatstreamWarning, ParameterError
+from featstream.errors import DataError
 from featstream.jit import inner_jit, jit
+from featstream.sources.csv_dialect import (
+    AS_FOUND,
+    Dialect,
+    TextOptions,
+    find_beginning,
+)
 from featstream.sources.kernels.parse_decimal import GOOD, is_digit, scan_number
-from featstream.sources.open import format_suffix
 from featstream.sources.rows_to_columns import TempColumns
-from featstream.sources.text_file import TextFile
-from featstream.sources.values import EXACT_IN_FLOAT, LIMITS, MISSING
+from featstream.sources.text_file import TextFile, as_utf8
+from featstream.sources.values import EXACT_IN_FLOAT, LIMITS
 
 _EXPANSION = 8  # guessed size of the text, in sizes of the compressed file
 _MAX_BLOCKS = 4096
-_SAMPLE = 1 << 16  # bytes from which the separator is found
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_EMPTY_LINES = re.compile(rb"\n[ \t]*(?=\n)")
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 _NARROW = 256  # with more columns threads take longer than one
 
 STATE, FIELD, ROWS, MISCOUNTED = 0, 1, 2, 3
@@ -53,26 +58,17 @@ NUMBER, FRACTION, EMPTY, OTHER = 1, 2, 4, 8
 _QUOTE, _LF, _CR, _MINUS = 34, 10, 13, 45
 
 
-class Dialect(NamedTuple):
-    """How the text of a table is written."""
-
-    separator: str
-    decimal: str
-    null_values: list[str]
-
-
 class CsvTable:
     """The columns of a text file, plain or compressed; see `open_table`."""
 
     samples = None
+    text_columns: list[int] | None = None  # known if all of the text was parsed
 
-    def __init__(
-        self, path: Path, separator: str | None = None, na_values: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, path: Path, options: TextOptions = AS_FOUND) -> None:
         self.path = path
         digest = hashlib.sha256()
-        with closing(TextFile(path, LIMITS.csv_chunk, None)) as file:
-            chunks = _hashed(file.chunks(), digest)
+        with closing(TextFile(path, LIMITS.csv_chunk, options.max_bytes)) as file:
+            chunks = as_utf8(_hashed(file.chunks(), digest), options.encoding)
             head: list[bytes] = []
             while sum(map(len, head)) <= LIMITS.csv_held and (
                 chunk := next(chunks, b"")
@@ -80,12 +76,19 @@ class CsvTable:
                 head.append(chunk)
             text = b"".join(head)
             is_all = len(text) <= LIMITS.csv_held
-            self._dialect = _find_dialect(text[:_SAMPLE], path, separator, na_values)
+            self._dialect, n_skipped, start = find_beginning(
+                text, path, options, is_all=is_all
+            )
+            if n_skipped or start:
+                text = start + text[n_skipped:]
+                head = [text]
             self.names = _header(text, self._dialect, is_all=is_all)
             if is_all and len(self.names) <= LIMITS.csv_columns:
                 self._table = _parse(_CsvReader(text, self._dialect))
                 self._held, self._width, self._spill = 0, len(self.names), None
                 self.n_rows: int = self._table.num_rows
+                kinds = [str(field.type) for field in self._table.schema]
+                self.text_columns = [i for i, k in enumerate(kinds) if k == "string"]
             else:
                 size = file.size * (_EXPANSION if file.is_compressed else 1)
                 n_fields = len(self.names)
@@ -134,10 +137,7 @@ class CsvTable:
             n = find_segments(text, separator, n_fields, self._width, carried, room)
             if found := int(carried[MISCOUNTED]):
                 count = f"{found:,}" if found <= n_fields else f"more than {n_fields:,}"
-                raise DataError(
-                    f"row {carried[ROWS]} has {count} values but the header "
-                    f"{n_fields:,}."
-                )
+                raise miscounted(int(carried[ROWS]), count, n_fields)
             segments = room[:n]
             sizes = np.zeros(spill.n_parts, np.int64)
             np.add.at(sizes, segments[:, 2], segments[:, 1] - segments[:, 0])
@@ -146,59 +146,6 @@ class CsvTable:
             copy_segments(text, segments, bounds[:-1].copy(), out)
             spill.append(out, bounds)
         return spill, int(carried[ROWS])
-
-
-def _find_dialect(
-    head: bytes, path: Path, separator: str | None, na_values: Sequence[str]
-) -> Dialect:
-    """The separator that was given or is found in the first lines; and the rest."""
-    guessed = []
-    if separator is None:
-        usual = "\t" if format_suffix(path) == ".tsv" else ","
-        rows = {each: _sample_rows(head, each) for each in _SEPARATORS}
-        widths = {each: {len(row) for row in rows[each]} for each in rows}
-        fields = {each: max(w) if len(w) == 1 else 0 for each, w in widths.items()}
-        best = max(fields, key=lambda each: fields[each])
-        separator = usual if fields[usual] > 1 or fields[best] < 2 else best
-        if separator != usual:
-            guessed.append(f"the values are separated by {_SEPARATORS[separator]}")
-    separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
-    if len(separator.encode()) != 1 or separator in '"\r\n':
-        raise ParameterError(
-            "`separator` must be one character, such as ';' or '\\t'. Got "
-            f"{separator!r}."
-        )
-    decimal = _find_decimal(head, separator)
-    if decimal == ",":
-        guessed.append("decimals are written with a comma")
-    if guessed:
-        warnings.warn(
-            f"{path}: {' and '.join(guessed)}, as its first lines suggest.",
-            FeatstreamWarning,
-            stacklevel=2,
-        )
-    return Dialect(separator, decimal, [*MISSING, *na_values])
-
-
-def _sample_rows(head: bytes, separator: str) -> list[list[str]]:
-    """Whole rows at the beginning of the text; or the beginning of one long row."""
-    lines = head.decode("utf-8", "replace").splitlines(keepends=True)
-    whole = lines[:-1] if len(head) == _SAMPLE and len(lines) > 1 else lines
-    try:
-        return [row for row in csv.reader(whole, delimiter=separator) if row]
-    except csv.Error:
-        return []
-
-
-def _find_decimal(head: bytes, separator: str) -> str:
-    """A comma if values such as 1,5 occur, and none such as 1.5."""
-    if separator == ",":
-        return "."
-    cells = {cell.strip() for row in _sample_rows(head, separator) for cell in row}
-    found = {
-        match[1] for c in cells if (match := re.fullmatch(r"[+-]?\d+([.,])\d+", c))
-    }
-    return "," if found == {","} else "."
 
 
 def _hashed(chunks: Iterable[bytes], digest: Any) -> Iterator[bytes]:
@@ -233,7 +180,7 @@ def _parse_block(
 
     has_marks = any(mark[-1:].isdigit() for mark in dialect.null_values)  # such as -99
     has_lines = any("\n" in name or "\r" in name for name in names)
-    if dialect.decimal != "." or has_marks or has_lines:
+    if dialect.decimal != "." or dialect.thousands or has_marks or has_lines:
         return _parse(_CsvReader(text, dialect, is_block=True))
     places = [str(i) for i in range(len(names))]  # instead of names, which may be odd
     header = f"{dialect.separator.join(places)}\n".encode()
@@ -261,7 +208,45 @@ def _parse_block(
             columns.append(pyarrow.array(real[:, i], mask=missing))
         else:
             columns.append(pyarrow.array(whole[:, i], mask=missing))
-    return _keep_large_integers(pyarrow.table(columns, names=places), reader)
+    return finish(pyarrow.table(columns, names=places), reader)
+
+
+def parse_rows(
+    text: bytes, dialect: Dialect, header: Sequence[str], n_before: int
+) -> Any:
+    """Some whole rows, of which the first is text; at the beginning with the header.
+
+    ``n_before`` rows came before; the columns are called by their numbers.
+    """
+    import pyarrow
+
+    places = [str(i) for i in range(len(header))]
+    line = f"{dialect.separator.join(places)}\n".encode()
+    if not n_before:
+        text = _after_header(text, dialect)
+    text = _EMPTY_LINES.sub(b"\n", text.replace(b"\r\n", b"\n")).lstrip(b"\n")
+    reader = _CsvReader(line + text, dialect, is_block=True)
+    names = reader.read(include_columns=["0"], column_types={"0": pyarrow.string()})
+    if b'"' in text:
+        return _parse(reader).set_column(0, "0", names.column(0))
+    data = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(data == _LF)
+    marks = np.concatenate([[0], np.cumsum(data == ord(dialect.separator))])
+    found = np.diff(marks[ends + 1], prepend=0) + 1
+    if (found != len(header)).any():
+        row = int((found != len(header)).argmax())
+        raise miscounted(n_before + row + 1, f"{found[row]:,}", len(header))
+    table = _parse_block(line + text, dialect, places, ends.size)
+    return table.set_column(0, "0", names.column(0))
+
+
+def _after_header(text: bytes, dialect: Dialect) -> bytes:
+    """The text after its first row that is not empty."""
+    lines = io.TextIOWrapper(io.BytesIO(text), "utf-8", newline="")
+    rows = csv.reader(lines, delimiter=dialect.separator)
+    next(filter(None, rows))
+    ends = islice(_LINE_END.finditer(text), rows.line_num)
+    return text[deque(ends, 1)[0].end() :]
 
 
 class _CsvReader(NamedTuple):
@@ -275,7 +260,7 @@ class _CsvReader(NamedTuple):
         import pyarrow
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-        text, (separator, decimal, null_values), is_block = self
+        text, (separator, decimal, null_values, _), is_block = self
         header = text[: text.find(b"\n") + 1]
         is_narrow = header.count(separator.encode()) < _NARROW
         return read_csv(
@@ -297,7 +282,70 @@ class _CsvReader(NamedTuple):
 
 
 def _parse(reader: _CsvReader) -> Any:
-    return _keep_large_integers(reader.read(), reader)
+    from pyarrow import ArrowInvalid
+
+    try:
+        table = reader.read()
+    except ArrowInvalid as error:
+        flaw = _first_ragged_row(reader)
+        raise (flaw or error) from error
+    return finish(table, reader)
+
+
+def finish(table: Any, reader: _CsvReader) -> Any:
+    """What pyarrow read, with the numbers that it left as text or as rounded floats."""
+    return _keep_large_integers(_read_numbers(table, reader.dialect), reader)
+
+
+def _first_ragged_row(reader: _CsvReader) -> DataError | None:
+    """The error for the first row that has too many or too few values."""
+    lines = io.TextIOWrapper(io.BytesIO(reader.text), "utf-8", "replace", newline="")
+    n_fields = 0
+    rows = csv.reader(lines, delimiter=reader.dialect.separator)
+    with suppress(csv.Error):
+        for number, row in enumerate(filter(None, rows)):
+            n_fields = n_fields or len(row)
+            if len(row) != n_fields:
+                return miscounted(number, f"{len(row):,}", n_fields)
+    return None
+
+
+def miscounted(row: int, found: str, n_fields: int) -> DataError:
+    """The error for a row with too many or too few values."""
+    values = "value" if found == "1" else "values"
+    return DataError(f"row {row} has {found} {values} but the header {n_fields:,}.")
+
+
+def _read_numbers(table: Any, dialect: Dialect) -> Any:
+    """Replace text by numbers where pyarrow knows no such notation: +5, or 1,234."""
+    import pyarrow
+    from pyarrow import compute
+
+    decimal, thousands = re.escape(dialect.decimal), re.escape(dialect.thousands)
+    grouped = rf"[0-9]{{1,3}}({thousands}[0-9]{{3}})+|" if thousands else ""
+    end = rf"({decimal}[0-9]*)?([eE][+-]?[0-9]+)?"
+    pattern = rf"^ *[+-]?({grouped}[0-9]+|{decimal}[0-9]){end} *$"
+    for i, field in enumerate(table.schema):
+        if not pyarrow.types.is_string(field.type):
+            continue
+        column = table.column(i)
+        first = column.drop_null()[:1]
+        matches = partial(compute.match_substring_regex, pattern=pattern)
+        if not len(first) or not matches(first)[0].as_py():
+            continue
+        if not compute.all(matches(column)).as_py():
+            continue
+        plain = compute.utf8_trim_whitespace(column)
+        plain = compute.replace_substring_regex(plain, r"^\+", "")
+        if thousands:
+            plain = compute.replace_substring(plain, dialect.thousands, "")
+        plain = compute.replace_substring(plain, dialect.decimal, ".")
+        try:
+            numbers = plain.cast(pyarrow.int64())
+        except pyarrow.ArrowInvalid:
+            numbers = plain.cast(pyarrow.float64())
+        table = table.set_column(i, field.name, numbers)
+    return table
 
 
 def _keep_large_integers(table: Any, reader: _CsvReader) -> Any:

@@ -25,6 +25,8 @@ from featstream.sources.kernels.transpose import (
     has_whole_rows,
     is_by_row,
 )
+from featstream.sources.sentinels import Sentinels
+from featstream.sources.text_values import refuse_hidden_numbers
 from featstream.sources.values import (
     BLOCK_BYTES,
     DATES,
@@ -45,7 +47,6 @@ from featstream.sources.values import (
     group_columns,
     not_numbers,
     numeric_dtype,
-    refuse_hidden_missing,
 )
 
 MAX_FRAME_COLUMNS = 1024
@@ -58,6 +59,9 @@ _EXACT_IN_FLOAT = {
     *(nw.Float32, nw.Float64),
 }
 """Types of columns whose values are exact as float64."""
+
+_TEXT = {nw.Categorical, nw.Enum, nw.String}
+"""Types of columns that are words, as far as the type tells."""
 
 Positions: TypeAlias = "range | IntArray"
 
@@ -283,15 +287,20 @@ def sparse_stop(indptr: NDArray[Any], start: int, columns: int, entries: int) ->
 
 def is_frame(X: Any) -> bool:
     """Whether `FrameSource` takes ``X``."""
-    return bool(
-        nw.dependencies.is_into_dataframe(X) or nw.dependencies.is_polars_lazyframe(X)
-    )
+    return bool(nw.dependencies.is_into_dataframe(X) or is_lazy_frame(X))
+
+
+def is_lazy_frame(X: Any) -> bool:
+    """Whether it is a frame of polars or Dask that is yet to be computed."""
+    of_polars = nw.dependencies.is_polars_lazyframe(X)
+    return bool(of_polars or nw.dependencies.is_dask_dataframe(X))
 
 
 class FramedSource(AnyOrderSource):
     """Columns that are read as frames, some at a time."""
 
     block_bytes: int
+    _sentinels: Sentinels | None = None
 
     @abstractmethod
     def _part(self, chosen: Positions) -> Any:
@@ -299,15 +308,21 @@ class FramedSource(AnyOrderSource):
 
     def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
         width = min(block_width(self.n_samples, 8, self.block_bytes), MAX_FRAME_COLUMNS)
+        self._sentinels = self._sentinels or Sentinels()
         for first in range(start, len(positions), width):
-            chosen = positions[first : first + width]
-            part = self._part(chosen)
-            columns = plain_numbers(part)
-            if columns is not None:
-                yield self._block(columns, first, chosen)
-            else:
-                coded = map(self._coded_column, chosen, part.iter_columns())
-                yield from group_columns(coded, first, block_bytes=self.block_bytes)
+            for block in self._read_blocks(positions[first : first + width], first):
+                self._sentinels.look_at(block)
+                yield block
+        self._sentinels.warn()
+
+    def _read_blocks(self, chosen: Positions, first: int) -> Iterator[Block]:
+        part = self._part(chosen)
+        columns = plain_numbers(part)
+        if columns is not None:
+            yield self._block(columns, first, chosen)
+        else:
+            coded = map(self._coded_column, chosen, part.iter_columns())
+            yield from group_columns(coded, first, block_bytes=self.block_bytes)
 
     def _coded_column(self, i: int, series: Any) -> NamedColumn:
         name = None if self.names is None else self.names[i]
@@ -320,9 +335,9 @@ class FrameSource(FramedSource):
     Parameters
     ----------
     frame : pandas.DataFrame, polars.DataFrame, polars.LazyFrame or pyarrow.Table
-        Or any other eager frame that narwhals knows. A LazyFrame is evaluated
-        once for each block, for the columns of that block alone, and must give its
-        rows in the same order each time.
+        Or any other eager frame that narwhals knows, or one of Dask. A lazy one is
+        evaluated once for each block, for the columns of that block alone, and must
+        give its rows in the same order each time.
     block_bytes : int, default=2**23
         Size of a block, of at most 1024 columns.
 
@@ -360,6 +375,8 @@ class FrameSource(FramedSource):
             shape = self._frame.shape
         super().__init__(shape, about=self._frame.implementation.value)
         self.block_bytes = block_bytes
+        schema = self._frame.collect_schema()
+        self.text_columns = [i for i, t in enumerate(schema.values()) if t in _TEXT]
 
     def _part(self, chosen: Positions) -> Any:
         if isinstance(self._frame, nw.LazyFrame):
@@ -373,6 +390,8 @@ def _column_names(frame: Any) -> list[Any] | None:
         names = frame.column_names
     elif nw.dependencies.is_polars_lazyframe(frame):
         names = frame.collect_schema().names()
+    elif nw.dependencies.is_dask_dataframe(frame):
+        names = [str(name) for name in frame.columns]
     else:
         names = list(getattr(frame, "columns", ()))
     kinds = sorted({type(name).__qualname__ for name in names})
@@ -407,7 +426,8 @@ def _coded(series: Any, name: str) -> tuple[NDArray[Any], bool]:
         raise not_numbers(f"Feature {printable(name)}", dtype, hint)
     if dtype in (nw.Categorical, nw.Enum):
         values = series.to_list()
-        refuse_hidden_missing(values, f"Feature {printable(name)}")
+        what = f"Feature {printable(name)}"
+        refuse_hidden_numbers(values, what, is_label=True)
         present = series.drop_nulls().unique().to_list()
         try:
             present.sort()

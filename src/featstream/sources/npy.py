@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import NDArray
 from scipy import sparse
 
 from featstream.errors import DataError, printable
-from featstream.sources.memory import ArraySource, SparseSource
+from featstream.protocols import Block
+from featstream.sources.memory import ArraySource, Positions, SparseSource
 from featstream.sources.open import Dataset, PathLike, existing, reading
 from featstream.sources.tables import NAMES, check_target, read_target
+from featstream.sources.text_file import allowed_bytes, too_large
 from featstream.sources.values import (
     Duplicates,
     check_dimensions,
@@ -39,14 +43,18 @@ def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
     """
     path = existing(path)
     with reading(path):
-        source = ArraySource(npy.open_memmap(path, mode="r"))
+        source = MappedArraySource(path, npy.open_memmap(path, mode="r"))
     if target is None:
         return Dataset(source)
     return Dataset(source, read_target(target), target_name=str(target))
 
 
 def open_npz(
-    path: PathLike, target: str | None = None, *, duplicates: Duplicates = "error"
+    path: PathLike,
+    target: str | None = None,
+    *,
+    max_bytes: int | None = None,
+    duplicates: Duplicates = "error",
 ) -> Dataset:
     """Open an archive of arrays saved by `numpy.savez` or `scipy.sparse.save_npz`.
 
@@ -63,11 +71,11 @@ def open_npz(
         The array that is the target; by default ``y``, or ``y_train`` if the
         features are ``X_train``. Or the file that holds it, ``FILE`` or
         ``FILE:COLUMN``; see `read_target`.
-    duplicates
+    max_bytes, duplicates
         As for `open_dataset`.
     """
     path = existing(path)
-    with reading(path), _load(path) as arrays:
+    with reading(path), _Archive(path, max_bytes) as arrays:
         prefix = _feature_prefix(arrays)
         y_name = target or ("y_train" if prefix == "X_train" else "y")
         y = arrays.get(y_name)
@@ -88,7 +96,7 @@ def open_npz(
 def read_archive(path: PathLike) -> dict[str, Any]:
     """All arrays of an ``.npz``; sparse ones as for `open_npz`."""
     path = existing(path)
-    with reading(path), _load(path) as arrays:
+    with reading(path), _Archive(path) as arrays:
         suffix = "_format"
         whole = [k.removesuffix(suffix) for k in arrays if k.endswith(suffix)]
         parts = {f"{name}_{part}" for name in whole for part in _SPARSE_PARTS}
@@ -134,8 +142,92 @@ def _read_sparse(arrays: Mapping[str, Any], prefix: str) -> Any:
     return X
 
 
-def _load(path: Path) -> Any:
-    """The archive; a file of another kind is never tried as a pickle."""
-    if not zipfile.is_zipfile(path):
-        raise ValueError("it is not an archive of arrays")
-    return np.load(path, allow_pickle=False)
+class _Archive(Mapping[str, Any]):
+    """The arrays of an ``.npz``, each read when it is asked for, and checked before.
+
+    A few bytes can claim an array that fills the memory: what the header of an array
+    claims is compared with what the archive says of its size, and that with a limit.
+    """
+
+    def __init__(self, path: Path, max_bytes: int | None = None) -> None:
+        if not zipfile.is_zipfile(path):  # another kind is never tried as a pickle
+            raise DataError("it is not an archive of arrays.")
+        self._zip = zipfile.ZipFile(path)
+        limit = allowed_bytes(path.stat().st_size)
+        self._limit = limit if max_bytes is None else max_bytes
+        members = {info.filename: info for info in self._zip.infolist()}
+        self._members = {n.removesuffix(".npy"): info for n, info in members.items()}
+
+    def __enter__(self) -> _Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __getitem__(self, name: str) -> Any:
+        member = self._members[name]
+        what = f"its array {printable(name)}"
+        if member.file_size > self._limit:
+            raise too_large(f"{what} unpacks to", self._limit)
+        with self._zip.open(member) as file:
+            shape, dtype = _read_header(file, what)
+            if dtype.hasobject:
+                raise DataError(
+                    f"{what} holds objects of Python, which numpy saves as a pickle; "
+                    "that is not read, for it runs what a file says. Save text as "
+                    f"text: {name}={name}.astype(str), and numbers as numbers."
+                )
+            claimed = math.prod(shape) * dtype.itemsize
+            held = member.file_size - file.tell()
+            if claimed != held:
+                raise DataError(
+                    f"{what} should be {dtype} of shape {shape}, {claimed:,} bytes, "
+                    f"and has {held:,}. The file is damaged: write it again."
+                )
+        with self._zip.open(member) as file:
+            return npy.read_array(file, allow_pickle=False)
+
+
+def _read_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and dtype that the header of an array claims."""
+    try:
+        version = npy.read_magic(file)
+        if version == (1, 0):
+            shape, _, dtype = npy.read_array_header_1_0(file)
+        else:
+            shape, _, dtype = npy.read_array_header_2_0(file)
+    except ValueError as error:
+        raise DataError(f"{what} has a header that cannot be read: {error}.") from error
+    return shape, dtype
+
+
+class MappedArraySource(ArraySource):
+    """The columns of an array in a file that is mapped into memory.
+
+    Reading what another process has cut off would end this one with SIGBUS: before
+    every block the size of the file is compared.
+    """
+
+    def __init__(self, path: Path, X: NDArray[Any], **options: Any) -> None:
+        self.path, self._size = path, path.stat().st_size
+        super().__init__(X, **options)
+
+    def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
+        self._check_size()
+        for block in super()._blocks(positions, start):
+            yield block
+            self._check_size()
+
+    def _check_size(self) -> None:
+        size = self.path.stat().st_size
+        if size < self._size:
+            raise DataError(
+                f"{self.path} was cut short while it was read: it has {size:,} bytes, "
+                f"and had {self._size:,}. Write it again."
+            )

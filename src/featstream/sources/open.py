@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -30,6 +31,8 @@ from featstream.errors import (
     MissingExtraError,
     MissingFileError,
     ParameterError,
+    Setting,
+    as_bytes,
     closest,
     printable,
 )
@@ -49,7 +52,7 @@ Item = TypeVar("Item")
 
 
 class Format(NamedTuple):
-    """How files of a kind are opened."""
+    """How files of a kind are opened, and the parameters that they take."""
 
     opener: str  # "module:function"; with a dot in front, of this package
     options: tuple[str, ...] = ()
@@ -57,22 +60,34 @@ class Format(NamedTuple):
     takes_target_file: bool = False  # whether ``target`` may be a file of its own
 
 
-SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
+SVMLIGHT = (".svm", ".svmlight", ".libsvm")
+
+_SNIFFED = (".txt", ".data")
+"""Svmlight or a table: the first lines tell."""
 
 _TEXT = Format(
-    ".tables:open_table", ("separator", "na_values", "duplicates"), finds_target=True
+    ".tables:open_text",
+    (
+        *("orient", "separator", "na_values", "decimal", "thousands", "encoding"),
+        *("skip_rows", "max_bytes", "duplicates"),
+    ),
+    finds_target=True,
+    takes_target_file=True,
 )
-_ARROW = Format(".tables:open_table", ("na_values", "duplicates"), finds_target=True)
+_ARROW = Format(
+    ".tables:open_table", ("na_values", "max_bytes", "duplicates"), True, True
+)
 
 FORMATS = {
     ".cols": Format(".store:open_cols"),
     ".npy": Format(".npy:open_npy", takes_target_file=True),
-    ".npz": Format(".npy:open_npz", ("duplicates",), takes_target_file=True),
-    ".csv": _TEXT,
-    ".tsv": _TEXT,
+    ".npz": Format(
+        ".npy:open_npz", ("max_bytes", "duplicates"), takes_target_file=True
+    ),
+    **dict.fromkeys((".csv", ".tsv", ".tab", *_SNIFFED), _TEXT),
     ".parquet": Format(
         ".parquet:open_parquet",
-        ("orient", "na_values", "duplicates"),
+        ("orient", "na_values", "max_bytes", "duplicates"),
         True,
         takes_target_file=True,
     ),
@@ -85,8 +100,42 @@ FORMATS = {
     ".bed": Format(
         ".plink:open_plink", ("missing", "duplicates"), takes_target_file=True
     ),
-    **dict.fromkeys(SVMLIGHT, Format(".svmlight:open_svmlight")),
+    **dict.fromkeys(SVMLIGHT, Format(".svmlight:open_svmlight", ("max_bytes",))),
 }
+
+_FRAME = "pandas.{}.to_parquet('NEW.parquet')"
+_H5 = (
+    "numpy.save('NEW.npy', h5py.File(PATH)['NAME'][:]); of 10x Genomics: "
+    "scanpy.read_10x_h5(PATH).write_h5ad('NEW.h5ad')"
+)
+_MAT = (
+    "numpy.savez('NEW.npz', **{k: v for k, v in scipy.io.loadmat(PATH).items() if "
+    "k in ('X', 'y')})"
+)
+_MTX = (
+    "scipy.sparse.save_npz('NEW.npz', scipy.io.mmread(PATH).tocsc())  # with .T after "
+    "mmread(PATH) if a row is a feature"
+)
+_R = "write.csv(readRDS(PATH), 'NEW.csv', row.names = FALSE)  # in R"
+_CONVERSIONS = {
+    ".mtx": _MTX,
+    ".mat": _MAT,
+    ".h5": _H5,
+    ".hdf5": _H5,
+    ".loom": "anndata.io.read_loom(PATH).write_h5ad('NEW.h5ad')",
+    ".arff": _FRAME.format("DataFrame(scipy.io.arff.loadarff(PATH)[0])"),
+    ".xlsx": _FRAME.format("read_excel(PATH)"),
+    ".xls": _FRAME.format("read_excel(PATH)"),
+    ".ods": _FRAME.format("read_excel(PATH)"),
+    ".vcf": "plink2 --vcf PATH --make-bed --out NEW  # in the shell",
+    ".sas7bdat": _FRAME.format("read_sas(PATH)"),
+    ".sav": _FRAME.format("read_spss(PATH)"),
+    ".dta": _FRAME.format("read_stata(PATH)"),
+    ".json": _FRAME.format("read_json(PATH)"),
+    ".pkl": _FRAME.format("read_pickle(PATH)"),
+    ".rds": _R,
+}
+"""One line of code that turns a file of another kind into one that is read."""
 
 FOLDERS = (".cols", ".zarr")
 """Suffixes of data sets that are folders."""
@@ -186,8 +235,7 @@ def as_source(X: Any) -> Source:
         X = pyarrow.Table.from_batches([X])
     if is_frame(X):
         return FrameSource(X)
-    anndata = sys.modules.get("anndata")
-    if anndata is not None and isinstance(X, anndata.AnnData):
+    if is_anndata(X):
         from featstream.sources.annotated import open_anndata
 
         return open_anndata(X).source
@@ -205,6 +253,12 @@ def as_source(X: Any) -> Source:
         "table, an AnnData object, the path of a data set, an iterable of (name, "
         "values), or a Source."
     )
+
+
+def is_anndata(X: Any) -> bool:
+    """Whether it is an AnnData object; anndata is not imported to find out."""
+    anndata = sys.modules.get("anndata")
+    return anndata is not None and isinstance(X, anndata.AnnData)
 
 
 def is_dask_array(X: Any) -> bool:
@@ -235,6 +289,11 @@ def open_dataset(
     duplicates: str | None = None,
     separator: str | None = None,
     na_values: str | Iterable[str] | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    skip_rows: int | None = None,
+    max_bytes: int | str | None = None,
     drop_unlabelled: bool = False,
 ) -> Dataset:
     """Open a data set; the suffix of the file says which format it is.
@@ -242,34 +301,39 @@ def open_dataset(
     Parameters
     ----------
     path : str or path-like
-        ``.npy``, ``.npz``, ``.csv``, ``.tsv``, ``.parquet``, ``.feather``,
+        ``.npy``, ``.npz``, ``.csv``, ``.tsv``, ``.tab``, ``.parquet``, ``.feather``,
         ``.arrow``, ``.zarr``, ``.h5ad`` (AnnData), ``.bed`` (PLINK), ``.cols`` (a
-        column store), or svmlight (``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``);
-        text files may end in ``.gz``, ``.xz``, ``.bz2`` or ``.zst``. Or a folder of
-        such (`open_folder`).
+        column store), or svmlight (``.svm``, ``.svmlight``, ``.libsvm``); ``.txt`` and
+        ``.data`` are svmlight if their first line is, and otherwise tables. Text files
+        may end in ``.gz``, ``.xz``, ``.bz2`` or ``.zst``. Or a folder of such
+        (`open_folder`).
     target : str, default=None
         Where the target is: the array in an ``.npz`` (by default ``y`` or
         ``y_train``) or in a group of ``.zarr``; the column of a table or of the
         ``obs`` of an ``.h5ad`` (by default the one called ``y``, ``target``,
-        ``class`` or ``label``); for an ``.npy``, ``.npz``, ``.zarr``, ``.bed`` or a
-        table of features the file that holds it, `FILE` or `FILE:COLUMN`. An
-        svmlight file and a column store hold their own.
+        ``class`` or ``label``); or the file that holds it, `FILE` or `FILE:COLUMN`,
+        but not for ``.h5ad``. An svmlight file and a column store hold their own.
     layer : str, default=None
         Of an ``.h5ad`` the layer to read instead of ``X``; of a ``.zarr`` group the
         array.
     orient : {"samples", "features"}, default="samples"
-        What a row of a ``.parquet`` file is; see `open_feature_table`.
+        What a row of a ``.parquet`` or text file is; see `open_feature_table`.
     missing : {"error", "mode", "category"}, default="error"
         What to do about missing genotypes; see `open_plink`.
     duplicates : {"error", "number"}, default="error"
         What to do about two features of one name: refuse them, or call the second
         one ``name#2``.
     separator : str, default=None
-        What stands between the values of a ``.csv`` or ``.tsv``; by default found in
-        its first lines.
+        What stands between the values of a text file; by default found in its first
+        lines.
     na_values : str or list of str, default=None
         Values of a table that mean a missing one, besides the usual; see
         `open_table`.
+    decimal, thousands, encoding, skip_rows
+        How a text file is written; see `open_text`.
+    max_bytes : int or str, default=None
+        Most memory that a compressed file may unpack to, such as ``"8GB"``; by default
+        200 times the size of the file, or 64 MB.
     drop_unlabelled : bool, default=False
         Whether to leave out samples without a label, instead of an error.
 
@@ -293,6 +357,11 @@ def open_dataset(
         "missing": missing,
         "separator": separator,
         "na_values": na_values,
+        "decimal": decimal,
+        "thousands": thousands,
+        "encoding": encoding,
+        "skip_rows": skip_rows,
+        "max_bytes": max_bytes,
         "duplicates": duplicates,
         "drop_unlabelled": drop_unlabelled,
     }
@@ -375,20 +444,21 @@ def open_folder(
     >>> data.source.n_features, data.y
     (5, array([0, 1, 1]))
     """
-    from featstream.sources.tables import is_target_file
+    from featstream.sources.tables import is_target_file, split_column
 
     names = [*optional] if target is None else [target, *optional]
     is_file = target is not None and is_target_file(target)
     parts: dict[Path, Dataset] = {}
     for file in sorted(Path(path).iterdir()):
+        if is_file and target is not None and split_column(target)[0].samefile(file):
+            continue  # the target may lie beside the features
         is_beside = file.suffix in (".bim", ".fam")
         is_beside = is_beside and file.with_suffix(".bed").exists()
         if is_beside or file.name.startswith("."):
             continue
         suffix = format_suffix(file)
-        is_table = suffix == ".parquet" and options.get("orient") != "features"
         takes_file = suffix in FORMATS and FORMATS[suffix].takes_target_file
-        if is_file and takes_file and not is_table:
+        if is_file and takes_file:
             parts[file] = _open_file(file, target, None, options)
         else:
             parts[file] = _open_file(file, None, names, options)
@@ -413,12 +483,29 @@ def open_folder(
 
 
 def is_svmlight(path: PathLike) -> bool:
-    """Whether a file is svmlight text, by its suffix.
+    """Whether a file is svmlight text: by its suffix, or by the first line of a .txt.
 
     >>> is_svmlight("news20.SVM.gz"), is_svmlight("news20.csv")
     (True, False)
     """
-    return format_suffix(path) in SVMLIGHT
+    suffix = format_suffix(path)
+    is_sniffed = suffix in _SNIFFED and os.path.isfile(path)
+    return suffix in SVMLIGHT or (is_sniffed and _begins_with_svmlight(Path(path)))
+
+
+def _begins_with_svmlight(path: Path) -> bool:
+    """Whether the first line that is no comment is a label and pairs of numbers."""
+    from featstream.sources.text_file import TextFile, as_utf8
+
+    with reading(path), closing(TextFile(path, 1 << 16, None)) as file:
+        head = next(as_utf8(file.chunks(), "latin-1"), b"")
+    lines = (line.partition(b"#")[0].split() for line in head[: 1 << 16].splitlines())
+    first = next(filter(None, lines), [])
+    # A line may be cut; a label may stand alone, and then the next line tells.
+    pairs = [word for word in first[1:3] if not word.startswith(b"qid:")]
+    if len(first) == 1:
+        pairs = next((line[1:2] for line in lines if len(line) > 1), [])
+    return bool(pairs) and re.fullmatch(rb"[0-9]+:[0-9.eE+-]*", pairs[0]) is not None
 
 
 def _is_folder_of_files(path: PathLike) -> bool:
@@ -449,14 +536,14 @@ def _open_file(
     """Open what is not a folder of files; see `open_table` for ``optional``."""
     path = existing(path)
     suffix = format_suffix(path)
+    if suffix in _SNIFFED and is_svmlight(path):
+        suffix = SVMLIGHT[0]
     if suffix not in FORMATS:
-        raise ParameterError(
-            f"Cannot tell what kind of file {printable(path)} is from its suffix "
-            f"{printable(suffix)}. Known: {', '.join(FORMATS)}; text also as .gz, .xz, "
-            ".bz2 or .zst."
-        )
+        raise _unknown_format(path, suffix)
     kind = FORMATS[suffix]
     given = {name: value for name, value in options.items() if value is not None}
+    if isinstance(given.get("max_bytes"), str):
+        given["max_bytes"] = as_bytes(given["max_bytes"], "max_bytes")
     for name, value in given.items():
         if name not in kind.options:
             others = [other for other in FORMATS if name in FORMATS[other].options]
@@ -470,6 +557,21 @@ def _open_file(
     opener = getattr(import_module(module, __package__), function)
     dataset: Dataset = opener(path, target, **given)
     return dataset
+
+
+def _unknown_format(path: Path, suffix: str) -> ParameterError:
+    """The error for a file of another kind, with what converts it."""
+    line = _CONVERSIONS.get(suffix)
+    if line is not None:
+        return ParameterError(
+            f"Files of the kind {suffix} are not read. Convert {printable(path)} with "
+            f"one line: {line.replace('PATH', repr(path.name))}"
+        )
+    return ParameterError(
+        f"Cannot tell what kind of file {printable(path)} is from its suffix "
+        f"{printable(suffix)}. Known: {', '.join(FORMATS)}; text also as .gz, .xz, "
+        ".bz2 or .zst. In Python, give arrays, or a pandas frame."
+    )
 
 
 def _with_labels(dataset: Dataset, path: PathLike, *, is_wanted: bool) -> Dataset:
@@ -492,8 +594,9 @@ def _with_labels(dataset: Dataset, path: PathLike, *, is_wanted: bool) -> Datase
     name = "" if dataset.samples is None else f" ({printable(dataset.samples[row])})"
     raise DataError(
         f"{path}: {int((~is_labelled).sum()):,} of {y.size:,} samples have no label"
-        f"{where}, the first at row {row}{name}. Pass drop_unlabelled=True (command "
-        "line: --drop-unlabelled) to leave them out."
+        f"{where}, the first at row {row}{name}. Pass ",
+        Setting("drop_unlabelled", True),
+        " to leave them out.",
     )
 
 
@@ -523,7 +626,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (DataError, DataTypeError) as error:
-        raise type(error)(f"{path}: {error}") from error
+        raise type(error)(f"{path}: ", *error.args) from error
     except FeatstreamError:  # a wrong parameter, or a package that is not installed
         raise
     except _UNREADABLE as error:
@@ -570,8 +673,9 @@ def find_target(
     found = found or [name for name in names if name.lower() in TARGET_NAMES]
     if len(found) > 1:
         raise DataError(
-            f"which is the target: {' or '.join(map(printable, found))}? Name it with "
-            "target=... (command line: --target)."
+            f"which is the target: {' or '.join(map(printable, found))}? Name it with ",
+            Setting("target", "NAME"),
+            ".",
         )
     return found[0] if found else None
 

@@ -33,6 +33,8 @@ from featstream.sources.open import (
     while_reading,
 )
 from featstream.sources.tables import as_sample_names, open_table, read_target
+from featstream.sources.text_file import allowed_bytes, too_large
+from featstream.sources.text_values import is_number
 from featstream.sources.values import (
     BLOCK_BYTES,
     FIELDS,
@@ -42,13 +44,14 @@ from featstream.sources.values import (
     block_width,
     check_names,
     group_columns,
-    is_number,
     not_numbers,
 )
 
 _BUFFERED_BYTES = 16 << 20  # by the reader, for all columns together
 _LEAST_ROWS = 256  # at a time: each batch costs the reader some work per column
 _MOST_BYTES = 64 << 20
+_CELL_BYTES = 8
+_SMALL_COLUMN = 256 << 20  # held for a moment, whatever the size of the file
 
 
 def open_parquet(
@@ -58,18 +61,20 @@ def open_parquet(
     orient: str = "samples",
     optional: Collection[str] | None = None,
     na_values: str | Iterable[str] | None = None,
+    max_bytes: int | None = None,
     duplicates: Duplicates = "error",
 ) -> Dataset:
     """Open a parquet file, with one row per sample or per feature (``orient``)."""
     if check_choice(orient, "orient", ("samples", "features")) == "samples":
-        options: dict[str, Any] = {"na_values": na_values, "duplicates": duplicates}
-        return open_table(path, target, optional=optional, **options)
+        options: dict[str, Any] = {"na_values": na_values, "max_bytes": max_bytes}
+        options |= {"optional": optional, "duplicates": duplicates}
+        return open_table(path, target, **options)
     if na_values is not None:
         raise ParameterError(
             "`na_values` is for tables with one row per sample, not orient='features'. "
             f"Got {na_values!r} for {path}. Write nulls in the file."
         )
-    return open_feature_table(path, target, duplicates=duplicates)
+    return open_feature_table(path, target, max_bytes=max_bytes, duplicates=duplicates)
 
 
 class _ArrowTable(ABC):
@@ -88,7 +93,9 @@ class _ArrowTable(ABC):
                 raise not_numbers(f"Feature {printable(field.name)}", field.type, hint)
         self.path, self._na_values = path, na_values
         self._index = index_columns(schema)
-        self.names = [name for name in schema.names if name not in self._index]
+        fields = [field for field in schema if field.name not in self._index]
+        self.names = [field.name for field in fields]
+        self.text_columns = [i for i, f in enumerate(fields) if _is_text(f.type)]
         # The name in the file, and the number of columns of that name before it.
         times: Counter[str] = Counter()
         self._columns = []
@@ -123,10 +130,16 @@ class ParquetTable(_ArrowTable):
     The footer is held in memory: about 1.4 KB for each column and row group.
     """
 
-    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        na_values: Sequence[str] = (),
+        max_bytes: int | None = None,
+    ) -> None:
         from pyarrow.parquet import ParquetFile
 
         self._file: Any = ParquetFile(path, pre_buffer=True)
+        check_unpacked_size(self._file.metadata, path, max_bytes)
         super().__init__(path, self._file.schema_arrow, na_values)
         self.n_rows = self._file.metadata.num_rows
         self.fingerprint = footer_digest(path)
@@ -138,13 +151,22 @@ class ParquetTable(_ArrowTable):
 class IpcTable(_ArrowTable):
     """The columns of an Arrow IPC file (Feather version 2), or of an IPC stream."""
 
-    def __init__(self, path: Path, na_values: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        na_values: Sequence[str] = (),
+        max_bytes: int | None = None,
+    ) -> None:
         self.path = path
         with self._open() as file:
             self._schema = file.schema
         super().__init__(path, self._schema, na_values)
+        limit = allowed_bytes(path.stat().st_size) if max_bytes is None else max_bytes
         with self._open(included_fields=[0]) as file:
-            self.n_rows = file.read_all().num_rows
+            first = file.read_all()
+        self.n_rows = first.num_rows
+        if _CELL_BYTES * self.n_rows > max(limit, _SMALL_COLUMN):
+            raise too_large(f"a column of {self.n_rows:,} values takes", limit)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -153,19 +175,34 @@ class IpcTable(_ArrowTable):
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def _open(self, **options: Any) -> Any:
-        from pyarrow import ArrowInvalid, ipc, memory_map
+        from pyarrow import ArrowInvalid, OSFile, ipc
 
+        # Not mapped: a file that is cut while it is read would end the process.
         chosen = ipc.IpcReadOptions(**options)
         try:
-            return ipc.open_file(memory_map(str(self.path)), options=chosen)
+            return ipc.open_file(OSFile(str(self.path)), options=chosen)
         except ArrowInvalid:
-            return ipc.open_stream(memory_map(str(self.path)), options=chosen)
+            return ipc.open_stream(OSFile(str(self.path)), options=chosen)
 
     def _read(self, names: list[str]) -> Any:
         find = self._schema.get_all_field_indices
         fields = sorted({place for name in names for place in find(name)})
         with self._open(included_fields=fields) as file:
             return file.read_all()
+
+
+def check_unpacked_size(metadata: Any, path: Path, max_bytes: int | None) -> None:
+    """Raise if a column of a parquet file is far larger than the whole file.
+
+    A value that is repeated a thousand million times takes some bytes on disk.
+    """
+    limit = allowed_bytes(path.stat().st_size) if max_bytes is None else max_bytes
+    n_groups = metadata.num_row_groups
+    unpacked = sum(metadata.row_group(i).total_byte_size for i in range(n_groups))
+    column = _CELL_BYTES * metadata.num_rows
+    if column > max(limit, _SMALL_COLUMN) or unpacked > limit:
+        what = f"a column of {metadata.num_rows:,} values takes"
+        raise too_large(what if column > limit else "its columns unpack to", limit)
 
 
 def mark_missing(table: Any, na_values: Sequence[str]) -> Any:
@@ -223,7 +260,11 @@ def footer_digest(path: Path) -> str:
 
 
 def open_feature_table(
-    path: PathLike, target: str | None = None, *, duplicates: Duplicates = "error"
+    path: PathLike,
+    target: str | None = None,
+    *,
+    max_bytes: int | None = None,
+    duplicates: Duplicates = "error",
 ) -> Dataset:
     """Open a parquet file with one row per feature; needs pyarrow.
 
@@ -235,7 +276,7 @@ def open_feature_table(
         sample, whose names are then the names of the samples.
     target : str, default=None
         The file that holds it, ``FILE`` or ``FILE:COLUMN``; see `read_target`.
-    duplicates
+    max_bytes, duplicates
         As for `open_dataset`.
 
     Returns
@@ -257,7 +298,7 @@ def open_feature_table(
     path = existing(path)
     require("pyarrow", "frames", path)
     with reading(path):
-        source = FeatureTableSource(path, duplicates=duplicates)
+        source = FeatureTableSource(path, duplicates=duplicates, max_bytes=max_bytes)
     y = None if target is None else read_target(target, source.sample_names)
     return Dataset(source, y, source.names)
 
@@ -275,9 +316,11 @@ class FeatureTableSource(SizedSource):
         path: Path,
         block_bytes: int = BLOCK_BYTES,
         duplicates: Duplicates = "error",
+        max_bytes: int | None = None,
     ) -> None:
         from pyarrow.parquet import ParquetFile
 
+        self._max_bytes = max_bytes
         self.path, self.block_bytes, self._duplicates = path, block_bytes, duplicates
         found = _find_columns(ParquetFile(path).schema_arrow)
         name, self._values, self.sample_names = found
@@ -287,6 +330,7 @@ class FeatureTableSource(SizedSource):
             path, buffer_size=max(buffered, 1 << 12), pre_buffer=False
         )
         metadata = self._file.metadata
+        check_unpacked_size(metadata, path, max_bytes)
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         self._group_ends = np.cumsum([group.num_rows for group in groups])
         shape = self._count_samples(), metadata.num_rows
@@ -308,8 +352,8 @@ class FeatureTableSource(SizedSource):
 
     def reopener(self) -> Callable[[], FeatureTableSource]:
         """A function that opens the file again in another process."""
-        path, options = self.path.absolute(), (self.block_bytes, self._duplicates)
-        return partial(FeatureTableSource, path, *options)
+        options = self.block_bytes, self._duplicates, self._max_bytes
+        return partial(FeatureTableSource, self.path.absolute(), *options)
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the features from position ``start`` on."""

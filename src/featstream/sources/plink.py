@@ -36,12 +36,12 @@ from featstream.sources.tables import (
     split_column,
 )
 from featstream.sources.text_file import release_pages
+from featstream.sources.text_values import is_number
 from featstream.sources.values import (
     BLOCK_BYTES,
     Duplicates,
     block_width,
     check_names,
-    is_number,
 )
 
 Missing = Literal["error", "mode", "category"]

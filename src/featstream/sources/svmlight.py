@@ -19,12 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from featstream.errors import DataError, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    ParameterError,
+    Setting,
+    printable,
+    size_text,
+)
 from featstream.parallel import count_threads
 from featstream.sources.kernels import parse_svmlight as grammar
 from featstream.sources.memory import SparseSource
 from featstream.sources.open import Dataset, PathLike, existing
-from featstream.sources.text_file import MAX_BYTES, TextFile
+from featstream.sources.text_file import TextFile
 from featstream.sources.values import LIMITS
 
 ZeroBased: TypeAlias = bool | Literal["auto"]
@@ -33,10 +39,13 @@ FileProgress: TypeAlias = Callable[[int, int], object]  # bytes read, and bytes 
 _NUMBER = re.compile(rb"[0-9.eE+-]+")
 _TOKEN = re.compile(rb"[^ \t\r\n#]*")
 _NOT_FINITE = {"nan", "inf", "infinity"}
+_POINTER_BYTES = 8  # per column, wherever its entries begin
 _NOTATION = "Write plain decimals such as 12, -0.5 or 1e-3"
 
 
-def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
+def open_svmlight(
+    path: PathLike, target: str | None = None, *, max_bytes: int | None = None
+) -> Dataset:
     """Open a text file in the format of svmlight and libsvm.
 
     Parameters
@@ -45,12 +54,14 @@ def open_svmlight(path: PathLike, target: str | None = None) -> Dataset:
         Plain, or compressed with gzip, xz or bzip2.
     target : None
         Each line begins with the target, so there is nothing to choose.
+    max_bytes
+        As for `read_svmlight`.
     """
     if target is not None:
         raise ParameterError(
             f"An svmlight file holds its own target. Got target={target!r} for {path}."
         )
-    X, y = read_svmlight(path)
+    X, y = read_svmlight(path, max_bytes=max_bytes)
     return Dataset(SparseSource(X.tocsc(), is_checked=X.shape[0] > 0), y)
 
 
@@ -60,7 +71,7 @@ def read_svmlight(
     n_jobs: int | None = None,
     n_features: int | None = None,
     zero_based: ZeroBased = "auto",
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int | None = None,
 ) -> tuple[csr_array, NDArray[Any]]:
     r"""Read a svmlight file into memory.
 
@@ -75,8 +86,10 @@ def read_svmlight(
     zero_based : bool or "auto", default="auto"
         Whether the first column has the index 0. "auto" takes the file as
         zero-based if the index 0 occurs in it.
-    max_bytes : int, default=4 GiB
-        Most text that a compressed file may decompress to.
+    max_bytes : int, optional
+        Most text that a compressed file may decompress to, and most memory for where
+        columns begin, 8 bytes each; by default 200 times the size of the file, or
+        64 MiB.
 
     Returns
     -------
@@ -94,8 +107,7 @@ def read_svmlight(
     -----
     Numbers are rounded as ``float`` rounds. A last line without a newline is
     read like any other. ``qid:`` is checked and left out. ``nan`` and ``inf`` are
-    refused, and so are several labels in a row. A plain file is mapped into
-    memory: nobody may cut it short or write to it while it is read.
+    refused, and so are several labels in a row. A plain file is read twice.
 
     Examples
     --------
@@ -143,8 +155,7 @@ def iter_svmlight(
     path, n_jobs, zero_based
         As for `read_svmlight`.
     max_bytes : int, optional
-        Most text that a compressed file may decompress to; by default 200 times
-        the size of the file, since the text is never held.
+        As for `read_svmlight`.
     progress : callable, optional
         Called after each slice with the bytes read and the bytes in all.
 
@@ -245,7 +256,6 @@ class Reader:
             waiting.extend(islice(ahead, 1))
             parsed, stop = waiting.popleft()
             rows = self.check(parsed.result())
-            self.file.forget(stop)
             yield rows
             if progress is not None:
                 progress(stop, self.file.size)
@@ -254,10 +264,10 @@ class Reader:
         """Parse all chunks, those of a plain file into one set of arrays."""
         if self.file.is_compressed:
             return join_rows([*self.slices()], _make_room(0, 0))
-        texts = [text for text, _ in self.file.line_chunks()]
-        counts = np.array(list(self.pool.map(grammar.count_marks, texts)), np.int64)
+        spans = list(self.file.spans())
+        counts = np.array(list(self.pool.map(self._count_marks, spans)), np.int64)
         ends = counts.reshape(-1, 2).cumsum(axis=0)
-        n_lines, n_colons = ends[-1] if texts else (0, 0)
+        n_lines, n_colons = ends[-1] if spans else (0, 0)
         room = _make_room(n_lines, n_colons)
         rooms = (
             grammar.Rows._make(
@@ -266,8 +276,15 @@ class Reader:
             )
             for (line, entry), (k, n) in zip(ends, counts, strict=True)
         )
-        parsed = self.pool.map(self.parse, texts, rooms)
+        parsed = self.pool.map(self._parse_span, spans, rooms)
         return join_rows([self.check(chunk) for chunk in parsed], room)
+
+    def _count_marks(self, span: tuple[int, int]) -> tuple[int, int]:
+        n_lines, n_colons = grammar.count_marks(self.file.lines_between(*span))
+        return n_lines, n_colons
+
+    def _parse_span(self, span: tuple[int, int], room: grammar.Rows) -> ParsedChunk:
+        return self.parse(self.file.lines_between(*span), room)
 
     def check(self, chunk: ParsedChunk) -> RowSlice:
         """The rows of the next chunk in the order of the file; raise if it failed."""
@@ -279,6 +296,16 @@ class Reader:
             line, reason = failure
             place = f"{self.file.name}, line {self._n_lines + line}"
             raise DataError(f"{place}: {reason}.")
+        most = self.file.max_bytes // _POINTER_BYTES
+        if chunk.rows.highest >= most:
+            raise DataError(
+                f"{self.file.name} has the index {chunk.rows.highest + self.shift:,}, "
+                f"and {most:,} features are the most that a file of "
+                f"{size_text(self.file.size)} is expected to have. If that is right, "
+                "pass ",
+                Setting("max_bytes", size_text(_POINTER_BYTES << 31).replace(" ", "")),
+                " (memory for where columns begin).",
+            )
         self._kind = self._kind or chunk.kind
         self._n_lines += chunk.n_lines
         return chunk.rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,9 +13,18 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, FeatstreamWarning, ParameterError, printable
+from featstream.errors import (
+    DataError,
+    FeatstreamWarning,
+    ParameterError,
+    Setting,
+    check_choice,
+    check_count,
+    printable,
+)
 from featstream.protocols import Block
 from featstream.sources.csv import CsvTable
+from featstream.sources.csv_dialect import AS_FOUND, TextOptions
 from featstream.sources.memory import FramedSource, Positions
 from featstream.sources.open import (
     Dataset,
@@ -27,22 +37,77 @@ from featstream.sources.open import (
     shortened,
     while_reading,
 )
+from featstream.sources.text_file import TextFile, as_utf8
+from featstream.sources.text_values import MISSING, as_na_values, refuse_hidden_numbers
 from featstream.sources.values import (
     BLOCK_BYTES,
-    MISSING,
     Duplicates,
-    as_na_values,
     check_names,
-    refuse_hidden_missing,
 )
 
 if TYPE_CHECKING:
     from featstream.sources.parquet import IpcTable, ParquetTable
 
-_TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow")
+_TABLES = (".csv", ".tsv", ".tab", ".parquet", ".feather", ".arrow")
+_FEATURES = Setting("orient", "features")
 
 NAMES = ("names", "feature_names")
 """What an array of names of features is called, in ``.npz`` and zarr."""
+
+
+def open_text(
+    path: PathLike,
+    target: str | None = None,
+    *,
+    orient: str = "samples",
+    optional: Collection[str] | None = None,
+    duplicates: Duplicates = "error",
+    **options: Any,
+) -> Dataset:
+    """Open a table of text, with one row per sample or per feature (``orient``).
+
+    Parameters
+    ----------
+    path, target, optional, duplicates
+        As for `open_table`.
+    orient : {"samples", "features"}, default="samples"
+        What a row is. A row of a feature begins with its name; the header names the
+        samples, and may lack a name for the first column.
+    **options
+        How the text is written, as for `open_table`.
+    """
+    if check_choice(orient, "orient", ("samples", "features")) == "samples":
+        return open_table(
+            path, target, optional=optional, duplicates=duplicates, **options
+        )
+    from featstream.sources.feature_text import FeatureTextSource
+
+    path, text = existing(path), as_text_options(**options)
+    require("pyarrow", "frames", path)
+    with reading(path):
+        source = FeatureTextSource(path, text, duplicates=duplicates)
+    y = None if target is None else read_target(target, source.sample_names)
+    return Dataset(source, y, source.names, target)
+
+
+def as_text_options(
+    *,
+    separator: str | None = None,
+    na_values: str | Iterable[str] | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    skip_rows: int | None = None,
+    max_bytes: int | None = None,
+) -> TextOptions:
+    """Check what was said of a text; the parameters are those of `open_table`."""
+    skip_rows = check_count(
+        skip_rows, "skip_rows", least=0, none="to find where the header begins"
+    )
+    listed = as_na_values(na_values)
+    return TextOptions(
+        separator, listed, decimal, thousands, encoding, skip_rows, max_bytes
+    )
 
 
 def open_table(
@@ -50,9 +115,8 @@ def open_table(
     target: str | None = None,
     *,
     optional: Collection[str] | None = None,
-    separator: str | None = None,
-    na_values: str | Iterable[str] | None = None,
     duplicates: Duplicates = "error",
+    **options: Any,
 ) -> Dataset:
     r"""Open a table: CSV, TSV, parquet or Arrow IPC (Feather); needs pyarrow.
 
@@ -60,26 +124,39 @@ def open_table(
     ----------
     path : str or path-like
         A table with named columns and one row per sample. What stands between the
-        values of a ``.csv`` is found in its first lines: a comma, a semicolon, a tab
-        or a bar.
+        values of a text is found in its first lines: a comma, a semicolon, a tab, a
+        bar, or a space. Comments (``#``) before the header are skipped. A header of
+        R's ``write.table``, with one name less than there are columns, is understood.
     target : str, default=None
         The column that is the target; by default the one called ``y``, ``target``,
-        ``class`` or ``label``.
+        ``class`` or ``label``. Or the file that holds it, ``FILE`` or ``FILE:COLUMN``;
+        see `read_target`.
     optional : collection of str, default=None
         If given, the table need not have a target: it is the column with a name from
         here or one of the four, if there is any.
-    separator : str, default=None
-        Of a text file, what stands between two values.
+    duplicates
+        As for `open_dataset`.
     na_values : str or list of str, default=None
         Values that mean a missing one, in every column, besides those that
         ``pandas.read_csv`` knows (an empty one, ``NA``, ``nan``, ``null``, ...).
-    duplicates
+    max_bytes : int, default=None
         As for `open_dataset`.
+    separator : str, default=None
+        Of a text, what stands between two values.
+    decimal : {".", ","}, default=None
+        Of a text, the decimal point; by default found in its first lines.
+    thousands : str, default=None
+        Of a text, what separates thousands, such as ``","`` in 1,234.
+    encoding : str, default=None
+        Of a text, its encoding, such as ``"latin-1"``; by default UTF-8, or what a byte
+        order mark says.
+    skip_rows : int, default=None
+        Of a text, lines before the header; by default those of comments.
 
     Returns
     -------
     Dataset
-        The other columns, the target, and the names. An index that pandas wrote is
+        The other columns, the target, and the names. An index that pandas or R wrote is
         not a feature: in parquet it is marked; in text it is a first column without
         a name, of distinct words or whole numbers.
 
@@ -98,25 +175,46 @@ def open_table(
     >>> data.names, data.y.tolist(), data.target_name
     (['a', 'b'], ['yes', 'no'], 'class')
     """
-    table = find_table(path, separator, na_values)
+    table = find_table(path, as_text_options(**options))
     with reading(table.path):
         index, samples = _find_index(table)
         if duplicates != "error":
             table.names = check_names(table.names, len(table.names), duplicates)
         names = table.names
-        column = find_target(names, target, optional or ())
-        if column is None and optional is None:
-            raise DataError(
-                "which of its columns is the target? None is called y, target, class "
-                "or label. Name it with target=... (command line: --target). Its "
-                f"columns are: {shortened(names)}."
-            )
+        file = None
+        if target is not None and target not in names and is_target_file(target):
+            file, column = target, None
+        else:
+            column = find_target(names, target, optional or ())
+        if column is None and file is None and optional is None:
+            raise _no_target(table, index)
         found = [] if column is None else [names.index(column)]
         source = TableSource(table, without=[*found, *index])
         source.sample_names = samples
         y = read_labels_of(table, found[0]) if found else None
+    if file is not None:
+        y, column = read_target(file, samples, **options), file
     is_guessed = target is None and column is not None
     return Dataset(source, y, source.names, column, is_guessed)
+
+
+def _no_target(table: Table, index: list[int]) -> DataError:
+    """The error for a table none of whose columns is known to be the target."""
+    hint: tuple[Any, ...] = ()
+    if index and is_text_table(table):
+        hint = (" If a row is a feature and not a sample, pass ", _FEATURES, ".")
+    return DataError(
+        "which of its columns is the target? None is called y, target, class or "
+        "label. Name it with ",
+        Setting("target", "NAME"),
+        f". Its columns are: {shortened(table.names)}.",
+        *hint,
+    )
+
+
+def is_text_table(table: Table) -> bool:
+    """Whether a table is text, and not a file of Arrow's."""
+    return isinstance(table, CsvTable)
 
 
 def read_labels_of(table: Table, position: int) -> NDArray[Any]:
@@ -125,7 +223,7 @@ def read_labels_of(table: Table, position: int) -> NDArray[Any]:
     y = np.asarray(column.to_numpy())
     if y.dtype.kind == "O":
         what = f"The target {printable(table.names[position])}"
-        refuse_hidden_missing(y.tolist(), what, is_target=True)
+        refuse_hidden_numbers(y.tolist(), what, is_target=True)
     return y
 
 
@@ -168,23 +266,18 @@ def as_sample_names(found: list[Any]) -> list[str] | None:
 Table: TypeAlias = "CsvTable | ParquetTable | IpcTable"
 
 
-def find_table(
-    path: PathLike,
-    separator: str | None = None,
-    na_values: str | Iterable[str] | None = None,
-) -> Table:
+def find_table(path: PathLike, options: TextOptions = AS_FOUND) -> Table:
     """The table in a file of text, parquet or Arrow IPC."""
     path = existing(path)
     require("pyarrow", "frames", path)
-    listed = as_na_values(na_values)
     with reading(path):
         suffix = format_suffix(path)
-        if suffix in (".csv", ".tsv"):
-            return CsvTable(path, separator, listed)
+        if suffix not in (".parquet", ".feather", ".arrow"):
+            return CsvTable(path, options)
         from featstream.sources import parquet
 
         kind = parquet.ParquetTable if suffix == ".parquet" else parquet.IpcTable
-        return kind(path, listed)
+        return kind(path, options.na_values, options.max_bytes)
 
 
 class TableSource(FramedSource):
@@ -205,6 +298,9 @@ class TableSource(FramedSource):
         names = [table.names[i] for i in self._places]
         shape = table.n_rows, len(names)
         super().__init__(shape, names, about=printable(table.path.name))
+        if table.text_columns is not None:
+            is_text = np.isin(self._places, table.text_columns)
+            self.text_columns = np.flatnonzero(is_text).tolist()
 
     @property
     def fingerprint(self) -> str:
@@ -222,9 +318,7 @@ class TableSource(FramedSource):
 def read_target(
     target: PathLike,
     samples: Sequence[str] | None = None,
-    *,
-    separator: str | None = None,
-    na_values: str | Iterable[str] | None = None,
+    **options: Any,
 ) -> NDArray[Any]:
     r"""Read a target from a file of its own.
 
@@ -239,8 +333,8 @@ def read_target(
         The names of the samples, if they have any. A table of several columns then
         begins with these names, in any order, and is put in the order of the
         features' values.
-    separator, na_values
-        As for `open_table`.
+    **options
+        How the file is written, as for `open_table`.
 
     Returns
     -------
@@ -256,7 +350,7 @@ def read_target(
     array(['well', 'ill'], dtype=object)
     """
     path, column = split_column(target)
-    suffix = format_suffix(path)
+    suffix, text = format_suffix(path), as_text_options(**options)
     if suffix not in (".npy", ".txt", *_TABLES):
         raise ParameterError(
             f"A target is read from .npy, .txt, {', '.join(_TABLES)}. Got {path}."
@@ -264,17 +358,19 @@ def read_target(
     if suffix in (".npy", ".txt") and column is not None:
         raise ParameterError(f"{path} has no columns. Got the column {column!r}.")
     if suffix in _TABLES:
-        table = find_table(path, separator, na_values)
+        table = find_table(path, text)
         with reading(path):
             return _read_column(table, column, samples)
     with reading(path):
         if suffix == ".npy":
             with open(path, "rb") as file:
                 return np.asarray(npy.read_array(file, allow_pickle=False))
-        words = [line.strip() for line in path.read_text("utf-8").splitlines()]
-        missing = {*MISSING, *as_na_values(na_values)}
+        with closing(TextFile(path, 1 << 20, text.max_bytes)) as file:
+            whole = b"".join(as_utf8(file.chunks(), text.encoding)).decode()
+        words = [line.strip() for line in whole.splitlines()]
+        missing = {*MISSING, *text.na_values}
         labels = [None if word in missing else word for word in words]
-        refuse_hidden_missing(labels, "The target", is_target=True)
+        refuse_hidden_numbers(labels, "The target", is_target=True)
         return label_array(labels)
 
 

@@ -1,8 +1,13 @@
-"""A text file as chunks of whole lines: mapped, or decompressed while reading."""
+"""A text file as chunks of whole lines, decompressed while reading if need be.
+
+Files are read, not mapped: reading a mapped file that another process cuts short ends
+this process with SIGBUS, where a read tells how much there is.
+"""
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import lzma
 import mmap
@@ -11,14 +16,22 @@ import zlib
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
+from threading import Lock
 from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, MissingExtraError, printable
+from featstream.errors import (
+    DataError,
+    MissingExtraError,
+    ParameterError,
+    Setting,
+    printable,
+    size_text,
+)
 
-MAX_BYTES = 4 << 30
 _MAX_RATIO = 200  # no ordinary text compresses better
 _ALWAYS_ALLOWED = 64 << 20  # small enough to decompress, whatever the ratio
 _MAX_LINE = 1 << 30  # of a compressed file, whose lines are held in memory
@@ -46,6 +59,14 @@ _OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x28\xb5\x2f\xfd": _open_zstd,
 }
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MARKED = {
+    codecs.BOM_UTF32_LE: "utf-32",  # begins with the mark of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
+"""Encodings by the bytes at the beginning of a text."""
 
 
 Lines: TypeAlias = tuple[NDArray[np.uint8], int]
@@ -56,7 +77,7 @@ class TextFile:
     """A text file, plain or compressed; its first bytes tell how, not its name.
 
     ``chunk_bytes`` is the size of a chunk, unless a line is longer; ``max_bytes`` the
-    most text that a compressed file may decompress to.
+    most text that a compressed file may decompress to, by default `allowed_bytes`.
     """
 
     def __init__(
@@ -65,22 +86,17 @@ class TextFile:
         self._path = path
         self._chunk_bytes = chunk_bytes
         self._file: IO[bytes] = open(path, "rb")  # noqa: SIM115 - closed by close()
+        self._lock = Lock()  # threads share the position in the file
         self.size = os.fstat(self._file.fileno()).st_size
         head = self._file.peek(16)[:16]
         magic = next((magic for magic in _OPENERS if head.startswith(magic)), b"")
         if magic == b"BZh" and head[4:10] not in (b"1AY&SY", b"\x17rE8P\x90"):
             magic = b""  # a label that happens to begin with BZh
         self._opener = _OPENERS.get(magic)
-        allowed = max(_ALWAYS_ALLOWED, _MAX_RATIO * self.size)
-        self._max_bytes = allowed if max_bytes is None else min(allowed, max_bytes)
-        self._map: mmap.mmap | None = None
-        if self._opener is None and self.size:
-            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._forgotten = 0
+        self.max_bytes = allowed_bytes(self.size) if max_bytes is None else max_bytes
 
     def close(self) -> None:
         """Close the file; chunks handed out stay readable."""
-        self._map = None  # unmapped when the last chunk is deleted
         self._file.close()
 
     @property
@@ -90,49 +106,70 @@ class TextFile:
 
     @property
     def is_compressed(self) -> bool:
-        """Whether chunks are decompressed rather than mapped."""
+        """Whether the file is compressed, and can be read from the beginning only."""
         return self._opener is not None
 
     def line_chunks(self) -> Iterator[Lines]:
         """Yield the text in chunks of whole lines."""
-        return self._decompressed() if self.is_compressed else self._mapped()
+        if self.is_compressed:
+            yield from self._decompressed()
+        else:
+            for begin, stop in self.spans():
+                yield self.lines_between(begin, stop), stop
 
     def sample(self) -> tuple[bytes, float]:
         """Some of the text, from all over the file, and how many times more there is.
 
         A compressed file gives its beginning.
         """
-        if self._map is None:
+        if self.is_compressed:
             first, stop = next(self.line_chunks(), (np.empty(0, np.uint8), self.size))
             return first.tobytes(), self.size / max(1, stop)
         starts = range(0, self.size, max(1, self.size // _N_SAMPLES, _SAMPLE))
-        text = b" ".join(self._map[i : i + _SAMPLE] for i in starts)
-        return text, self.size / len(text)
+        ends = [min(start + _SAMPLE, self.size) for start in starts]
+        parts = (self._read(*span).tobytes() for span in zip(starts, ends, strict=True))
+        text = b" ".join(parts)
+        return text, self.size / max(1, len(text))
 
-    def forget(self, stop: int) -> None:
-        """Release the memory of the text before ``stop``, which is not needed again."""
-        if self._map is not None:
-            release_pages(self._map, self._forgotten, stop)
-            self._forgotten = stop
-
-    def _mapped(self) -> Iterator[Lines]:
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """Where the chunks of a plain file begin and end."""
         begin = 0
-        while self._map is not None and begin < self.size:
+        while begin < self.size:
             last = min(begin + self._chunk_bytes, self.size) - 1
-            # The last line may have no newline at its end: it is a chunk of its own.
-            stop = self._map.find(b"\n", last) + 1 or self._map.rfind(b"\n", begin) + 1
-            stop = stop or self.size
-            yield self.lines_between(begin, stop), stop
+            stop = self._end_of_line(last)
+            if stop is None:
+                # The last line has no newline at its end: it is a chunk of its own.
+                ends = np.flatnonzero(self._read(begin, self.size) == 10)
+                stop = begin + int(ends[-1]) + 1 if ends.size else self.size
+            yield begin, stop
             begin = stop
+
+    def _end_of_line(self, begin: int) -> int | None:
+        """Where the line that ``begin`` lies in ends; None if it has no newline."""
+        while begin < self.size:
+            text = self._read(begin, min(begin + _SAMPLE, self.size)).tobytes()
+            if found := text.find(b"\n") + 1:
+                return begin + found
+            begin += len(text)
+        return None
 
     def lines_between(self, begin: int, stop: int) -> NDArray[np.uint8]:
         """The whole lines between two places of a plain file."""
-        assert self._map is not None
-        if not begin and self._map[:3] == _BYTE_ORDER_MARK:
-            begin = 3
-        text = np.frombuffer(self._map, np.uint8)[begin:stop]
+        text = self._read(begin, stop)
+        if not begin and text[:3].tobytes() == _BYTE_ORDER_MARK:
+            text = text[3:]
         is_ended = text.size > 0 and text[-1] == 10
         return _padded(text if is_ended else np.append(text, np.uint8(10)))
+
+    def _read(self, begin: int, stop: int) -> NDArray[np.uint8]:
+        """The bytes between two places of the file."""
+        text = np.empty(stop - begin, np.uint8)
+        with self._lock:
+            self._file.seek(begin)
+            n_read = self._file.readinto(text)  # type: ignore[attr-defined]
+        if n_read < text.size:
+            raise DataError(f"{self.name} was cut short while it was read.")
+        return text
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the text, decompressed, in chunks that may end anywhere."""
@@ -143,11 +180,8 @@ class TextFile:
             while chunk := stream.read(self._chunk_bytes):
                 chunk = chunk if total else chunk.removeprefix(_BYTE_ORDER_MARK)
                 total += len(chunk)
-                if self.is_compressed and total > self._max_bytes:
-                    raise DataError(
-                        f"{self.name} decompresses to more than {self._max_bytes:,} "
-                        "bytes. Decompress it if you trust it, or raise max_bytes."
-                    )
+                if self.is_compressed and total > self.max_bytes:
+                    raise too_large(f"{self.name} decompresses to", self.max_bytes)
                 yield chunk
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
             if isinstance(error, OSError) and error.errno is not None:
@@ -171,6 +205,64 @@ class TextFile:
         if rest:
             text = np.frombuffer(rest + b"\n", np.uint8)
             yield _padded(text), self.size
+
+
+def allowed_bytes(file_size: int) -> int:
+    """What a file may unpack to: a file of a few bytes could fill the memory."""
+    return max(_ALWAYS_ALLOWED, _MAX_RATIO * file_size)
+
+
+def too_large(what: str, limit: int) -> DataError:
+    """The error for a file that unpacks to more than is allowed."""
+    return DataError(
+        f"{what} more than {size_text(limit)}, far more than its size on disk. If you "
+        "trust it, pass ",
+        Setting("max_bytes", size_text(8 * limit).replace(" ", "")),
+        ", or as much as it needs.",
+    )
+
+
+def as_utf8(chunks: Iterator[bytes], encoding: str | None) -> Iterator[bytes]:
+    """Yield text in UTF-8, whatever it is written in; a byte order mark says it.
+
+    Without a mark and an ``encoding`` it must be UTF-8.
+    """
+    first = next(chunks, b"")
+    mark = next((mark for mark in _MARKED if first.startswith(mark)), b"")
+    name = _MARKED.get(mark) or encoding or "utf-8"
+    try:
+        decoder = codecs.getincrementaldecoder(name)()
+    except LookupError:
+        raise ParameterError(
+            f"`encoding` is unknown: {printable(name)}. Use one of Python's, such as "
+            "'utf-8', 'latin-1', 'cp1252' or 'utf-16'."
+        ) from None
+    if name == "utf-8" and first[:200].count(0):
+        raise DataError(
+            "it has NUL bytes: it is not plain text, or UTF-16 without a byte order "
+            "mark. If so, pass ",
+            Setting("encoding", "utf-16-le" if first[1:2] == b"\0" else "utf-16-be"),
+            ".",
+        )
+    n_lines = 1
+    for chunk in chain([first], chunks, [b""]):
+        is_plain = name == "utf-8" and chunk.isascii() and not decoder.getstate()[0]
+        try:
+            text = chunk if is_plain else decoder.decode(chunk, not chunk).encode()
+        except UnicodeDecodeError as error:
+            line = n_lines + error.object.count(b"\n", 0, error.start)
+            begin = max(0, error.start - 10)
+            around = error.object[begin : error.end + 10]
+            raise DataError(
+                f"line {line:,} is not written in {name}: it has the byte "
+                f"0x{error.object[error.start]:02x} in {around!r}. If it is Western "
+                "European text, pass ",
+                Setting("encoding", "latin-1"),
+                "; otherwise the encoding that it was saved in.",
+            ) from error
+        n_lines += chunk.count(b"\n")
+        if text:
+            yield text
 
 
 def release_pages(mapped: mmap.mmap, begin: int, end: int) -> None:

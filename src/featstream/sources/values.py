@@ -23,11 +23,11 @@ from featstream.errors import (
     ComplexDataError,
     DataError,
     DataTypeError,
-    ParameterError,
     check_choice,
     printable,
 )
 from featstream.protocols import Block, Source, SparseColumns, feature_name
+from featstream.sources.text_values import refuse_hidden_numbers
 
 BLOCK_BYTES = 2**23
 """Size of a dense block: about what one core's second-level cache holds."""
@@ -91,80 +91,12 @@ Duplicates: TypeAlias = Literal["error", "number"]
 NamedColumn: TypeAlias = tuple[str | None, Any, bool]
 """Name, values (1-D ndarray or one sparse column), whether they are codes."""
 
-MISSING = (
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
-    *("1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
-)
-"""Missing in every column of a text file, as in ``pandas.read_csv``."""
-
-_MARKS = {"", "?", "??", ".", "..", "-", "--", "*", "#"}
-"""Marks that are not words: they cannot be class labels either."""
-
-_SUSPECTS = {
-    *_MARKS,
-    *(word.casefold() for word in MISSING),
-    *("missing", "n.a.", "n.a", "none", "nil", "unknown", "unk", "undefined"),
-    *("not available", "not applicable", "no data", "nd", "n.d.", "void", "blank"),
-}
-"""Words that mean a missing value if they stand among numbers."""
-
 
 def is_missing(value: Any) -> bool:
     """None, NaN, and the missing values of pandas, which need not be installed."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(value != value)
-
-
-def is_number(text: str) -> bool:
-    """Whether `float` takes the text."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def as_na_values(na_values: str | Iterable[str] | None) -> tuple[str, ...]:
-    """The further spellings of a missing value, as given by a user."""
-    if na_values is None:
-        return ()
-    listed = (na_values,) if isinstance(na_values, str) else tuple(na_values)
-    for value in listed:
-        if not isinstance(value, str):
-            raise ParameterError(
-                "`na_values` must be text, as the file writes it. Got "
-                f"{printable(value)} of type {type(value).__name__}. Write "
-                f"na_values=[{str(value)!r}]."
-            )
-    return listed
-
-
-def refuse_hidden_missing(
-    values: Sequence[Any], what: str, *, is_target: bool = False
-) -> None:
-    """Raise if all text is numbers, except for a usual spelling of a missing value.
-
-    In a target a bare mark, such as a question mark, is refused among words too.
-    """
-    distinct = {value for value in set(values) if isinstance(value, str)}
-    suspects = {value for value in distinct if value.strip().casefold() in _SUSPECTS}
-    others = distinct - suspects
-    if not suspects or not others:
-        return
-    kind = "numbers"
-    if not all(map(is_number, others)):
-        suspects = {value for value in suspects if value.strip() in _MARKS}
-        if not is_target or not suspects:
-            return
-        kind = "labels"
-    row = next(i for i, value in enumerate(values) if value in suspects)
-    found = repr(values[row])
-    raise DataError(
-        f"{what} has {kind}, and {found} at row {row}. If that means a missing value, "
-        f"pass na_values=[{found}] (command line: --na-values {found}), or put a "
-        "missing value (NaN, None) in its place."
-    )
 
 
 def not_numbers(what: str, dtype: Any, hint: str = "") -> DataTypeError:
@@ -236,7 +168,7 @@ def as_column_of_objects(values: list[Any], name: str) -> tuple[NDArray[Any], bo
         _refuse_objects(values, sort_of, what)
     if set(sort_of.values()) <= {"number"}:
         return _as_numbers(values)
-    refuse_hidden_missing(values, what)
+    refuse_hidden_numbers(values, what)
     return code_categories(values, sorted(set(values) - {None})), True
 
 

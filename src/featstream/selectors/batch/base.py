@@ -158,7 +158,7 @@ class BatchSelector(OnlineSelector):
         stream, names, parts = self._stream, Names(), []
         blocks = self._read(source, layout, names)
         if stream.measure is None:
-            blocks = self._look_ahead(blocks, stream)
+            blocks = self._look_ahead(blocks, stream, source)
         for block, part in prepared_ahead(
             in_stream(blocks, stream),
             lambda block: (block, self._prepare(block, stream)),
