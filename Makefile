@@ -41,11 +41,13 @@ docs: $(VENV)/.docs ## the documentation site, in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each
-	$(BIN)/python -m fuzz svmlight --seconds 300
-	$(BIN)/python -m fuzz state --seconds 300
-	$(BIN)/python -m fuzz plink --seconds 300
-	$(BIN)/python -m fuzz csv --seconds 300
+FUZZ_COUNT = # inputs per target, such as 2000; by default five minutes each
+FUZZ_LENGTH = $(if $(strip $(FUZZ_COUNT)),--count $(FUZZ_COUNT),--seconds 300)
+
+fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each, or FUZZ_COUNT=2000
+	@for target in svmlight state plink csv npy npz cols table h5ad svm parquet run; do \
+		$(BIN)/python -m fuzz $$target $(FUZZ_LENGTH) || exit 1; \
+	done
 
 bench: $(VENV)/.dev ## ratios against named baselines
 	$(BIN)/python -m benchmarks

@@ -18,6 +18,7 @@ from featstream.errors import DataError, MissingFileError, RunError
 from featstream.runs.arrays import write_arrays
 from featstream.runs.folder import seal
 from featstream.sources import read_svmlight
+from fuzz.commands import COMMANDS
 from fuzz.files import Csv, Plink
 from fuzz.runs import KINDS, PAIRWISE, go_on, newest_state, save_run, small_data
 
@@ -158,4 +159,10 @@ def _sealed(facts: bytes, state: bytes) -> bytes:
         return facts
 
 
-TARGETS = {"svmlight": Svmlight, "state": State, "plink": Plink, "csv": Csv}
+TARGETS = {
+    "svmlight": Svmlight,
+    "state": State,
+    "plink": Plink,
+    "csv": Csv,
+    **COMMANDS,
+}

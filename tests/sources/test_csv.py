@@ -140,7 +140,7 @@ def test_the_fingerprint_is_of_the_text(tmp_path):
     [
         ("a,b,c\n1,2,3\n4,5\n", "row 2 has 2 values but the header 3."),
         ("a,b,c\n1,2,3,4\n", "row 1 has more than 3 values but the header 3."),
-        ("a,b\n1\n", "row 1 has 1 values but the header 2."),
+        ("a,b\n1\n", "row 1 has 1 value but the header 2."),
         ('a,b\n1,"2\n3,4\n', "row 1 has a quote that is never closed."),
         ("a,b,a\n1,2,3\n", "Feature name 'a' already seen at position 0 (now 2)."),
         ("a" * 300, "its first 300 bytes hold no end of a line."),

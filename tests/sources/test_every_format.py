@@ -166,7 +166,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* is stored by rows")
 def test_every_suffix_is_there(tmp_path):
     """A new format joins `FORMATS`."""
     written = [make(Path(mkdtemp(dir=tmp_path)))[0] for make in FORMATS.values()]
-    twins = {".svmlight": ".svm", ".libsvm": ".svm", ".txt": ".svm"}
+    twins = {".svmlight": ".svm", ".libsvm": ".svm"}
+    twins |= dict.fromkeys((".txt", ".data", ".tab"), ".csv")
     known = {twins.get(suffix, suffix) for suffix in KNOWN}
     assert known == {path.suffix for path in written}
 

@@ -120,9 +120,9 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
-    (tmp_path / "d.xls").touch()
-    with pytest.raises(ParameterError, match=r"suffix '\.xls'\. Known: \.cols, \.npy"):
-        open_dataset(tmp_path / "d.xls")
+    (tmp_path / "d.xyz").touch()
+    with pytest.raises(ParameterError, match=r"suffix '\.xyz'\. Known: \.cols, \.npy"):
+        open_dataset(tmp_path / "d.xyz")
 
 
 STARS = """

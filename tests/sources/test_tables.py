@@ -127,7 +127,7 @@ def test_a_target_is_read_from_every_format(tmp_path):
         ("y.npy", "junk", DataError, "cannot be read as .npy"),
         ("y.txt:c", "1\n", ParameterError, "has no columns. Got the column 'c'."),
         ("y.xls", "1\n", ParameterError, "A target is read from .npy, .txt, .csv, "
-         ".tsv, .parquet, .feather, .arrow. Got"),
+         ".tsv, .tab, .parquet, .feather, .arrow. Got"),
     ],
 )  # fmt: skip
 def test_bad_targets_are_explained(tmp_path, name, text, error, reason):
@@ -282,5 +282,5 @@ def test_a_wrong_option_is_refused(tmp_path):
     with pytest.raises(ParameterError, match=r"must be 'samples' or 'features'\. Got"):
         open_dataset(path, orient="columns")
     (tmp_path / "d.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ParameterError, match=r"`orient` has no meaning for \.csv"):
-        open_dataset(tmp_path / "d.csv", orient="features")
+    with pytest.raises(ParameterError, match=r"`layer` has no meaning for \.csv"):
+        open_dataset(tmp_path / "d.csv", layer="X")

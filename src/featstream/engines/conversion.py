@@ -120,6 +120,7 @@ def convert_svmlight(
         ) as scratch,
         Reader(path, 1, zero_based, None) as reader,
     ):
+        reader.limits_columns = True
         sample, n_entries = sample_entries(reader)
         n_ranges = n_entries * LIMITS.entry_bytes // memory + _PER_WORKER * n_workers
         given = Input(

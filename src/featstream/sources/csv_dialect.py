@@ -232,7 +232,7 @@ def _find_dialect(
 def _width(rows: list[list[str]]) -> int:
     """Fields per row, if all have the same number; the header may lack the first."""
     widths = [len(row) for row in rows]
-    if len(widths) > 1 and widths[0] == widths[1] - 1 > 0:
+    if len(widths) > 1 and widths[0] == widths[1] - 1 > 1:
         widths[0] += 1
     # What comes before the header has fewer, most often one.
     while len(widths) > 3 and widths[0] < widths[1]:

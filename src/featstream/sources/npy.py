@@ -6,6 +6,7 @@ import math
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -43,6 +44,8 @@ def open_npy(path: PathLike, target: PathLike | None = None) -> Dataset:
     """
     path = existing(path)
     with reading(path):
+        with open(path, "rb") as file:
+            refuse_objects(read_header(file, "it")[1], "it")
         source = MappedArraySource(path, npy.open_memmap(path, mode="r"))
     if target is None:
         return Dataset(source)
@@ -170,19 +173,19 @@ class _Archive(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._members)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._members  # without reading it
+
     def __getitem__(self, name: str) -> Any:
+        if name not in self._members:
+            raise KeyError(f"{name} is not a file in the archive")
         member = self._members[name]
         what = f"its array {printable(name)}"
         if member.file_size > self._limit:
             raise too_large(f"{what} unpacks to", self._limit)
         with self._zip.open(member) as file:
-            shape, dtype = _read_header(file, what)
-            if dtype.hasobject:
-                raise DataError(
-                    f"{what} holds objects of Python, which numpy saves as a pickle; "
-                    "that is not read, for it runs what a file says. Save text as "
-                    f"text: {name}={name}.astype(str), and numbers as numbers."
-                )
+            shape, dtype = read_header(file, what)
+            refuse_objects(dtype, what)
             claimed = math.prod(shape) * dtype.itemsize
             held = member.file_size - file.tell()
             if claimed != held:
@@ -194,17 +197,40 @@ class _Archive(Mapping[str, Any]):
             return npy.read_array(file, allow_pickle=False)
 
 
-def _read_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+_BAD_HEADER = (
+    *(AttributeError, KeyError, MemoryError, OverflowError, RecursionError),
+    *(SyntaxError, TokenError, TypeError, ValueError),
+)
+"""What numpy raises on a header that is not what it has written."""
+
+
+def read_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """The shape and dtype that the header of an array claims."""
     try:
         version = npy.read_magic(file)
+        read = npy.read_array_header_2_0
         if version == (1, 0):
-            shape, _, dtype = npy.read_array_header_1_0(file)
-        else:
-            shape, _, dtype = npy.read_array_header_2_0(file)
-    except ValueError as error:
-        raise DataError(f"{what} has a header that cannot be read: {error}.") from error
+            read = npy.read_array_header_1_0
+        shape, _, dtype = read(file)
+    except _BAD_HEADER as error:
+        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise DataError(
+            f"{what} has a header that cannot be read: {reason}. The file may be "
+            "damaged, or not what its name says."
+        ) from error
+    if any(type(size) is not int or size < 0 for size in shape):
+        raise DataError(f"{what} should have the shape {shape}. The file is damaged.")
     return shape, dtype
+
+
+def refuse_objects(dtype: np.dtype[Any], what: str) -> None:
+    """Raise for objects of Python, which numpy saves as a pickle."""
+    if dtype.hasobject:
+        raise DataError(
+            f"{what} holds objects of Python (a pickle, with allow_pickle=True), and "
+            "reading these would run what the file says. Save text as text, "
+            "array.astype(str), and numbers as numbers."
+        )
 
 
 class MappedArraySource(ArraySource):

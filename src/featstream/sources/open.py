@@ -632,7 +632,7 @@ def reading(path: Path) -> Iterator[None]:
     except _UNREADABLE as error:
         if isinstance(error, OSError) and error.errno in _NOT_THE_FILE:
             raise
-        reason = str(error).rstrip(".") or type(error).__name__
+        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise DataError(
             f"{path} cannot be read as {path.suffix}: {reason}. "
             "It may be truncated, or not what its name says."

@@ -99,6 +99,7 @@ def convert(
     if y is not None:
         raise ParameterError("`y` goes with a source. A svmlight file has its own.")
     with Reader(input, n_jobs, zero_based, None) as reader:
+        reader.limits_columns = True
         reading = None if progress is None else partial(progress, "reading")
         sampled = sample_entries(reader)
         write_rows(output, reader.slices(reading), sampled, memory, progress=progress)

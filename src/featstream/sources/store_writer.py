@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 import featstream
@@ -39,6 +41,8 @@ from featstream.sources.values import EXACT_IN_FLOAT
 
 Progress = Callable[[str, int, int], object]  # stage, amount done, total
 Runs = list[tuple[str, int, int]]  # type, number of columns, number of values
+
+_LOCK = "lock"
 
 NO_VALUES = csc.ValueFacts(
     is_whole=True, is_single=True, lowest=np.inf, highest=-np.inf
@@ -85,18 +89,37 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     if path.exists() or path.is_symlink():
         raise ParameterError(f"{path} exists. Remove it, or choose another name.")
     parent = path.absolute().parent
+    _clear_abandoned(parent, path.name)
     folder = parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     folder.mkdir()
+    # A process that dies frees its lock: by that the next one knows the folder is dead.
+    lock = FileLock(folder / _LOCK, timeout=0)
+    lock.acquire()
     advice = "nothing was kept of the store. Make room, or choose another disk"
     try:
         with explain_full_disk(path, advice):
             yield folder
+            lock.release()
+            (folder / _LOCK).unlink(missing_ok=True)
             sync_folder(folder)
             folder.rename(path)
     except BaseException:
+        lock.release()
         shutil.rmtree(folder, ignore_errors=True)
         raise
     sync_folder(parent)
+
+
+def _clear_abandoned(parent: Path, name: str) -> None:
+    """Remove folders in which a writer of the same store was killed."""
+    for folder in parent.glob(f".{glob.escape(name)}.*.tmp"):
+        if not (folder / _LOCK).is_file():
+            continue
+        lock = FileLock(folder / _LOCK, timeout=0)
+        with contextlib.suppress(OSError):  # Timeout, too: it is being written
+            lock.acquire()
+            lock.release()
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_blocks(

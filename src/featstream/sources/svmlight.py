@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -55,13 +56,16 @@ def open_svmlight(
     target : None
         Each line begins with the target, so there is nothing to choose.
     max_bytes
-        As for `read_svmlight`.
+        As for `read_svmlight`. Where columns begin, 8 bytes each, may not take more
+        either.
     """
     if target is not None:
         raise ParameterError(
             f"An svmlight file holds its own target. Got target={target!r} for {path}."
         )
     X, y = read_svmlight(path, max_bytes=max_bytes)
+    with closing(TextFile(path, LIMITS.svmlight_chunk, max_bytes)) as file:
+        _check_width(X.shape[1], file)
     return Dataset(SparseSource(X.tocsc(), is_checked=X.shape[0] > 0), y)
 
 
@@ -87,9 +91,8 @@ def read_svmlight(
         Whether the first column has the index 0. "auto" takes the file as
         zero-based if the index 0 occurs in it.
     max_bytes : int, optional
-        Most text that a compressed file may decompress to, and most memory for where
-        columns begin, 8 bytes each; by default 200 times the size of the file, or
-        64 MiB.
+        Most text that a compressed file may decompress to; by default 200 times the
+        size of the file, or 64 MiB.
 
     Returns
     -------
@@ -215,6 +218,19 @@ class ParsedChunk(NamedTuple):
     failure: tuple[int, str] | None  # line and reason
 
 
+def _check_width(n_features: int, file: TextFile) -> None:
+    """Raise if where the columns begin would take far more memory than the file."""
+    most = file.max_bytes // _POINTER_BYTES
+    if n_features > most:
+        raise DataError(
+            f"{file.name} has {n_features:,} features, and a file of "
+            f"{size_text(file.size)} is not expected to have more than {most:,}. Number "
+            "them from 1 on; or, if that is right, pass ",
+            Setting("max_bytes", size_text(_POINTER_BYTES << 31).replace(" ", "")),
+            ", memory for where columns begin.",
+        )
+
+
 class Reader:
     """Parses the chunks of a file, several at a time; a file is read once."""
 
@@ -235,6 +251,7 @@ class Reader:
         self.n_threads = count_threads(-1 if n_jobs is None else n_jobs)
         self.file = TextFile(path, LIMITS.svmlight_chunk, limit)
         self.pool = ThreadPoolExecutor(self.n_threads)
+        self.limits_columns = False  # of rows; by columns, each takes some memory
         self._kind = grammar.UNKNOWN  # of the labels of the chunks checked so far
         self._n_lines = 1  # one more than the lines of these chunks
 
@@ -296,16 +313,8 @@ class Reader:
             line, reason = failure
             place = f"{self.file.name}, line {self._n_lines + line}"
             raise DataError(f"{place}: {reason}.")
-        most = self.file.max_bytes // _POINTER_BYTES
-        if chunk.rows.highest >= most:
-            raise DataError(
-                f"{self.file.name} has the index {chunk.rows.highest + self.shift:,}, "
-                f"and {most:,} features are the most that a file of "
-                f"{size_text(self.file.size)} is expected to have. If that is right, "
-                "pass ",
-                Setting("max_bytes", size_text(_POINTER_BYTES << 31).replace(" ", "")),
-                " (memory for where columns begin).",
-            )
+        if self.limits_columns:
+            _check_width(chunk.rows.highest + 1, self.file)
         self._kind = self._kind or chunk.kind
         self._n_lines += chunk.n_lines
         return chunk.rows
