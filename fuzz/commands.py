@@ -56,7 +56,8 @@ def refusal(code: int, err: str, folder: Path) -> str:
     """The kind of an error, which must be one line of ours."""
     lines = err.strip().splitlines()
     assert code == 1, f"exit code {code}"
-    assert lines and lines[-1].startswith("featstream: error: "), err
+    assert lines, "no message"
+    assert lines[-1].startswith("featstream: error: "), err
     assert "Traceback" not in err, err
     assert "not enough memory" not in err, err
     return "error:" + _QUOTED.sub("n", lines[-1].replace(str(folder), ""))[:100]
@@ -121,7 +122,17 @@ class Npy(_Command):
 
     suffix = ".npy"
     words = (
-        *(b"<f8", b">f4", b"|O", b"<U9", b"<c16", b"|V8", b"<M8[s]", b"True", b"(40, 8)"),
+        *(
+            b"<f8",
+            b">f4",
+            b"|O",
+            b"<U9",
+            b"<c16",
+            b"|V8",
+            b"<M8[s]",
+            b"True",
+            b"(40, 8)",
+        ),
         *(b"(1099511627776, 8)", b"(40, 1099511627776)", b"(0, 8)", b"(40, 0)", b"()"),
         *(b"\x93NUMPY\x01\x00", b"\x93NUMPY\x03\x00", b"\xff\xff", b"\x00", b"-1"),
     )
@@ -148,7 +159,14 @@ class Npz(_Command):
     suffix = ".npz"
     words = (
         *Npy.words,
-        *(b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"X.npy", b"y.npy", b"X_data.npy"),
+        *(
+            b"PK\x03\x04",
+            b"PK\x01\x02",
+            b"PK\x05\x06",
+            b"X.npy",
+            b"y.npy",
+            b"X_data.npy",
+        ),
         *(b"csc", b"bsr", b"\xff\xff\xff\xff", b"\x08\x00", b"\x00\x00\x00\x00"),
     )
 
@@ -200,7 +218,15 @@ class H5ad(_Command):
     """An AnnData file, dense and sparse."""
 
     suffix = ".h5ad"
-    words = (b"\x89HDF", b"TREE", b"HEAP", b"SNOD", b"OHDR", b"\x00", b"\xff\xff\xff\xff")
+    words = (
+        b"\x89HDF",
+        b"TREE",
+        b"HEAP",
+        b"SNOD",
+        b"OHDR",
+        b"\x00",
+        b"\xff\xff\xff\xff",
+    )
 
     def seeds(self) -> Iterator[bytes]:
         X, y = example()
@@ -267,7 +293,9 @@ class Table(_Command):
     def seeds(self) -> Iterator[bytes]:
         X, y = example()
         header = ",".join([*(f"g{j}" for j in range(8)), "y"])
-        rows = [",".join(map(str, [*row, label])) for row, label in zip(X, y, strict=True)]
+        rows = [
+            ",".join(map(str, [*row, label])) for row, label in zip(X, y, strict=True)
+        ]
         text = "\n".join([header, *rows])
         yield text.encode()
         yield text.replace(",", "\t").encode()
@@ -321,7 +349,8 @@ class RunFolder:
         code, out, err = run_command("info", self._path)
         if code:
             refusal(code, err, self._folder)
-        assert "\x1b" not in out and "\x1b" not in err
+        assert "\x1b" not in out
+        assert "\x1b" not in err
         code, out, err = run_command("resume", self._path, "--json")
         if code:
             return refusal(code, err, self._folder)

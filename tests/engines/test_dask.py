@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from importlib.util import find_spec
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -26,7 +27,12 @@ from engines.problems import make_binary, solve
 from featstream import SAOLA, Experiment, GroupSAOLA
 from featstream.cli import main
 from featstream.engines import DaskEngine, as_engine, local_cluster
-from featstream.errors import DataError, EngineError, ParameterError
+from featstream.errors import (
+    DataError,
+    EngineError,
+    MissingExtraError,
+    ParameterError,
+)
 from featstream.evaluation import RandomSplits
 from featstream.parallel import handling_interrupts
 from featstream.selectors.saola.spread import Spread
@@ -35,7 +41,7 @@ from featstream.sources.parquet import FeatureTableSource
 from featstream.sources.values import LIMITS
 from science_files import write_feature_rows, write_zarr
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -185,6 +191,37 @@ def test_bad_data_are_the_same_error_as_in_this_process(client):
         messages.append(str(error.value))
     assert messages[0] == messages[1]
     assert "x333" in messages[0]
+
+
+def test_a_local_cluster_admits_only_who_has_its_key(client):
+    """Any user of the machine can reach the port; code runs for its owner alone."""
+    address = client.scheduler.address
+    assert address.startswith("tls://127.0.0.1:")
+    assert all(
+        worker.startswith("tls://") for worker in client.scheduler_info()["workers"]
+    )
+    strangers = [
+        (address.replace("tls", "tcp"), None),
+        (address, distributed.Security.temporary()),  # a key, but of somebody else
+    ]
+    for place, security in strangers:
+        with pytest.raises((OSError, TypeError)):
+            distributed.Client(
+                place, timeout="3s", security=security, set_as_default=False
+            )
+    with distributed.Client(
+        address, security=client.security, set_as_default=False
+    ) as friend:
+        assert friend.submit(max, 3, 4).result() == 4
+
+
+def test_a_local_cluster_without_cryptography_is_refused(monkeypatch):
+    def find(name):
+        return None if name == "cryptography" else find_spec(name)
+
+    monkeypatch.setattr("featstream.engines.dask.find_spec", find)
+    with pytest.raises(MissingExtraError, match="needs cryptography, for keys"):
+        local_cluster(1).__enter__()
 
 
 def test_a_local_cluster_listens_on_loopback_and_serves_no_pages(client):

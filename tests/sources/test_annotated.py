@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import time
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from anndata.io import write_elem
 from scipy import sparse
 
+from featstream import SAOLA
 from featstream.errors import DataError, DataTypeError
 from featstream.sources import (
     RowsSource,
@@ -225,3 +227,27 @@ def test_a_file_cut_short_is_refused_at_any_length(path):
     for length in range(0, len(content), 97):
         path.write_bytes(content[:length])
         check_refused(path, "cannot be read as .h5ad")
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_what_was_fitted_on_anndata_transforms_it(is_sparse):
+    """The result is AnnData as well: a view, made without looking at the values."""
+    rng = np.random.default_rng(0)
+    y = np.arange(700) % 2
+    X = rng.normal(size=(700, 765))
+    X[:, 5] += 3 * y
+    names = [f"g{j}" for j in range(765)]
+    cells = anndata.AnnData(
+        sparse.csr_matrix(X) if is_sparse else X,
+        pd.DataFrame(index=[f"c{i}" for i in range(700)]),
+        pd.DataFrame(index=names),
+    )
+    selector = SAOLA(measure="fisher-z").fit(cells, y)
+    began = time.process_time()
+    chosen = selector.transform(cells)
+    assert time.process_time() - began < 5  # iterating over an AnnData takes minutes
+    assert isinstance(chosen, anndata.AnnData)
+    assert chosen.var_names.tolist() == selector.get_feature_names_out().tolist()
+    assert "g5" in chosen.var_names
+    with pytest.raises(DataError, match="are not the features that SAOLA was fitted"):
+        selector.transform(cells[:, ::-1])

@@ -225,19 +225,27 @@ def parse_rows(
     if not n_before:
         text = _after_header(text, dialect)
     text = _EMPTY_LINES.sub(b"\n", text.replace(b"\r\n", b"\n")).lstrip(b"\n")
-    reader = _CsvReader(line + text, dialect, is_block=True)
-    names = reader.read(include_columns=["0"], column_types={"0": pyarrow.string()})
     if b'"' in text:
-        return _parse(reader).set_column(0, "0", names.column(0))
+        table = _parse(_CsvReader(line + text, dialect, is_block=True))
+    else:
+        n_rows = _count_rows(text, dialect.separator, len(header), n_before)
+        table = _parse_block(line + text, dialect, places, n_rows)
+    # The kernel and pyarrow would read names such as 007 as numbers.
+    words = {"include_columns": ["0"], "column_types": {"0": pyarrow.string()}}
+    names = _CsvReader(line + text, dialect, is_block=True).read(**words)
+    return table.set_column(0, "0", names.column(0))
+
+
+def _count_rows(text: bytes, separator: str, n_fields: int, n_before: int) -> int:
+    """The number of rows without quotes, which must have the same number of fields."""
     data = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(data == _LF)
-    marks = np.concatenate([[0], np.cumsum(data == ord(dialect.separator))])
+    marks = np.concatenate([[0], np.cumsum(data == ord(separator))])
     found = np.diff(marks[ends + 1], prepend=0) + 1
-    if (found != len(header)).any():
-        row = int((found != len(header)).argmax())
-        raise miscounted(n_before + row + 1, f"{found[row]:,}", len(header))
-    table = _parse_block(line + text, dialect, places, ends.size)
-    return table.set_column(0, "0", names.column(0))
+    if (found != n_fields).any():
+        row = int((found != n_fields).argmax())
+        raise miscounted(n_before + row + 1, f"{found[row]:,}", n_fields)
+    return ends.size
 
 
 def _after_header(text: bytes, dialect: Dialect) -> bytes:

@@ -19,7 +19,7 @@ from featstream.protocols import Block
 from featstream.sources.memory import ArraySource, Positions, SparseSource
 from featstream.sources.open import Dataset, PathLike, existing, reading
 from featstream.sources.tables import NAMES, check_target, read_target
-from featstream.sources.text_file import allowed_bytes, too_large
+from featstream.sources.text_file import allowed_bytes, refuse_cut_file, too_large
 from featstream.sources.values import (
     Duplicates,
     check_dimensions,
@@ -236,8 +236,7 @@ def refuse_objects(dtype: np.dtype[Any], what: str) -> None:
 class MappedArraySource(ArraySource):
     """The columns of an array in a file that is mapped into memory.
 
-    Reading what another process has cut off would end this one with SIGBUS: before
-    every block the size of the file is compared.
+    Before every block the size of the file is compared: it may have been cut.
     """
 
     def __init__(self, path: Path, X: NDArray[Any], **options: Any) -> None:
@@ -245,15 +244,7 @@ class MappedArraySource(ArraySource):
         super().__init__(X, **options)
 
     def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
-        self._check_size()
+        refuse_cut_file(self.path, self._size)
         for block in super()._blocks(positions, start):
             yield block
-            self._check_size()
-
-    def _check_size(self) -> None:
-        size = self.path.stat().st_size
-        if size < self._size:
-            raise DataError(
-                f"{self.path} was cut short while it was read: it has {size:,} bytes, "
-                f"and had {self._size:,}. Write it again."
-            )
+            refuse_cut_file(self.path, self._size)

@@ -22,6 +22,7 @@ from featstream.errors import (
     DataError,
     FeatstreamWarning,
     MissingFileError,
+    Setting,
     check_choice,
     printable,
 )
@@ -35,7 +36,7 @@ from featstream.sources.tables import (
     places_of,
     split_column,
 )
-from featstream.sources.text_file import release_pages
+from featstream.sources.text_file import refuse_cut_file, release_pages
 from featstream.sources.text_values import is_number
 from featstream.sources.values import (
     BLOCK_BYTES,
@@ -181,6 +182,7 @@ class PlinkSource(AnyOrderSource):
         unknown: list[str] = []
         for first in range(start, len(positions), width):
             chosen = positions[first : first + width]
+            refuse_cut_file(self.path, _HEADER + size)
             try:
                 yield self._decode(packed[as_index(chosen)], first, chosen, unknown)
             finally:
@@ -212,9 +214,11 @@ class PlinkSource(AnyOrderSource):
             sample = self.sample_names[int((genotypes[j] == _UNKNOWN).argmax())]
             raise DataError(
                 f"{self.path}: variant {variant} has {n_missing[j]:,} missing "
-                f"genotype(s), the first that of sample {printable(sample)}. Pass "
-                "missing='mode' (--missing mode) to take its commonest genotype, or "
-                "'category' to count them as a category."
+                f"genotype(s), the first that of sample {printable(sample)}. Pass ",
+                Setting("missing", "mode"),
+                " to take its commonest genotype, or ",
+                Setting("missing", "category"),
+                " to count them as a category.",
             )
         if self.missing == "mode":
             fill_with_mode(genotypes, counts)

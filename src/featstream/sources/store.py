@@ -38,7 +38,7 @@ from featstream.protocols import Block, SparseColumns
 from featstream.sources.kernels.csc_from_rows import find_bad_column
 from featstream.sources.memory import sparse_stop
 from featstream.sources.open import Dataset, PathLike
-from featstream.sources.text_file import release_pages
+from featstream.sources.text_file import refuse_cut_file, release_pages
 from featstream.sources.values import Names
 
 FORMAT = "featstream columns"
@@ -197,7 +197,12 @@ class StoreSource:
         """Yield the columns from position ``start`` on; damaged ones are an error."""
         check_count(start, "start", least=0, most=self.n_features)
         columns: NDArray[Any] | SparseColumns
+        data = [self._columns] if self.n_entries is None else [self._rows, self._indptr]
+        if self._values is not None:
+            data.append(self._values)
         while start < self.n_features:
+            for file in data:
+                file.refuse_cut()
             stop, dtype = self._end_of_block(start)
             if self.n_entries is None:
                 columns = self._columns.array[:, start:stop].view(dtype)
@@ -382,10 +387,15 @@ class MappedArray:
                     how = f"it holds {size:,} bytes of values, and not {n_bytes:,}"
                     raise damaged(path, how)
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._size = HEADER_BYTES + size
         except FileNotFoundError as error:
             raise damaged(path, "it is missing") from error
         flat = np.ndarray(n_bytes // dtype.itemsize, dtype, self._map, HEADER_BYTES)
         self.array: NDArray[Any] = flat.reshape(shape, order="F")
+
+    def refuse_cut(self) -> None:
+        """Raise if the file has been cut since."""
+        refuse_cut_file(self.path, self._size)
 
     def forget(self, begin: int, stop: int) -> None:
         """Release the memory of values ``begin`` to ``stop``, in order of storage."""

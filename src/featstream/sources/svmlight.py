@@ -224,8 +224,8 @@ def _check_width(n_features: int, file: TextFile) -> None:
     if n_features > most:
         raise DataError(
             f"{file.name} has {n_features:,} features, and a file of "
-            f"{size_text(file.size)} is not expected to have more than {most:,}. Number "
-            "them from 1 on; or, if that is right, pass ",
+            f"{size_text(file.size)} is not expected to have more than {most:,}. "
+            "Number them from 1 on; or, if that is right, pass ",
             Setting("max_bytes", size_text(_POINTER_BYTES << 31).replace(" ", "")),
             ", memory for where columns begin.",
         )

@@ -207,6 +207,19 @@ class TextFile:
             yield _padded(text), self.size
 
 
+def refuse_cut_file(path: str | os.PathLike[str], size: int) -> None:
+    """Raise if a mapped file has become shorter than it was.
+
+    Reading what another process has cut off ends this one with SIGBUS.
+    """
+    found = os.stat(path).st_size
+    if found < size:
+        raise DataError(
+            f"{os.fspath(path)} was cut short while it was read: it has {found:,} "
+            f"bytes, and had {size:,}. Write it again."
+        )
+
+
 def allowed_bytes(file_size: int) -> int:
     """What a file may unpack to: a file of a few bytes could fill the memory."""
     return max(_ALWAYS_ALLOWED, _MAX_RATIO * file_size)
