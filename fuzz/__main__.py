@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fuzz.commands import NOT_OURS
 from fuzz.mutation import mutate
 from fuzz.targets import TARGETS
 
@@ -31,8 +32,6 @@ _ADDRESSES = 12 << 30
 _MOST_BAD = 10
 _SLOWEST = 30
 """Seconds after which an input has hung; the system then ends the process."""
-_NOT_OURS = {"h5ad": "the HDF5 library is not safe against malicious files"}
-"""Targets that may end by a signal, and why nobody is to blame here."""
 
 
 def main() -> int:
@@ -66,7 +65,7 @@ def supervise(arguments: argparse.Namespace, folder: Path) -> int:
             sys.stdout.flush()
             os._exit(code)
         status = os.waitpid(child, 0)[1]
-        excuse = _NOT_OURS.get(arguments.target)
+        excuse = NOT_OURS.get(arguments.target)
         if not os.WIFSIGNALED(status):
             if n_killed:
                 print(f"{n_killed} ended by a signal: {excuse or 'a crash'}")

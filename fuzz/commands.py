@@ -374,3 +374,6 @@ COMMANDS = {
     "svm": SvmlightCommand,
     "run": RunFolder,
 }
+
+NOT_OURS = {"h5ad": "the HDF5 library is not safe against malicious files"}
+"""Targets that a signal may end, or that may hang, and why that is not judged."""

@@ -62,6 +62,7 @@ def write_files_of_every_format():
     frame.set_index(pd.Index(samples)).to_parquet("patients.parquet")
     pd.DataFrame({"id": samples, "status": status}).to_csv("labels.csv", index=False)
     pd.DataFrame(X.T, ["a", "b", "c"], samples).to_parquet("genes.parquet")
+    pd.DataFrame(X.T, ["a", "b", "c"], samples).to_csv("genes.tsv", sep="\t")
     science_files.write_zarr("expression.zarr", X.astype(float), (6, 2))
     obs, names = {"cell_type": (kinds, ["B", "T"])}, ["CD19", "CD3E", "CD8A"]
     layers = [("counts", 2 * X)]

@@ -307,7 +307,7 @@ class OnlineSelector(Savable, Explained, Selector):
             seen.append(block.part(0, min(block.n_columns, n_columns)))
             n_columns -= seen[-1].n_columns
         choice = self._propose(seen)
-        if not knows_all:
+        if not knows_all and choice.name == "fisher-z":  # text may follow
             reason = f"{choice.reason} (only the first {_LOOK_AHEAD} were looked at)"
             choice = choice._replace(reason=reason)
         stream.choice = choice

@@ -89,7 +89,7 @@ class ChunkedArraySource(SizedSource):
         about = f"{array.dtype}, {printable(path.name)}"
         super().__init__(tuple(array.shape), names, about=about)
         numeric_dtype(np.dtype(array.dtype), "X")  # an error if it is not numbers
-        self.fingerprint = fingerprint
+        self.fingerprint, self.text_columns = fingerprint, ()
         self._width, self._is_by_row = self._plan()
         self._temporary: TempColumns | None = None
 
@@ -169,6 +169,7 @@ class _SparseOnDisk(SizedSource):
     A line is a column of a matrix by columns (CSC), a row of a matrix by rows (CSR).
     """
 
+    text_columns = ()
     _axis: str  # what the stored indices count: "row" (CSC) or "column" (CSR)
 
     def __init__(
@@ -338,7 +339,7 @@ class DaskArraySource(AnyOrderSource):
                 f"X is a dask.array of unknown shape {array.shape}. Call "
                 "X.compute_chunk_sizes() first."
             )
-        self._array = array
+        self._array, self.text_columns = array, ()
         super().__init__(tuple(array.shape), about=array.dtype)
         # Blocks end where chunks do, and within those that are too wide for one.
         width = max(1, LIMITS.dask_block // (self.n_samples * array.dtype.itemsize))

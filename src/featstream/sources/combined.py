@@ -28,6 +28,7 @@ from featstream.protocols import (
     names_of,
     reopener_of,
     sample_names_of,
+    text_columns_of,
 )
 
 SampleHashes = NDArray[np.uint64]
@@ -109,6 +110,7 @@ class SampleSubset:
         self.names = names_of(source)
         samples = sample_names_of(source)
         self.sample_names = samples and list(compress(samples, is_chosen))
+        self.text_columns = text_columns_of(source)
         if isinstance(source, IndexedSource):
             self.blocks_at = self._blocks_at
 

@@ -86,7 +86,7 @@ class FeatureTextSource(SizedSource):
                 "per sample."
             )
         super().__init__((len(samples), len(names)), about=printable(path.name))
-        self.names, self.sample_names = names, samples
+        self.names, self.sample_names, self.text_columns = names, samples, ()
 
     def reopener(self) -> Callable[[], FeatureTextSource]:
         """A function that opens the file again in another process."""

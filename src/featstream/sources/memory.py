@@ -86,6 +86,7 @@ class SizedSource(ABC):
 
     names: Sequence[str] | None = None
     sample_names: Sequence[str] | None = None
+    text_columns: Sequence[int] | None = None  # see `protocols.text_columns_of`
 
     def __init__(
         self,
@@ -192,6 +193,7 @@ class ArraySource(AnyOrderSource):
         self.block_bytes = block_bytes
         if self._array.dtype.kind not in "OUST":
             self._dtype = numeric_dtype(self._array.dtype, "X")
+            self.text_columns = ()
 
     def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
         if self._array.dtype.kind in "OUST":
@@ -250,6 +252,7 @@ class SparseSource(AnyOrderSource):
         is_checked: bool = False,
     ) -> None:
         self._csc = X if is_checked else canonical_csc(X)
+        self.text_columns = ()
         about = f"{self._csc.nnz:,} stored {self._csc.dtype}"
         super().__init__(self._csc.shape, names, about=about)
         if self.n_samples > np.iinfo(np.int32).max:

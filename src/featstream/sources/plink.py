@@ -151,6 +151,7 @@ class PlinkSource(AnyOrderSource):
 
     names: list[str]
     sample_names: list[str]
+    text_columns = ()
 
     def __init__(
         self,

@@ -193,6 +193,12 @@ class StoreSource:
         mapped = self._map(ends, "<i8", self.n_samples)
         return list(Names(self._map(text, "|u1", n_bytes).array, mapped.array))
 
+    @property
+    def text_columns(self) -> list[int]:
+        """Positions of columns of text or categories."""
+        flags = self._nominal
+        return [] if flags is None else np.flatnonzero(flags.array).tolist()
+
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on; damaged ones are an error."""
         check_count(start, "start", least=0, most=self.n_features)
