@@ -323,6 +323,29 @@ def test_a_cell_whose_worker_dies_is_computed_again(tmp_path):
     assert spies.without_costs(remote) == spies.without_costs(local)
 
 
+@pytest.fixture
+def keys(client):
+    """The keys of the cluster in Dask's configuration, where commands look for them."""
+    security = client.security
+    given = {
+        "ca-file": security.tls_ca_file,
+        "client.key": security.tls_client_key,
+        "client.cert": security.tls_client_cert,
+    }
+    names = {f"distributed.comm.tls.{name}": key for name, key in given.items()}
+    with dask.config.set(names):
+        yield
+
+
+def test_a_command_without_the_keys_of_a_cluster_says_so(client, tmp_path, capsys):
+    np.savez(tmp_path / "x.npz", X=np.eye(4), y=[0, 1, 0, 1])
+    address = client.scheduler.address
+    assert main(["select", str(tmp_path / "x.npz"), "--scheduler", address]) == 1
+    said = capsys.readouterr().err
+    assert "speaks TLS, and Dask's configuration has no keys" in said
+
+
+@pytest.mark.usefixtures("keys")
 def test_commands_run_on_a_cluster(client, tmp_path, capsys):
     """``select`` with its default selector, ``convert`` and ``compare``."""
     X, y = make_binary(np.random.default_rng(7), n_features=60)

@@ -80,7 +80,7 @@ def saves(**arrays):
 OUTSIDE = {**sparse_parts("X_"), "X_indices": np.array([9, 9, 9, 9])}
 BAD_FILES = {
     "flat.npy": (lambda path: np.save(path, Y), ": Expected 2D array, got 1D"),
-    "pickle.npy": (save_object_array, "Python objects in dtype"),
+    "pickle.npy": (save_object_array, "it holds objects of Python"),
     "cut.npy": (save_cut, "mmap length is greater than file"),
     "rows.npz": (
         saves(**OUTSIDE),

@@ -353,6 +353,12 @@ def connected(scheduler: str) -> Iterator[Client]:
 
     try:
         client = Client(scheduler, set_as_default=False, timeout=_CONNECT)
+    except TypeError as error:  # TLS without keys
+        raise EngineError(
+            f"The scheduler at {printable(scheduler)} speaks TLS, and Dask's "
+            "configuration has no keys: set distributed.comm.tls.ca-file, client.key "
+            f"and client.cert, as its owner gives them. ({error})"
+        ) from error
     except (OSError, ValueError) as error:
         raise EngineError(
             f"There is no Dask scheduler at {printable(scheduler)}: {error}. Give its "
