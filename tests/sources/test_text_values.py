@@ -180,6 +180,13 @@ def test_sentinels_are_a_warning_with_their_count(tmp_path, kind):
         list(source.blocks())  # said once
 
 
+def test_a_sentinel_is_found_beside_infinity():
+    values = [-np.inf, 9999, 1.5, 2.5, 9999, 3.5]
+    source = FrameSource(pd.DataFrame({"a": values}))
+    with pytest.warns(FeatstreamWarning, match=r"'a' \(9999, 2 times\)"):
+        list(source.blocks())
+
+
 def test_sentinels_become_missing_if_asked_for(tmp_path):
     (tmp_path / "d.csv").write_text("a,y\n1.5,u\n-999,v\n2.5,u\n-999,v\n7.5,u\n")
     dataset = open_dataset(tmp_path / "d.csv", na_values="-999")

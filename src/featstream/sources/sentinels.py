@@ -45,7 +45,8 @@ class Sentinels:
         if block.nominal is not None:
             is_odd &= ~block.nominal
         for i in np.flatnonzero(is_odd).tolist():
-            for value in {int(lows[i]), int(highs[i])} & set(SENTINELS.tolist()):
+            ends = np.isin(SENTINELS, [lows[i], highs[i]])  # one may be infinite
+            for value in SENTINELS[ends].tolist():
                 n = count_sentinel(columns[:, i], value)
                 if n:
                     name = printable(block.name(i))
