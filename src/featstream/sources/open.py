@@ -38,6 +38,7 @@ from featstream.errors import (
 )
 from featstream.protocols import Source, sample_names_of
 from featstream.sources.combined import ChainedSource, SampleSubset, common_names
+from featstream.sources.conversions import unknown_format
 from featstream.sources.memory import (
     ArraySource,
     FrameSource,
@@ -102,40 +103,6 @@ FORMATS = {
     ),
     **dict.fromkeys(SVMLIGHT, Format(".svmlight:open_svmlight", ("max_bytes",))),
 }
-
-_FRAME = "pandas.{}.to_parquet('NEW.parquet')"
-_H5 = (
-    "numpy.save('NEW.npy', h5py.File(PATH)['NAME'][:]); of 10x Genomics: "
-    "scanpy.read_10x_h5(PATH).write_h5ad('NEW.h5ad')"
-)
-_MAT = (
-    "numpy.savez('NEW.npz', **{k: v for k, v in scipy.io.loadmat(PATH).items() if "
-    "k in ('X', 'y')})"
-)
-_MTX = (
-    "scipy.sparse.save_npz('NEW.npz', scipy.io.mmread(PATH).tocsc())  # with .T after "
-    "mmread(PATH) if a row is a feature"
-)
-_R = "write.csv(readRDS(PATH), 'NEW.csv', row.names = FALSE)  # in R"
-_CONVERSIONS = {
-    ".mtx": _MTX,
-    ".mat": _MAT,
-    ".h5": _H5,
-    ".hdf5": _H5,
-    ".loom": "anndata.io.read_loom(PATH).write_h5ad('NEW.h5ad')",
-    ".arff": _FRAME.format("DataFrame(scipy.io.arff.loadarff(PATH)[0])"),
-    ".xlsx": _FRAME.format("read_excel(PATH)"),
-    ".xls": _FRAME.format("read_excel(PATH)"),
-    ".ods": _FRAME.format("read_excel(PATH)"),
-    ".vcf": "plink2 --vcf PATH --make-bed --out NEW  # in the shell",
-    ".sas7bdat": _FRAME.format("read_sas(PATH)"),
-    ".sav": _FRAME.format("read_spss(PATH)"),
-    ".dta": _FRAME.format("read_stata(PATH)"),
-    ".json": _FRAME.format("read_json(PATH)"),
-    ".pkl": _FRAME.format("read_pickle(PATH)"),
-    ".rds": _R,
-}
-"""One line of code that turns a file of another kind into one that is read."""
 
 FOLDERS = (".cols", ".zarr")
 """Suffixes of data sets that are folders."""
@@ -539,7 +506,7 @@ def _open_file(
     if suffix in _SNIFFED and is_svmlight(path):
         suffix = SVMLIGHT[0]
     if suffix not in FORMATS:
-        raise _unknown_format(path, suffix)
+        raise unknown_format(path, suffix, FORMATS)
     kind = FORMATS[suffix]
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(given.get("max_bytes"), str):
@@ -557,21 +524,6 @@ def _open_file(
     opener = getattr(import_module(module, __package__), function)
     dataset: Dataset = opener(path, target, **given)
     return dataset
-
-
-def _unknown_format(path: Path, suffix: str) -> ParameterError:
-    """The error for a file of another kind, with what converts it."""
-    line = _CONVERSIONS.get(suffix)
-    if line is not None:
-        return ParameterError(
-            f"Files of the kind {suffix} are not read. Convert {printable(path)} with "
-            f"one line: {line.replace('PATH', repr(path.name))}"
-        )
-    return ParameterError(
-        f"Cannot tell what kind of file {printable(path)} is from its suffix "
-        f"{printable(suffix)}. Known: {', '.join(FORMATS)}; text also as .gz, .xz, "
-        ".bz2 or .zst. In Python, give arrays, or a pandas frame."
-    )
 
 
 def _with_labels(dataset: Dataset, path: PathLike, *, is_wanted: bool) -> Dataset:
