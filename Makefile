@@ -45,7 +45,7 @@ FUZZ_COUNT = # inputs per target, such as 2000; by default five minutes each
 FUZZ_LENGTH = $(if $(strip $(FUZZ_COUNT)),--count $(FUZZ_COUNT),--seconds 300)
 
 fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each, or FUZZ_COUNT=2000
-	@for target in svmlight state plink csv npy npz cols table h5ad svm parquet run; do \
+	@for target in svmlight state plink csv npy npz npz-member cols table h5ad svm parquet run; do \
 		$(BIN)/python -m fuzz $$target $(FUZZ_LENGTH) || exit 1; \
 	done
 

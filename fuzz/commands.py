@@ -11,6 +11,7 @@ import json
 import re
 import shutil
 import warnings
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -195,6 +196,32 @@ class Npz(_Command):
             return select_from(X, arrays["y"])
 
 
+class NpzMember(Npz):
+    """An archive that is whole, with one damaged array: no checksum finds that.
+
+    The first byte says which array it is.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._whole: list[tuple[dict[str, bytes], str]] = []
+        for content in super().seeds():
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                members = {name: archive.read(name) for name in archive.namelist()}
+            self._whole += [(members, name) for name in members]
+
+    def seeds(self) -> Iterator[bytes]:
+        for i, (members, name) in enumerate(self._whole):
+            yield bytes([i]) + members[name]
+
+    def write(self, content: bytes) -> None:
+        which = (content[:1] + b"\0")[0] % len(self._whole)
+        members, name = self._whole[which]
+        with zipfile.ZipFile(self._path, "w") as archive:
+            for other, whole in members.items():
+                archive.writestr(other, content[1:] if other == name else whole)
+
+
 class Parquet(_Command):
     """A table of pyarrow's."""
 
@@ -367,6 +394,7 @@ def _small_columns() -> np.ndarray:
 COMMANDS = {
     "npy": Npy,
     "npz": Npz,
+    "npz-member": NpzMember,
     "parquet": Parquet,
     "h5ad": H5ad,
     "cols": Cols,
