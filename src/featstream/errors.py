@@ -44,7 +44,8 @@ class Setting(NamedTuple):
             return flag
         value = self.value
         text = ",".join(value) if isinstance(value, list | tuple) else str(value)
-        return f"{flag} {shlex.quote(text)}"
+        # argparse would take -999,9999 for a flag.
+        return f"{flag}{'=' if text.startswith('-') else ' '}{shlex.quote(text)}"
 
 
 class _Advising:

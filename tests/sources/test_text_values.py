@@ -180,6 +180,18 @@ def test_sentinels_are_a_warning_with_their_count(tmp_path, kind):
         list(source.blocks())  # said once
 
 
+def test_the_advice_about_sentinels_works_in_the_shell(tmp_path, capsys):
+    path = tmp_path / "d.csv"
+    rows = [f"{i % 7}.5,{i % 5},{'uv'[i % 2]}" for i in range(60)]
+    path.write_text("\n".join(["a,b,y", *rows, *["-999,9999,u"] * 2]))
+    assert main(["select", str(path), "-q"]) == 0
+    said = capsys.readouterr().err
+    assert "pass --na-values=-999,9999 for a file" in said
+    flags = ["--na-values=-999,9999", "--measure", "su", "--missing", "category"]
+    assert main(["select", str(path), "-q", *flags]) == 0
+    assert "Far outside" not in capsys.readouterr().err
+
+
 def test_a_sentinel_is_found_beside_infinity():
     values = [-np.inf, 9999, 1.5, 2.5, 9999, 3.5]
     source = FrameSource(pd.DataFrame({"a": values}))
