@@ -1,6 +1,5 @@
 """Settings of the whole suite: tests, and the doctests of src."""
 
-import hashlib
 import os
 import shutil
 import signal
@@ -14,7 +13,6 @@ from filelock import FileLock
 
 ROOT = Path(__file__).parent
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
-N_CACHES = 3
 _OF_SMALL_DATA = (
     r"Of .* kept features, .* may be chance alone",
     r"y has .* rows each on average",
@@ -32,28 +30,6 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("fixed")
 
 
-def _use_own_kernel_cache():
-    """Cache compiled kernels in a folder named after the source of all of them.
-
-    numba recompiles a kernel when its own file changes, but not when a kernel
-    that it calls does.
-    """
-    digest = hashlib.sha256(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        content = path.read_bytes()
-        if b"featstream.jit" in content or b"numba" in content:
-            digest.update(str(path.relative_to(ROOT)).encode() + content)
-    base = ROOT if os.access(ROOT, os.W_OK) else Path(tempfile.gettempdir())
-    caches = base / ".numba_cache"
-    own = caches / digest.hexdigest()[:16]
-    own.mkdir(parents=True, exist_ok=True)
-    own.touch()
-    by_age = sorted(caches.iterdir(), key=lambda path: path.stat().st_mtime)
-    for stale in by_age[:-N_CACHES]:
-        shutil.rmtree(stale, ignore_errors=True)
-    os.environ["NUMBA_CACHE_DIR"] = str(own)
-
-
 def _compile_once():
     """Let one process compile a kernel, and the others wait and load it.
 
@@ -61,7 +37,7 @@ def _compile_once():
     again, and of two processes that do so at once one could load the code of the other.
     """
     from numba.core.compiler_lock import global_compiler_lock
-    from numba.core.dispatcher import Dispatcher  # reads NUMBA_CACHE_DIR
+    from numba.core.dispatcher import Dispatcher
 
     compile_kernel, locks = Dispatcher.compile, {}
 
@@ -100,8 +76,6 @@ def _use_own_temporary_folder():
     Finalize(None, shutil.rmtree, (folder, True), exitpriority=last)
 
 
-if WORKER is None:  # workers inherit the folder
-    _use_own_kernel_cache()
 _compile_once()
 _check_types()
 _use_own_temporary_folder()
@@ -125,9 +99,8 @@ def pytest_collection_modifyitems(items):
 def pytest_configure(config):
     """Listen to Ctrl-C, which is ignored in the background and by all children.
 
-    The filters are set here: in ``pyproject.toml`` one would import numba before the
-    folder of its cache is known. Small data make selectors warn in most tests; those
-    that are about a warning ask for it.
+    Small data make selectors warn in most tests; those that are about a warning ask
+    for it.
     """
     for start in _OF_SMALL_DATA:
         config.addinivalue_line("filterwarnings", f"ignore:{start}")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
+import shutil
+import subprocess
 import sys
+import time
 import warnings
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -151,50 +156,155 @@ def test_where_nothing_can_be_cached_kernels_run_and_it_is_said_once(monkeypatch
         jit.jit(lambda x: x)
 
 
-PAIR = "from typing import Any, NamedTuple\nclass Pair(NamedTuple):\n    a: Any\n"
-FIRST = "from featstream import jit\n@jit.inner\ndef first(a):\n    return a[0]\n"
-OF_PAIR = """
-jit.by_reference(Pair)
-@jit.lean
-def run(pair):
-    return pair.a[0]
-print(run(Pair(np.ones(2))))
-"""
-OF_FIRST = """
-@jit.lean
-def run(a):
-    return first(a)
-print(run(np.ones(2)))
+def copy_of_the_package(folder):
+    """A copy of the package; the environment in which Python imports it."""
+    ignore = shutil.ignore_patterns("__pycache__", "novels")
+    shutil.copytree(jit._PACKAGE, folder / "featstream", ignore=ignore)
+    path = os.pathsep.join([str(folder), *sys.path])
+    return folder / "featstream", {"PYTHONPATH": path, "NUMBA_CACHE_DIR": ""}
+
+
+def replace_in(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+PARSE = """
+import numpy as np
+from featstream.sources.csv import parse_numbers
+text = np.frombuffer(b"1.5,2.5\\n", np.uint8)
+whole, real = np.empty((1, 2), np.int64, "F"), np.empty((1, 2), order="F")
+parse_numbers(text, 0, 44, whole, real, np.zeros(2, np.int64))
+print(real.tolist())
 """
 
 
 @pytest.mark.jit_only
-@pytest.mark.parametrize(
-    ("named_by", "lost", "kernel"),
-    [
-        ("kernels", PAIR, f"from gone import Pair{OF_PAIR}"),
-        ("between", FIRST, f"from between import first{OF_FIRST}"),
-    ],
-    ids=["index", "code"],
-)
-def test_a_cache_that_names_a_lost_module_counts_as_empty(
-    named_by, lost, kernel, tmp_path
+def test_compiled_code_is_not_older_than_a_kernel_that_it_calls(tmp_path):
+    """The caller's own file is the same, so that numba alone would not notice."""
+    package, environment = copy_of_the_package(tmp_path)
+    assert run_python(PARSE, **environment).stdout == "[[1.5, 2.5]]\n"
+    called = package / "sources" / "kernels" / "parse_decimal.py"
+    before, moment = called.read_text(), called.stat()
+    old = "return -value if is_negative else value, i, GOOD"
+    replace_in(called, old, old.replace("value, i", "value + 1000.0, i"))
+    assert run_python(PARSE, **environment).stdout == "[[1001.5, 1002.5]]\n"
+    called.write_text(before)  # as git does, within the same second
+    os.utime(called, ns=(moment.st_atime_ns, moment.st_mtime_ns))
+    caches = list((package / "__pycache__").glob("featstream-*"))
+    assert run_python(PARSE, **environment).stdout == "[[1.5, 2.5]]\n"
+    assert sorted((package / "__pycache__").glob("featstream-*")) == sorted(caches)
+    assert len(caches) == 2
+
+
+def test_the_checksum_follows_what_kernels_see_and_nothing_else(tmp_path, monkeypatch):
+    package, _ = copy_of_the_package(tmp_path)
+    before = jit.source_checksum(package)
+    assert before == jit.source_checksum(jit._PACKAGE)
+    with open(package / "cli" / "main.py", "a") as file:
+        file.write("\n# another help text\n")
+    assert jit.source_checksum(package) == before
+    values = package / "sources" / "values.py"  # has constants, and no kernel
+    replace_in(values, "EXACT_IN_FLOAT = 2**53", "EXACT_IN_FLOAT = 2**52")
+    assert jit.source_checksum(package) != before
+    replace_in(values, "EXACT_IN_FLOAT = 2**52", "EXACT_IN_FLOAT = 2**53")
+    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    assert jit.source_checksum(package) != before
+
+
+def test_constants_of_kernels_are_defined_where_they_are_imported_from():
+    """Otherwise the checksum would miss the file that does define them."""
+    root, n_checked = jit._PACKAGE, 0
+    for path in root.rglob("*.py"):
+        if "featstream.jit" not in path.read_text():
+            continue
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.ImportFrom) or node.module is None:
+                continue
+            place = root.joinpath(*node.module.split(".")[1:])
+            home = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+            constants = [alias.name for alias in node.names if alias.name.isupper()]
+            for name in constants:
+                if node.module.startswith("featstream."):
+                    defined = rf"(?m)^(class |[\w, ]*)\b{name}\b"
+                    assert re.search(defined, home.read_text()), name
+                    n_checked += 1
+    assert n_checked > 5
+
+
+def caches_of(place):
+    return {path.name for path in place.iterdir()}
+
+
+@pytest.fixture
+def find_folder(monkeypatch, tmp_path):
+    """The cache folder that would be used if these were the sources and settings."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "jit.py").write_text("")
+    monkeypatch.setattr(jit, "_PACKAGE", package)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    return jit._cache_folder.__wrapped__
+
+
+def test_the_cache_is_beside_the_sources_or_where_the_user_wants_it(
+    find_folder, tmp_path, monkeypatch
 ):
-    """As after an upgrade in place."""
-    cache, path = tmp_path / "cache", os.pathsep.join([str(tmp_path), *sys.path])
-    heading = "import numpy as np\nfrom featstream import jit\n"
-    (tmp_path / "between.py").write_text("from gone import *\n")
-    (tmp_path / "kernels.py").write_text(heading + kernel)
-    (tmp_path / "gone.py").write_text(lost)
+    assert find_folder().parent == tmp_path / "package" / "__pycache__"
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "given"))
+    assert find_folder().parent == tmp_path / "given"
 
-    def run():
-        how = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": path}
-        return run_python("import kernels", **how).stdout
 
-    assert run() == "1.0\n"
-    assert list(cache.rglob("kernels*.nbi"))
-    (tmp_path / "gone.py").rename(tmp_path / "elsewhere.py")
-    naming = tmp_path / f"{named_by}.py"
-    # Of another length: Python knows old bytecode by the size and the second.
-    naming.write_text(naming.read_text().replace("gone", "elsewhere"))
-    assert run() == "1.0\n"
+def test_a_read_only_installation_caches_in_the_users_folder(
+    find_folder, tmp_path, monkeypatch
+):
+    (tmp_path / "package" / "__pycache__").write_text("")  # no folder can be here
+    assert find_folder().parent == tmp_path / "home" / "featstream"
+    shutil.rmtree(tmp_path / "home")
+    (tmp_path / "home").write_text("")
+    with pytest.raises(RuntimeError, match="cannot cache"):
+        find_folder()
+
+
+def test_old_caches_are_removed_but_for_a_few(find_folder, tmp_path):
+    own = find_folder()
+    others = [own.with_name(f"featstream-{i}") for i in range(9)]
+    for age, other in enumerate(others, start=1):
+        other.mkdir()
+        moment = time.time() - 7200 * age
+        os.utime(other, (moment, moment))
+    recent = own.with_name("featstream-recent")
+    recent.mkdir()
+    (own.parent / "numba.py").write_text("of others")
+    os.utime(own, (1, 1))  # used again after a long time
+    assert find_folder() == own
+    kept = {own.name, recent.name, others[0].name, others[1].name, "numba.py"}
+    assert caches_of(own.parent) == kept
+
+
+def test_kernels_of_others_are_cached_where_they_were(monkeypatch):
+    seen = []
+
+    def njit(**options):
+        seen.append(numba.config.CACHE_DIR)
+        return lambda function: function
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "theirs")
+    monkeypatch.setattr(jit, "numba", SimpleNamespace(njit=njit))
+    jit.jit(lambda x: x)
+    assert seen == [str(jit._cache_folder())]
+    assert numba.config.CACHE_DIR == "theirs"
+
+
+@pytest.mark.jit_only
+def test_two_processes_may_start_and_compile_at_once(tmp_path):
+    _, environment = copy_of_the_package(tmp_path)
+    command = [sys.executable, "-c", PARSE]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | environment)
+        for _ in range(2)
+    ]
+    assert {process.communicate()[0] for process in both} == {b"[[1.5, 2.5]]\n"}
+    assert run_python(PARSE, **environment).stdout == "[[1.5, 2.5]]\n"

@@ -12,9 +12,17 @@ the machine that compiled them.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, reduce
+from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
@@ -139,7 +147,8 @@ def inner(function: Kernel) -> Kernel:
 
 def _cached(function: Kernel, options: dict[str, Any]) -> Kernel:
     try:
-        compiled: Kernel = numba.njit(cache=True, **options)(function)
+        with _caching_in(_cache_folder()):
+            compiled: Kernel = numba.njit(cache=True, **options)(function)
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
@@ -153,31 +162,106 @@ def _cached(function: Kernel, options: dict[str, Any]) -> Kernel:
                 RuntimeWarning,
                 stacklevel=2,
             )
-    _forget_unreadable(compiled)
     return compiled
 
 
-def _forget_unreadable(compiled: Any) -> None:
-    """Treat a cache of an earlier version, which names a lost module, as empty."""
-    file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    load_index = getattr(file, "_load_index", None)
-    load_data = getattr(file, "_load_data", None)
-    if load_index is None or load_data is None:
-        return
+_CONFIG: Any = numba.config
+_PACKAGE = Path(__file__).parent
+_CACHE = "featstream-"  # begins the name of a cache folder
+_N_CACHES = 4
+"""Cache folders that are kept: of these sources, and of others used last."""
+_HOUR = 3600.0
+_IMPORTED = re.compile(rb"^from featstream\.([\w.]+) import", re.MULTILINE)
 
-    def known_index() -> Any:
+
+@contextmanager
+def _caching_in(folder: Path) -> Iterator[None]:
+    """Let numba cache what is decorated in here below a folder.
+
+    ``numba.config.CACHE_DIR`` is the documented variable NUMBA_CACHE_DIR. It is read
+    once per kernel, when that is decorated, and set back afterwards: the kernels of
+    other libraries stay where they were.
+    """
+    before = _CONFIG.CACHE_DIR
+    _CONFIG.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        _CONFIG.CACHE_DIR = before
+
+
+@cache
+def _cache_folder() -> Path:
+    """The folder of the kernels that these sources give.
+
+    Numba compiles a kernel again when its own file has changed, but not when a kernel
+    or a constant of another file has. So each state of the sources has a folder of its
+    own, which nothing older can be in. It is below NUMBA_CACHE_DIR, if that is set,
+    or where numba would cache as well: beside the sources or, if these cannot be
+    written to, in the user's cache folder.
+    """
+    places = [_PACKAGE / "__pycache__", _user_cache() / "featstream"]
+    if _CONFIG.CACHE_DIR:
+        places = [Path(_CONFIG.CACHE_DIR)]
+    checksum = source_checksum(_PACKAGE)
+    for place in places:
+        folder = place / f"{_CACHE}{checksum}"
         try:
-            return load_index()
-        except (ImportError, AttributeError):
-            return {}
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError:
+            continue
+        _forget_old_caches(folder)
+        return folder
+    raise RuntimeError(f"cannot cache kernels: {places[-1]} is not writable")
 
-    def known_data(name: str) -> Any:
-        try:
-            return load_data(name)
-        except (ImportError, AttributeError) as error:
-            raise OSError(f"{name} is of an earlier version") from error
 
-    file._load_index, file._load_data = known_index, known_data
+def _user_cache() -> Path:
+    """Where the programs of a user keep what they can make again."""
+    given = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return Path(given) if given else Path(os.path.expanduser("~"), ".cache")
+
+
+def source_checksum(package: Path) -> str:
+    """Checksum of the files with kernels, and of those that these import from.
+
+    The files are read, because size and time do not tell one state from another: git
+    restores files within the same second. It takes some milliseconds. Modules that no
+    kernel sees are left out, so that changing a command compiles nothing again.
+    """
+    texts = {path: path.read_bytes() for path in package.rglob("*.py")}
+    if not texts:
+        raise RuntimeError(f"cannot cache kernels: {package} holds no sources")
+    has_kernels = [p for p, t in texts.items() if b"featstream.jit" in t]
+    relevant = {package / "jit.py", *has_kernels}
+    for path in has_kernels:
+        for module in re.findall(
+            rb"^from featstream\.([\w.]+) import", texts[path], re.M
+        ):
+            place = package.joinpath(*module.decode().split("."))
+            relevant |= {place.with_suffix(".py"), place / "__init__.py"} & texts.keys()
+    # Numba's own index does not know whether accesses are checked.
+    digest = hashlib.sha256(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
+    for path in sorted(relevant):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(texts[path]).digest())
+    return digest.hexdigest()[:16]
+
+
+def _forget_old_caches(own: Path) -> None:
+    """Note that a cache is in use; remove all but those that were used last.
+
+    Another process may remove a folder at the same time, or use it: numba makes it
+    again, and compiles.
+    """
+    now = time.time()
+    with suppress(OSError):
+        if now - own.stat().st_mtime > _HOUR / 2:
+            os.utime(own)
+        used = {path: path.stat().st_mtime for path in own.parent.glob(f"{_CACHE}*")}
+        for folder in sorted(used, key=used.__getitem__)[:-_N_CACHES]:
+            if now - used[folder] > _HOUR:  # processes that run may be its users
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 class Record(types.Type):
