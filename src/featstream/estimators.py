@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
@@ -81,6 +82,22 @@ else:
         """A selector of scikit-learn."""
 
         __new__ = Estimator.__new__
+
+
+@contextmanager
+def whole_or_not_at_all(fitted: Any) -> Iterator[None]:
+    """Let an estimator be as it was if fitting it fails or is interrupted.
+
+    What it has learned is replaced by `fit`, not written to, so that the attributes of
+    before are enough.
+    """
+    before = dict(vars(fitted))
+    try:
+        yield
+    except BaseException:
+        vars(fitted).clear()
+        vars(fitted).update(before)
+        raise
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))

@@ -143,9 +143,12 @@ def _how_to_continue(arguments: argparse.Namespace) -> str:
             return "; nothing is kept without -o OUT"
         command = shlex.join(["featstream", *arguments.command_line])
         return f"; what is done is kept. To continue: {command}"
-    if folder is None or not os.path.exists(os.path.join(folder, "run.json")):
+    is_run = folder is not None and os.path.exists(os.path.join(folder, "run.json"))
+    if not is_run or arguments.command_line[0] not in ("select", "resume", "update"):
         return ""
-    return f"; to continue: {shlex.join(['featstream', 'resume', str(folder)])}"
+    from featstream.cli.runs import how_to_continue
+
+    return how_to_continue(arguments)
 
 
 def in_flags(text: str, arguments: argparse.Namespace) -> str:

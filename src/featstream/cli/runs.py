@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
+import warnings
+from pathlib import Path
 from typing import Any
 
 from featstream.cli.main import (
@@ -20,6 +23,8 @@ from featstream.cli.main import (
 from featstream.cli.select import about_target, print_result, result_of
 from featstream.errors import (
     DataError,
+    FeatstreamError,
+    FeatstreamWarning,
     MissingFileError,
     ParameterError,
     RunError,
@@ -27,7 +32,10 @@ from featstream.errors import (
 )
 
 _RUN = "output RUN  folder of the run"
-_MOVED = "--data FILE  where the data are, if they have moved"
+_MOVED = """
+--data FILE  where the data are, if they have moved
+--drop-unfinished  go back to what the run was before the file that it stopped in
+"""
 _MORE = "data FILE  the features, as for select"
 _NAMES = """
 names NAME...  name or arrival (0 for the first) of a feature, or label of a group
@@ -41,9 +49,13 @@ folder FOLDER  what select -o or compare -o has written
 def _resume(arguments: argparse.Namespace) -> int:
     """Continue an interrupted run from where it was last saved."""
     import featstream
-    from featstream.runs.session import begin_again
+    from featstream.runs.session import begin_again, write_selection
 
-    selector = begin_again(arguments.output) or featstream.resume(arguments.output)
+    path = arguments.output
+    if arguments.drop_unfinished:
+        selector = featstream.resume(path, drop_unfinished=True)
+    else:
+        selector = begin_again(path) or featstream.resume(path)
     if not hasattr(selector, "consume"):  # it learns from rows, and has seen them all
         return print_result(selector, None, as_json=arguments.json)
     rest = selector._run.unfinished
@@ -63,7 +75,9 @@ def _resume(arguments: argparse.Namespace) -> int:
         if not isinstance(groups, dict) and "fingerprint" in (rest.get("groups") or {}):
             groups = {}  # an error: the run has groups, and no flag names them
         location = Location(path, target, options, groups)
-        _consume(arguments, selector, location, location.open())
+        dataset = _open(location, selector) if rest["begin"] else location.open()
+        _consume(arguments, selector, location, dataset)
+    write_selection(selector)
     return _print(selector, arguments)
 
 
@@ -76,7 +90,7 @@ def _update(arguments: argparse.Namespace) -> int:
     The samples must be the same, in the same order.
     """
     import featstream
-    from featstream.sources import open_features
+    from featstream.runs.session import write_selection
 
     selector = featstream.resume(arguments.output)
     if not hasattr(selector, "consume"):
@@ -85,10 +99,14 @@ def _update(arguments: argparse.Namespace) -> int:
             "from rows. Continue in Python, with featstream.resume and partial_fit."
         )
     if selector._run.unfinished is not None:
+        again = f"featstream resume {shlex.quote(str(arguments.output))}"
+        hint = ""
+        if selector._run.folder.has_finished:
+            hint = f". Or drop what it has taken of them: {again} --drop-unfinished"
         raise RunError(
-            "The run is not done with its own data yet. Resume it first: "
-            f"featstream resume {shlex.quote(str(arguments.output))}"
+            f"The run is not done with its own data yet. Resume it first: {again}{hint}"
         )
+    arguments.n_sources = len(selector._run.sources)
     n_groups = _n_groups_before(selector, selector.n_seen_)
     location = Location.from_flags(arguments, n_groups)
     has_groups = hasattr(selector.result_, "groups")
@@ -100,17 +118,51 @@ def _update(arguments: argparse.Namespace) -> int:
                 "--group-by."
             )
         raise ParameterError(f"The run is one of {type(selector).__name__}. {hint}")
-    if location.target is None:  # a table need not have one
-        names = [data.get("target") for data in _data_of(selector)]
-        known = [name for name in names if name]
-        dataset = open_features(location.path, known, **location.options)
+    dataset = _open(location, selector)
+    begin = _taken_before(selector, location, dataset)
+    if begin is None:
+        _consume(arguments, selector, location, dataset)
     else:
-        dataset = location.open()
-    _consume(arguments, selector, location, dataset)
+        n_features = dataset.source.n_features or 0
+        warnings.warn(
+            f"{printable(location.path)} is in the run already, as features "
+            f"{begin:,} to {begin + n_features - 1:,}: nothing was added. If its "
+            "features are others now, give the file another name.",
+            FeatstreamWarning,
+            stacklevel=2,
+        )
+        write_selection(selector)
     return _print(selector, arguments)
 
 
 add_update = adder(_update, _RUN, JSON, _MORE, QUIET, READING, GROUPS)
+
+
+def _open(location: Location, selector: Any) -> Any:
+    """Open what is added to a run; a table need not have a target."""
+    from featstream.sources import open_features
+
+    if location.target is not None:
+        return location.open()
+    names = [data.get("target") for data in _data_of(selector)]
+    known = [name for name in names if name]
+    return open_features(location.path, known, **location.options)
+
+
+def _taken_before(selector: Any, location: Location, dataset: Any) -> int | None:
+    """The first feature of a file, if the run has consumed the file before.
+
+    So that a command which was killed at its very end can be given again.
+    """
+    from featstream.runs.state import describe_source, is_same_source
+
+    path, found = os.path.abspath(location.path), None
+    for source in selector._run.sources:
+        if (source.get("data") or {}).get("path") == path:
+            found = found or describe_source(dataset.source)
+            if is_same_source(source, found):
+                return int(source["begin"])
+    return None
 
 
 def _n_groups_before(selector: Any, begin: int) -> int:
@@ -123,6 +175,7 @@ def _consume(
     arguments: argparse.Namespace, selector: Any, location: Location, dataset: Any
 ) -> None:
     """Let a selector consume data, whose target, if any, must be that of the run."""
+    from featstream.runs.session import REFUSED
     from featstream.runs.state import fingerprint_of_target, refuse_other_target
 
     if not hasattr(selector, "_stream"):  # the run stopped before its first feature
@@ -133,7 +186,13 @@ def _consume(
         refuse_other_target(selector._facts(), found, "The run")
     run, groups = location.checkpoint(arguments, dataset), location.read_groups(dataset)
     options = {"checkpoint": run, "progress": not arguments.quiet}
-    selector.consume(dataset.source, **options, **groups)
+    try:
+        selector.consume(dataset.source, **options, **groups)
+    except REFUSED as error:
+        if not selector.n_seen_:  # of a run that has to begin again
+            raise
+        unchanged = f"The run is as it was before {printable(location.path)}."
+        raise type(error)(f"{error} {unchanged}") from error
 
 
 def _data_of(selector: Any) -> list[dict[str, Any]]:
@@ -148,6 +207,34 @@ def _print(selector: Any, arguments: argparse.Namespace) -> int:
     y, is_numeric = selector._stream.y, selector._has_numeric_target
     about = about_target(y, next(iter(names), None), is_numeric=is_numeric)
     return print_result(selector, about, as_json=arguments.json)
+
+
+def how_to_continue(arguments: argparse.Namespace) -> str:
+    """What a Ctrl-C has left of a run, and what to type."""
+    from featstream.runs.folder import RunFolder
+
+    folder = str(arguments.output)
+    again = f"to continue: {shlex.join(['featstream', 'resume', folder])}"
+    try:
+        facts = RunFolder(folder).load().description
+        sources, n_seen = facts["sources"], facts["n_seen"]
+        last = sources[-1] if sources else {"is_done": True}
+        if last["is_done"]:
+            if len(sources) > getattr(arguments, "n_sources", 0):
+                return "; the run is complete"
+            name = printable(Path(arguments.data))
+            command = shlex.join(["featstream", *arguments.command_line])
+            return (
+                f"; nothing of {name} was taken, and the run is as it was. To begin "
+                f"again: {command}"
+            )
+        n_taken, n_features = n_seen - last["begin"], last.get("n_features")
+    except (FeatstreamError, LookupError, TypeError):
+        return f"; {again}"
+    of = "" if n_features is None else f" of {n_features:,}"
+    taken = f"{n_taken:,}{of} features are taken" if n_taken else "none is taken yet"
+    back = " (or drop them: add --drop-unfinished)" if last["begin"] else ""
+    return f"; {taken}; {again}{back}"
 
 
 def _explain(arguments: argparse.Namespace) -> int:

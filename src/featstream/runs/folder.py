@@ -5,6 +5,8 @@ run.json            what the rest is, with its checksum
 state-000007.npz    the state of generation 7
 previous.json       the same for the previous generation
 state-000006.npz
+finished.json       the generation before a source that is being consumed; it is kept
+state-000005.npz    until that source is finished, so that the run can go back
 selected.csv        the selection, once a source has been consumed
 lock                held by the process that writes
 
@@ -36,7 +38,8 @@ from featstream.sources.store_writer import sync_folder
 FORMAT = "featstream run"
 VERSION = 2  # 1 had other names for the arrays of kept columns; it is still read
 
-_CURRENT, _PREVIOUS, _LOCK = "run.json", "previous.json", "lock"
+_CURRENT, _PREVIOUS, _FINISHED = "run.json", "previous.json", "finished.json"
+_LOCK = "lock"
 _MAX_JSON = 16 << 20
 _MODE = 0o600
 SHARED = 0o666
@@ -99,19 +102,27 @@ class RunFolder:
         """Keep other writers out."""
         self.path.mkdir(parents=True, exist_ok=True)
         if not is_run(self.path):
-            refuse_other_files(self.path, (_LOCK, ".", "state-"), "run")
+            refuse_other_files(self.path, (_LOCK, ".", "state-", _FINISHED), "run")
         with hold_lock(self.path / _LOCK):
             yield
 
     def begin(self, description: Mapping[str, Any]) -> None:
         """Write generation 0: a run whose data are still to be read."""
         with self.locked():
-            self.write(_CURRENT, _sealed(description, 0))
+            self.begin_again(description)
+
+    def begin_again(self, description: Mapping[str, Any]) -> None:
+        """Write generation 0 in place of any other."""
+        text = _sealed(description, 0)
+        self.write(_CURRENT, text)
+        self._whole = 0, text
+        (self.path / _PREVIOUS).unlink(missing_ok=True)
+        self._forget_states(set())
 
     def withdraw(self) -> None:
         """Remove generation 0, and the folder if nothing else is in it."""
         with suppress(OSError, RunError):
-            if self.load().generation == 0:
+            if is_run(self.path) and self.load().generation == 0:
                 for name in (_CURRENT, _LOCK):
                     (self.path / name).unlink(missing_ok=True)
                 self.path.rmdir()
@@ -136,10 +147,38 @@ class RunFolder:
             needed.add(f"state-{before:06d}.npz")
         self.write(_CURRENT, text)
         self._whole = generation, text
+        self._forget_states(needed)
+        return generation
+
+    def _forget_states(self, needed: set[str]) -> None:
+        """Remove the states of generations that are neither needed nor finished."""
+        if self.has_finished:
+            with suppress(RunError):
+                description, _ = read_sealed(self.path / _FINISHED, FORMAT, VERSION)
+                needed = needed | set(description["files"])
         for path in (*self.path.glob("state-*.npz"), *self.path.glob(".*.part")):
             if path.name not in needed:
                 path.unlink(missing_ok=True)
-        return generation
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the generation before an unfinished source has been kept."""
+        return (self.path / _FINISHED).exists()
+
+    def keep_finished(self) -> None:
+        """Keep the current generation until `forget_finished`."""
+        if self._whole is None:
+            self.load()
+        assert self._whole is not None
+        self.write(_FINISHED, self._whole[1])
+
+    def load_finished(self) -> Saved:
+        """Read the generation that was kept; what is saved next comes after it."""
+        return self._load(_FINISHED)
+
+    def forget_finished(self) -> None:
+        """Keep the generation no longer."""
+        (self.path / _FINISHED).unlink(missing_ok=True)
 
     def load(self) -> Saved:
         """Read the newest generation that is whole; `RunError` if there is none."""

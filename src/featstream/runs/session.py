@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 import featstream
 from featstream.errors import (
+    DataError,
+    DataTypeError,
     FeatstreamError,
     ParameterError,
     RunError,
@@ -33,6 +36,10 @@ from featstream.sources.grouping import Layout
 if TYPE_CHECKING:
     from featstream.selectors.base import OnlineSelector
 
+REFUSED = (DataError, DataTypeError, ParameterError)
+"""Errors of data that will not be consumed as they are, however often it is tried."""
+
+_SELECTION = "selected.csv"
 _SHARE = 20  # saving takes at most one twentieth of the time
 _UNFIT = (
     *(FeatstreamError, ArithmeticError, AttributeError),
@@ -45,20 +52,23 @@ class OpenRun:
     """The run that a selector is in: its folder, generation and sources.
 
     ``sources`` are descriptions with ``begin``, the number of features seen
-    before, and ``is_done``; only the last one may not be done.
+    before, and ``is_done``; only the last one may not be done. ``n_saved`` is the
+    number of features, or of samples, that had been seen when it was last saved.
     """
 
     folder: RunFolder
     generation: int
     sources: list[dict[str, Any]]
     command: list[str] | None = None
+    n_saved: int = 0
 
     @classmethod
     def of(cls, folder: RunFolder, saved: Saved) -> OpenRun:
         """The run that was saved in a folder."""
         facts = saved.description
         sources = [dict(source) for source in facts["sources"]]
-        return cls(folder, saved.generation, sources, facts["command"])
+        command, n_saved = facts["command"], facts["n_seen"]
+        return cls(folder, saved.generation, sources, command, n_saved)
 
     @property
     def unfinished(self) -> dict[str, Any] | None:
@@ -67,12 +77,23 @@ class OpenRun:
             return self.sources[-1]
         return None
 
+    @property
+    def way_back(self) -> str:
+        """How to drop an unfinished source, if the run can."""
+        if not self.folder.has_finished:
+            return ""
+        return (
+            "Or drop what it has taken of it: featstream.resume(path, "
+            "drop_unfinished=True) (command line: featstream resume RUN "
+            "--drop-unfinished)."
+        )
+
     def refuse_unfinished(self) -> None:
         """Raise if a feature from elsewhere would come in the middle of a source."""
         if self.unfinished is not None:
             raise RunError(
                 "The run stopped in the middle of a source. Consume that source "
-                "first: it continues where it stopped."
+                f"first: it continues where it stopped. {self.way_back}".rstrip()
             )
 
     def is_in(self, folder: RunFolder) -> bool:
@@ -142,13 +163,16 @@ class Savable(ABC):
             ) from error
 
 
-def resume(path: str | os.PathLike[str]) -> Any:
+def resume(path: str | os.PathLike[str], *, drop_unfinished: bool = False) -> Any:
     """Open a run, to look at it or to continue it.
 
     Parameters
     ----------
     path : str or path
         Folder given as ``checkpoint`` to `consume`, to `save`, or to ``select -o``.
+    drop_unfinished : bool, default=False
+        Whether a run that stopped in the middle of a source goes back to what it was
+        before that source, for good. By default that source must be given again.
 
     Returns
     -------
@@ -181,6 +205,8 @@ def resume(path: str | os.PathLike[str]) -> Any:
     >>> later.n_seen_
     300
     """
+    if drop_unfinished:
+        _drop_unfinished(RunFolder(path))
     selector, saved = _open(path)
     if saved.generation == 0:
         command = shlex.join(saved.description["command"] or [])
@@ -191,6 +217,29 @@ def resume(path: str | os.PathLike[str]) -> Any:
         )
     selector._restore_from(saved, selector._run)
     return selector
+
+
+def _drop_unfinished(folder: RunFolder) -> None:
+    """Let a run go back to what it was before the source that it is in."""
+    state.load_run(folder)  # an error if there is none, before a folder is made
+    with folder.locked():
+        run = OpenRun.of(folder, state.load_run(folder))
+        if run.unfinished is None:
+            return
+        if not folder.has_finished:
+            raise RunError(
+                f"The run {folder.path} has finished no source that it could go back "
+                "to. Give it the source that it began with, or remove the folder."
+            )
+        _go_back(folder)
+
+
+def _go_back(folder: RunFolder) -> Saved:
+    """Save the generation before the unfinished source as the next one."""
+    saved = state.check_description(folder.load_finished(), folder)
+    folder.save(saved.description, saved.arrays)
+    folder.forget_finished()
+    return state.load_run(folder)
 
 
 def begin_again(path: str | os.PathLike[str]) -> Any:
@@ -275,17 +324,17 @@ def saving(
         is_path = isinstance(source, str | os.PathLike)
         data = {"path": os.path.abspath(source), "target": None} if is_path else None
         given = Checkpoint(given, every, data)
-    if given.data is None or is_run(given.path):
-        yield given
-        return
     folder = RunFolder(given.path)
-    first = {"begin": 0, "is_done": False, "data": dict(given.data)}
-    facts = {"n_seen": 0, "sources": [first], "command": given.command}
-    folder.begin(_provenance(selector) | facts)
+    is_new = not is_run(given.path)
+    if is_new and given.data is not None:
+        first = {"begin": 0, "is_done": False, "data": dict(given.data)}
+        facts = {"n_seen": 0, "sources": [first], "command": given.command}
+        folder.begin(_provenance(selector) | facts)
     try:
         yield given
     except Exception:
-        folder.withdraw()
+        if is_new:
+            folder.withdraw()
         raise
 
 
@@ -308,16 +357,28 @@ def recording(
         found["data"] = dict(checkpoint.data)
     with folder.locked():
         run = _join(selector, folder)
-        selector._stream.check_names(sample_names_of(source), "This source")
+        stream, n_samples = selector._stream, source.n_samples
+        stream.check_names(sample_names_of(source), "This source")
+        if n_samples is not None and n_samples != len(stream.y):
+            raise DataError(
+                f"This source has {n_samples:,} samples, but the target has "
+                f"{len(stream.y):,}. Every feature needs one value per sample."
+            )
         run.command = run.command or checkpoint.command
         last = run.unfinished
         if last is None:
-            last = {**found, "begin": selector.n_seen_, "is_done": False}
+            n_seen = selector.n_seen_
+            if n_seen and (run.generation == 0 or n_seen != run.n_saved):
+                _save(selector, run)  # what came before this source
+            if n_seen:
+                folder.keep_finished()
+            last = {**found, "begin": n_seen, "is_done": False}
             run.sources.append(last)
         else:
             difference = state.find_difference(last, found)
             if difference is not None:
-                raise RunError(f"{difference} Give what it began with.")
+                given = "Give what it began with."
+                raise RunError(f"{difference} {given} {run.way_back}".rstrip())
             last.update({"data": found["data"]} if "data" in found else {})
         recorder = Recorder(selector, int(last["begin"]), checkpoint.every)
         can_wait = selector._saves_between_blocks
@@ -325,13 +386,50 @@ def recording(
             handling_interrupts(recorder.note_interrupt) if can_wait else nullcontext()
         ):
             recorder.save()  # trouble with the folder shows now, not in ten seconds
-            yield recorder
+            try:
+                yield recorder
+            except REFUSED:
+                _take_back(selector, run)
+                raise
             last["is_done"] = True
             recorder.save()
-            table = selector.result_.as_csv()
-            folder.write("selected.csv", table.encode("utf-8"))
+            folder.forget_finished()
+            _write_selection(selector, folder)
         if recorder.is_interrupted:
             raise KeyboardInterrupt
+
+
+def _take_back(selector: OnlineSelector, run: OpenRun) -> None:
+    """Let a run, and its selector, be as before a source that was refused."""
+    folder, first = run.folder, run.sources[-1]
+    if folder.has_finished:
+        saved = _go_back(folder)
+        selector._restore_from(saved, OpenRun.of(folder, saved))
+    elif not first["begin"]:
+        facts = {"n_seen": 0, "sources": [first], "command": run.command}
+        folder.begin_again(_provenance(selector) | facts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the target; they have been shown
+            selector.start(selector._stream.y)
+
+
+def write_selection(selector: OnlineSelector) -> None:
+    """Write the selection of a finished run again, if a kill came before it."""
+    run = selector._run
+    if run is None or run.unfinished is not None:
+        return
+    path = run.folder.path / _SELECTION
+    if not path.exists() or path.read_bytes() != _selection_of(selector):
+        with run.folder.locked():
+            _write_selection(selector, run.folder)
+
+
+def _write_selection(selector: OnlineSelector, folder: RunFolder) -> None:
+    folder.write(_SELECTION, _selection_of(selector))
+
+
+def _selection_of(selector: OnlineSelector) -> bytes:
+    return selector.result_.as_csv().encode("utf-8")
 
 
 def _join(selector: Savable, folder: RunFolder) -> OpenRun:
@@ -365,6 +463,8 @@ def _join(selector: Savable, folder: RunFolder) -> OpenRun:
             f"The run {folder.path} has consumed {len(run.sources)} sources. Continue "
             "it with featstream.resume, or choose a new folder."
         )
+    if run.unfinished is None:
+        folder.keep_finished()
     for source in run.sources:
         source["is_done"] = False  # it is offered again, and compared
     selector._restore_from(saved, run)
@@ -402,3 +502,4 @@ def _save(selector: Savable, run: OpenRun) -> None:
         "command": run.command,
     }
     run.generation = run.folder.save(description, selector._arrays())
+    run.n_saved = selector.n_seen_

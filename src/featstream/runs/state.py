@@ -143,7 +143,11 @@ def complete_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def load_run(folder: RunFolder) -> Saved:
     """Read the newest whole generation of a run, and check its description."""
-    saved = folder.load()
+    return check_description(folder.load(), folder)
+
+
+def check_description(saved: Saved, folder: RunFolder) -> Saved:
+    """Return what was saved; `RunError` unless its description can be right."""
     facts = saved.description
     try:
         n_seen, sources, command = (facts[k] for k in ("n_seen", "sources", "command"))
@@ -323,6 +327,13 @@ def fingerprint_of_target(y: Any) -> str:
         digest.update(f"{values.dtype.str}{values.size}".encode())
         digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
+
+
+def is_same_source(saved: dict[str, Any], found: dict[str, Any]) -> bool:
+    """Whether two descriptions are of the same columns, as far as they can show."""
+    known = [name for name in ("fingerprint", "sample") if saved.get(name) is not None]
+    are_comparable = any(found.get(name) is not None for name in known)
+    return are_comparable and find_difference(saved, found) is None
 
 
 def find_difference(saved: dict[str, Any], found: dict[str, Any]) -> str | None:

@@ -28,7 +28,7 @@ from featstream.errors import (
     NotStartedError,
     ParameterError,
 )
-from featstream.estimators import Selector
+from featstream.estimators import Selector, whole_or_not_at_all
 from featstream.measures import inputs
 from featstream.parallel import (
     clock,
@@ -211,6 +211,11 @@ class OnlineSelector(Savable, Explained, Selector):
 
     def _fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Select from a whole data set; the options are those of `consume`."""
+        with whole_or_not_at_all(self):
+            self._fit_anew(X, y, **options)
+        return self
+
+    def _fit_anew(self, X: Any, y: Any, **options: Any) -> None:
         if isinstance(X, str | PathLike):
             dataset = sources.open_dataset(X) if y is None else sources.open_features(X)
             X, y = dataset.source, dataset.y if y is None else y
@@ -235,7 +240,6 @@ class OnlineSelector(Savable, Explained, Selector):
         is_named = hasattr(self, "feature_names_in_") or is_pandas_dataframe(X)
         if not is_named and len(stream.names) == self.n_features_in_:
             self.feature_names_in_ = np.array(stream.names.listed(), dtype=object)
-        return self
 
     def start(self, y: Any) -> Self:
         """Begin a stream of features for the target ``y``.

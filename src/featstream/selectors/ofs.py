@@ -25,7 +25,7 @@ from featstream.errors import (
     check_number,
     printable,
 )
-from featstream.estimators import Selector, estimator
+from featstream.estimators import Selector, estimator, whole_or_not_at_all
 from featstream.jit import inner_jit, jit
 from featstream.measures.inputs import as_labels
 from featstream.protocols import BoolArray, FloatArray, IntArray
@@ -140,9 +140,10 @@ class OFS(Savable, Selector):
         y : array of shape (n_samples,)
             The class of each sample.
         """
-        self.__dict__.pop("_model", None)
-        self._run = None
-        return self.partial_fit(X, y)
+        with whole_or_not_at_all(self):
+            self.__dict__.pop("_model", None)
+            self._run = None
+            return self.partial_fit(X, y)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn from more rows.
