@@ -53,6 +53,12 @@ def _resume(arguments: argparse.Namespace) -> int:
 
     path = arguments.output
     if arguments.drop_unfinished:
+        if all(source["is_done"] for source in _sources_in(path)):
+            warnings.warn(
+                f"{printable(Path(path))} is finished: there is nothing to drop.",
+                FeatstreamWarning,
+                stacklevel=2,
+            )
         selector = featstream.resume(path, drop_unfinished=True)
     else:
         selector = begin_again(path) or featstream.resume(path)
@@ -79,6 +85,14 @@ def _resume(arguments: argparse.Namespace) -> int:
         _consume(arguments, selector, location, dataset)
     write_selection(selector)
     return _print(selector, arguments)
+
+
+def _sources_in(path: str) -> list[dict[str, Any]]:
+    """What a run folder says of the sources of its run."""
+    from featstream.runs.folder import RunFolder
+    from featstream.runs.state import load_run
+
+    return list(load_run(RunFolder(path)).description["sources"])
 
 
 add_resume = adder(_resume, _RUN, JSON, _MOVED, QUIET, GROUPS)
@@ -125,7 +139,7 @@ def _update(arguments: argparse.Namespace) -> int:
     else:
         n_features = dataset.source.n_features or 0
         warnings.warn(
-            f"{printable(location.path)} is in the run already, as features "
+            f"{printable(Path(location.path))} is in the run already, as features "
             f"{begin:,} to {begin + n_features - 1:,}: nothing was added. If its "
             "features are others now, give the file another name.",
             FeatstreamWarning,
@@ -191,7 +205,8 @@ def _consume(
     except REFUSED as error:
         if not selector.n_seen_:  # of a run that has to begin again
             raise
-        unchanged = f"The run is as it was before {printable(location.path)}."
+        path = printable(Path(location.path))
+        unchanged = f"The run is as it was before {path}."
         raise type(error)(f"{error} {unchanged}") from error
 
 
