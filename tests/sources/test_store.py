@@ -119,6 +119,7 @@ def test_plain_numbers_are_stored_as_before(tmp_path):
     }
     content = json.dumps(first, sort_keys=True).encode()
     assert meta.pop("creator").startswith("featstream")
+    assert meta.pop("chunks")["n"] == 2  # one chunk of each file
     assert meta.pop("fingerprint") == hashlib.sha256(content).hexdigest()
     assert meta == first
 
@@ -310,15 +311,98 @@ def test_no_flipped_bit_of_the_structure_crashes(folder):
         path.write_bytes(whole)
 
 
-def test_a_changed_value_is_found_by_verifying(folder):
-    open_store(folder).verify()
-    path = folder / "values.npy"
+def change_byte(path, place):
     data = bytearray(path.read_bytes())
-    data[-1] ^= 1
+    data[place] ^= 1
     path.write_bytes(data)
-    read_all(folder)
-    with pytest.raises(DataError, match=r"values\.npy is damaged: checksum mismatch"):
+
+
+def as_before_chunks(folder):
+    """The store as an earlier version wrote it."""
+    (folder / "chunks.npy").unlink()
+    path = folder / "meta.json"
+    meta = json.loads(path.read_text())
+    del meta["chunks"]
+    path.write_text(json.dumps(meta))
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_changed_value_is_found_while_reading(folder, is_old):
+    if is_old:
+        as_before_chunks(folder)
+    before = read_all(folder)[0]
+    open_store(folder).verify()
+    change_byte(folder / "values.npy", -1)
+    mismatch = pytest.raises(DataError, match=r"values\.npy is damaged: checksum mism")
+    with mismatch:
+        read_all(folder)
+    with mismatch:
         open_store(folder).verify()
+    unverified = as_array(open_store(folder, verify=False))
+    assert (unverified != before).sum() == 1
+
+
+def test_every_changed_byte_is_found(folder):
+    """In any file, wherever it is; but for what numpy writes into a header."""
+    for path in folder.glob("*.npy"):
+        for place in range(128, path.stat().st_size, 7):
+            change_byte(path, place)
+            with pytest.raises(DataError):
+                read_all(folder)
+            change_byte(path, place)
+    read_all(folder)
+
+
+def test_each_chunk_that_is_read_is_compared_and_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr("featstream.sources.store.CHECKED_BYTES", 64)
+    X = np.arange(40.0).reshape(4, 10) + 0.1  # 32 bytes a column, 2 columns a chunk
+    stored(tmp_path, X[:, :7], X[:, 7:])
+    folder = tmp_path / "x.cols"
+    np.testing.assert_array_equal(as_array(open_store(folder)), X)
+    change_byte(folder / "columns.npy", 128 + 5 * 32)  # column 5, with 4 in a chunk
+    narrow = StoreSource(folder, block_columns=1)
+    for first in (0, 1, 2, 3, 6, 7, 9):
+        assert next(narrow.blocks(first)).columns[:, 0].tolist() == X[:, first].tolist()
+    for first in (4, 5):
+        with pytest.raises(DataError, match="checksum mismatch at byte 128"):
+            next(narrow.blocks(first))
+    with pytest.raises(DataError, match="checksum mismatch"):
+        next(narrow.reopener()().blocks(5))
+
+
+def test_an_old_store_is_compared_once_and_not_by_workers(folder, monkeypatch):
+    as_before_chunks(folder)
+    count = []
+    verify = StoreSource.verify
+    monkeypatch.setattr(StoreSource, "verify", lambda s: (count.append(s), verify(s)))
+    store = open_store(folder)
+    for first in (0, 3, 0):
+        next(store.blocks(first))
+    next(store.reopener()().blocks())
+    assert count == [store]
+
+
+def test_checksums_that_do_not_fit_are_noticed(folder):
+    path = folder / "meta.json"
+    meta = json.loads(path.read_text())
+    facts = meta["chunks"]
+    names = list(facts["begins"])
+    for wrong in (
+        {"n": -1},
+        {"n": facts["n"] + 1},
+        {"size": 7},
+        {"checksum": "00000000"},
+        {"begins": {}},
+        {"begins": dict.fromkeys(names, 0)},
+        {"begins": facts["begins"] | {names[0]: 10**9}},
+        {"begins": 3},
+    ):
+        path.write_text(json.dumps(meta | {"chunks": facts | wrong}))
+        with pytest.raises(DataError):
+            read_all(folder)
+    path.write_text(json.dumps(meta | {"chunks": 3}))
+    with pytest.raises(DataError):
+        read_all(folder)
 
 
 def test_a_wrong_description_is_noticed(folder):

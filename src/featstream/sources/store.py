@@ -15,6 +15,11 @@ samples.npy     optional: UTF-8 of the names of samples, end to end, with
 sample_ends.npy
 y.npy           optional: the target; UTF-8 if it is words, with
 y_ends.npy
+chunks.npy      optional: uint32, CRC-32 of each MiB of each other file
+
+What is read is compared with these checksums, a chunk when it is first needed. In a
+store without them, of an earlier version, whole files are compared before the first
+column is read.
 """
 
 from __future__ import annotations
@@ -48,6 +53,7 @@ DTYPES = ("|u1", "|i1", "<u2", "<i2", "<i4", "<i8", "<u8", "<f4", "<f8")
 KINDS = ("<f8", "<i8", "<u8")  # what the bits of a column may be, by their number
 
 _TARGETS = (*DTYPES, "|b1")
+CHECKED_BYTES = 1 << 20  # of a file, for each checksum
 HEADER_BYTES = 128  # of an .npy file; numpy leaves room for the length to grow
 CHUNK_BYTES = 16 << 20
 
@@ -55,13 +61,16 @@ _MAX_META = 1 << 20
 _MAX_VALUES = 1 << 24  # of a dense block, unless one column is longer
 
 
-def open_store(path: PathLike) -> StoreSource:
+def open_store(path: PathLike, *, verify: bool = True) -> StoreSource:
     r"""Open a column store.
 
     Parameters
     ----------
     path : str or path
         Folder made by `write_store` or `convert`.
+    verify : bool, default=True
+        Whether everything that is read is compared with its checksum. It takes a
+        fraction of a second per gigabyte.
 
     Returns
     -------
@@ -85,7 +94,7 @@ def open_store(path: PathLike) -> StoreSource:
     >>> open_store(folder / "small.cols").y
     array([ 1., -1.])
     """
-    return StoreSource(path)
+    return StoreSource(path, verify=verify)
 
 
 def open_cols(path: PathLike, target: str | None = None) -> Dataset:
@@ -121,11 +130,18 @@ class StoreSource:
     """
 
     def __init__(
-        self, path: PathLike, *, block_columns: int = 2**14, block_entries: int = 2**22
+        self,
+        path: PathLike,
+        *,
+        block_columns: int = 2**14,
+        block_entries: int = 2**22,
+        verify: bool = True,
     ) -> None:
         self.path = Path(path)
         self.block_columns, self.block_entries = block_columns, block_entries
         meta = _read_meta(self.path)
+        self._chunks = _read_chunks(self.path, meta) if verify else None
+        self._is_unverified = verify and self._chunks is None
         self.n_samples: int = meta["n_samples"]
         self.n_features: int = meta["n_features"]
         self.n_entries: int | None = meta["n_entries"]
@@ -153,7 +169,9 @@ class StoreSource:
         )
         self._kinds: NDArray[np.uint8] | None = None
         if meta.get("kinds"):
-            self._kinds = self._map("kinds", "|u1", self.n_features).array
+            kinds = self._map("kinds", "|u1", self.n_features)
+            kinds.check(0, self.n_features)
+            self._kinds = kinds.array
             if (self._kinds >= len(KINDS)).any():
                 raise damaged(self.path / "kinds.npy", "it names an unknown type")
 
@@ -164,6 +182,7 @@ class StoreSource:
             os.path.abspath(self.path),
             block_columns=self.block_columns,
             block_entries=self.block_entries,
+            verify=self._chunks is not None,  # not the whole store on every worker
         )
 
     @property
@@ -178,7 +197,9 @@ class StoreSource:
         if target is None:
             return None
         if "n_bytes" not in target:
-            return self._map("y", target["dtype"], self.n_samples).array.copy()
+            labels = self._map("y", target["dtype"], self.n_samples)
+            labels.check(0, self.n_samples)
+            return labels.array.copy()
         return np.array(self._read_words("y", "y_ends", target["n_bytes"]), np.str_)
 
     @property
@@ -190,8 +211,11 @@ class StoreSource:
         return self._read_words("samples", "sample_ends", n_bytes)
 
     def _read_words(self, text: str, ends: str, n_bytes: int) -> list[str]:
-        mapped = self._map(ends, "<i8", self.n_samples)
-        return list(Names(self._map(text, "|u1", n_bytes).array, mapped.array))
+        words = self._map(text, "|u1", n_bytes)
+        bounds = self._map(ends, "<i8", self.n_samples)
+        words.check(0, n_bytes)
+        bounds.check(0, self.n_samples)
+        return list(Names(words.array, bounds.array))
 
     @property
     def text_columns(self) -> list[int]:
@@ -202,6 +226,9 @@ class StoreSource:
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Yield the columns from position ``start`` on; damaged ones are an error."""
         check_count(start, "start", least=0, most=self.n_features)
+        if self._is_unverified:
+            self.verify()
+            self._is_unverified = False
         columns: NDArray[Any] | SparseColumns
         data = [self._columns] if self.n_entries is None else [self._rows, self._indptr]
         if self._values is not None:
@@ -210,6 +237,7 @@ class StoreSource:
             for file in data:
                 file.refuse_cut()
             stop, dtype = self._end_of_block(start)
+            self._check(start, stop)
             if self.n_entries is None:
                 columns = self._columns.array[:, start:stop].view(dtype)
             else:
@@ -225,10 +253,7 @@ class StoreSource:
             start = stop
 
     def verify(self) -> None:
-        """Compare the checksum of every file, which also finds a changed value.
-
-        Opening a store and reading its blocks finds damage to its structure only.
-        """
+        """Compare the checksum of every file, without reading any column."""
         for name, checksum in self._meta["checksums"].items():
             path = self.path / Path(name).name
             found = 0
@@ -245,6 +270,8 @@ class StoreSource:
             n = max(1, min(self.block_columns, _MAX_VALUES // max(1, self.n_samples)))
             stop = min(start + n, self.n_features)
         else:
+            last = min(start + self.block_columns, self.n_features)
+            self._indptr.check(start, last + 1)
             limits = self.block_columns, self.block_entries
             stop = sparse_stop(self._indptr.array, start, *limits)
         if self._kinds is None:
@@ -252,6 +279,23 @@ class StoreSource:
         kinds = self._kinds[start:stop]
         n = int(np.argmax(kinds != kinds[0])) or kinds.size
         return start + n, KINDS[kinds[0]]
+
+    def _check(self, start: int, stop: int) -> None:
+        """Compare the checksums of all that some columns are made of."""
+        if self._nominal is not None:
+            self._nominal.check(start, stop)
+        if self.names is not None:
+            self._ends.check(max(start - 1, 0), stop)
+            begin = int(self._ends.array[start - 1]) if start else 0
+            self._text.check(begin, int(self._ends.array[stop - 1]))
+        if self.n_entries is None:
+            self._columns.check(start * self.n_samples, stop * self.n_samples)
+            return
+        first, last = self._indptr.array[[start, stop]].tolist()
+        if 0 <= first <= last <= self.n_entries:  # otherwise an error, further down
+            self._rows.check(first, last)
+            if self._values is not None:
+                self._values.check(first, last)
 
     def _sparse_columns(self, start: int, stop: int, dtype: Any) -> SparseColumns:
         indptr = self._indptr.array[start : stop + 1]
@@ -288,7 +332,10 @@ class StoreSource:
             self._ends.forget(start, stop)
 
     def _map(self, name: str, dtype: Any, *shape: int) -> MappedArray:
-        return MappedArray(self.path / f"{name}.npy", dtype, shape)
+        mapped = MappedArray(self.path / f"{name}.npy", dtype, shape)
+        if self._chunks is not None:
+            mapped.compare_with(self._chunks.get(mapped.path.name))
+        return mapped
 
     def __repr__(self) -> str:
         entries = "dense" if self.n_entries is None else f"{self.n_entries:,} entries"
@@ -333,6 +380,23 @@ def _read_meta(path: Path) -> dict[str, Any]:
     return meta
 
 
+def _read_chunks(path: Path, meta: dict[str, Any]) -> dict[str, NDArray[Any]] | None:
+    """The checksums of the chunks of every file; None if the store has none."""
+    facts = meta.get("chunks")
+    if facts is None:
+        return None
+    found = MappedArray(path / "chunks.npy", "<u4", (facts["n"],))
+    if f"{zlib.crc32(found.array):08x}" != facts["checksum"]:
+        raise damaged(found.path, "checksum mismatch")
+    begins = facts["begins"]
+    stops = [*sorted(begins.values())[1:], facts["n"]]
+    by_begin = sorted(begins, key=begins.__getitem__)
+    return {
+        name: found.array[begins[name] : stop]
+        for name, stop in zip(by_begin, stops, strict=True)
+    }
+
+
 def _check_meta(meta: dict[str, Any]) -> None:
     """Raise unless every field has a type and value that it can have."""
 
@@ -342,7 +406,7 @@ def _check_meta(meta: dict[str, Any]) -> None:
     def is_none_or_count(field: str) -> bool:
         return meta[field] is None or is_count(meta[field])
 
-    meta = {"kinds": False, "samples": None, **meta}
+    meta = {"kinds": False, "samples": None, "chunks": None, **meta}
     dtype, y = meta["dtype"], meta["y"]
     checks = {
         "version": is_count(meta["version"]),
@@ -357,10 +421,26 @@ def _check_meta(meta: dict[str, Any]) -> None:
         "y": y is None or is_count(y.get("n_bytes")) or y.get("dtype") in _TARGETS,
         "checksums": type(meta["checksums"]) is dict,
         "fingerprint": type(meta["fingerprint"]) is str,
+        "chunks": meta["chunks"] is None or _has_chunks(meta),
     }
     for field, is_good in checks.items():
         if not is_good:
             raise ValueError(f"{field} is {meta[field]!r}")
+
+
+def _has_chunks(meta: dict[str, Any]) -> bool:
+    """Whether the checksums of chunks can be those of the files of a store."""
+    facts = meta["chunks"]
+    begins = facts["begins"]
+    return (
+        facts["size"] == CHECKED_BYTES
+        and type(facts["n"]) is int
+        and type(facts["checksum"]) is str
+        and list(begins) == list(meta["checksums"])
+        and all(type(begin) is int for begin in begins.values())
+        and list(begins.values()) == sorted(begins.values())
+        and all(0 <= begin <= facts["n"] for begin in begins.values())
+    )
 
 
 def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
@@ -398,6 +478,31 @@ class MappedArray:
             raise damaged(path, "it is missing") from error
         flat = np.ndarray(n_bytes // dtype.itemsize, dtype, self._map, HEADER_BYTES)
         self.array: NDArray[Any] = flat.reshape(shape, order="F")
+        self._bytes = np.ndarray(n_bytes, np.uint8, self._map, HEADER_BYTES)
+        self._expected: NDArray[Any] = np.empty(0, np.uint32)
+        self._is_good = np.empty(0, np.bool_)
+
+    def compare_with(self, checksums: NDArray[Any] | None) -> None:
+        """Let `check` compare what is read with the checksums of all chunks."""
+        n_chunks = -(-self._bytes.size // CHECKED_BYTES)
+        if checksums is None or checksums.size != n_chunks:
+            raise damaged(self.path, f"it does not have {n_chunks:,} checksums")
+        self._expected = checksums
+        self._is_good = np.zeros(checksums.size, np.bool_)
+
+    def check(self, begin: int, stop: int) -> None:
+        """Compare the chunks that hold values ``begin`` to ``stop``, each once."""
+        size = self.array.itemsize
+        first = max(begin, 0) * size // CHECKED_BYTES
+        last = min(-(-stop * size // CHECKED_BYTES), self._expected.size)
+        for chunk in range(first, last):
+            if self._is_good[chunk]:
+                continue
+            place = chunk * CHECKED_BYTES
+            found = zlib.crc32(self._bytes[place : place + CHECKED_BYTES])
+            if found != self._expected[chunk]:
+                raise damaged(self.path, f"checksum mismatch at byte {place:,}")
+            self._is_good[chunk] = True
 
     def refuse_cut(self) -> None:
         """Raise if the file has been cut since."""

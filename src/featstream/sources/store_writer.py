@@ -313,10 +313,28 @@ class _Writer:
         content = json.dumps(meta, sort_keys=True).encode()
         meta["fingerprint"] = hashlib.sha256(content).hexdigest()
         meta["creator"] = f"featstream {featstream.__version__}"
+        meta["chunks"] = self._write_chunk_checksums()
         with open(self._folder / "meta.json", "x", encoding="utf-8") as description:
             json.dump(meta, description, indent=1)
             description.flush()
             os.fsync(description.fileno())
+
+    def _write_chunk_checksums(self) -> dict[str, Any]:
+        """Write the checksums of the chunks of all files; where those of each begin."""
+        begins: dict[str, int] = {}
+        joined: list[int] = []
+        for file in self.files.values():
+            begins[file.path.name] = len(joined)
+            joined += file.chunk_checksums
+        written = ArrayWriter(self._folder / "chunks.npy", "<u4")
+        written.append(np.array(joined, np.uint32))
+        written.close()
+        return {
+            "size": store.CHECKED_BYTES,
+            "begins": begins,
+            "n": len(joined),
+            "checksum": f"{written.checksum:08x}",
+        }
 
 
 def merge_facts(a: csc.ValueFacts, b: csc.ValueFacts) -> csc.ValueFacts:
@@ -394,6 +412,8 @@ class ArrayWriter:
         self.n_rows = n_rows
         self.size = 0
         self.checksum = 0
+        self.chunk_checksums: list[int] = []
+        self._n_in_chunk = 0  # bytes of the last chunk that have been written
         self.file = open(path, "xb")  # noqa: SIM115 - closed by close()
         self.file.write(bytes(store.HEADER_BYTES))
 
@@ -401,8 +421,21 @@ class ArrayWriter:
         """Write values after the previous ones."""
         data = np.ascontiguousarray(values.ravel(order="F"), self.dtype)
         self.checksum = zlib.crc32(data, self.checksum)
+        self._add_chunks(data.view(np.uint8))
         self.size += data.size
         self.file.write(data)
+
+    def _add_chunks(self, data: NDArray[np.uint8]) -> None:
+        """Add bytes to the checksums of chunks: the last one, and new ones."""
+        begin = 0
+        while begin < data.size:
+            if self._n_in_chunk in (0, store.CHECKED_BYTES):
+                self.chunk_checksums.append(0)
+                self._n_in_chunk = 0
+            part = data[begin : begin + store.CHECKED_BYTES - self._n_in_chunk]
+            self.chunk_checksums[-1] = zlib.crc32(part, self.chunk_checksums[-1])
+            self._n_in_chunk += part.size
+            begin += part.size
 
     def close(self) -> None:
         """Write the header and synchronise the file with the disk."""
