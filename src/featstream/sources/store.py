@@ -15,7 +15,7 @@ samples.npy     optional: UTF-8 of the names of samples, end to end, with
 sample_ends.npy
 y.npy           optional: the target; UTF-8 if it is words, with
 y_ends.npy
-chunks.npy      optional: uint32, CRC-32 of each MiB of each other file
+chunks.npy      optional: uint32, `checksum_of` each MiB of each other file
 
 What is read is compared with these checksums, a chunk when it is first needed. In a
 store without them, of an earlier version, whole files are compared before the first
@@ -54,6 +54,7 @@ KINDS = ("<f8", "<i8", "<u8")  # what the bits of a column may be, by their numb
 
 _TARGETS = (*DTYPES, "|b1")
 CHECKED_BYTES = 1 << 20  # of a file, for each checksum
+_SUMS = 128
 HEADER_BYTES = 128  # of an .npy file; numpy leaves room for the length to grow
 CHUNK_BYTES = 16 << 20
 
@@ -345,6 +346,19 @@ class StoreSource:
         )
 
 
+def checksum_of(chunk: NDArray[np.uint8]) -> int:
+    """Checksum of the bytes of a chunk: CRC-32 of 128 sums of its words.
+
+    It takes a quarter of the time of a plain CRC-32, which is more than scoring a
+    block takes where columns are compared with the target alone. Every change of one
+    word shows; two changes do not only if they cancel out.
+    """
+    n_words = chunk.size // (8 * _SUMS) * _SUMS
+    words = chunk[: 8 * n_words].view("<u8").reshape(-1, _SUMS)
+    sums = words.sum(axis=0, dtype="<u8")
+    return zlib.crc32(chunk[8 * n_words :], zlib.crc32(sums))
+
+
 def damaged(path: Path, how: str) -> DataError:
     """The error for a file of a store that is not as it was written."""
     return DataError(f"{path} is damaged: {how}. Make the store again from its source.")
@@ -499,7 +513,7 @@ class MappedArray:
             if self._is_good[chunk]:
                 continue
             place = chunk * CHECKED_BYTES
-            found = zlib.crc32(self._bytes[place : place + CHECKED_BYTES])
+            found = checksum_of(self._bytes[place : place + CHECKED_BYTES])
             if found != self._expected[chunk]:
                 raise damaged(self.path, f"checksum mismatch at byte {place:,}")
             self._is_good[chunk] = True

@@ -413,7 +413,7 @@ class ArrayWriter:
         self.size = 0
         self.checksum = 0
         self.chunk_checksums: list[int] = []
-        self._n_in_chunk = 0  # bytes of the last chunk that have been written
+        self._rest = bytearray()  # what has been written of the next chunk
         self.file = open(path, "xb")  # noqa: SIM115 - closed by close()
         self.file.write(bytes(store.HEADER_BYTES))
 
@@ -426,19 +426,22 @@ class ArrayWriter:
         self.file.write(data)
 
     def _add_chunks(self, data: NDArray[np.uint8]) -> None:
-        """Add bytes to the checksums of chunks: the last one, and new ones."""
-        begin = 0
-        while begin < data.size:
-            if self._n_in_chunk in (0, store.CHECKED_BYTES):
-                self.chunk_checksums.append(0)
-                self._n_in_chunk = 0
-            part = data[begin : begin + store.CHECKED_BYTES - self._n_in_chunk]
-            self.chunk_checksums[-1] = zlib.crc32(part, self.chunk_checksums[-1])
-            self._n_in_chunk += part.size
-            begin += part.size
+        """Add the checksums of the chunks that these bytes complete."""
+        while data.size:
+            part = data[: store.CHECKED_BYTES - len(self._rest)]
+            data = data[part.size :]
+            if self._rest or part.size < store.CHECKED_BYTES:
+                self._rest += part.tobytes()
+                part = np.frombuffer(self._rest, np.uint8)
+            if part.size == store.CHECKED_BYTES:
+                self.chunk_checksums.append(store.checksum_of(part))
+                self._rest = bytearray()
 
     def close(self) -> None:
         """Write the header and synchronise the file with the disk."""
+        if self._rest:
+            rest = np.frombuffer(self._rest, np.uint8)
+            self.chunk_checksums.append(store.checksum_of(rest))
         shape: tuple[int, ...] = (self.size,)
         if self.n_rows is not None:
             shape = (self.n_rows, self.size // self.n_rows if self.n_rows else 0)
