@@ -71,7 +71,7 @@ def test_a_refused_file_can_be_repaired_and_given_again(
     bad = spoil(later)
     said = fail("update", folder, bad, "-q")
     assert "'g89' has 1 missing value" in said
-    assert f"The run is as it was before '{bad}'." in said
+    assert f"the run is as it was before '{bad}', which is refused" in said
     assert outcome(folder) == before
     assert (folder / "selected.csv").read_text() == table
     assert "(done)" in run("info", folder)
@@ -83,7 +83,7 @@ def test_a_refused_file_can_be_repaired_and_given_again(
 def test_names_that_are_there_already_are_refused(folder, stream, fail, tmp_path):
     before = outcome(folder)
     again = write_table(tmp_path / "again.csv", stream.X[:, 20:40], 20)
-    assert "The run is as it was" in fail("update", folder, again, "-q")
+    assert "the run is as it was" in fail("update", folder, again, "-q")
     assert outcome(folder) == before
 
 

@@ -1,6 +1,7 @@
 """Names of samples: in the same order wherever both sides have them, or an error."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,11 +10,28 @@ import featstream
 from featstream import SAOLA, GroupSAOLA
 from featstream.cli import main
 from featstream.datasets import make_stream
-from featstream.errors import DataError
+from featstream.errors import DataError, FeatstreamWarning
 from featstream.sources import ArraySource, ChainedSource, open_dataset
 from science_files import write_plink
 
 pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command, and return what it said."""
+
+    def run(*words, code=0):
+        assert main([str(word) for word in words]) == code
+        return "".join(capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def fail(run):
+    return partial(run, code=1)
+
 
 SWAPPED = "sample 0 is 'P1', but 'P0' in"
 
@@ -133,3 +151,187 @@ def test_files_need_one_order(tmp_path, stream, names, swapped, capsys):
     assert SWAPPED in capsys.readouterr().err
     assert main(["update", run, c, "-q", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_features"] == 2 * stream.X.shape[1]
+
+
+# Numbers of rows are an order too -----------------------------------------------
+
+
+@pytest.fixture
+def numbered(stream):
+    """A frame that pandas has numbered, and its target."""
+    X = frame(stream.X, range(stream.y.size))
+    return X, pd.Series(stream.y, index=X.index)
+
+
+def fit(X, y):
+    return SAOLA(measure="su").fit(X, y)
+
+
+def test_a_shuffled_target_is_refused(numbered):
+    X, y = numbered
+    with pytest.raises(DataError, match=r"in another order: .*y\.loc\[X\.index\]"):
+        fit(X, y.sample(frac=1, random_state=0))
+    with pytest.raises(DataError, match="in another order"):
+        fit(X.sample(frac=1, random_state=0), y)
+    both = X.assign(y=y).sample(frac=1, random_state=0)
+    fit(both.drop(columns="y"), both["y"])
+    fit(X, pd.Series(y.to_numpy(), index=np.arange(1, y.size + 1)))  # both only count
+    fit(X.to_numpy(), y.sample(frac=1, random_state=0))  # an array names no rows
+
+
+def test_rows_that_are_only_in_part_the_same_are_refused(numbered):
+    """As with a target that was cut by other rows than the features."""
+    X, y = numbered
+    message = r"12 of 16 are in both, and sample 0 is '0', .*y\.to_numpy\(\)"
+    with pytest.raises(DataError, match=message):
+        fit(X[:16], y[4:20])
+    fit(X[4:20], y[4:20])
+    fit(X[:16], y[4:20].to_numpy())
+
+
+def test_rows_that_are_named_otherwise_are_trusted(numbered, names):
+    X, y = numbered
+    fit(X, y.set_axis(names))  # one side only counts
+    fit(X.set_axis(names), y)
+    fit(X, y.set_axis(np.arange(y.size) + 1000))
+    with pytest.warns(
+        FeatstreamWarning, match="order of the rows was trusted"
+    ) as found:
+        fit(X.set_axis(names), y.set_axis([f"Q{i}" for i in range(y.size)]))
+    assert len(found) == 1
+
+
+def test_counted_rows_do_not_stand_for_names(numbered, names, stream):
+    """Later data with names decide; and numbers in another order are refused."""
+    X, y = numbered
+    selector = SAOLA(measure="su").start(y)
+    selector.consume(X)
+    selector.consume(frame(stream.X, names, "b"))
+    selector.consume(frame(stream.X, range(y.size), "c"))
+    with pytest.raises(DataError, match="other samples than the data before it"):
+        selector.consume(frame(stream.X, [f"Q{i}" for i in range(y.size)], "d"))
+    selector = SAOLA(measure="su").start(stream.y).consume(X)
+    with pytest.raises(DataError, match="in another order"):
+        selector.consume(frame(stream.X, range(y.size)[::-1], "b"))
+    with pytest.raises(DataError, match="in another order"):
+        selector.update(pd.Series(stream.X[:, 0], range(y.size)[::-1]), "more")
+
+
+def shuffled(table):
+    return table.sample(frac=1, random_state=0)
+
+
+def write(table, path):
+    """A table in the format of a suffix, with the index that pandas writes."""
+    if path.suffix == ".csv":
+        table.to_csv(path)
+    else:
+        table.to_parquet(path)
+    return str(path)
+
+
+@pytest.mark.filterwarnings("ignore:.*the first column has no name")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_shuffled_files_are_refused(suffix, tmp_path, numbered, stream, run, fail):
+    """In a folder, and by update: the second file, or the first."""
+    X, y = numbered
+    later = frame(stream.X, X.index, "b")
+    one = write(X.assign(y=y), tmp_path / f"a{suffix}")
+    two = write(shuffled(later), tmp_path / f"b{suffix}")
+    folder = tmp_path / "run"
+    with pytest.raises(DataError, match="in another order"):
+        open_dataset(tmp_path)
+    run("select", one, "-o", folder, "--measure", "su", "-q")
+    assert "in another order" in fail("update", folder, two, "-q")
+    write(later, tmp_path / f"b{suffix}")
+    assert open_dataset(tmp_path / f"b{suffix}", "b0").source.n_features == 11
+    run("update", folder, two, "-q")
+    assert featstream.resume(folder).n_seen_ == 24
+    first = write(shuffled(X.assign(y=y)), tmp_path / f"c{suffix}")
+    other = tmp_path / "other"
+    run("select", first, "-o", other, "--measure", "su", "-q")
+    assert "in another order" in fail("update", other, two, "-q")
+
+
+def test_an_index_that_was_saved_twice_and_shuffled_is_no_feature(tmp_path, numbered):
+    X, y = numbered
+    path = tmp_path / "a.csv"
+    shuffled(X.assign(y=y)).rename_axis("Unnamed: 0").to_csv(path)
+    with pytest.warns(FeatstreamWarning, match="names the samples; it is left out"):
+        data = open_dataset(path)
+    assert data.source.n_features == 12
+    assert list(data.samples) == [str(i) for i in shuffled(X).index]
+
+
+@pytest.fixture
+def patients(tmp_path, stream, names):
+    """Three tables with a column of names: the first, a later one, a shuffled one."""
+
+    def save(name, prefix, order=slice(None), **more):
+        table = frame(stream.X, names, prefix).rename_axis("patient").reset_index()
+        table = table.assign(**more).iloc[order]
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        return str(tmp_path / f"{name}.csv")
+
+    order = np.random.default_rng(0).permutation(stream.y.size)
+    later, wrong = save("b", "b"), save("c", "c", order)
+    return save("a", "a", y=stream.y), later, wrong
+
+
+@pytest.mark.filterwarnings("ignore:Left out")
+def test_a_named_column_of_names_is_compared_where_both_files_have_it(
+    patients, tmp_path, run, fail
+):
+    one, later, wrong = patients
+    folder = tmp_path / "run"
+    flags = ["--selector", "saola", "--measure", "su", "-q"]
+    run("select", one, "-o", folder, *flags)
+    said = fail("update", folder, wrong, "-q")
+    assert "in another order" in said
+    assert "'P0'" in said
+    run("update", folder, later, "-q")
+    found = featstream.resume(folder)
+    assert found.n_seen_ == 1 + 12 + 12  # patient is a feature, once
+    assert found._stream.samples.column == "patient"
+
+
+@pytest.mark.filterwarnings("ignore:Left out")
+def test_a_folder_compares_a_named_column_of_names(patients, tmp_path):
+    with pytest.raises(DataError, match=r"c\.csv has the same samples as .*a\.csv"):
+        open_dataset(tmp_path)
+    (tmp_path / "c.csv").unlink()
+    with pytest.warns(FeatstreamWarning, match="'patient' names the samples, as in"):
+        data = open_dataset(tmp_path)
+    assert data.source.n_features == 25
+    SAOLA(measure="su").fit(data.source, data.y)
+
+
+def test_other_columns_of_words_are_not_names_of_the_same(tmp_path, stream, run):
+    words = [f"w{i}" for i in range(stream.y.size)]
+    for name, column, more in (("a", "patient", {"y": stream.y}), ("b", "comment", {})):
+        table = frame(stream.X, words[:: 1 if name == "a" else -1], name)
+        table = table.rename_axis(column).reset_index().assign(**more)
+        if name == "b":
+            table[column] = [f"{word}!" for word in table[column]]
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    flags = ["--selector", "saola", "--measure", "su", "-q"]
+    run("select", tmp_path / "a.csv", "-o", tmp_path / "run", *flags)
+    run("update", tmp_path / "run", tmp_path / "b.csv", "-q")
+    assert featstream.resume(tmp_path / "run").n_seen_ == 26
+
+
+def test_labels_with_names_beside_data_without_are_trusted_aloud(tmp_path, stream):
+    np.save(tmp_path / "X.npy", stream.X)
+    ids = [f"P{i}" for i in range(stream.y.size)]
+    labels = pd.DataFrame({"id": ids, "status": stream.y})
+    labels.to_csv(tmp_path / "y.csv", index=False)
+    with pytest.warns(FeatstreamWarning, match="'id'.* order of the rows was trusted"):
+        data = open_dataset(tmp_path / "X.npy", f"{tmp_path / 'y.csv'}:status")
+    assert data.y.tolist() == stream.y.tolist()
+
+
+def test_plain_frames_are_stored_without_names(tmp_path, numbered):
+    X, y = numbered
+    source = featstream.sources.as_source(X)
+    featstream.sources.write_store(tmp_path / "x.cols", source, y)
+    assert featstream.sources.open_store(tmp_path / "x.cols").sample_names is None

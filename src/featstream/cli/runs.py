@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,12 +157,19 @@ add_update = adder(_update, _RUN, JSON, _MORE, QUIET, READING, GROUPS)
 def _open(location: Location, selector: Any) -> Any:
     """Open what is added to a run; a table need not have a target."""
     from featstream.sources import open_features
+    from featstream.sources.combined import without_identifier
 
     if location.target is not None:
-        return location.open()
-    names = [data.get("target") for data in _data_of(selector)]
-    known = [name for name in names if name]
-    return open_features(location.path, known, **location.options)
+        dataset = location.open()
+    else:
+        names = [data.get("target") for data in _data_of(selector)]
+        known = [name for name in names if name]
+        dataset = open_features(location.path, known, **location.options)
+    samples = selector._stream.samples
+    if samples is None or samples.column is None:
+        return dataset
+    source = without_identifier(dataset.source, samples.column)
+    return replace(dataset, source=source, names=getattr(source, "names", None))
 
 
 def _taken_before(selector: Any, location: Location, dataset: Any) -> int | None:
@@ -202,12 +211,12 @@ def _consume(
     options = {"checkpoint": run, "progress": not arguments.quiet}
     try:
         selector.consume(dataset.source, **options, **groups)
-    except REFUSED as error:
-        if not selector.n_seen_:  # of a run that has to begin again
-            raise
-        path = printable(Path(location.path))
-        unchanged = f"The run is as it was before {path}."
-        raise type(error)(f"{error} {unchanged}") from error
+    except REFUSED:
+        if selector.n_seen_:
+            path = printable(Path(location.path))
+            unchanged = f"the run is as it was before {path}"
+            print(f"featstream: {unchanged}, which is refused", file=sys.stderr)
+        raise
 
 
 def _data_of(selector: Any) -> list[dict[str, Any]]:

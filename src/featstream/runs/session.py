@@ -27,10 +27,11 @@ from featstream.errors import (
     printable,
 )
 from featstream.parallel import handling_interrupts, single_blas
-from featstream.protocols import Source, sample_names_of
+from featstream.protocols import Source
 from featstream.runs import state
 from featstream.runs.folder import Checkpoint, RunFolder, Saved, is_run
 from featstream.selectors.registry import SELECTORS
+from featstream.sources.combined import sample_order_of
 from featstream.sources.grouping import Layout
 
 if TYPE_CHECKING:
@@ -358,7 +359,7 @@ def recording(
     with folder.locked():
         run = _join(selector, folder)
         stream, n_samples = selector._stream, source.n_samples
-        stream.check_names(sample_names_of(source), "This source")
+        stream.check_samples(sample_order_of(source), "This source")
         if n_samples is not None and n_samples != len(stream.y):
             raise DataError(
                 f"This source has {n_samples:,} samples, but the target has "

@@ -26,6 +26,7 @@ from featstream.runs.arrays import (
 )
 from featstream.runs.folder import RunFolder, Saved
 from featstream.selectors.registry import SELECTORS
+from featstream.sources.combined import SampleOrder
 from featstream.sources.grouping import Layout, read_labels, write_labels
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def stream_arrays(stream: Stream) -> dict[str, NDArray[Any]]:
         gone = np.sort(np.array(list(left_out.names), np.int64))
         arrays["identifiers"] = gone[gone < trace.n_seen]
     if stream.samples is not None:
-        arrays["sample_hashes"] = stream.samples
+        arrays["sample_hashes"] = stream.samples.hashes
     if stream.names.order.size:
         arrays["positions"] = stream.names.order.astype(np.int32)
     return arrays
@@ -233,7 +234,8 @@ def restore_stream(stream: Stream, n_seen: int, arrays: Arrays) -> None:
     trace.restore(n_seen, records, found["trace_arrivals"], tested)
     words = split_text(found["names"], found["name_ends"])
     stream.names.restore(found["name_arrivals"].tolist(), words)
-    stream.samples = found.get("sample_hashes")
+    if "sample_hashes" in found:
+        stream.samples = SampleOrder(hashes=found["sample_hashes"])
     if "positions" in found:
         stream.names.order = found["positions"].astype(np.int64)
     left_out = getattr(stream.measure, "left_out", None)

@@ -49,7 +49,6 @@ from featstream.protocols import (
     Measure,
     Source,
     Span,
-    sample_names_of,
     text_columns_of,
 )
 from featstream.runs import state
@@ -58,6 +57,7 @@ from featstream.runs.folder import Checkpoint, Saved
 from featstream.runs.session import Savable, recording, saving
 from featstream.selectors.result import SelectionResult, Trace
 from featstream.selectors.stream import Decide, Explained, Stream, Unfinished, Verdict
+from featstream.sources.combined import sample_order_of
 from featstream.sources.grouping import Layout
 from featstream.sources.memory import block_of_one, in_storage, is_plain_column
 
@@ -165,6 +165,7 @@ class OnlineSelector(Savable, Explained, Selector):
             "n_kept": int(self._kept()[0].size),
             "seconds": stream.seconds,
             "peak_memory": stream.peak_memory,
+            "sample_column": None if stream.samples is None else stream.samples.column,
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -186,6 +187,9 @@ class OnlineSelector(Savable, Explained, Selector):
         stream.is_sparse, stream.seconds = facts["is_sparse"], facts["seconds"]
         stream.peak_memory = facts.get("peak_memory")
         state.restore_stream(stream, facts["n_seen"], arrays)
+        column = facts.get("sample_column")
+        if stream.samples is not None and isinstance(column, str):
+            stream.samples.column = column
         own = {
             name.removeprefix(_OWN): array
             for name, array in arrays.items()
@@ -403,9 +407,7 @@ class OnlineSelector(Savable, Explained, Selector):
             with recording(self, source, checkpoint, layout) as recorder:
                 yield source, layout, recorder.begin, recorder.after_block
             return
-        names = sample_names_of(source)
-        if names is not None:
-            stream.check_names(names, "This source")
+        stream.check_samples(sample_order_of(source), "This source")
         try:
             yield source, layout, begin, None
         except BaseException as error:

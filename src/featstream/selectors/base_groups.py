@@ -25,7 +25,6 @@ from featstream.protocols import (
     IndexedSource,
     IntArray,
     Source,
-    sample_names_of,
 )
 from featstream.runs.arrays import damaged
 from featstream.runs.state import group_arrays, restore_groups
@@ -33,6 +32,7 @@ from featstream.selectors import base
 from featstream.selectors.result import SelectionResult, appended, frame_of
 from featstream.selectors.stream import Decide, Stream, Verdict
 from featstream.sources import as_source
+from featstream.sources.combined import sample_order_of
 from featstream.sources.grouping import Batch, Layout, batches, lay_out
 from featstream.sources.values import check_names
 
@@ -458,7 +458,7 @@ class GroupSelector(GroupedSelector, base.SequentialSelector):
             their arrivals.
         """
         source = as_source(X_group)
-        self._started().check_names(sample_names_of(source), "This source")
+        self._started().check_samples(sample_order_of(source), "This source")
         blocks = list(source.blocks())
         if group is None:
             raise DataError("A group needs a label other than None.")

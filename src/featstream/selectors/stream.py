@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -13,16 +14,21 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.errors import DataError, DataTypeError, RunError, printable
+from featstream.errors import (
+    DataError,
+    DataTypeError,
+    FeatstreamWarning,
+    RunError,
+    printable,
+)
 from featstream.measures.inputs import Choice
 from featstream.protocols import Decision, Fate, FloatArray, IntArray, Source
 from featstream.selectors.result import Names, Trace
 from featstream.sources.combined import (
-    SampleHashes,
-    hash_samples,
+    SampleOrder,
     index_names,
-    is_reordered,
     refuse_other_samples,
+    refuse_unlike_samples,
 )
 from featstream.sources.grouping import Layout
 from featstream.sources.values import check_names
@@ -106,10 +112,12 @@ class Stream:
     names: Names = field(default_factory=Names)
     keeps: bool = True
     kept: dict[int, float] = field(default_factory=dict)
-    samples: SampleHashes | None = None
+    samples: SampleOrder | None = None
     seconds: float = 0.0
     peak_memory: int | None = None  # of the process, in bytes
     has_warned_of_chance: bool = False
+    target_samples: Sequence[str] | None = None  # once they have been looked for
+    has_warned_of_names: bool = False
     index: Any = None  # of the last pandas series that was compared
     unfinished: Unfinished | None = None
 
@@ -174,20 +182,39 @@ class Stream:
         if not nw.dependencies.is_pandas_series(values):
             return
         if self.index is None or not values.index.equals(self.index):
-            self.check_names(index_names(values), "This feature")
+            names = index_names(values)
+            found = None if names is None else SampleOrder(names)
+            self.check_samples(found, "This feature")
             self.index = values.index
 
-    def check_names(self, names: Sequence[str] | None, what: str) -> None:
-        """Raise unless the samples that something has are those of the stream."""
-        if names is None:
+    def check_samples(self, found: SampleOrder | None, what: str) -> None:
+        """Raise unless the samples that something has can be those of the stream."""
+        if found is None:
             return
-        if self.samples is not None:
-            refuse_other_samples(self.samples, names, what, "the data before it")
+        known = self.samples
+        if known is not None:
+            refuse_unlike_samples(known, found, what, "the data before it")
+        if self.target_samples is None:
+            self.target_samples = index_names(self.y) or ()
+        if self.target_samples:
+            of_target = SampleOrder(self.target_samples)
+            can_be = refuse_other_samples(of_target, found, what, "y")
+            is_trusted = of_target.is_counted or found.is_counted
+            if not can_be and not is_trusted and found.column is None:
+                self._warn_of_other_names(of_target, found)
+        if known is None or (known.is_counted and not found.is_counted):
+            self.samples = found
+
+    def _warn_of_other_names(self, of_target: SampleOrder, found: SampleOrder) -> None:
+        if self.has_warned_of_names:
             return
-        found, index = hash_samples(names), index_names(self.y)
-        if index is not None and is_reordered(hash_samples(index), found):
-            refuse_other_samples(hash_samples(index), names, what, "y")
-        self.samples = found
+        self.has_warned_of_names = True
+        warnings.warn(
+            f"y and the features name their samples otherwise ({of_target.name(0)!r} "
+            f"and {found.name(0)!r} are the first): the order of the rows was trusted.",
+            FeatstreamWarning,
+            stacklevel=4,
+        )
 
 
 class Explained:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import compress
-from typing import Any
+from typing import Any, overload
 
 import narwhals as nw
 import numpy as np
@@ -64,7 +64,7 @@ class ChainedSource:
         known = [s.n_features for s in self.sources if s.n_features is not None]
         is_known = len(known) == len(self.sources)
         self.n_features: int | None = sum(known) if is_known else None
-        self.sample_names = common_names(
+        self.sample_names, self.sample_column = common_names(
             [(f"Source {i}", source) for i, source in enumerate(self.sources)]
         )
 
@@ -108,9 +108,10 @@ class SampleSubset:
         self.n_samples = int(is_chosen.sum())
         self.n_features = source.n_features
         self.names = names_of(source)
-        samples = sample_names_of(source)
+        samples = real_names(sample_names_of(source))
         self.sample_names = samples and list(compress(samples, is_chosen))
         self.text_columns = text_columns_of(source)
+        self.sample_column = getattr(source, "sample_column", None)
         if isinstance(source, IndexedSource):
             self.blocks_at = self._blocks_at
 
@@ -160,14 +161,45 @@ def _choose(reopen: Callable[[], Source], is_chosen: BoolArray) -> SampleSubset:
     return SampleSubset(reopen(), is_chosen)
 
 
-def index_names(frame: Any) -> list[str] | None:
-    """Names in the index of a pandas frame or series; None for a plain range."""
+class RowNumbers(Sequence[str]):
+    """Names of rows that are only counted, as pandas does by default.
+
+    They do not say which samples the rows are. But whoever has the same numbers in
+    another order has put the rows into another order.
+    """
+
+    def __init__(self, n_rows: int, first: int = 0) -> None:
+        self._numbers = range(first, first + n_rows)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        """The number of one row, or those of some, as text."""
+        if isinstance(i, slice):
+            return [str(number) for number in self._numbers[i]]
+        return str(self._numbers[i])
+
+
+def real_names(names: Sequence[str] | None) -> Sequence[str] | None:
+    """The names, unless they only count the rows."""
+    return None if isinstance(names, RowNumbers) else names
+
+
+def index_names(frame: Any) -> Sequence[str] | None:
+    """Names in the index of a pandas frame or series; None for what has no index."""
     is_pandas = nw.dependencies.is_pandas_dataframe(frame)
     if not is_pandas and not nw.dependencies.is_pandas_series(frame):
         return None
     index = frame.index
-    if index.dtype.kind in "iu" and np.array_equal(index, np.arange(len(index))):
-        return None
+    if index.dtype.kind in "iu" and len(index) and index[0] in (0, 1):
+        first = int(index[0])
+        if np.array_equal(index, np.arange(first, first + len(index))):
+            return RowNumbers(len(index), first)
     return [str(name) for name in index]
 
 
@@ -180,50 +212,171 @@ def hash_samples(names: Sequence[str]) -> SampleHashes:
     return np.frombuffer(digests, "<u8").astype(np.uint64)
 
 
-def refuse_other_samples(
-    known: SampleHashes, names: Sequence[str], what: str, before: str
-) -> None:
-    """Raise unless the names are those that were hashed, in the same order.
+class SampleOrder:
+    """Which samples some rows are: their names, or hashes of these.
 
-    ``what`` has the names, and ``before`` had the known ones.
+    ``column`` is the feature that the names were found in, if they were not an index:
+    another column may name the same samples otherwise.
     """
-    found = hash_samples(names)
-    if np.array_equal(known, found):
-        return
-    if known.size != found.size:
+
+    def __init__(
+        self,
+        names: Sequence[str] | None = None,
+        hashes: SampleHashes | None = None,
+        column: str | None = None,
+    ) -> None:
+        self._names, self._hashes, self.column = names, hashes, column
+
+    def __len__(self) -> int:
+        given = self._hashes if self._names is None else self._names
+        return 0 if given is None else len(given)
+
+    @property
+    def hashes(self) -> SampleHashes:
+        """One hash per sample."""
+        if self._hashes is None:
+            self._hashes = hash_samples(self._names or ())
+        return self._hashes
+
+    def name(self, row: int) -> str | None:
+        """The name of a sample, if it is known."""
+        return None if self._names is None else self._names[row]
+
+    @cached_property
+    def is_counted(self) -> bool:
+        """Whether the rows are only counted, from 0 or from 1."""
+        if isinstance(self._names, RowNumbers):
+            return True
+        n_rows = len(self)
+        for first in (0, 1) if n_rows else ():
+            counted = RowNumbers(n_rows, first)
+            ends = [0, n_rows - 1]
+            if self._names is not None:
+                if all(self._names[i] == counted[i] for i in ends):
+                    return list(self._names) == list(counted)
+            elif np.array_equal(
+                self.hashes[ends], hash_samples([counted[i] for i in ends])
+            ):
+                return np.array_equal(self.hashes, hash_samples(counted))
+        return False
+
+    def may_share(self, other: SampleOrder) -> bool:
+        """False only if it is plain that no name is in both: numbers and words."""
+        for one, two in ((self, other), (other, self)):
+            if isinstance(one._names, RowNumbers) and isinstance(two._names, list):
+                return any(name.isdecimal() for name in two._names)
+        return True
+
+
+def refuse_other_samples(
+    known: SampleOrder, found: SampleOrder, what: str, before: str
+) -> bool:
+    """Raise if rows are the same samples in another order, or share only a part.
+
+    ``what`` has the samples that were found, and ``before`` had the known ones. Returns
+    whether they can be the same: False if no name is in both.
+    """
+    if known.is_counted and found.is_counted:
+        return True
+    if len(known) != len(found):
         raise DataError(
-            f"{what} has {found.size:,} samples, but {before} has {known.size:,}. "
+            f"{what} has {len(found):,} samples, but {before} has {len(known):,}. "
             "Every feature needs one value per sample."
         )
-    row = int(np.argmax(known != found))
-    here = printable(names[row])
-    if is_reordered(known, found):
-        was = printable(names[int(np.argmax(found == known[row]))])
+    if not known.may_share(found):
+        return False
+    if np.array_equal(known.hashes, found.hashes):
+        return True
+    row = int(np.argmax(known.hashes != found.hashes))
+    here = f"sample {row} is {_shown(found, row)}"
+    if np.array_equal(np.sort(known.hashes), np.sort(found.hashes)):
+        place = int(np.argmax(found.hashes == known.hashes[row]))
+        was = known.name(row) if found.name(place) is None else found.name(place)
+        was_there = "another" if was is None else printable(was)
         raise DataError(
-            f"{what} has the same samples as {before}, in another order: sample "
-            f"{row} is {here}, but {was} in {before}. Put its rows into the order of "
-            f"{before}."
+            f"{what} has the same samples as {before}, in another order: {here}, but "
+            f"{was_there} in {before}. {_align(before)}"
         )
+    is_shared = np.isin(found.hashes, known.hashes)
+    has_column = known.column is not None or found.column is not None
+    if not is_shared.any() or (has_column and known.column != found.column):
+        return False
+    row = int(np.argmin(is_shared))
     raise DataError(
-        f"{what} has other samples than {before}: sample {row} is {here}, which is "
-        f"not the name of sample {row} in {before}. Give the same samples in the same "
-        "order; if only their names differ, rename them or leave the names out."
+        f"{what} has other samples than {before}: {int(is_shared.sum()):,} of "
+        f"{len(found):,} are in both, and sample {row} is {_shown(found, row)}, which "
+        f"is not in {before}. {_RENAME if before != 'y' else _WITHOUT_INDEX}"
     )
 
 
-def is_reordered(known: SampleHashes, found: SampleHashes) -> bool:
-    """Whether two lists have the same names in a different order."""
-    return not np.array_equal(known, found) and np.array_equal(
-        np.sort(known), np.sort(found)
+def _shown(order: SampleOrder, row: int) -> str:
+    name = order.name(row)
+    return "another" if name is None else printable(name)
+
+
+_RENAME = (
+    "Give the same samples in the same order; if only their names differ, rename them "
+    "or leave the names out."
+)
+_WITHOUT_INDEX = "If the rows do belong together as they are, give y without its index: y.to_numpy()."
+
+
+def _align(before: str) -> str:
+    """How to put rows into the order of what came before."""
+    if before == "y":
+        return f"Align them: y.loc[X.index]. {_WITHOUT_INDEX}"
+    return f"Put its rows into the order of {before}."
+
+
+def refuse_unlike_samples(
+    known: SampleOrder, found: SampleOrder, what: str, before: str
+) -> None:
+    """Raise unless two sources of columns can have the same samples in one order."""
+    can_be = refuse_other_samples(known, found, what, before)
+    are_trusted = known.is_counted or found.is_counted or known.column != found.column
+    if can_be or are_trusted:
+        return
+    here = _shown(found, 0)
+    raise DataError(
+        f"{what} has other samples than {before}: sample 0 is {here}, which is not the "
+        f"name of sample 0 in {before}. {_RENAME}"
     )
 
 
-def common_names(sources: Sequence[tuple[str, Source]]) -> Sequence[str] | None:
-    """Names of the samples of all sources; `DataError` where they differ."""
-    listed = [(what, sample_names_of(source)) for what, source in sources]
-    named = [(what, names) for what, names in listed if names is not None]
-    for what, names in named[1:]:
-        first, known = named[0]
-        if names != known:
-            refuse_other_samples(hash_samples(known), names, what, first)
-    return named[0][1] if named else None
+def sample_order_of(source: Any) -> SampleOrder | None:
+    """Which samples the rows of a source are; None if it does not say."""
+    names = sample_names_of(source)
+    if names is None:
+        return None
+    return SampleOrder(names, column=getattr(source, "sample_column", None))
+
+
+def without_identifier(source: Any, column: str) -> Any:
+    """The source without a column that names the samples, as earlier data do."""
+    if isinstance(source, ChainedSource):
+        return ChainedSource([without_identifier(s, column) for s in source.sources])
+    if getattr(source, "sample_column", None) != column:
+        return source
+    remove = getattr(source, "without_identifier", None)
+    return source if remove is None else remove()
+
+
+def common_names(
+    sources: Sequence[tuple[str, Source]],
+) -> tuple[Sequence[str] | None, str | None]:
+    """Names of the samples of all sources, and the column that has them.
+
+    `DataError` where they differ.
+    """
+    best: tuple[str, Source, SampleOrder] | None = None
+    for what, source in sources:
+        found = sample_order_of(source)
+        if found is None:
+            continue
+        if best is not None:
+            refuse_unlike_samples(best[2], found, what, best[0])
+        if best is None or (best[2].is_counted and not found.is_counted):
+            best = what, source, found
+    if best is None:
+        return None, None
+    return sample_names_of(best[1]), best[2].column

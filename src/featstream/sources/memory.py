@@ -87,6 +87,7 @@ class SizedSource(ABC):
     names: Sequence[str] | None = None
     sample_names: Sequence[str] | None = None
     text_columns: Sequence[int] | None = None  # see `protocols.text_columns_of`
+    sample_column: str | None = None  # the feature that has them, if one does
 
     def __init__(
         self,

@@ -37,7 +37,13 @@ from featstream.errors import (
     printable,
 )
 from featstream.protocols import Source, sample_names_of
-from featstream.sources.combined import ChainedSource, SampleSubset, common_names
+from featstream.sources.combined import (
+    ChainedSource,
+    SampleSubset,
+    common_names,
+    real_names,
+    without_identifier,
+)
 from featstream.sources.conversions import unknown_format
 from featstream.sources.memory import (
     ArraySource,
@@ -161,7 +167,7 @@ class Dataset:
     @property
     def samples(self) -> Sequence[str] | None:
         """The names of the samples, where they are known."""
-        return sample_names_of(self.source)
+        return real_names(sample_names_of(self.source))
 
 
 def as_source(X: Any) -> Source:
@@ -442,8 +448,12 @@ def open_folder(
                 f"{file} has another target than the files before it. The files of a "
                 "folder need the same samples, in the same order."
             )
-    common_names([(str(file), part.source) for file, part in parts.items()])
-    source = ChainedSource([part.source for part in parts.values()])
+    named = [(str(file), part.source) for file, part in parts.items()]
+    _, column = common_names(named)
+    first, *others = (part.source for part in parts.values())
+    if column is not None:  # the first file keeps it
+        others = [without_identifier(source, column) for source in others]
+    source = ChainedSource([first, *others])
     found = labelled[-1][1] if labelled else Dataset(source)
     whole = replace(found, source=source, names=None)
     return _with_labels(whole, path, is_wanted=drop_unlabelled)

@@ -23,6 +23,7 @@ from featstream.errors import (
     printable,
 )
 from featstream.protocols import Block
+from featstream.sources.combined import RowNumbers
 from featstream.sources.memory import ArraySource, SizedSource, moved, plain_numbers
 from featstream.sources.open import (
     Dataset,
@@ -93,6 +94,7 @@ class _ArrowTable(ABC):
                 raise not_numbers(f"Feature {printable(field.name)}", field.type, hint)
         self.path, self._na_values = path, na_values
         self._index = index_columns(schema)
+        self._is_counted = has_plain_index(schema)
         fields = [field for field in schema if field.name not in self._index]
         self.names = [field.name for field in fields]
         self.text_columns = [i for i, f in enumerate(fields) if _is_text(f.type)]
@@ -104,8 +106,10 @@ class _ArrowTable(ABC):
             times[name] += 1
 
     @property
-    def samples(self) -> list[str] | None:
-        """The index of pandas, if it is one column."""
+    def samples(self) -> Sequence[str] | None:
+        """The index of pandas, if it is one column, or counts the rows."""
+        if self._is_counted:
+            return RowNumbers(self.n_rows)
         if len(self._index) != 1:
             return None
         return as_sample_names(self._read([*self._index]).column(0).to_pylist())
@@ -248,6 +252,13 @@ def index_columns(schema: Any) -> set[str]:
     described = schema.pandas_metadata or {}
     columns = described.get("index_columns", ())
     return {column for column in columns if isinstance(column, str)}
+
+
+def has_plain_index(schema: Any) -> bool:
+    """Whether pandas counted the rows of its frame from 0."""
+    columns = (schema.pandas_metadata or {}).get("index_columns", ())
+    plain = {"kind": "range", "start": 0, "step": 1}
+    return any(isinstance(c, dict) and plain.items() <= c.items() for c in columns)
 
 
 def footer_digest(path: Path) -> str:

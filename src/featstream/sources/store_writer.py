@@ -34,6 +34,7 @@ from featstream.protocols import (
     sample_names_of,
 )
 from featstream.sources import store
+from featstream.sources.combined import real_names
 from featstream.sources.kernels import csc_from_rows as csc
 from featstream.sources.kernels.transpose import by_column
 from featstream.sources.memory import in_storage
@@ -75,7 +76,7 @@ def write_store(
     ParameterError
         If ``path`` exists.
     """
-    samples, total = sample_names_of(source), source.n_features or 0
+    samples, total = real_names(sample_names_of(source)), source.n_features or 0
     with new_folder(path) as folder:
         write_blocks(
             folder, source.blocks(), y, samples=samples, total=total, progress=progress

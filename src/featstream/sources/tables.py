@@ -23,6 +23,7 @@ from featstream.errors import (
     printable,
 )
 from featstream.protocols import Block
+from featstream.sources.combined import RowNumbers, real_names
 from featstream.sources.csv import CsvTable
 from featstream.sources.csv_dialect import AS_FOUND, TextOptions
 from featstream.sources.memory import FramedSource, Positions
@@ -191,6 +192,8 @@ def open_table(
         found = [] if column is None else [names.index(column)]
         source = TableSource(table, without=[*found, *index])
         source.sample_names = samples
+        if real_names(samples) is None:
+            source.find_identifier()
         y = read_labels_of(table, found[0]) if found else None
     if file is not None:
         y, column = read_target(file, samples, **options), file
@@ -234,12 +237,17 @@ def _find_index(table: Table) -> tuple[list[int], Sequence[str] | None]:
     samples = table.samples
     if nameless[:1] == [0] or (names and names[0] == "Unnamed: 0"):
         found = table.read([0]).column(0).to_pylist()
-        is_counted = as_sample_names(found) is None
+        index = as_sample_names(found)
+        is_counted = isinstance(index, RowNumbers)
+        are_whole = all(type(value) is int for value in found)
         are_names = len(set(found)) == len(found) and (
-            all(type(value) is str for value in found)
-            or all(type(value) is int for value in found)
+            all(type(value) is str for value in found) or are_whole
         )
-        if is_counted or (are_names and nameless[:1] == [0]):
+        # Numbers of rows, from before these were put into another order.
+        was_counted = are_whole and isinstance(
+            as_sample_names(sorted(found)), RowNumbers
+        )
+        if was_counted or (are_names and nameless[:1] == [0]):
             warnings.warn(
                 f"{table.path}: the first column has no name and "
                 f"{'counts the rows' if is_counted else 'names the samples'}; it is "
@@ -247,7 +255,7 @@ def _find_index(table: Table) -> tuple[list[int], Sequence[str] | None]:
                 FeatstreamWarning,
                 stacklevel=3,
             )
-            return [0], as_sample_names(found)
+            return [0], index
     if nameless:
         raise DataError(
             f"its column {nameless[0] + 1} has no name. Name it if it is a feature, "
@@ -256,11 +264,13 @@ def _find_index(table: Table) -> tuple[list[int], Sequence[str] | None]:
     return [], samples
 
 
-def as_sample_names(found: list[Any]) -> list[str] | None:
-    """An index as text; None if it counts the rows, from 0 or from 1."""
-    n = len(found)
-    is_counted = found in (list(range(n)), list(range(1, n + 1)))
-    return None if is_counted else [str(name) for name in found]
+def as_sample_names(found: list[Any]) -> Sequence[str]:
+    """An index as text; `RowNumbers` if it counts the rows, from 0 or from 1."""
+    n_rows = len(found)
+    for first in (0, 1):
+        if found == list(range(first, first + n_rows)):
+            return RowNumbers(n_rows, first)
+    return [str(name) for name in found]
 
 
 Table: TypeAlias = "CsvTable | ParquetTable | IpcTable"
@@ -301,6 +311,36 @@ class TableSource(FramedSource):
         if table.text_columns is not None:
             is_text = np.isin(self._places, table.text_columns)
             self.text_columns = np.flatnonzero(is_text).tolist()
+
+    def find_identifier(self) -> None:
+        """Take the names of the samples from the first column, if it is all words.
+
+        It stays a feature, which measures leave out as an identifier.
+        """
+        if not self.n_features:
+            return
+        first = self._table.read([int(self._places[0])]).column(0)
+        if str(first.type) not in ("string", "large_string") or first.null_count:
+            return
+        words = first.to_pylist()
+        if len(set(words)) == len(words):
+            self.sample_names = words
+            self.sample_column = self._table.names[self._places[0]]
+
+    def without_identifier(self) -> TableSource:
+        """The source without the column that names the samples."""
+        kept = self._places[1:]
+        left_out = np.setdiff1d(np.arange(len(self._table.names)), kept)
+        source = TableSource(self._table, left_out.tolist(), self.block_bytes)
+        source.sample_names = self.sample_names
+        source.sample_column = self.sample_column
+        warnings.warn(
+            f"{self._table.path}: the column {printable(self.sample_column)} names the "
+            "samples, as in the data before it; it is left out here.",
+            FeatstreamWarning,
+            stacklevel=3,
+        )
+        return source
 
     @property
     def fingerprint(self) -> str:
@@ -401,15 +441,36 @@ def _read_column(
     table: Table, column: str | None, samples: Sequence[str] | None
 ) -> NDArray[Any]:
     names = table.names
+    samples = real_names(samples)
     is_keyed = samples is not None and len(names) > 1
     has_index = len(names) > 1 and not names[0].strip()
     choice = names[1:] if is_keyed or has_index else names
-    values = read_labels_of(table, names.index(choose_column(choice, column)))
+    chosen = choose_column(choice, column)
+    values = read_labels_of(table, names.index(chosen))
     if not is_keyed or samples is None:
+        if names[0] != chosen:
+            _say_that_order_is_trusted(table)
         return values
     keys = [str(key) for key in table.read([0]).column(0).to_pylist()]
     hint = "A file of one column is taken in the order of the samples."
     return values[places_of(samples, keys, f"column {printable(names[0])}", hint)]
+
+
+def _say_that_order_is_trusted(table: Table) -> None:
+    """Warn if a file of labels names its samples, and the features do not."""
+    found = table.read([0]).column(0).to_pylist()
+    are_names = len(set(found)) == len(found) and (
+        all(type(value) is str for value in found)
+        or all(type(value) is int for value in found)
+    )
+    if are_names and real_names(as_sample_names(found)) is not None:
+        warnings.warn(
+            f"{table.path}: the labels have names of samples, in the column "
+            f"{printable(table.names[0])}, and the features have none: the order of "
+            "the rows was trusted.",
+            FeatstreamWarning,
+            stacklevel=5,
+        )
 
 
 def choose_column(names: Sequence[str], column: str | None) -> str:
