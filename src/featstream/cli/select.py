@@ -455,7 +455,10 @@ def target_line(about: dict[str, Any]) -> str:
     name = "" if about["name"] is None else f"{printable(about['name'])}, "
     if about["type"] == "numeric":
         return f"target: {name}numeric, from {about['low']:g} to {about['high']:g}"
-    sizes = [f"{visible(label)} ({n:,})" for label, n in about["classes"].items()]
+    sizes = [
+        f"{repr(label) if ' ' in label else visible(label)} ({n:,})"
+        for label, n in about["classes"].items()
+    ]
     return f"target: {name}{len(sizes):,} classes: {some_of(sizes, 10)}"
 
 

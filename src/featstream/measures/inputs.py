@@ -401,14 +401,20 @@ class LeftOut:
             return block
         for i in np.flatnonzero(found).tolist():
             self.names[block.start + i] = block.name(i)
-        columns = block.columns
-        if isinstance(columns, SparseColumns):
-            columns = columns.alone()
-            is_gone = np.repeat(found, np.diff(columns.indptr))
-            columns = replace(columns, values=np.where(is_gone, 0, columns.values))
-        else:
-            columns = np.where(found, 0, columns)
-        return replace(block, columns=columns, nominal=block.nominal & ~found)
+        return without_values(block, found)
+
+
+def without_values(block: Block, which: BoolArray) -> Block:
+    """The block with a constant in place of some columns."""
+    columns = block.columns
+    if isinstance(columns, SparseColumns):
+        columns = columns.alone()
+        is_gone = np.repeat(which, np.diff(columns.indptr))
+        columns = replace(columns, values=np.where(is_gone, 0, columns.values))
+    else:
+        columns = np.where(which, 0, columns)
+    nominal = None if block.nominal is None else block.nominal & ~which
+    return replace(block, columns=columns, nominal=nominal)
 
 
 def to_kernel_dtype(values: NDArray[Any]) -> NDArray[Any]:

@@ -456,7 +456,7 @@ def _join(selector: Savable, folder: RunFolder) -> OpenRun:
         )
     mine = state.describe_selector(selector) | selector._facts()
     theirs = saved.description["parameters"]
-    saved.description["parameters"] = state.complete_parameters(theirs)
+    saved.description["parameters"] = state.complete_parameters(theirs, selector)
     state.refuse_difference(mine, saved, f"The run {folder.path}")
     run = OpenRun.of(folder, saved)
     if len(run.sources) > 1:

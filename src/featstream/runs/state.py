@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,7 @@ _STREAM = {
     "name_ends": Declared(np.int64, ("n_names",)),
     "name_arrivals": Declared(np.int64, ("n_names",), 0, "n_seen"),
     "identifiers": Declared(np.int64, ("n_left_out",), 0, "n_seen", is_optional=True),
+    "copies": Declared(np.int64, ("n_copies",), 0, "n_seen", is_optional=True),
     "sample_hashes": Declared(np.uint64, ("n_samples",), is_optional=True),
     "positions": Declared(np.int32, ("n_placed",), 0, "n_placed", is_optional=True),
 }
@@ -61,6 +63,7 @@ _GROUPS = {
 _NEW_NAMES = {("reading", "printed"): "relevant"}
 """Values of parameters that have been renamed since runs were saved with them."""
 
+_NONE = Parameter.empty
 _SAMPLE = 16  # columns that are read, at each of three places
 
 _OF_DATA = {
@@ -136,9 +139,11 @@ def load_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return loaded
 
 
-def complete_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Saved parameters, with the options that measures have gained since."""
-    loaded = load_parameters(parameters)
+def complete_parameters(parameters: Mapping[str, Any], selector: Any) -> dict[str, Any]:
+    """Saved parameters, with those that selectors and measures have gained since."""
+    known = signature(type(selector)).parameters.items()
+    loaded = {name: field.default for name, field in known if field.default != _NONE}
+    loaded |= load_parameters(parameters)
     return {name: _plain(value, name) for name, value in loaded.items()}
 
 
@@ -210,6 +215,9 @@ def stream_arrays(stream: Stream) -> dict[str, NDArray[Any]]:
     if left_out is not None and left_out.names:  # threads add to it, ahead of the trace
         gone = np.sort(np.array(list(left_out.names), np.int64))
         arrays["identifiers"] = gone[gone < trace.n_seen]
+    if stream.copies:
+        gone = np.sort(np.array(list(stream.copies), np.int64))
+        arrays["copies"] = gone[gone < trace.n_seen]
     if stream.samples is not None:
         arrays["sample_hashes"] = stream.samples.hashes
     if stream.names.order.size:
@@ -238,6 +246,8 @@ def restore_stream(stream: Stream, n_seen: int, arrays: Arrays) -> None:
         stream.samples = SampleOrder(hashes=found["sample_hashes"])
     if "positions" in found:
         stream.names.order = found["positions"].astype(np.int64)
+    copies = found.get("copies", np.empty(0, np.int64)).tolist()
+    stream.copies = {arrival: stream.names[arrival] for arrival in copies}
     left_out = getattr(stream.measure, "left_out", None)
     if left_out is not None and "identifiers" in found:
         gone = found["identifiers"].tolist()

@@ -30,6 +30,7 @@ from featstream.errors import (
 )
 from featstream.estimators import Selector, whole_or_not_at_all
 from featstream.measures import inputs
+from featstream.measures.labels import check_labels
 from featstream.parallel import (
     clock,
     compile_clock,
@@ -55,6 +56,7 @@ from featstream.runs import state
 from featstream.runs.arrays import Declared, check_arrays
 from featstream.runs.folder import Checkpoint, Saved
 from featstream.runs.session import Savable, recording, saving
+from featstream.selectors import suspects
 from featstream.selectors.result import SelectionResult, Trace
 from featstream.selectors.stream import Decide, Explained, Stream, Unfinished, Verdict
 from featstream.sources.combined import sample_order_of
@@ -77,6 +79,9 @@ _KEPT = {
     "score": Declared(np.float64, ("n_kept",)),
 }
 _OWN = "kept/"  # begins the names of the arrays that the selector itself saves
+
+_NEARLY_ONE = 1 - 1e-6
+"""The relevance that only a copy of the target exceeds, where it is at most one."""
 
 _LOOK_AHEAD = 256
 """How many features measure="auto" looks at: blocks must not matter."""
@@ -258,7 +263,9 @@ class OnlineSelector(Savable, Explained, Selector):
         stream.keeps = type(self)._kept is OnlineSelector._kept
         if not self._has_numeric_target:
             # A bad target is an error now, not at the first feature.
-            inputs.warn_of_many_classes(inputs.as_labels(y), self._numeric_target)
+            labels = inputs.as_labels(y)
+            check_labels(labels)
+            inputs.warn_of_many_classes(labels, self._numeric_target)
         self._stream = stream
         self._run = None
         self._begin(stream)
@@ -387,6 +394,9 @@ class OnlineSelector(Savable, Explained, Selector):
             known = (stream.peak_memory, peak_memory())
             stream.peak_memory = max((n for n in known if n), default=None)
         warn_of_identifiers(stream)
+        is_numeric = self._has_numeric_target
+        suspects.warn_of_copies_left_out(stream)
+        suspects.warn_of_suspects(self, source, begin, is_numeric=is_numeric)
         self._warn_of_chance()
         return self
 
@@ -761,9 +771,17 @@ class StreamSelector(SequentialSelector):
         if verdict is None:
             block = block_of_one(values, name, stream.trace.n_seen)
             verdict, names = self._decide_one(block, stream), block.names
+            values = block.to_dense()[:, 0]
             warn_of_identifiers(stream)
+            suspects.warn_of_copies_left_out(stream)
         stream.seconds += clock() - began
-        return stream.decision(verdict, names)
+        decision = stream.decision(verdict, names)
+        if decision.is_kept and decision.relevance > _NEARLY_ONE:
+            is_numeric = self._has_numeric_target
+            suspects.warn_of_single(
+                values, decision.name, stream, is_numeric=is_numeric
+            )
+        return decision
 
     def _decide_plain(
         self, values: NDArray[Any], names: Sequence[str] | None, stream: Stream

@@ -28,6 +28,7 @@ from featstream.errors import (
 from featstream.estimators import Selector, estimator, whole_or_not_at_all
 from featstream.jit import inner_jit, jit
 from featstream.measures.inputs import as_labels
+from featstream.measures.labels import check_labels
 from featstream.protocols import BoolArray, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, join_text, split_text
 from featstream.runs.folder import Saved
@@ -194,7 +195,9 @@ class OFS(Savable, Selector):
             radius = check_number(self.radius, "radius", owner)
         self._rule = RowRule(limit, step, decay, radius, chance)
         self._rng = check_random_state(self.random_state)
-        self.classes_ = as_labels(y).classes
+        labels = as_labels(y)
+        check_labels(labels)
+        self.classes_ = labels.classes
         d, k = self.n_features_in_, self.classes_.size
         self._model = RowModel(
             weights=np.zeros((d, 1 if k == 2 else k)),

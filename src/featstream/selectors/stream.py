@@ -118,6 +118,8 @@ class Stream:
     has_warned_of_chance: bool = False
     target_samples: Sequence[str] | None = None  # once they have been looked for
     has_warned_of_names: bool = False
+    copies: dict[int, str] = field(default_factory=dict)  # of the target, left out
+    has_warned_of_copies: bool = False
     index: Any = None  # of the last pandas series that was compared
     unfinished: Unfinished | None = None
 
@@ -257,6 +259,11 @@ class Explained:
             return (
                 f"{name} is irrelevant: it has about one category per row, like an "
                 "identifier, and was left out."
+            )
+        if arrival in stream.copies:
+            return (
+                f"{name} is irrelevant: it is the target in other words, and was left "
+                "out."
             )
         if fate is Fate.IRRELEVANT:
             return f"{name} is irrelevant: {self._why_irrelevant(relevance)}."

@@ -318,7 +318,9 @@ _RENAME = (
     "Give the same samples in the same order; if only their names differ, rename them "
     "or leave the names out."
 )
-_WITHOUT_INDEX = "If the rows do belong together as they are, give y without its index: y.to_numpy()."
+_WITHOUT_INDEX = (
+    "If the rows belong together as they are, give y without its index: y.to_numpy()."
+)
 
 
 def _align(before: str) -> str:

@@ -78,6 +78,7 @@ from featstream.selectors.saola.shortcuts import (
 )
 from featstream.selectors.saola.spread import Spread
 from featstream.selectors.stream import Decide, Stream, Verdict
+from featstream.selectors.suspects import without_copies
 
 _IRRELEVANT, _NOBODY, _UNKNOWN = (
     np.zeros(1, np.uint8),
@@ -205,6 +206,11 @@ class PairwiseSelector(SequentialSelector):
             raise ParameterError(
                 f"`interactions` of {type(self).__name__} needs one process for all "
                 "features. Leave out the engine, or interactions."
+            )
+        if getattr(self, "target_copies", "keep") == "drop":
+            raise ParameterError(
+                f"`target_copies` of {type(self).__name__} is for one process. Leave "
+                "out the engine, or target_copies='drop'."
             )
         return as_engine(engine)
 
@@ -344,6 +350,11 @@ class SAOLA(PairwiseSelector, PairKeeper):
         self._alone: Any = None  # the outcome of the last single feature
         self._batch = FIRST_BATCH
 
+    @property
+    def _drops_copies(self) -> bool:
+        """Whether features that are the target in other words are left out."""
+        return getattr(self, "target_copies", "keep") == "drop"
+
     def _search(self) -> PairSearch | None:
         self._started()
         return self._pairs
@@ -373,6 +384,9 @@ class SAOLA(PairwiseSelector, PairKeeper):
 
     def _prepare(self, block: Block, stream: Stream) -> Decide:
         """Steps 5 to 8 for all features of a block; what decides about the rest."""
+        if self._drops_copies:
+            is_numeric = self._has_numeric_target
+            block = without_copies(block, stream, is_numeric=is_numeric)
         scored = self._score(block)
         newcomers, found, tuning = scored.newcomers, None, self._tuning
         if (
@@ -394,6 +408,8 @@ class SAOLA(PairwiseSelector, PairKeeper):
         """All steps for one column, in the memory of the one before it."""
         measure = stream.measure
         encode = getattr(measure, "encode_alone", None)
+        if self._drops_copies:
+            return None
         has_walked = self._state is not None and self._scratch is not None
         if encode is None or not has_walked or self._pairs is not None:
             return None

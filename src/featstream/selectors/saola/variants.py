@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal
 
+from featstream.errors import check_choice
 from featstream.estimators import estimator
 from featstream.selectors.saola.saola import SAOLA
+from featstream.selectors.stream import Stream
 
 
 @estimator
@@ -26,6 +28,9 @@ class SelectFromStream(SAOLA):
     redundancy_alpha : float, default=0.2
         A feature adds nothing if its p-value, given another feature, is above this. A
         smaller value keeps fewer features.
+    target_copies : {"keep", "drop"}, default="keep"
+        Whether features that are the target in other words (equal, recoded or
+        negated) are left out. A warning names them in any case.
 
     See Also
     --------
@@ -58,12 +63,18 @@ class SelectFromStream(SAOLA):
 
     alpha: float = 0.05
     redundancy_alpha: float = 0.2
+    target_copies: Literal["keep", "drop"] = "keep"
     bound: Any = field(default="min", init=False)
     ties: Any = field(default="drop", init=False)
     pruning: Any = field(default="interleaved", init=False)
     overlap: Any = field(default=">=", init=False)
     redundancy: Any = field(default="conditional", init=False)
     correction: Any = field(default="online-fdr", init=False)
+
+    def _begin(self, stream: Stream) -> None:
+        choices = ("keep", "drop")
+        check_choice(self.target_copies, "target_copies", choices, type(self).__name__)
+        super()._begin(stream)
 
 
 @estimator
