@@ -23,6 +23,7 @@ from featstream import (
     FisherZ,
     Grafting,
     GroupSAOLA,
+    SelectFromStream,
     SymmetricalUncertainty,
 )
 from featstream.datasets import make_stream
@@ -222,7 +223,13 @@ def test_a_run_from_before_a_measure_gained_an_option_continues():
     old = describe_selector(SAOLA(measure=SymmetricalUncertainty()))["parameters"]
     del old["measure"]["parameters"]["identifiers"]
     assert old != new
-    assert complete_parameters(old) == new
+    assert complete_parameters(old, SAOLA()) == new
+
+
+def test_a_run_from_before_a_selector_gained_an_option_continues():
+    new = describe_selector(SelectFromStream())["parameters"]
+    old = {name: new[name] for name in new if name != "target_copies"}
+    assert complete_parameters(old, SelectFromStream()) == new
 
 
 @pytest.fixture(scope="module")

@@ -122,6 +122,18 @@ def test_every_way_of_reading_names_it(data, tmp_path):
         assert text.startswith("'x30' is the target")
 
 
+def test_scattered_groups_and_later_sources_are_looked_at_in_their_place(data):
+    X, y = data
+    codes = np.digitize(X, [0.0])
+    with_copy = np.c_[codes[:, :7], y, codes[:, 7:]]
+    groups = np.arange(with_copy.shape[1]) % 5
+    (text,) = fit(GroupSAOLA(measure="su"), with_copy, y, groups=groups)
+    assert text.startswith("'x7' is the target")
+    selector = SAOLA(measure="su").fit(codes, y)
+    with pytest.warns(FeatstreamWarning, match="'x37' is the target"):
+        selector.consume(with_copy)
+
+
 def test_single_features_are_looked_at_too(data):
     X, y = data
     codes = np.digitize(X, [0.0])
@@ -176,6 +188,7 @@ def test_the_option_is_checked(data):
         SelectFromStream(target_copies="maybe").fit(X, y)
 
 
+@pytest.mark.filterwarnings("always:.* the target in other words")
 def test_the_command_line_names_it_and_leaves_it_out(data, tmp_path, capsys):
     X, y = data
     codes = np.c_[np.digitize(X, [-0.5, 0.5]), 5 - y]
@@ -230,10 +243,11 @@ def test_measurements_are_not_taken_for_identifiers():
 
 
 def test_words_for_a_target_are_one_to_one():
-    y = np.array([0, 1, 2, 0, 1, 2])
+    y = np.tile([0, 1, 2], 4)
     same = {"is_numeric": False}
     assert is_target_in_other_words(y * 3 % 7, y, **same)
     assert not is_target_in_other_words(np.minimum(y, 1), y, **same)
-    assert not is_target_in_other_words(np.arange(6), y, **same)
-    assert not is_target_in_other_words(np.array([0, 1, 2, 0, 1, 1]), y, **same)
+    assert not is_target_in_other_words(np.arange(12), y, **same)
+    assert not is_target_in_other_words(np.r_[y[:-1], 1], y, **same)
+    assert not is_target_in_other_words(y[:9], y[:9], **same)  # perhaps by chance
     assert not is_target_in_other_words(y * 2 % 3, y, is_numeric=True)

@@ -34,7 +34,7 @@ _N_TOP = 5
 """How many of the kept features are looked at."""
 
 _LEAST_ROWS = 10
-"""With fewer rows a column may rise with them by chance."""
+"""With fewer rows a column may rise with them, or equal the target, by chance."""
 
 _CHANCE = 24.0
 """Whole numbers from a range of n * n / 24 are all different by chance once in 160,000
@@ -49,6 +49,8 @@ def is_target_in_other_words(
     Each of its values goes with one class, and each class with one value. A column of
     numbers beside a numeric target rises or falls with it, without exception.
     """
+    if y.size < _LEAST_ROWS:
+        return False
     distinct, codes = np.unique(values, return_inverse=True)
     classes, labels = np.unique(y, return_inverse=True)
     if distinct.size != classes.size or distinct.size < 2:
@@ -142,9 +144,9 @@ def _warn_of_copies(shown: list[str]) -> None:
     be = "is" if len(shown) == 1 else "are"
     warnings.warn(
         f"{some_of(shown, _N_TOP)} {be} the target in other words: each value goes "
-        "with one label, and each label with one value. What was made from the "
-        "target, or is known no sooner, must be left out: other features are "
-        "redundant beside it. With target_copies='drop' SelectFromStream does so.",
+        "with one label, and each label with one value. If it was made from the "
+        "target, or is known no sooner, leave it out: other features are redundant "
+        "beside it. With target_copies='drop' SelectFromStream does so.",
         FeatstreamWarning,
         stacklevel=5,
     )
