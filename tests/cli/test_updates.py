@@ -1,12 +1,15 @@
 """``update`` and ``resume`` of files that are refused, stopped or given twice."""
 
 import shlex
+import shutil
+import time
 
 import numpy as np
 import pytest
 
 import checks
 import featstream
+from crash_runs import start_command
 from featstream import SAOLA
 from featstream.cli import main
 from featstream.datasets import make_stream
@@ -237,3 +240,45 @@ def test_the_same_file_is_not_added_twice(tmp_path, folder, stream, capsys, run)
     np.save(path, stream.X[:, :30])  # other features in a file of that name
     run("update", folder, path, "-q")
     assert featstream.resume(folder).n_seen_ == 120
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_killed_command_is_resumed_or_dropped(suffix, tmp_path, folder, stream, run):
+    """Killed by the system, in the middle of a table without a target."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    names = [f"h{j}" for j in range(6000)]
+    table = pd.DataFrame(rng.integers(0, 3, (60, 6000)), columns=names)
+    path = tmp_path / f"wide{suffix}"
+    if suffix == ".csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path, index=False)
+    before, killed = outcome(folder), tmp_path / "killed"
+    run("update", folder, path, "-q")
+    expected = outcome(folder)
+    n_landed = 0
+    for attempt in range(20):
+        if not killed.exists():
+            flags = ["--selector", "saola", "--measure", "su", "-q"]
+            run("select", tmp_path / "first.csv", "-o", killed, *flags)
+        begin = (killed / "run.json").read_bytes()
+        process = start_command("update", str(killed), str(path), "-q")
+        while process.poll() is None and (killed / "run.json").read_bytes() == begin:
+            time.sleep(0.001)
+        process.kill()
+        process.communicate()
+        unfinished = featstream.resume(killed)._run.unfinished
+        n_landed += unfinished is not None
+        if attempt % 2:
+            run("resume", killed, "-q", "--drop-unfinished")
+            assert outcome(killed) in (before, expected)
+        elif unfinished is not None:
+            run("resume", killed, "-q")
+            assert outcome(killed) == expected
+        if featstream.resume(killed).n_seen_ > 30:
+            shutil.rmtree(killed)
+        if n_landed == 6:
+            return
+    raise AssertionError(f"only {n_landed} kills landed")

@@ -212,7 +212,8 @@ def _consume(
     try:
         selector.consume(dataset.source, **options, **groups)
     except REFUSED:
-        if selector.n_seen_:
+        run = selector._run
+        if selector.n_seen_ and run is not None and run.unfinished is None:
             path = printable(Path(location.path))
             unchanged = f"the run is as it was before {path}"
             print(f"featstream: {unchanged}, which is refused", file=sys.stderr)

@@ -116,7 +116,7 @@ class Stream:
     seconds: float = 0.0
     peak_memory: int | None = None  # of the process, in bytes
     has_warned_of_chance: bool = False
-    target_samples: Sequence[str] | None = None  # once they have been looked for
+    target_samples: SampleOrder | None = None  # once they have been looked for
     has_warned_of_names: bool = False
     copies: dict[int, str] = field(default_factory=dict)  # of the target, left out
     has_warned_of_copies: bool = False
@@ -196,10 +196,10 @@ class Stream:
         known = self.samples
         if known is not None:
             refuse_unlike_samples(known, found, what, "the data before it")
-        if self.target_samples is None:
-            self.target_samples = index_names(self.y) or ()
-        if self.target_samples:
-            of_target = SampleOrder(self.target_samples)
+        of_target = self.target_samples
+        if of_target is None:
+            self.target_samples = of_target = SampleOrder(index_names(self.y))
+        if len(of_target):
             can_be = refuse_other_samples(of_target, found, what, "y")
             is_trusted = of_target.is_counted or found.is_counted
             if not can_be and not is_trusted and found.column is None:

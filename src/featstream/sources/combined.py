@@ -225,35 +225,35 @@ class SampleOrder:
         hashes: SampleHashes | None = None,
         column: str | None = None,
     ) -> None:
-        self._names, self._hashes, self.column = names, hashes, column
+        self.names, self._hashes, self.column = names, hashes, column
 
     def __len__(self) -> int:
-        given = self._hashes if self._names is None else self._names
+        given = self._hashes if self.names is None else self.names
         return 0 if given is None else len(given)
 
     @property
     def hashes(self) -> SampleHashes:
         """One hash per sample."""
         if self._hashes is None:
-            self._hashes = hash_samples(self._names or ())
+            self._hashes = hash_samples(self.names or ())
         return self._hashes
 
     def name(self, row: int) -> str | None:
         """The name of a sample, if it is known."""
-        return None if self._names is None else self._names[row]
+        return None if self.names is None else self.names[row]
 
     @cached_property
     def is_counted(self) -> bool:
         """Whether the rows are only counted, from 0 or from 1."""
-        if isinstance(self._names, RowNumbers):
+        if isinstance(self.names, RowNumbers):
             return True
         n_rows = len(self)
         for first in (0, 1) if n_rows else ():
             counted = RowNumbers(n_rows, first)
             ends = [0, n_rows - 1]
-            if self._names is not None:
-                if all(self._names[i] == counted[i] for i in ends):
-                    return list(self._names) == list(counted)
+            if self.names is not None:
+                if all(self.names[i] == counted[i] for i in ends):
+                    return list(self.names) == list(counted)
             elif np.array_equal(
                 self.hashes[ends], hash_samples([counted[i] for i in ends])
             ):
@@ -263,8 +263,8 @@ class SampleOrder:
     def may_share(self, other: SampleOrder) -> bool:
         """False only if it is plain that no name is in both: numbers and words."""
         for one, two in ((self, other), (other, self)):
-            if isinstance(one._names, RowNumbers) and isinstance(two._names, list):
-                return any(name.isdecimal() for name in two._names)
+            if isinstance(one.names, RowNumbers) and isinstance(two.names, list):
+                return any(name.isdecimal() for name in two.names)
         return True
 
 
@@ -285,6 +285,8 @@ def refuse_other_samples(
         )
     if not known.may_share(found):
         return False
+    if known.names is not None and known.names == found.names:  # no need of hashes
+        return True
     if np.array_equal(known.hashes, found.hashes):
         return True
     row = int(np.argmax(known.hashes != found.hashes))
