@@ -222,7 +222,7 @@ def test_an_index_that_pandas_wrote_is_left_out(tmp_path, index, samples, is_cut
     with pytest.warns(FeatstreamWarning, match="the first column has no name and"):
         dataset = open_dataset(tmp_path / "d.csv")
     assert dataset.names == ["a"]
-    assert dataset.source.sample_names == samples
+    assert dataset.samples == samples
     if samples is None:
         frame.rename_axis("Unnamed: 0").to_csv(tmp_path / "again.csv")
         with pytest.warns(FeatstreamWarning, match="counts the rows"):

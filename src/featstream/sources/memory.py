@@ -348,7 +348,7 @@ class FrameSource(FramedSource):
     Notes
     -----
     The names of the columns are those of the features, if they are strings. The index
-    of a pandas frame names the samples, unless it is a plain range. Text and
+    of a pandas frame names the samples, or counts them if it is a plain range. Text and
     categorical columns become nominal codes, in sorted order, with -1 for a missing
     value. Missing numbers and booleans become NaN. Integers so large that a float would
     make two of them equal become codes if some are missing. Dates, durations and nested
