@@ -204,6 +204,7 @@ how the file is read:
 --thousands CHAR  between the thousands in a text table, such as ',' in 1,234
 --encoding NAME  of a text table, such as latin-1 or utf-16 (default: utf-8)
 --skip-rows N  lines before the header of a text table (default: comments, #)
+--no-header  a text table begins with data: its columns are called x0, x1, and so on
 --max-bytes SIZE  most memory that a compressed file may unpack to, such as 8GB
     (default: 200 times its size)
 --na-values WORDS  words that mean a missing value, separated by commas, such as '?,.'

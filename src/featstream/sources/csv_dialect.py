@@ -11,7 +11,7 @@ import io
 import re
 import warnings
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,8 @@ from featstream.errors import (
     Setting,
     printable,
 )
-from featstream.sources.open import format_suffix
+from featstream.protocols import feature_name
+from featstream.sources.open import format_suffix, shortened
 from featstream.sources.text_values import MISSING, is_plain_number
 
 SAMPLE = 1 << 16
@@ -36,6 +37,7 @@ _SEPARATORS = {
     " ": "spaces",
 }
 _SAMPLE_ROWS = 8
+_MOST_CELLS = 1000  # of the first row that are compared with those below
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -49,6 +51,7 @@ class TextOptions(NamedTuple):
     encoding: str | None = None
     skip_rows: int | None = None
     max_bytes: int | None = None
+    no_header: bool = False
 
 
 AS_FOUND = TextOptions()
@@ -92,7 +95,10 @@ def find_beginning(
     if not is_all and len(rows) < _SAMPLE_ROWS:
         del rows[-1:]  # it may be cut
     start = b""
-    if comments:
+    if options.no_header and rows:
+        names = map(feature_name, range(len(rows[0])))
+        start = dialect.separator.join(names).encode() + b"\n"
+    if comments and not start:
         named = comments[-1].lstrip(b"# \t")
         if _is_header(named, rows, dialect.separator):
             comments.pop()
@@ -102,12 +108,14 @@ def find_beginning(
             be = "is" if len(comments) == 1 else "are"
             guessed.append(f"{lines} of comments (#) before the header {be} skipped")
     if start:
-        pass  # the header was the last comment
+        pass  # there is none, or it was the last comment
     elif _lacks_first_name(rows):
         start = b'""' + dialect.separator.encode()
     elif (n_before := _n_before_header(rows)) is not None:
         n_lines = len(_LINE_END.findall(head[:n_skipped])) + n_before
         raise _not_the_header(rows, n_before, n_lines)
+    elif looks_like_data(rows):
+        raise _no_header(rows[0])
     if guessed:
         message = f"{path}: {' and '.join(guessed)}, as its first lines suggest."
         warnings.warn(message, FeatstreamWarning, stacklevel=2)
@@ -165,6 +173,58 @@ def _n_before_header(rows: list[list[str]]) -> int | None:
     n_before = next(i for i, width in enumerate(widths) if width == widths[-1])
     is_regular = set(widths[n_before:]) == {widths[-1]} and n_before < len(rows) - 1
     return n_before if is_regular else None
+
+
+def looks_like_data(rows: list[list[str]]) -> bool:
+    """Whether the first row goes with the rows below it, and is no header.
+
+    A number goes with a column of numbers if it lies near them, and a word with a
+    column where it occurs again. Numbers that are counted, such as 1, 2, 3, and so on,
+    are names.
+    """
+    if len(rows) < 3 or len({len(row) for row in rows}) > 1:
+        return False
+    header = rows[0][:_MOST_CELLS]
+    below = list(zip(*(row[: len(header)] for row in rows[1:]), strict=True))
+    n_alike = n_unlike = 0
+    for cell, column in zip(header, below, strict=True):
+        others = [other for other in column if other.strip()]
+        if not cell.strip() or not others:
+            continue
+        are_numbers = all(map(is_plain_number, others))
+        if is_plain_number(cell) and are_numbers:
+            is_alike = _is_near(float(cell), [float(other) for other in others])
+        else:
+            is_alike = cell in others
+        n_alike += is_alike
+        # A word that is new goes with words: it may identify the row.
+        n_unlike += not is_alike and (are_numbers or is_plain_number(cell))
+    return n_alike > 4 * n_unlike and not _is_counted(header)
+
+
+def _is_near(number: float, others: list[float]) -> bool:
+    low, high = min(others), max(others)
+    room = 2 * (high - low) + max(abs(low), abs(high), 1.0)
+    return low - room <= number <= high + room
+
+
+def _is_counted(header: list[str]) -> bool:
+    """Whether four names or more are numbers in equal steps."""
+    numbers = [float(cell) for cell in header if is_plain_number(cell)]
+    steps = {round(b - a, 9) for a, b in pairwise(numbers)}
+    return len(numbers) >= 4 and len(steps) == 1 and 0 not in steps
+
+
+def _no_header(row: list[str]) -> DataError:
+    """The error for a text that begins with data."""
+    return DataError(
+        f"its first row looks like data, not like the names of columns: "
+        f"{shortened(row, 5)}. If it has no header, pass ",
+        Setting("no_header", True),
+        f"; its columns are then called {feature_name(0)}, {feature_name(1)}, and so "
+        f"on, the last one {feature_name(len(row) - 1)}. Otherwise name the columns in "
+        "words.",
+    )
 
 
 def _not_the_header(rows: list[list[str]], n_before: int, n_lines: int) -> DataError:

@@ -76,7 +76,7 @@ _TEXT = Format(
     ".tables:open_text",
     (
         *("orient", "separator", "na_values", "decimal", "thousands", "encoding"),
-        *("skip_rows", "max_bytes", "duplicates"),
+        *("skip_rows", "no_header", "max_bytes", "duplicates"),
     ),
     finds_target=True,
     takes_target_file=True,
@@ -266,6 +266,7 @@ def open_dataset(
     thousands: str | None = None,
     encoding: str | None = None,
     skip_rows: int | None = None,
+    no_header: bool = False,
     max_bytes: int | str | None = None,
     drop_unlabelled: bool = False,
 ) -> Dataset:
@@ -302,7 +303,7 @@ def open_dataset(
     na_values : str or list of str, default=None
         Values of a table that mean a missing one, besides the usual; see
         `open_table`.
-    decimal, thousands, encoding, skip_rows
+    decimal, thousands, encoding, skip_rows, no_header
         How a text file is written; see `open_text`.
     max_bytes : int or str, default=None
         Most memory that a compressed file may unpack to, such as ``"8GB"``; by default
@@ -334,6 +335,7 @@ def open_dataset(
         "thousands": thousands,
         "encoding": encoding,
         "skip_rows": skip_rows,
+        "no_header": no_header or None,
         "max_bytes": max_bytes,
         "duplicates": duplicates,
         "drop_unlabelled": drop_unlabelled,

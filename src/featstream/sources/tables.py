@@ -100,6 +100,7 @@ def as_text_options(
     encoding: str | None = None,
     skip_rows: int | None = None,
     max_bytes: int | None = None,
+    no_header: bool = False,
 ) -> TextOptions:
     """Check what was said of a text; the parameters are those of `open_table`."""
     skip_rows = check_count(
@@ -107,7 +108,8 @@ def as_text_options(
     )
     listed = as_na_values(na_values)
     return TextOptions(
-        separator, listed, decimal, thousands, encoding, skip_rows, max_bytes
+        *(separator, listed, decimal, thousands, encoding, skip_rows, max_bytes),
+        no_header=no_header,
     )
 
 
@@ -153,6 +155,9 @@ def open_table(
         order mark says.
     skip_rows : int, default=None
         Of a text, lines before the header; by default those of comments.
+    no_header : bool, default=False
+        Of a text, whether it begins with data; its columns are then called x0, x1, and
+        so on. A first row that looks like data is an error otherwise.
 
     Returns
     -------
