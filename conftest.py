@@ -55,13 +55,6 @@ def _compile_once():
     Dispatcher.compile = compile_alone
 
 
-def _check_types():
-    """Let every call of a kernel that skips numba's look at the types be checked."""
-    from featstream import jit
-
-    jit.checks_types = True
-
-
 def _use_own_temporary_folder():
     """Collect all temporary files in one folder, to see what is left behind.
 
@@ -79,7 +72,6 @@ def _use_own_temporary_folder():
 
 
 _compile_once()
-_check_types()
 _use_own_temporary_folder()
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 
-import sklearn  # noqa: F401  its methods are on the pages of our selectors
-
 import featstream
 
 project = "featstream"
@@ -68,16 +66,6 @@ def _skip_foreign(app, what, name, obj, skip, options):
     return True if str(home).startswith("sklearn.") else None
 
 
-def _sign(app, what, name, obj, options, signature, returns):
-    """Show the parameters of estimators: their ``__new__`` takes anything."""
-    if what != "class" or signature != "(*arguments, **options)":
-        return None
-    known = inspect.signature(obj.__init__).parameters.values()
-    shown = [p.replace(annotation=p.empty) for p in known if p.name != "self"]
-    return str(inspect.Signature(shown)), None
-
-
 def setup(app):
     """Connect to Sphinx."""
-    app.connect("autodoc-process-signature", _sign)
     app.connect("autodoc-skip-member", _skip_foreign)

@@ -1,4 +1,4 @@
-"""How kernels are compiled: with the options numba knows, cached if possible."""
+"""How kernels are compiled: by documented options, cached if possible."""
 
 from __future__ import annotations
 
@@ -10,38 +10,30 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
+from numba import TypingError
 
+import featstream
 from crash_runs import run_python
 from featstream import jit
 
-
-@pytest.mark.jit_only
-def test_this_numba_knows_all_options():
-    assert {"_nrt", "forceinline", "no_cpython_wrapper"} <= jit.INNER.keys()
+SOURCES = sorted(Path(featstream.__file__).parent.rglob("*.py"))
 
 
-class Limits(NamedTuple):
-    low: int
-    is_strict: bool
-
-
-@jit.by_reference
 class Inside(NamedTuple):
     table: np.ndarray
     scale: float
 
 
-@jit.by_reference
-class Record(NamedTuple):
+class Outside(NamedTuple):
     values: np.ndarray
     inside: Inside
-    limits: Limits
     count: np.ndarray
 
 
@@ -50,94 +42,82 @@ def scaled(inside, i):
     return inside.table[i, 1] * inside.scale
 
 
-@jit.lean
-def add_large(record):
+@jit.kernel
+def add_scaled(outside):
     total = 0.0
-    for i in range(record.values.size):
-        if record.limits.is_strict and record.values[i] > record.limits.low:
-            total += scaled(record.inside, i)
-            record.count[0] += 1
+    for i in range(outside.values.size):
+        if outside.values[i] > 1:
+            total += scaled(outside.inside, i)
+            outside.count[0] += 1
     return total
 
 
-def test_kernels_read_and_write_the_arrays_of_a_record_wherever_they_lie():
+def test_kernels_read_and_write_the_arrays_of_named_tuples_wherever_they_lie():
     table = np.arange(8, dtype=np.float32).reshape(4, 2)
     count = np.zeros(1, np.int64)
-    record = Record(np.arange(4)[::-1], Inside(table, 0.5), Limits(1, True), count)
-    assert add_large(record) == (1 + 3) * 0.5  # values 3 and 2 are large
+    outside = Outside(np.arange(4)[::-1], Inside(table, 0.5), count)
+    assert add_scaled(outside) == (1 + 3) * 0.5  # values 3 and 2 are above 1
     assert count[0] == 2
-    other = record._replace(values=np.arange(4), inside=Inside(table[::-1], 2.0))
-    assert add_large(other) == (3 + 1) * 2.0  # rows 2 and 3 of what is reversed
-    assert count[0] == 4
+    other = outside._replace(values=np.arange(4), inside=Inside(table[::-1], 2.0))
+    assert add_scaled(other) == (3 + 1) * 2.0  # rows 2 and 3 of what is reversed
+    assert jit.plain(add_scaled)(other) == (3 + 1) * 2.0
+    assert count[0] == 6
 
 
-def test_a_kernel_may_be_compiled_into_the_function_that_unpacks_its_record():
-    last = numba.njit(forceinline=True, **jit._LEAN)(lambda r: r.table[-1, 1] * r.scale)
-    assert last(Inside(np.arange(6.0).reshape(3, 2), 0.5)) == 2.5
+@jit.kernel
+def call_a_kernel(outside):
+    return 2 * add_scaled(outside)
+
+
+def test_a_kernel_can_be_called_by_another():
+    outside = Outside(np.arange(3), Inside(np.ones((3, 2)), 1.5), np.zeros(1, np.int64))
+    assert call_a_kernel(outside) == 2 * add_scaled(outside) == 3.0
+
+
+@jit.inner
+def last(outside, i):
+    return outside.values[-i]
+
+
+at_place = jit.by_types(lambda first, _: {Inside: scaled, Outside: last}[first])
+
+
+@jit.kernel
+def find_at_place(given, i):
+    return at_place(given, i)
+
+
+def test_the_types_of_the_arguments_choose_among_functions():
+    inside = Inside(np.arange(6.0).reshape(3, 2), 2.0)
+    outside = Outside(np.arange(4), inside, np.zeros(1, np.int64))
+    for call in (at_place, find_at_place):
+        assert call(inside, 1) == 6.0
+        assert call(outside, 1) == 3
+
+
+@jit.kernel(allocates=True)
+def make(n):
+    return np.zeros(n)
 
 
 @pytest.mark.jit_only
-def test_inner_kernels_are_optimised_by_numba_if_they_cannot_be_left_to_others(
-    monkeypatch,
-):
-    assert jit.INNER["pipeline_class"] is not None
-    monkeypatch.delattr("numba.core.codegen.JITCodeLibrary")
-    assert jit._compiler_of_inner() == {}
+def test_a_kernel_that_creates_arrays_says_so():
+    assert make(3).tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(TypingError, match="zeros"):
+        jit.kernel(lambda n: np.zeros(n).sum())(3)
 
 
-@pytest.mark.jit_only
-@pytest.mark.parametrize("part", ["_ARRAY", "_try"])
-def test_kernels_run_if_numba_has_changed(part, monkeypatch):
-    """Arrays are laid out in another way, or the kernel of the trial fails."""
-    monkeypatch.setattr(jit, part, None)
-    monkeypatch.setattr(jit, "_is_known", None)
-    Pair = jit.by_reference(NamedTuple("Pair", [("values", np.ndarray), ("n", int)]))
-    last = jit.inner(lambda pair: pair.values[-1])
-    times = jit.lean(lambda pair: last(pair) * pair.n)
-    with pytest.warns(RuntimeWarning, match=f"numba {numba.__version__} is not known"):
-        assert times(Pair(np.array([1.0, 3.0]), 2)) == 6.0
-    ((found,),) = times.signatures
-    assert isinstance(found, numba.types.NamedTuple)
-
-
-_REFUSE = """
-from numba.core.cpu import CPUTargetOptions
-for kind in CPUTargetOptions.__mro__:
-    for name in {!r}:
-        if name in vars(kind):
-            delattr(kind, name)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "change",
-    [
-        _REFUSE.format(["_nrt"]),
-        _REFUSE.format(["forceinline", "no_cfunc_wrapper"]),
-        "import featstream.jit\nfeatstream.jit._ARRAY = ()\n",
-    ],
-    ids=["arrays", "wrappers", "layout"],
-)
-def test_selections_are_the_same_without_private_parts(change, tmp_path):
-    code = """
-import numpy as np, scipy.sparse as sp, warnings
-from featstream import SAOLA
-from featstream.jit import INNER, is_numba_known
-warnings.simplefilter("ignore")
-rng = np.random.default_rng(0)
-X, y = rng.integers(0, 3, (80, 30)), rng.integers(0, 2, 80)
-print(SAOLA(measure="fisher-z").fit(X, y).scores_.tolist())
-for form in (X, sp.csc_array(X)):
-    print(SAOLA(measure="su").fit(form, y).scores_.tolist())
-print(is_numba_known() and len(INNER))
-"""
-    found = [
-        run_python(program, NUMBA_CACHE_DIR=str(tmp_path / folder)).stdout.splitlines()
-        for folder, program in (("plain", code), ("changed", change + code))
-    ]
-    assert found[0][:3] == found[1][:3]
-    assert found[0][3] != found[1][3]
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_only_documented_parts_of_numba_are_imported(path):
+    """Nothing below ``numba.core``, nothing of llvmlite, no name with an underscore."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            assert not name.startswith(("numba.core", "llvmlite", "numba._"))
 
 
 def test_where_nothing_can_be_cached_kernels_run_and_it_is_said_once(monkeypatch):
@@ -149,11 +129,11 @@ def test_where_nothing_can_be_cached_kernels_run_and_it_is_said_once(monkeypatch
     monkeypatch.setattr(jit, "numba", SimpleNamespace(njit=refuse))
     monkeypatch.setattr(jit, "_warned", [])
     with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
-        double = jit.jit(lambda x: 2 * x)
+        double = jit.kernel(lambda x: 2 * x)
     assert double(4) == 8
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        jit.jit(lambda x: x)
+        jit.kernel(lambda x: x)
 
 
 def copy_of_the_package(folder):
@@ -293,7 +273,7 @@ def test_kernels_of_others_are_cached_where_they_were(monkeypatch):
 
     monkeypatch.setattr(numba.config, "CACHE_DIR", "theirs")
     monkeypatch.setattr(jit, "numba", SimpleNamespace(njit=njit))
-    jit.jit(lambda x: x)
+    jit.kernel(lambda x: x)
     assert seen == [str(jit._cache_folder())]
     assert numba.config.CACHE_DIR == "theirs"
 

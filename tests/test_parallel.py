@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from featstream import SAOLA
+from featstream import SAOLA, jit
 from featstream.engines import prepared_ahead
+from featstream.jit import Compilation, compilation, kernel
 from featstream.parallel import (
-    CompileClock,
     clock,
-    compile_clock,
     count_threads,
     single_blas,
     uninterrupted,
@@ -96,36 +95,50 @@ def test_only_cores_that_the_process_may_use_count(monkeypatch):
 
 @pytest.mark.jit_only
 def test_the_clock_stands_still_while_a_kernel_is_compiled():
-    before, began, now = compile_clock.seconds, time.perf_counter(), clock()
-    numba.njit(lambda values: values.sum())(np.ones(3))
-    compiled = compile_clock.seconds - before
+    total = kernel(lambda values: values.sum())
+    before, began, now = compilation.seconds, time.perf_counter(), clock()
+    assert total(np.ones(3)) == 3
+    compiled = compilation.seconds - before
     assert compiled > 0
     assert clock() - now <= time.perf_counter() - began - compiled + 0.01
+    before = compilation.seconds
+    total(np.ones(4))
+    assert compilation.seconds == before  # these types are known
+    total(np.ones(4, np.float32))
+    assert compilation.seconds > before
 
 
-def test_overlapping_compilations_count_once_and_are_announced_once():
-    watch, calls = CompileClock(), []
-    watch.on_first = lambda: calls.append("first")
-    watch.on_start(None)
-    watch.on_start(None)
-    time.sleep(0.02)
-    watch.on_end(None)
-    assert watch.seconds >= 0.02
-    watch.on_end(None)
-    total = watch.seconds
-    assert 0.02 <= total < 2 * 0.02 + 0.5
-    time.sleep(0.01)
-    assert watch.seconds == total
-    watch.on_start(None)
-    watch.on_end(None)
-    assert calls == ["first"]
+def test_overlapping_compilations_count_once():
+    watch = Compilation()
+    watch.add(1.0, 3.0)
+    watch.add(2.0, 4.0)
+    watch.add(2.5, 3.5)
+    assert watch.seconds == 3.0
+    watch.add(10.0, 10.5)
+    assert watch.seconds == 3.5
 
 
-def test_the_first_compilation_is_logged(caplog, monkeypatch):
-    monkeypatch.setattr(compile_clock, "on_first", announce_compilation)
+def test_a_long_compilation_is_announced_once_and_a_short_one_is_not(monkeypatch):
+    said = []
+    watch = Compilation()
+    watch.announce = lambda: said.append("compiling")
+    with watch.announced():
+        pass
+    monkeypatch.setattr(jit, "_PATIENCE", 0.01)
+    for _ in range(2):
+        with watch.announced():
+            time.sleep(0.1)
+    assert said == ["compiling"]
+
+
+@pytest.mark.jit_only
+def test_kernels_of_others_are_not_announced_and_leave_ours_to_be(caplog, monkeypatch):
+    monkeypatch.setattr(jit, "_PATIENCE", 0.0)
+    monkeypatch.setattr(compilation, "announce", announce_compilation)
     with caplog.at_level(logging.INFO, logger="featstream"):
-        compile_clock.on_start(None)
-        compile_clock.on_end(None)
+        numba.njit(lambda values: values.sum())(np.ones(3))
+        assert "Compiling kernels" not in caplog.text
+        kernel(lambda values: values.sum())(np.ones(3))
     assert "Compiling kernels" in caplog.text
 
 
@@ -136,9 +149,9 @@ def test_time_spent_on_compiling_is_not_the_selections(monkeypatch):
     encode = selector._stream.measure.encode
 
     def slow(block):
-        compile_clock.on_start(None)
+        began = time.perf_counter()
         time.sleep(0.2)
-        compile_clock.on_end(None)
+        compilation.add(began, time.perf_counter())
         return encode(block)
 
     monkeypatch.setattr(selector._stream.measure, "encode", slow)

@@ -1,87 +1,26 @@
-"""Estimators: their constructors and docstrings, and scikit-learn's base classes.
-
-Importing scikit-learn takes longer than most selections, which do without it. So
-`Estimator` and `Selector` get their base classes, `BaseEstimator` and `SelectorMixin`,
-when an object is made and scikit-learn has been imported, or when a method is called
-that comes from there.
-"""
+"""Estimators: their base classes, which are scikit-learn's, and their constructors."""
 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import cleandoc, signature
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
+
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
 
 T = TypeVar("T")
 
-_FROM_ESTIMATOR = ("__repr__", "__sklearn_tags__", "get_metadata_routing", "set_params")
-_FROM_SELECTOR = (
-    "fit_transform",
-    "get_feature_names_out",
-    "get_support",
-    "inverse_transform",
-    "set_output",
-    "transform",
-)
+
+class Estimator(BaseEstimator):
+    """An estimator of scikit-learn."""
 
 
-def _later(name: str) -> Callable[..., Any]:
-    """A method that imports scikit-learn, which has the method itself."""
-
-    def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        _adopt()
-        return getattr(self, name)(*arguments, **options)
-
-    method.__name__ = name
-    return method
-
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-    from sklearn.feature_selection import SelectorMixin
-
-    class Estimator(BaseEstimator):
-        """An estimator of scikit-learn."""
-
-    class Selector(SelectorMixin, BaseEstimator):
-        """A selector of scikit-learn."""
-
-else:
-
-    class _Estimator:
-        """What stands in for `BaseEstimator`."""
-
-        def get_params(self, deep=True):
-            if deep:
-                _adopt()
-                return self.get_params()
-            names = sorted(signature(type(self)).parameters)
-            return {name: getattr(self, name) for name in names}
-
-        locals().update({name: _later(name) for name in _FROM_ESTIMATOR})
-
-    class _Selector(_Estimator):
-        """What stands in for `SelectorMixin`."""
-
-        locals().update({name: _later(name) for name in _FROM_SELECTOR})
-
-    class Estimator(_Estimator):
-        """An estimator of scikit-learn."""
-
-        def __new__(cls, *arguments, **options):
-            """Make an object: of scikit-learn's classes, if that is in use."""
-            if "sklearn" in sys.modules:
-                _adopt()
-            return object.__new__(cls)
-
-    class Selector(_Selector):
-        """A selector of scikit-learn."""
-
-        __new__ = Estimator.__new__
+class Selector(SelectorMixin, BaseEstimator):
+    """A selector of scikit-learn."""
 
 
 @contextmanager
@@ -142,23 +81,3 @@ def estimator(cls: type[T]) -> type[T]:
 _SECTION = re.compile(r"\n+(?=[A-Z][A-Za-z ]+\n-{3,}\n)")
 _own_docstrings: dict[type, str] = {}
 """Docstrings before they were completed: what a base inherits does not count as its."""
-
-
-def _adopt() -> None:
-    """Let scikit-learn's classes be the base classes, as if they had always been."""
-    if hasattr(Estimator, "_get_param_names"):  # as scikit-learn's have
-        return
-    from sklearn.base import BaseEstimator
-    from sklearn.feature_selection import SelectorMixin
-
-    bases = {Selector: (SelectorMixin, BaseEstimator), Estimator: (BaseEstimator,)}
-    for first, theirs in bases.items():
-        first.__bases__ = theirs
-        family = [first]
-        for member in family:
-            family += member.__subclasses__()
-            theirs[0].__init_subclass__.__func__(member)
-
-
-if "sklearn" in sys.modules:
-    _adopt()

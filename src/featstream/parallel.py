@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import psutil
 import threadpoolctl
-from numba.core import event
 from numpy.typing import NDArray
 
 from featstream.errors import ParameterError
+from featstream.jit import compilation
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -111,13 +111,13 @@ class uninterrupted:  # noqa: N801 (it reads as the verb that it is)
         self._noted = False
         self._before: Any = None
         if threading.get_ident() == _MAIN:
-            self._before = _get_handler(_SIGINT)
+            self._before = signal.getsignal(_SIGINT)
             if self._before is not None:
-                _set_handler(_SIGINT, self._note)
+                signal.signal(_SIGINT, self._note)
 
     def __exit__(self, *error: object) -> None:
         if self._before is not None:
-            _set_handler(_SIGINT, self._before)
+            signal.signal(_SIGINT, self._before)
         if self._noted and error[0] is None:
             signal.raise_signal(_SIGINT)
 
@@ -129,9 +129,6 @@ class uninterrupted:  # noqa: N801 (it reads as the verb that it is)
 
 _MAIN = threading.main_thread().ident
 _SIGINT = int(signal.SIGINT)
-# The functions that `signal` wraps take a tenth of the time, which single updates need.
-_get_handler: Any = getattr(signal, "_signal", signal).getsignal
-_set_handler: Any = getattr(signal, "_signal", signal).signal
 
 
 class ScratchPool:
@@ -218,49 +215,9 @@ def _references_when_free() -> int:
 _FREE = _references_when_free()
 
 
-class CompileClock(event.Listener):
-    """Measures the time of compilation, and calls ``on_first`` when it first begins."""
-
-    def __init__(self) -> None:
-        self.on_first: Callable[[], None] | None = None
-        self._lock = threading.Lock()
-        self._total = self._began = 0.0
-        self._depth = 0
-
-    @property
-    def seconds(self) -> float:
-        """Wall time so far in which at least one thread was compiling."""
-        if not self._depth:
-            return self._total
-        with self._lock:
-            running = time.perf_counter() - self._began if self._depth else 0.0
-            return self._total + running
-
-    def on_start(self, event: Any) -> None:
-        """Note that a kernel is being compiled."""
-        with self._lock:
-            if not self._depth:
-                self._began = time.perf_counter()
-            self._depth += 1
-            on_first, self.on_first = self.on_first, None
-        if on_first is not None:
-            on_first()
-
-    def on_end(self, event: Any) -> None:
-        """Note that a kernel has been compiled."""
-        with self._lock:
-            self._depth -= 1
-            if not self._depth:
-                self._total += time.perf_counter() - self._began
-
-
-compile_clock = CompileClock()
-event.register("numba:compile", compile_clock)  # type: ignore[no-untyped-call]
-
-
 def clock() -> float:
     """Seconds of a clock that stands still while kernels are compiled."""
-    return time.perf_counter() - compile_clock.seconds
+    return time.perf_counter() - compilation.seconds
 
 
 @dataclass(slots=True)

@@ -3,12 +3,12 @@ import json
 import pytest
 
 from featstream.cli import main
-from featstream.parallel import compile_clock
+from featstream.jit import compilation
 
 
 @pytest.fixture(autouse=True)
 def leave_the_clock(monkeypatch):
-    monkeypatch.setattr(compile_clock, "on_first", None)
+    monkeypatch.setattr(compilation, "announce", None)
 
 
 def test_the_demo_shows_the_words_that_tell_the_novels_apart(tmp_path, capsys):

@@ -30,7 +30,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     from sklearn.naive_bayes import BernoulliNB
 
     from featstream.datasets import load_novels
-    from featstream.parallel import compile_clock
+    from featstream.jit import compilation
     from featstream.selectors import SelectFromStream
     from featstream.sources import SparseSource
 
@@ -48,7 +48,7 @@ def _demo(arguments: argparse.Namespace) -> int:
         f"{novels.names[-1]} apart?"
     )
     once = "Compiling kernels: this takes about five seconds, the first time only."
-    compile_clock.on_first = partial(say, once)
+    compilation.announce = partial(say, once)
     selector = SelectFromStream().fit(SparseSource(X, words.tolist()), y)
     result, kept = selector.result_, selector.selected_
     few = BernoulliNB().fit(X[:, kept], y).score(X_test[:, kept], y_test)

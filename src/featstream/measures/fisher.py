@@ -12,7 +12,6 @@ from scipy import special
 
 from featstream.errors import check_alpha, check_choice
 from featstream.estimators import Estimator, estimator
-from featstream.jit import call_known
 from featstream.measures.inputs import (
     LeftOut,
     as_labels,
@@ -243,12 +242,12 @@ class BoundFisherZ:
         self, columns: NDArray[Any], sums: MomentSums, scores: FloatArray
     ) -> int:
         """Sum and score columns, one row each. The first that is bad, or -1."""
-        call_known(sum_columns, columns.dtype, columns, self._target, sums)
+        sum_columns(columns, self._target, sums)
         return self._score(sums, scores)
 
     def _score(self, sums: MomentSums, scores: FloatArray) -> int:
         """Score columns by their sums. The first that is bad, or -1."""
-        return int(call_known(score_columns, None, self._target, sums, scores))
+        return int(score_columns(self._target, sums, scores))
 
     def _screen_rows(
         self, values: NDArray[Any], sums: MomentSums, scores: FloatArray

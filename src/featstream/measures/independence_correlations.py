@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_type, inner, inner_jit, lean
+from featstream.jit import by_type, inner, kernel
 from featstream.measures.independence_tables import (
     DEPENDENT,
     INDEPENDENT,
@@ -91,7 +91,7 @@ def partial_work(n_targets: int, max_size: int) -> PartialWork:
     )
 
 
-@lean
+@kernel
 def begin_partial(columns, a, rule, work):
     """Pair column ``a`` with the target."""
     work.column[0] = a
@@ -170,7 +170,7 @@ def _correlate_left(left, shared, target, factor, solved):
     return min(1.0, np.sqrt(explained / left))
 
 
-@lean
+@kernel
 def measure_partial(columns, path, size, built, rule, work):
     """Absolute partial correlation given the set ``path[:size]``, and the new depth.
 
@@ -196,7 +196,7 @@ def judge_partial(columns, path, size, built, rule, work):
     return (INDEPENDENT if value < critical else DEPENDENT), built
 
 
-@inner_jit
+@inner(allocates=True)
 def dot(a, b):
     """Sum of products, in partial sums that are added in a fixed order."""
     sums = np.zeros(_N_SUMS)
@@ -213,12 +213,12 @@ def dot(a, b):
     return total
 
 
-@inner_jit
+@inner(allocates=True)
 def _keep_tables(columns, i, values):
     pass
 
 
-@inner_jit
+@inner(allocates=True)
 def keep_dense_deviations(columns, i, values):
     """Write the deviations of a dense column."""
     write_deviations(columns, i)
@@ -227,7 +227,7 @@ def keep_dense_deviations(columns, i, values):
         values[r] = row[r]
 
 
-@inner_jit
+@inner(allocates=True)
 def _keep_sparse_deviations(columns, i, values):
     values[:] = columns.background[i]
     for e in range(columns.offset[i], columns.offset[i] + columns.length[i]):

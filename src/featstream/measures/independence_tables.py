@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_type, inner, inner_jit, jit, lean
+from featstream.jit import by_type, inner, kernel
 from featstream.measures.storages.dense_codes import DenseCodes, count_common, unpack
 from featstream.measures.storages.dispatch import decode_column
 from featstream.measures.storages.row_index import sort_short
@@ -25,7 +25,7 @@ MAX_MEMBERS = 6
 """Sets of more members are counted row by row: their planes would be too many."""
 
 
-@lean
+@kernel
 def pack_plane(codes, plane):
     """Write the bit plane of the rows with code 1."""
     plane[:] = 0
@@ -124,7 +124,7 @@ def table_work(n_rows: int, samples_per_df: float, max_size: int) -> TableWork:
     )
 
 
-@lean
+@kernel
 def chi_square(cells, n_a, n_t, n_s, terms):
     """Chi-square of a table, corrected by 0.5 where fewer than 10 are expected.
 
@@ -162,7 +162,7 @@ def chi_square(cells, n_a, n_t, n_s, terms):
     return total
 
 
-@lean
+@kernel
 def begin_tables(columns, a, rule, work):
     """Pair column ``a`` with the target."""
     work.column[0] = a
@@ -246,7 +246,7 @@ def _count_rows(columns, path, size, rule, work):
         cells[level[i] * n_member + member[i]] += 1
 
 
-@lean
+@kernel
 def measure_tables(columns, path, size, unchanged, rule, work):
     """Statistic and degrees of freedom given the set ``path[:size]``.
 
@@ -292,7 +292,7 @@ def judge_tables(columns, path, size, built, rule, work):
     return DEPENDENT, size
 
 
-@inner_jit
+@inner(allocates=True)
 def _plane_of_dense(columns, i, plane):
     first = columns.first_plane[i]
     if columns.code_row[i] >= 0 or columns.arity[i] != 2:
@@ -301,7 +301,7 @@ def _plane_of_dense(columns, i, plane):
     return columns.plane_count[first]
 
 
-@inner_jit
+@inner(allocates=True)
 def _plane_of_sparse(columns, i, plane):
     if columns.arity[i] != 2:
         return -1
@@ -316,7 +316,7 @@ plane_of = by_type({DenseCodes: _plane_of_dense, SparseCodes: _plane_of_sparse})
 """Write a column of two codes as a plane; return its number of rows, or -1."""
 
 
-@jit
+@kernel(allocates=True)
 def recode_column(columns, i, arity, pool, slot):
     """Write column ``i`` into a slot: as a plane, or with codes of which all occur."""
     codes, pool.arity[slot] = pool.codes[slot], arity
@@ -341,7 +341,7 @@ def recode_column(columns, i, arity, pool, slot):
         pack_plane(codes, pool.planes[slot])
 
 
-@jit
+@kernel(allocates=True)
 def score_chi_square(cells, arity, n_classes, is_wanted, statistics):
     """Chi-square of the wanted columns, from their tables with the class."""
     first = 0

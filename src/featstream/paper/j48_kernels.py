@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import inner_jit, jit
+from featstream.jit import inner, kernel
 
 TINY = 1e-6  # numbers closer than this are equal, as in Weka
 GAP = 1e-5  # values closer than this are not separated, as in Weka
@@ -35,7 +35,7 @@ def xlog2x_table(n: int) -> NDArray[np.float64]:
     return x
 
 
-@inner_jit
+@inner(allocates=True)
 def xlog2x(x, table):
     """``x * log2(x)``, looked up where x is whole."""
     whole = int(x)
@@ -46,7 +46,7 @@ def xlog2x(x, table):
     return x * np.log2(x)
 
 
-@inner_jit
+@inner(allocates=True)
 def entropy_before(counts, table):
     """Entropy of the classes, times the weight of the rows."""
     per_class = counts.sum(axis=0)
@@ -56,7 +56,7 @@ def entropy_before(counts, table):
     return result
 
 
-@inner_jit
+@inner(allocates=True)
 def entropy_after(counts, table):
     """Entropy of the classes within the branches, times the weight of the rows."""
     result = 0.0
@@ -69,14 +69,14 @@ def entropy_after(counts, table):
     return result
 
 
-@inner_jit
+@inner(allocates=True)
 def information_gain(before, counts, known, total, table):
     """Gain in bits per row; rows whose value is missing gain nothing."""
     gain = known / total * (before - entropy_after(counts, table))
     return 0.0 if abs(gain) < TINY else gain / known
 
 
-@inner_jit
+@inner(allocates=True)
 def gain_ratio(gain, counts, known, total, table):
     """Gain over the entropy in bits of the branches; 0 where that is 0.
 
@@ -88,7 +88,7 @@ def gain_ratio(gain, counts, known, total, table):
     return 0.0 if abs(entropy) < TINY else gain / (entropy / total)
 
 
-@inner_jit
+@inner(allocates=True)
 def score_categories(values, rows, codes, weight, counts, min_leaf, total, table):
     """Gain and gain ratio of one branch for every category.
 
@@ -111,7 +111,7 @@ def score_categories(values, rows, codes, weight, counts, min_leaf, total, table
     return gain, gain_ratio(gain, counts, known, total, table)
 
 
-@inner_jit
+@inner(allocates=True)
 def score_thresholds(values, rows, codes, weight, counts, min_leaf, total, table):
     """Gain, gain ratio and midpoint of the best threshold.
 
@@ -163,7 +163,7 @@ def score_thresholds(values, rows, codes, weight, counts, min_leaf, total, table
     return gain, gain_ratio(gain, best, known, total, table), middle
 
 
-@jit
+@kernel(allocates=True)
 def score_splits(
     X: Any,
     order: Any,
@@ -201,7 +201,7 @@ def score_splits(
     return gains, ratios, thresholds
 
 
-@inner_jit
+@inner(allocates=True)
 def add_class_shares(proba, counts, weight):
     """Add the class shares of a node, times a weight."""
     total = counts.sum()
@@ -210,7 +210,7 @@ def add_class_shares(proba, counts, weight):
             proba[c] += weight * counts[c] / total
 
 
-@jit
+@kernel(allocates=True)
 def tree_proba(X: Any, tree: TreeArrays) -> Any:
     """Class shares of every row, shape (n_rows, n_classes).
 

@@ -21,7 +21,7 @@ from featstream.errors import (
     printable,
 )
 from featstream.estimators import estimator
-from featstream.jit import inner, jit
+from featstream.jit import inner, kernel
 from featstream.measures.inputs import as_labels, as_numbers
 from featstream.protocols import Block, Fate, FloatArray
 from featstream.runs.arrays import Arrays, Declared, check_arrays
@@ -343,7 +343,7 @@ def _add_four(a, b, c, d, row, total, table):
         ) + fourth[k] * d
 
 
-@jit
+@kernel(allocates=True)
 def invest(columns, indptr, rows, begin, fit, account, payout, statistics):
     """Test columns from ``begin`` on until one is accepted; its place, or their number.
 

@@ -29,11 +29,11 @@ from featstream.errors import (
     ParameterError,
 )
 from featstream.estimators import Selector, whole_or_not_at_all
+from featstream.jit import compilation
 from featstream.measures import inputs
 from featstream.measures.labels import check_labels
 from featstream.parallel import (
     clock,
-    compile_clock,
     count_threads,
     peak_memory,
     single_blas,
@@ -72,7 +72,7 @@ announce_compilation = partial(
     "Compiling kernels for the first use with data of this kind. This takes some "
     "seconds, once: they are kept for later.",
 )
-compile_clock.on_first = announce_compilation
+compilation.announce = announce_compilation
 
 _KEPT = {
     "arrival": Declared(np.int64, ("n_kept",), 0, "n_seen"),
@@ -384,7 +384,7 @@ class OnlineSelector(Savable, Explained, Selector):
             for decide in self._steps(source, layout, stream.trace.n_seen - begin):
                 with uninterrupted():  # what is kept and what is recorded agree
                     decide()
-                stream.seconds += clock() - began
+                stream.seconds += max(0.0, clock() - began)
                 if observe is not None:
                     n_seen, n_kept = stream.trace.n_seen, self._kept()[0].size
                     observe(Progress(n_seen, n_features, n_kept, stream.seconds))
@@ -774,7 +774,7 @@ class StreamSelector(SequentialSelector):
             values = block.to_dense()[:, 0]
             warn_of_identifiers(stream)
             suspects.warn_of_copies_left_out(stream)
-        stream.seconds += clock() - began
+        stream.seconds += max(0.0, clock() - began)
         decision = stream.decision(verdict, names)
         if decision.is_kept and decision.relevance > _NEARLY_ONE:
             is_numeric = self._has_numeric_target

@@ -480,7 +480,7 @@ class GroupSelector(GroupedSelector, base.SequentialSelector):
         ends = np.array([sum(block.n_columns for block in blocks)])
         (batch,) = self._in_stream([Batch(blocks, [group], ends)])
         verdict = self._decide_now(batch, stream)
-        stream.seconds += clock() - began
+        stream.seconds += max(0.0, clock() - began)
         base.warn_of_identifiers(stream)
         names = [b.name(i) for b in batch.blocks for i in range(b.n_columns)]
         touched = np.unique(self._groups.of(verdict.gone))

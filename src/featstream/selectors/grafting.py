@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from featstream.errors import check_number
 from featstream.estimators import estimator
-from featstream.jit import inner, jit, lean
+from featstream.jit import inner, kernel
 from featstream.measures.inputs import as_labels
 from featstream.protocols import Block, Fate, FloatArray, IntArray
 from featstream.runs.arrays import Arrays, Declared, check_arrays
@@ -248,7 +248,7 @@ def _find_nonzeros(columns, indptr, stored_rows, j, values, rows):
     return size
 
 
-@jit
+@kernel(allocates=True)
 def graft(columns, indptr, stored_rows, begin, residuals, totals, price, slopes):
     """Slopes of the columns from ``begin`` on; stops at the first above the price.
 
@@ -267,7 +267,7 @@ def graft(columns, indptr, stored_rows, begin, residuals, totals, price, slopes)
     return slopes.size, 0.0, 0.0
 
 
-@lean
+@kernel
 def descend(gradient, hessian, weights, l1, l2, step):
     """Coordinate descent on the quadratic model of the loss with its penalties."""
     k = weights.size

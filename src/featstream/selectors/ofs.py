@@ -26,7 +26,7 @@ from featstream.errors import (
     printable,
 )
 from featstream.estimators import Selector, estimator, whole_or_not_at_all
-from featstream.jit import inner_jit, jit
+from featstream.jit import inner, kernel
 from featstream.measures.inputs import as_labels
 from featstream.measures.labels import check_labels
 from featstream.protocols import BoolArray, FloatArray, IntArray
@@ -382,7 +382,7 @@ class RowRule(NamedTuple):
     exploration: float
 
 
-@inner_jit
+@inner(allocates=True)
 def _truncate(model, candidates, n, rule):
     """Keep the largest of the candidates; of equals, those that come first."""
     sizes = np.zeros(n)
@@ -412,7 +412,7 @@ def _truncate(model, candidates, n, rule):
     model.counts[0] = size
 
 
-@inner_jit
+@inner(allocates=True)
 def _project(model, candidates, n, radius):
     """Shorten the weights of each class to the radius."""
     for k in range(model.weights.shape[1]):
@@ -424,7 +424,7 @@ def _project(model, candidates, n, radius):
                 model.weights[candidates[c], k] *= radius / np.sqrt(square)
 
 
-@inner_jit
+@inner(allocates=True)
 def _is_mistaken(margins, signs):
     """Whether the row is put into another class than its own."""
     if margins.size == 1:
@@ -433,7 +433,7 @@ def _is_mistaken(margins, signs):
     return signs[best] < 0.0 or not margins[best] > 0.0
 
 
-@jit
+@kernel(allocates=True)
 def learn_rows(indptr, columns, values, signs, model, rule, explored, seen):
     """Learn from rows in their order.
 

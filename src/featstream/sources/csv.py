@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featstream.errors import DataError
-from featstream.jit import inner_jit, jit
+from featstream.jit import inner, kernel
 from featstream.sources.csv_dialect import (
     AS_FOUND,
     Dialect,
@@ -395,7 +395,7 @@ def _as_large_integers(texts: Any) -> Any:
         return None
 
 
-@jit
+@kernel(allocates=True)
 def find_segments(
     text: Any, separator: int, n_fields: int, width: int, carried: Any, segments: Any
 ) -> int:
@@ -462,7 +462,7 @@ def find_segments(
     return n_segments
 
 
-@jit
+@kernel(allocates=True)
 def copy_segments(text: Any, segments: Any, place: Any, out: Any) -> None:
     """Copy segments to their blocks, with a newline at the end of each row.
 
@@ -477,7 +477,7 @@ def copy_segments(text: Any, segments: Any, place: Any, out: Any) -> None:
             out[place[block] - 1] = _LF
 
 
-@inner_jit
+@inner(allocates=True)
 def _scan_integer(text: Any, i: int) -> Any:
     """The number of at most 18 digits at ``i``, and the position after them."""
     begin = i
@@ -488,7 +488,7 @@ def _scan_integer(text: Any, i: int) -> Any:
     return number, i
 
 
-@jit
+@kernel(allocates=True)
 def parse_numbers(
     text: Any, i: int, separator: int, whole: Any, real: Any, kinds: Any
 ) -> bool:

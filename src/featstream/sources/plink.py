@@ -26,7 +26,7 @@ from featstream.errors import (
     check_choice,
     printable,
 )
-from featstream.jit import jit
+from featstream.jit import kernel
 from featstream.protocols import Block
 from featstream.sources.memory import AnyOrderSource, Positions, as_index
 from featstream.sources.open import Dataset, PathLike, existing, reading, shortened
@@ -312,7 +312,7 @@ def _as_phenotypes(values: list[str]) -> NDArray[Any]:
     return label_array([None if value in missing else value for value in values])
 
 
-@jit
+@kernel(allocates=True)
 def decode_genotypes(packed: Any, n_samples: int, genotypes: Any, counts: Any) -> None:
     """Unpack the genotypes of some variants.
 
@@ -344,7 +344,7 @@ def decode_genotypes(packed: Any, n_samples: int, genotypes: Any, counts: Any) -
         counts[j, _UNKNOWN] = n_missing
 
 
-@jit
+@kernel(allocates=True)
 def fill_with_mode(genotypes: Any, counts: Any) -> None:
     """Replace what is missing by the variant's commonest genotype.
 

@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_reference, inner_jit
+from featstream.jit import inner
 from featstream.protocols import BoolArray, FloatArray, IntArray
 
 QUANTILE, UNIFORM, MDL = 0, 1, 2
 
 
-@by_reference
 class Binning(NamedTuple):
     """How columns become categories: whole numbers as they are, others in bins.
 
@@ -31,7 +30,6 @@ class Binning(NamedTuple):
     unit: float
 
 
-@by_reference
 class Summary(NamedTuple):
     """The range of every column, and what kinds of values it has.
 
@@ -48,7 +46,7 @@ class Summary(NamedTuple):
     is_nominal: BoolArray
 
 
-@inner_jit
+@inner(allocates=True)
 def most_listed(summary, j, binning):
     """Number of distinct values up to which column ``j`` is not binned."""
     if binning.method < 0 or (summary.is_whole[j] and summary.is_nominal[j]):
@@ -56,7 +54,7 @@ def most_listed(summary, j, binning):
     return binning.most_listed if summary.is_whole[j] else 0
 
 
-@inner_jit
+@inner(allocates=True)
 def _distinct_values(stored, classes, n_zeros, zero_classes):
     """Distinct values in order, and the table of (value, class).
 
@@ -84,7 +82,7 @@ def _distinct_values(stored, classes, n_zeros, zero_classes):
     return values[: last + 1], table[: last + 1]
 
 
-@inner_jit
+@inner(allocates=True)
 def _cut_quantiles(values, counts, n_bins):
     n = counts.sum()
     cuts = np.empty(n_bins)
@@ -99,7 +97,7 @@ def _cut_quantiles(values, counts, n_bins):
     return cuts[:n_cuts]
 
 
-@inner_jit
+@inner(allocates=True)
 def _cut_uniformly(values, n_bins):
     low, high = values[0], values[-1]
     cuts = np.empty(n_bins - 1)
@@ -108,7 +106,7 @@ def _cut_uniformly(values, n_bins):
     return cuts
 
 
-@inner_jit
+@inner(allocates=True)
 def _best_cut(table, begin, end, totals, nlogn):
     """Where to cut rows ``begin:end`` of the table for the least class entropy.
 
@@ -129,7 +127,7 @@ def _best_cut(table, begin, end, totals, nlogn):
     return best
 
 
-@inner_jit
+@inner(allocates=True)
 def _class_entropy(counts, binning):
     n = counts.sum()
     total = binning.nlogn[n]
@@ -138,7 +136,7 @@ def _class_entropy(counts, binning):
     return total * binning.unit / n
 
 
-@inner_jit
+@inner(allocates=True)
 def _cut_by_description_length(values, table, binning):
     """Fayyad and Irani (1993): cut where the class is described in fewer bits."""
     n_values = values.size
@@ -169,7 +167,7 @@ def _cut_by_description_length(values, table, binning):
     return values[is_cut]
 
 
-@inner_jit
+@inner(allocates=True)
 def cut_points(values, classes, n_zeros, zero_classes, binning, n_listed):
     """Cut points of a column: of its bins, or all distinct values but the last.
 
@@ -191,7 +189,7 @@ def cut_points(values, classes, n_zeros, zero_classes, binning, n_listed):
     return _cut_quantiles(distinct, table.sum(axis=1), binning.n_bins)
 
 
-@inner_jit
+@inner(allocates=True)
 def find_bin(cuts, value):
     """The bin of a value; a missing one is in another, after the last."""
     return cuts.size + 1 if np.isnan(value) else np.searchsorted(cuts, value)

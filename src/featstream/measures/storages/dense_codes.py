@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from featstream.jit import INNER, by_reference, inner, inner_jit, jit, lean
+from featstream.jit import inner, kernel
 from featstream.measures.storages import tables
 from featstream.measures.storages.binning import (
     Binning,
@@ -26,12 +24,10 @@ from featstream.measures.storages.tables import (
     pack_rows,
 )
 from featstream.protocols import IntArray, SavedField, read_only
-from featstream.sources.kernels.transpose import AHEAD_BYTES, CACHE_LINE, prefetch
 
 _STEP = 512
 
 
-@by_reference
 class DenseCodes(NamedTuple):
     """Discrete columns with a code for every row.
 
@@ -109,22 +105,24 @@ def assemble(
     )
 
 
+_ODD = np.uint64(0x5555555555555555)
+_PAIRS = np.uint64(0x3333333333333333)
+_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_BYTES = np.uint64(0x0101010101010101)
+_1, _2, _4, _56 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
+
+
+@inner
 def ones_of_word(word):
-    """Number of set bits of a 64-bit word."""
-    return int(word).bit_count()
+    """Number of set bits of a 64-bit word.
 
-
-@intrinsic
-def _ctpop(typingctx, word):
-    def codegen(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), codegen
-
-
-@overload(ones_of_word, jit_options=INNER)
-def _ones_of_word_compiled(word):
-    return lambda word: np.int64(_ctpop(np.uint64(word)))
+    Sums of bits, pairs and nibbles side by side, and of bytes by a product. LLVM knows
+    these steps, and makes the processor's own instruction of them.
+    """
+    word = word - ((word >> _1) & _ODD)
+    word = (word & _PAIRS) + ((word >> _2) & _PAIRS)
+    word = (word + (word >> _4)) & _NIBBLES
+    return np.int64((word * _BYTES) >> _56)
 
 
 def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntArray]:
@@ -146,7 +144,7 @@ def pack(codes: NDArray[Any], arity: IntArray) -> tuple[NDArray[np.uint64], IntA
     return planes, np.bitwise_count(planes).sum(axis=1, dtype=np.int64)
 
 
-@jit
+@kernel(allocates=True)
 def _pack_binary(codes, which, planes, sizes):
     """Planes of the chosen columns, which are 0 or 1, and their sizes.
 
@@ -170,7 +168,7 @@ def _pack_binary(codes, which, planes, sizes):
         sizes[k] = size
 
 
-@lean
+@kernel
 def count_common(a, b):
     """Number of rows set in both of two planes."""
     total = 0
@@ -179,7 +177,7 @@ def count_common(a, b):
     return total
 
 
-@lean
+@kernel
 def count_all(a, b, c):
     """Number of rows set in all of three planes."""
     total = 0
@@ -188,7 +186,7 @@ def count_all(a, b, c):
     return total
 
 
-@lean
+@kernel
 def unpack(planes, codes):
     """Write the codes of the rows: plane p has the rows of code p + 1."""
     codes[:] = 0
@@ -210,25 +208,22 @@ def summarise(values: NDArray[Any]) -> Summary:
     return summary
 
 
-@jit
+@kernel(allocates=True)
 def _range_of_integers(columns, low, high):
     """Smallest and largest value of every column of integers."""
     m, n = columns.shape
-    ahead, line = AHEAD_BYTES // columns.itemsize, CACHE_LINE // columns.itemsize
     for j in range(m):
         column = columns[j]
         smallest = largest = column[0]
         for start in range(0, n, _STEP):
             here = column[start : start + _STEP]
-            for k in range(0, here.size, line):
-                prefetch(here, ahead + k)
             for k in range(here.size):
                 smallest = min(smallest, here[k])
                 largest = max(largest, here[k])
         low[j], high[j] = smallest, largest
 
 
-@jit
+@kernel(allocates=True)
 def summarise_floats(columns, summary):
     """Range of every column, and whether all its values are whole numbers."""
     m, n = columns.shape
@@ -251,7 +246,7 @@ def summarise_floats(columns, summary):
         summary.is_infinite[j] = is_infinite and smallest <= largest
 
 
-@inner_jit
+@inner(allocates=True)
 def _code_by_lookup(column, low, size, codes):
     """Codes of whole numbers in a range not much longer than the column."""
     code_of = np.zeros(size, np.int32)
@@ -270,7 +265,7 @@ def _code_by_lookup(column, low, size, codes):
     return n_codes
 
 
-@inner_jit
+@inner(allocates=True)
 def _code_by_cuts(column, target, binning, n_listed, codes):
     """Codes of any numbers, by sorting them."""
     values = column.astype(np.float64)
@@ -281,7 +276,7 @@ def _code_by_cuts(column, target, binning, n_listed, codes):
     return cuts.size + 1
 
 
-@jit
+@kernel(allocates=True)
 def _code(columns, which, summary, target, binning, codes, arity):
     """Codes of the chosen columns, one row per column, and their arity."""
     for k in range(which.size):

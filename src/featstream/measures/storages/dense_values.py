@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import by_reference, call_known, inner, jit, lean
+from featstream.jit import inner, kernel
 from featstream.measures.storages import moments
 from featstream.measures.storages.dispatch import empty, storage_from
 from featstream.measures.storages.lanes import LANES, dot, fold, sum_deviations
@@ -25,7 +25,6 @@ _NO_DOUBLE = read_only(np.empty((0, 0)))
 memory = ReusedMemory()
 
 
-@by_reference
 class DenseValues(NamedTuple):
     """Deviations of continuous columns, one row per column.
 
@@ -76,11 +75,11 @@ def deviations(
         found = room._replace(single=columns)
     else:
         found = room._replace(double=columns)
-    call_known(_describe, columns.dtype, columns, which, sums, found)
+    _describe(columns, which, sums, found)
     return found
 
 
-@lean
+@kernel
 def _describe(columns, which, sums, out):
     """Fill everything but the deviations."""
     n = columns.shape[1]
@@ -109,10 +108,11 @@ def write_deviations(columns, i):
     columns.row[i] = -1
 
 
-@jit
+@kernel(allocates=True)
 def sum_columns(columns, target, sums):
     """Sums of columns, one row each; `score_columns` centres the squares."""
-    lanes, n = np.empty((3, LANES)), columns.shape[1]
+    lanes = np.empty((4, LANES))
+    n = columns.shape[1]
     for j in range(columns.shape[0]):
         column = columns[j]
         pivot = np.float64(

@@ -6,20 +6,18 @@ and copy them, and the type of the rule decides how redundancy is tested.
 
 from __future__ import annotations
 
-from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from featstream.errors import DataTypeError
-from featstream.jit import by_reference, by_types, call_known, inner, plain
+from featstream.jit import by_types, inner, plain
 from featstream.protocols import Storage
 
 NEITHER, EARLIER, LATER = 0, 1, 2
 
 
-@by_reference
 class Rule(NamedTuple):
     """The options of Algorithms 1 and 2 with the paper's bound, for the kernels.
 
@@ -39,7 +37,6 @@ class Rule(NamedTuple):
     limit: int
 
 
-@by_reference
 class ConditionalRule(NamedTuple):
     """The same options with a conditional test in place of the bound.
 
@@ -57,7 +54,6 @@ class ConditionalRule(NamedTuple):
     target: Any
 
 
-@by_reference
 class NoIndex(NamedTuple):
     """The fields of an index that a walk reads, where there is no index."""
 
@@ -141,15 +137,9 @@ def empty(like: Any, **sizes: int) -> Any:
     return like._replace(**arrays)
 
 
-def for_storage(kernel: Any, columns: Any, *others: Any) -> Any:
-    """The kernel, or the same as plain Python for storages that are not compiled.
-
-    ``others`` are the other arguments of the kernel that can be of several types.
-    """
-    storage = storage_of(columns)
-    if storage.has_fixed_types and hasattr(kernel, "overloads"):
-        return partial(call_known, kernel, (storage.columns, *map(type, others)))
-    return kernel if storage.is_compiled else plain(kernel)
+def for_storage(kernel: Any, columns: Any) -> Any:
+    """The kernel, or the same as plain Python for storages that are not compiled."""
+    return kernel if storage_of(columns).is_compiled else plain(kernel)
 
 
 def _by_storage(name: str) -> Any:

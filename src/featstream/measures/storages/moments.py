@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_reference, inner, jit
+from featstream.jit import inner, kernel
 from featstream.measures.storages.dispatch import EARLIER
 from featstream.measures.storages.row_index import sort_short
 from featstream.protocols import SavedField
@@ -23,7 +23,6 @@ _COPY = 1e-10
 """Rounding leaves at most this share of the variance of a copy of another column."""
 
 
-@by_reference
 class WeightedTarget(NamedTuple):
     """The target as weights of the samples: a row for each of several classes, or one.
 
@@ -36,7 +35,6 @@ class WeightedTarget(NamedTuple):
     norm: float
 
 
-@by_reference
 class MomentSums(NamedTuple):
     """Sums of the deviations of every column from its pivot.
 
@@ -85,7 +83,7 @@ def _eta(target, sums, j, terms):
     return min(1.0, np.sqrt(between / whole))
 
 
-@jit
+@kernel(allocates=True)
 def score_columns(target, sums, scores):
     """Score columns by their sums; return the first that cannot be scored, or -1.
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_reference, inner
+from featstream.jit import inner
 
 NODE = 8
 """Slots in a node: with more, rows of few entries take more memory."""
@@ -26,7 +26,6 @@ IN_CLASS = 1 << 32
 _APART = 1 << 62
 
 
-@by_reference
 class RowIndex(NamedTuple):
     """An inverted index over the slots of a kept set.
 

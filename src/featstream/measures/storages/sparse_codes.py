@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_reference, inner, jit
+from featstream.jit import inner, kernel
 from featstream.measures.storages import row_index, tables
 from featstream.measures.storages.binning import (
     Binning,
@@ -36,7 +36,6 @@ _UNIQUE = 1 << 60
 """Keys from here on belong to one column each; others are counts or norms."""
 
 
-@by_reference
 class SparseCodes(NamedTuple):
     """Discrete columns by the rows that are not in the background category 0.
 
@@ -114,7 +113,7 @@ def encode(
     )
 
 
-@jit
+@kernel(allocates=True)
 def _summarise(indptr, values, summary):
     for j in range(indptr.size - 1):
         start, stop = indptr[j], indptr[j + 1]
@@ -136,7 +135,7 @@ def _summarise(indptr, values, summary):
         summary.low[j], summary.high[j] = low, high
 
 
-@jit
+@kernel(allocates=True)
 def _code_counts(entries, summary, binning, code_of, found):
     """The same as `_code` for whole numbers in a short range; -1 if one is binned.
 
@@ -174,7 +173,7 @@ def _code_counts(entries, summary, binning, code_of, found):
     return n_entries, n_counts
 
 
-@jit
+@kernel(allocates=True)
 def _code(entries, summary, target, binning, found):
     """Stored rows, codes and category sizes of sparse columns.
 

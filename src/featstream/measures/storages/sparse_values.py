@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import by_reference, inner, lean
+from featstream.jit import inner, kernel
 from featstream.measures.storages import moments, row_index
 from featstream.measures.storages.dispatch import (
     NEITHER,
@@ -21,7 +21,6 @@ from featstream.measures.storages.sparse_codes import check_rows
 from featstream.protocols import IntArray, SavedField, SparseColumns
 
 
-@by_reference
 class SparseValues(NamedTuple):
     """Continuous columns by their stored rows.
 
@@ -70,7 +69,7 @@ def _stored_at(rows, values, start, stop, row):
     return 0.0
 
 
-@lean
+@kernel
 def sum_sparse(indptr, rows, values, target, sums):
     """Sums of sparse columns; `score_columns` centres the squares."""
     n = target.weights.shape[1]

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from featstream.jit import by_reference, inner, lean
+from featstream.jit import inner, kernel
 from featstream.measures.storages.dispatch import (
     EARLIER,
     decode_column,
@@ -56,7 +56,6 @@ def pack_rows(is_set: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return planes
 
 
-@by_reference
 class CodedTarget(NamedTuple):
     """The class of each row: as codes and, if there are few classes, as bit planes."""
 
@@ -67,7 +66,6 @@ class CodedTarget(NamedTuple):
     norm: int
 
 
-@by_reference
 class CodeScratch(NamedTuple):
     """Scratch buffers of the discrete kernels.
 
@@ -142,7 +140,7 @@ def count_tables(
         begin = end
 
 
-@lean
+@kernel
 def _count_while_room(columns, begin, target, scratch):
     """The tables of the columns from ``begin`` on; returns the column after them."""
     cells, first, n_classes = scratch.cells, 0, target.counts.size
@@ -164,7 +162,7 @@ def codes_as_rows(columns: Any, which: IntArray, n: int) -> NDArray[np.int32]:
     return rows
 
 
-@lean
+@kernel
 def _decode_columns(columns, which, rows):
     for k in range(which.size):
         decode_column(columns, which[k], rows[k])
@@ -305,7 +303,7 @@ def _measure_large_table(arity, target, nlogn, scratch):
     return (information if information > n_cells else 0), own, n_used
 
 
-@lean
+@kernel
 def score_tables(
     scratch, arity, target, nlogn, has_entropy_norm, own, norm, split, scores
 ):
@@ -329,7 +327,7 @@ def score_tables(
         first += n_cells
 
 
-@lean
+@kernel
 def find_p_values(cells, arity, target, nlogn, memo, p_values):
     """The p-values of the columns whose tables with the class have been counted."""
     first, n_classes = 0, target.counts.size

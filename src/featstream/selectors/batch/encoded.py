@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.engines import prepared_ahead
-from featstream.jit import lean
+from featstream.jit import kernel
 from featstream.measures.storages.dense_codes import DenseCodes
 from featstream.measures.storages.dispatch import copy_column, for_storage, storage_of
 from featstream.measures.storages.sparse_codes import SparseCodes
@@ -40,7 +40,7 @@ def join_columns(parts: list[tuple[Any, IntArray]]) -> Any:
     return joined
 
 
-@lean
+@kernel
 def _copy_columns(columns, which, joined, slot, used):  # type: ignore[no-untyped-def]
     """Copy the chosen columns to the slots from ``slot`` on; the next free slot."""
     for k in range(which.size):

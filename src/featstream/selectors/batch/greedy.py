@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from featstream.engines import prepared_ahead
 from featstream.errors import DataTypeError, check_choice
 from featstream.estimators import estimator
-from featstream.jit import lean
+from featstream.jit import kernel
 from featstream.measures import MutualInformation
 from featstream.measures.inputs import Choice, as_labels, resolve_measure
 from featstream.measures.storages.dispatch import (
@@ -326,7 +326,7 @@ class MRMR(_PairSelector):
             chosen = yield relevance / mean if is_quotient else relevance - mean
 
 
-@lean
+@kernel
 def _find_overlaps(columns, i, kept, begin, scratch, found):  # type: ignore[no-untyped-def]
     """Overlaps of column ``i`` with the columns in the slots from ``begin`` on."""
     load_newcomer(columns, i, scratch)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.jit import inner, lean
+from featstream.jit import inner, kernel
 from featstream.measures.storages.dense_codes import ones_of_word
 
 TILE = 64
@@ -221,7 +221,7 @@ def _screen_binary(new, q, pool, order, first, k, classes, least, scratch, hits)
     return n_near
 
 
-@lean
+@kernel
 def compare_tiles(new, pool, order, classes, least, tiles, scratch, hits):
     """Pairs of newcomers and columns with a statistic of at least ``least[0]``.
 
@@ -312,7 +312,7 @@ class SparseScratch(NamedTuple):
     cells: np.ndarray
 
 
-@lean
+@kernel
 def link_rows(members, index, first, last):
     """Enter the columns from slot ``first`` on, before ``last``, in the index."""
     for slot in range(first, last):
@@ -323,7 +323,7 @@ def link_rows(members, index, first, last):
             index.head[row] = e
 
 
-@lean
+@kernel
 def compare_sparse(
     members, index, class_of, left, classes, bounds, slots, scratch, hits
 ):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_type, inner, inner_jit, jit
+from featstream.jit import by_type, inner, kernel
 from featstream.measures.independence_correlations import (
     Correlations,
     begin_partial,
@@ -61,7 +61,7 @@ def next_subset(index, size, n):
     return p
 
 
-@jit
+@kernel(allocates=True)
 def separate(columns, a, candidates, must, rule, work, found, tally):
     """Find a set of candidates given which column ``a`` and target are independent.
 
@@ -155,12 +155,12 @@ class Outcome(NamedTuple):
     n_gone: np.ndarray
 
 
-@inner_jit
+@inner(allocates=True)
 def _place_tables(columns, new, k, kept, slot):
     recode_column(columns, new.column[k], new.arity[k], kept.pool, slot)
 
 
-@inner_jit
+@inner(allocates=True)
 def _relate(product, n, total, norm, kept, slot, j):
     """Store the correlation of the newcomer with the kept column ``j``."""
     value = (n * product - total * kept.total[j]) / (norm * kept.norm[j])
@@ -168,7 +168,7 @@ def _relate(product, n, total, norm, kept, slot, j):
     kept.pool.gram[j, slot] = value
 
 
-@inner_jit
+@inner(allocates=True)
 def _place_dense_moments(columns, new, k, kept, slot):
     i = new.column[k]
     values, total, norm = kept.values[slot], columns.total[i], columns.norm[i]
@@ -179,7 +179,7 @@ def _place_dense_moments(columns, new, k, kept, slot):
     _finish_moments(new, k, kept, slot, total, norm)
 
 
-@inner_jit
+@inner(allocates=True)
 def _place_sparse_moments(columns, new, k, kept, slot):
     i = new.column[k]
     total, norm, base = columns.total[i], columns.norm[i], columns.background[i]
@@ -191,7 +191,7 @@ def _place_sparse_moments(columns, new, k, kept, slot):
     _finish_moments(new, k, kept, slot, total, norm)
 
 
-@inner_jit
+@inner(allocates=True)
 def _finish_moments(new, k, kept, slot, total, norm):
     kept.pool.gram[slot, slot] = 1.0
     kept.pool.links[slot] = new.links[k]
@@ -210,7 +210,7 @@ place = by_type(
 """Put what the tests need to know of a newcomer into a slot."""
 
 
-@inner_jit
+@inner(allocates=True)
 def _write_set(arrivals, slot, found, size, row):
     row[0] = arrivals[slot]
     for q in range(size):
@@ -218,7 +218,7 @@ def _write_set(arrivals, slot, found, size, row):
     row[1 : 1 + size].sort()
 
 
-@inner_jit
+@inner(allocates=True)
 def _separate_newcomer(kept, rule, work, found, tally):
     """Find a set of kept features that separates the newcomer, as `separate` does."""
     n = kept.size[0]
@@ -226,7 +226,7 @@ def _separate_newcomer(kept, rule, work, found, tally):
     return separate(kept.pool, slot, others, -1, rule, work, found, tally)
 
 
-@inner_jit
+@inner(allocates=True)
 def _revise(kept, rule, work, others, found, tally, outcome):
     """Take out kept features that a set with the newcomer makes redundant.
 
@@ -253,7 +253,7 @@ def _revise(kept, rule, work, others, found, tally, outcome):
         kept.size[0] = n - 1
 
 
-@jit
+@kernel(allocates=True)
 def judge_candidates(new, begin, kept, is_fast, rule, work, tally, max_tests, outcome):
     """Decide about the candidates from ``begin`` on.
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_reference, inner, lean
+from featstream.jit import inner, kernel
 from featstream.measures.storages.dispatch import (
     EARLIER,
     NEITHER,
@@ -33,7 +33,6 @@ IRRELEVANT, KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = range(5)
 NO_CEILING = np.empty((0, 0), np.float32)
 
 
-@by_reference
 class Newcomers(NamedTuple):
     """The relevant features of a block, in order of arrival.
 
@@ -54,7 +53,6 @@ class Newcomers(NamedTuple):
         return Newcomers(self.columns, *own)
 
 
-@by_reference
 class Outcome(NamedTuple):
     """What the scan decided about the features from the arrival ``first`` on."""
 
@@ -152,7 +150,7 @@ bounds on it were enough to know. Exact: the bounds only save time.
 """
 
 
-@lean
+@kernel
 def scan(newcomers, begin, kept, rule, scratch, displaced, outcome):
     """Take the newcomers from ``begin`` on through Steps 9 to 20.
 

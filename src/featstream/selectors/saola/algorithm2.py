@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from featstream.jit import by_reference, inner, lean
+from featstream.jit import inner, kernel
 from featstream.measures.storages.dispatch import (
     EARLIER,
     LATER,
@@ -38,7 +38,6 @@ from featstream.selectors.saola.algorithm1 import (
 from featstream.selectors.saola.kept import Kept, add_column, remove_all, remove_column
 
 
-@by_reference
 class Arriving(NamedTuple):
     """The arriving group: what is left of it, and the same as newcomers by slot."""
 
@@ -52,7 +51,6 @@ class Arriving(NamedTuple):
         return cls(left, Newcomers(left.columns, slots, left.score, left.arrival))
 
 
-@by_reference
 class Workspace(NamedTuple):
     """Buffers for as many slots as either set has, and where the scan stands."""
 
@@ -181,7 +179,7 @@ def _close(arriving, kept, ends, rule, follows_library, scratch, work, outcome):
     return True
 
 
-@lean
+@kernel
 def scan_groups(
     newcomers,
     group,

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featstream.errors import FeatstreamWarning, ParameterError, printable
-from featstream.jit import jit
+from featstream.jit import kernel
 from featstream.protocols import BoolArray, FloatArray, IntArray
 from featstream.runs.arrays import Declared, check_arrays, damaged
 from featstream.selectors.saola.kept import p_values_of
@@ -169,7 +169,7 @@ def warn_of_chance(stream: Any, kept: Any) -> None:
         )
 
 
-@jit
+@kernel(allocates=True)
 def _judge_all(p_values, state, passes):
     """Bonferroni.
 
@@ -188,7 +188,7 @@ def _judge_all(p_values, state, passes):
         passes[i] = p_values[i] <= level
 
 
-@jit
+@kernel(allocates=True)
 def _judge_share(p_values, state, alpha, passes):
     """LORD++.
 

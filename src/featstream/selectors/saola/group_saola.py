@@ -222,8 +222,7 @@ class GroupSAOLA(PairwiseSelector, GroupSelector):
         self._state = fit_index(self._state, self._used_tuning)
         done, n_added = 0, np.full(1, -1)
         while True:
-            indexes = left.index, self._state.index
-            run = for_storage(scan_groups, newcomers.columns, *indexes, self._rule)
+            run = for_storage(scan_groups, newcomers.columns)
             n_slots = max(left.live.size, self._state.live.size)
             work = Workspace(
                 np.empty(n_slots, np.int64), np.zeros(n_slots, bool), n_added

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import by_reference, inner, lean
+from featstream.jit import inner, kernel
 from featstream.measures.storages.dispatch import (
     NoIndex,
     clear_index,
@@ -44,7 +44,6 @@ class Tuning(NamedTuple):
     ceilings_from: int = 4  # least number of kept features, and of newcomers
 
 
-@by_reference
 class Kept(NamedTuple):
     """The kept features in slots that fill in order of arrival."""
 
@@ -93,7 +92,7 @@ def remove_all(kept):
     kept.used[:] = 0
 
 
-@lean
+@kernel
 def _repack(columns, live, score, arrival, ceiling_column, larger):
     """Copy the live columns, in their order."""
     for position in range(live.size):
@@ -188,7 +187,7 @@ def rebuild(
         lent = {n: read_only(getattr(kept.columns, n)) for n in storage.read_only}
         columns = kept.columns._replace(**lent)
         own = kept.score, kept.arrival, kept.ceiling_column
-        for_storage(_repack, columns, larger.index)(columns, live, *own, larger)
+        for_storage(_repack, columns)(columns, live, *own, larger)
         larger.index.mean_walk[0] = kept.index.mean_walk[0]
     return larger
 

@@ -522,7 +522,7 @@ def scan_all(
     """Take all newcomers through the scan; return ``kept``, grown if need be."""
     done, column = 0, newcomers.column
     while True:
-        run = for_storage(scan, newcomers.columns, kept.index, rule)
+        run = for_storage(scan, newcomers.columns)
         displaced = np.empty(kept.live.size, np.int64)
         done = run(newcomers, done, kept, rule, scratch, displaced, outcome)
         if done == column.size:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import jit
+from featstream.jit import kernel
 
 
 class ValueFacts(NamedTuple):
@@ -19,7 +19,7 @@ class ValueFacts(NamedTuple):
     highest: float
 
 
-@jit
+@kernel(allocates=True)
 def describe_values(values: NDArray[Any]) -> ValueFacts:
     """Whether values are whole numbers, or exact in single precision.
 
@@ -43,7 +43,7 @@ def describe_values(values: NDArray[Any]) -> ValueFacts:
     return ValueFacts(is_whole, is_single, lowest, highest)
 
 
-@jit
+@kernel(allocates=True)
 def find_bad_column(
     indptr: NDArray[np.int64], rows: NDArray[np.int32], n_samples: int
 ) -> int:
@@ -64,7 +64,7 @@ def find_bad_column(
     return bad
 
 
-@jit
+@kernel(allocates=True)
 def pack_entries(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -104,7 +104,7 @@ def pack_entries(
     return starts
 
 
-@jit
+@kernel(allocates=True)
 def place_entries(
     packed: NDArray[np.int64],
     first: int,

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from featstream.jit import inner_jit, jit
+from featstream.jit import inner, kernel
 
 GOOD, LONG, BAD = 0, 1, 2
 
@@ -64,13 +64,13 @@ _QUADS = _U(0x0000FFFF0000FFFF)
 _HALF = _U(0xFFFFFFFF)
 
 
-@inner_jit
+@inner(allocates=True)
 def is_digit(byte):
     """Whether a byte is an ASCII digit."""
     return (byte >= 48) & (byte <= 57)
 
 
-@inner_jit
+@inner(allocates=True)
 def count_digits(word):
     """How many bytes of a word, from the first, are digits."""
     word = word ^ _ZEROS
@@ -81,7 +81,7 @@ def count_digits(word):
     return np.int64((below & _ONES) * _ONES >> _U(56)) - 1
 
 
-@inner_jit
+@inner(allocates=True)
 def first_digits(word, n):
     """Number that the first ``n`` bytes of a word spell, all digits; n > 0."""
     word = (word << _U(64 - 8 * n)) & _NIBBLES
@@ -90,7 +90,7 @@ def first_digits(word, n):
     return np.int64((word * _U(10000) + (word >> _U(32))) & _HALF)
 
 
-@inner_jit
+@inner(allocates=True)
 def _multiply_wide(a, b):
     """High and low halves of the product of two unsigned words."""
     a_high, a_low = a >> _U(32), a & _HALF
@@ -102,7 +102,7 @@ def _multiply_wide(a, b):
     return high, (other << _U(32)) | (low & _HALF)
 
 
-@jit
+@kernel(allocates=True)
 def round_decimal(mantissa, exponent):
     """Float nearest to ``mantissa * 10**exponent``; infinite if too large.
 
@@ -117,7 +117,7 @@ def round_decimal(mantissa, exponent):
     return value
 
 
-@inner_jit
+@inner(allocates=True)
 def round_product(mantissa, exponent):
     """The same through a 128-bit product; the algorithm and names of [2]_."""
     if mantissa == 0 or exponent < _LOWEST:
@@ -154,7 +154,7 @@ def round_product(mantissa, exponent):
     return math.ldexp(float(bits), int(power - 1075))
 
 
-@inner_jit
+@inner(allocates=True)
 def _append_digits(text, i, number, n_digits):
     """Append the digits at ``i`` to a number; count all but leading zeros."""
     while is_digit(text[i]):
@@ -164,7 +164,7 @@ def _append_digits(text, i, number, n_digits):
     return number, n_digits, i
 
 
-@jit
+@kernel(allocates=True)
 def scan_number(text, i):
     """Read the decimal number that begins at ``i``.
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from featstream.jit import inner_jit, jit
+from featstream.jit import inner, kernel
 from featstream.sources.kernels import parse_decimal as decimal
 
 # What is wrong with the token at which parsing stopped.
@@ -66,7 +66,7 @@ class Parsed(NamedTuple):
     previous: int  # index before it, if the flaw is one of order
 
 
-@jit
+@kernel(allocates=True)
 def count_marks(text: NDArray[np.uint8]) -> tuple[int, int]:
     """Newlines and colons in a chunk of text."""
     newlines = 0
@@ -86,20 +86,20 @@ def count_marks(text: NDArray[np.uint8]) -> tuple[int, int]:
     return newlines, colons
 
 
-@inner_jit
+@inner(allocates=True)
 def _is_end(byte):
     """Whether a token ends before this byte."""
     return (byte == 32) | (byte == 10) | (byte == 9) | (byte == 13) | (byte == 35)
 
 
-@inner_jit
+@inner(allocates=True)
 def _skip_blanks(text, i):
     while (text[i] == 32) | (text[i] == 9):
         i += 1
     return i
 
 
-@inner_jit
+@inner(allocates=True)
 def _skip_to_newline(text, i):
     """Position of the newline, or of a byte that is not allowed before it."""
     if text[i] == 13:
@@ -110,7 +110,7 @@ def _skip_to_newline(text, i):
     return i
 
 
-@inner_jit
+@inner(allocates=True)
 def _spells(text, i, word):
     """Whether the letters at ``i`` are those of ``word``, in either case."""
     same = True
@@ -119,7 +119,7 @@ def _spells(text, i, word):
     return same
 
 
-@inner_jit
+@inner(allocates=True)
 def _skip_word(text, i):
     """Position after the word at ``i``; ``i`` itself if there is none."""
     begin = i
@@ -138,7 +138,7 @@ def _skip_word(text, i):
     return i if good and n <= _MAX_WORD else begin
 
 
-@inner_jit
+@inner(allocates=True)
 def _skip_qid(text, i):
     """Position after ``qid:12`` at ``i``; ``i`` itself if it is malformed."""
     begin = i
@@ -151,7 +151,7 @@ def _skip_qid(text, i):
     return i if good else begin
 
 
-@inner_jit
+@inner(allocates=True)
 def _parse_entries(text, words, i, previous, shift, entry, indices, values, bits):
     """Parse the entries of a row, from ``i`` to its end or to the first flaw.
 
@@ -236,7 +236,7 @@ def _parse_entries(text, words, i, previous, shift, entry, indices, values, bits
     return np.int64(i), np.int64(begin), previous, np.int64(entry), n_long, flaw
 
 
-@jit
+@kernel(allocates=True)
 def parse_rows(
     text: NDArray[np.uint8],
     words: NDArray[np.uint64],
