@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +23,13 @@ from featstream.measures.inputs import (
     refuse_text,
     register_measure,
     to_kernel_dtype,
+)
+from featstream.measures.permutation import (
+    DenseSample,
+    PermutationLaws,
+    Sample,
+    SparseSample,
+    log_f_tail,
 )
 from featstream.measures.storages import dense_values, sparse_values
 from featstream.measures.storages.dense_values import (
@@ -59,6 +68,8 @@ from featstream.sources.kernels.transpose import (
 )
 
 _PAPERS_LEVEL = 0.01
+_MOST_VALUES = 1 << 20
+"""Values that are judged at once."""
 
 
 @estimator
@@ -117,7 +128,8 @@ class FisherZ(Estimator):
             # A power of two changes no correlation, and keeps squares in range.
             _, exponent = np.frexp(np.abs(numbers).max())
             numbers = np.ldexp(numbers, -exponent)
-            return BoundFisherZ(alpha, (numbers - np.median(numbers))[None, :])
+            deviations = (numbers - np.median(numbers))[None, :]
+            return BoundFisherZ(alpha, deviations, is_numeric=True)
         labels = as_labels(y)
         if labels.classes.size == 2:
             # The rarer class, or that of the first row: whatever the names are.
@@ -156,7 +168,9 @@ class BoundFisherZ:
     is_split = False
     """Whether columns are prepared for `conditional_rule`."""
 
-    def __init__(self, alpha: float | None, weights: FloatArray) -> None:
+    def __init__(
+        self, alpha: float | None, weights: FloatArray, *, is_numeric: bool = False
+    ) -> None:
         totals, norm = weights.sum(axis=1), 0.0
         self.n_samples = n = weights.shape[1]
         if totals.size == 1:
@@ -166,6 +180,7 @@ class BoundFisherZ:
         self._target = WeightedTarget(aligned(weights), totals, norm)
         self.n_spanning = max(1, totals.size - 1)
         """Number of variables that span the target: the number of classes less one."""
+        self._make_laws = partial(PermutationLaws, weights, is_numeric=is_numeric)
         self._pool = ScratchPool()
         self._alone: EncodedMoments | None = None
         self.left_out = LeftOut()
@@ -178,15 +193,82 @@ class BoundFisherZ:
         share = critical_share(alpha, self.n_samples, self.n_spanning, 0, always_f)
         self.critical = float(np.sqrt(np.nan_to_num(share, nan=np.inf)))
 
+    @cached_property
+    def _laws(self) -> PermutationLaws:
+        """What judges columns for which the F-test may promise too much."""
+        return self._make_laws()
+
     def p_values(self, encoded: Any, scores: FloatArray) -> FloatArray:
-        """P-values of all columns, by the F-test."""
-        return p_of_share(scores**2, self.n_samples, self.n_spanning, 0, always_f=True)
+        """P-values of all columns.
+
+        They are those of the F-test; of columns that it calls relevant, no smaller than
+        the law over all orders of the rows has it.
+        """
+        return np.exp(self.log_p_values(encoded, scores))
+
+    def log_p_values(
+        self, encoded: EncodedMoments, scores: FloatArray
+    ) -> FloatArray:
+        """Natural logarithms of `p_values`, which order what would underflow."""
+        log_p = self._log_p_of_f(scores)
+        relevant = self.is_relevant(scores).nonzero()[0]
+        return self._judge_again(log_p, relevant, scores, partial(self._sample, encoded))
 
     def p_of_kept(
         self, columns: Any, which: IntArray, scores: FloatArray
     ) -> FloatArray:
-        """P-values of kept columns, by the same test."""
-        return self.p_values(columns, scores)
+        """P-values of kept columns, by the same laws."""
+
+        def sample(chosen: IntArray) -> Sample:
+            return _sample_of_kept(columns, which[chosen], self.n_samples)
+
+        log_p, everything = self._log_p_of_f(scores), np.arange(which.size)
+        return np.exp(self._judge_again(log_p, everything, scores, sample))
+
+    def _log_p_of_f(self, scores: FloatArray) -> FloatArray:
+        left = self.n_samples - self.n_spanning - 1
+        return log_f_tail(scores**2, self.n_spanning, left)
+
+    def _judge_again(
+        self,
+        log_p: FloatArray,
+        which: IntArray,
+        scores: FloatArray,
+        sample: Callable[[IntArray], Sample],
+    ) -> FloatArray:
+        """P-values of the F-test, larger where the law over all orders has it so.
+
+        ``sample`` gives the values of some columns; ``which`` are to be judged.
+        """
+        if not which.size:
+            return log_p
+        has_correlation = self._target.totals.size == 1
+        r = scores if has_correlation else None
+        which = which[self._laws.may_be_wrong(log_p[which], r[which] if has_correlation else None)]
+        width = max(1, _MOST_VALUES // self.n_samples)
+        for first in range(0, which.size, width):
+            here = which[first : first + width]
+            known = log_p[here], None if r is None else r[here]
+            log_p[here] = self._laws.log_p_values(sample(here), *known)
+        return log_p
+
+    def _sample(self, encoded: EncodedMoments, which: IntArray) -> Sample:
+        """The values of some of the columns that a block has."""
+        values = encoded.values
+        if isinstance(values, SparseColumns):
+            return _sparse_sample(
+                values.indptr[which],
+                np.diff(values.indptr)[which],
+                values.rows,
+                values.values,
+                self.n_samples,
+            )
+        if encoded.held is not None:
+            relevant = self.is_relevant(encoded.scores).nonzero()[0]
+            chosen = encoded.held[np.searchsorted(relevant, which)]
+        else:
+            chosen = values.T[which]
+        return DenseSample(np.ascontiguousarray(chosen, np.float64))
 
     def encode(self, block: Block) -> EncodedMoments:
         """Check a block, sum its columns and score them."""
@@ -317,7 +399,9 @@ class BoundFisherZ:
         else:
             relevant = np.flatnonzero(self.is_relevant(encoded.scores))
             if not np.array_equal(which, relevant):
-                held = by_column(values[:, which]).T
+                is_held = np.isin(which, relevant).all()
+                rows = held[np.searchsorted(relevant, which)] if is_held else None
+                held = by_column(values[:, which]).T if rows is None else rows
             chosen, rows = _choose(sums, which), read_only(held)
             columns = dense_values.deviations(rows, positions, chosen)
         if self.is_split:
@@ -340,6 +424,31 @@ class BoundFisherZ:
 
 def _choose(sums: MomentSums, which: IntArray | slice) -> MomentSums:
     return MomentSums(*(array[which] for array in sums))
+
+
+def _sparse_sample(
+    offset: IntArray,
+    length: IntArray,
+    rows: NDArray[Any],
+    values: NDArray[Any],
+    n_rows: int,
+) -> SparseSample:
+    """Columns that lie in larger arrays, each from an offset on."""
+    indptr = np.append(0, np.cumsum(length))
+    entries = np.arange(indptr[-1]) + np.repeat(offset - indptr[:-1], length)
+    return SparseSample(indptr, rows[entries], values[entries].astype(float), n_rows)
+
+
+def _sample_of_kept(columns: Any, which: IntArray, n_rows: int) -> Sample:
+    """The values of some kept columns, less a number of each."""
+    if isinstance(columns, SparseValues):
+        offset, length = columns.offset[which], columns.length[which]
+        pools = columns.rows, columns.values
+        found = _sparse_sample(offset, length, *pools, n_rows)
+        found.values[:] -= np.repeat(columns.background[which], length)
+        return found
+    as_rows: Any = DENSE_VALUES.as_rows
+    return DenseSample(as_rows(columns, which, n_rows))
 
 
 def critical_share(

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from featstream.errors import check_alpha, check_choice, check_count, check_number
 from featstream.estimators import Estimator, estimator
@@ -25,8 +24,9 @@ from featstream.measures.inputs import (
 from featstream.measures.storages import dense_codes, sparse_codes, tables
 from featstream.measures.storages.binning import MDL, QUANTILE, UNIFORM, Binning
 from featstream.measures.storages.dense_codes import DENSE_CODES, DenseCodes
-from featstream.measures.storages.dispatch import ConditionalRule, Rule, for_storage
+from featstream.measures.storages.dispatch import ConditionalRule, Rule
 from featstream.measures.storages.sparse_codes import SPARSE_CODES, SparseCodes
+from featstream.measures.table_laws import TableLaws
 from featstream.parallel import ScratchPool
 from featstream.protocols import (
     Block,
@@ -104,7 +104,8 @@ class _InformationMeasure(Discretising):
     alpha : float, optional
         Significance level: a feature is relevant only if its p-value is at most this
         as well. It is the level of a ``correction`` too, 0.05 if it is not given. The
-        p-value is that of G², exact where expected counts are small.
+        p-value is that of Fisher's exact test for two categories and two classes, and
+        of G² for larger tables: exact, or a bound, where expected counts are small.
     """
 
     _name: ClassVar[str]
@@ -203,7 +204,7 @@ class BoundInformation:
         self.target = tables.coded_target(
             labels.codes, labels.counts, self._nlogn, norm
         )
-        self._memo = np.full((tables.MEMO, tables.MEMO), np.nan)
+        self._laws = TableLaws(labels.counts, self._nlogn)
         self._pool = ScratchPool()
 
     def encode(self, block: Block) -> Codes:
@@ -269,23 +270,34 @@ class BoundInformation:
         return scores > self._threshold
 
     def p_values(self, encoded: Codes, scores: FloatArray) -> FloatArray:
-        """The p-value of every column; 1 where a table is too large to be tested."""
-        p_values, known = np.ones(scores.size), (self.target, self._nlogn, self._memo)
-        run = for_storage(tables.find_p_values, encoded)
+        """The p-value of every column, given the margins of its table.
+
+        It is 1 where a table is too large to be tested; above 0.3 it may be rough.
+        """
+        return np.exp(self.log_p_values(encoded, scores))
+
+    def log_p_values(self, encoded: Codes, scores: FloatArray) -> FloatArray:
+        """Natural logarithms of `p_values`, which order what would underflow."""
+        log_p, laws = np.zeros(scores.size), self._laws
         with self._pool.borrow(tables.code_scratch, self.n_samples) as scratch:
             for here in tables.count_tables(encoded, self.target, scratch):
-                run(scratch.cells, encoded.arity[here], *known, p_values[here])
-        return p_values
+                arity = encoded.arity[here].astype(np.int64)
+                log_p[here] = laws.log_p_values(scratch.cells, arity)
+        return log_p
 
     def p_of_kept(
         self, columns: Any, which: IntArray, scores: FloatArray
     ) -> FloatArray:
-        """P-values of kept columns by the chi-square law of G², from their scores."""
-        information = scores * (columns.norm[which] + self.target.norm) / 2
-        df = (columns.arity[which] - 1) * (self.target.counts.size - 1)
-        g_square = 2 * math.log(2) * information / self._bit
-        p_values: FloatArray = special.chdtrc(np.maximum(df, 1), g_square)
-        return p_values
+        """P-values of kept columns, by the same laws."""
+        n, n_classes = self.n_samples, self.target.counts.size
+        arity = columns.arity[which].astype(np.int64)
+        log_p = np.zeros(which.size)
+        for j in np.flatnonzero(arity * n_classes <= tables.MAX_CELLS).tolist():
+            codes = tables.codes_as_rows(columns, which[j : j + 1], n)[0]
+            keys = codes.astype(np.int64) * n_classes + self.target.classes
+            cells = np.bincount(keys, minlength=int(arity[j]) * n_classes)
+            log_p[j] = self._laws.log_p_values(cells, arity[j : j + 1])[0]
+        return np.exp(log_p)
 
     def columns(self, encoded: Codes, which: IntArray) -> tuple[Codes, IntArray]:
         """All columns as they are, and where the chosen ones are among them."""

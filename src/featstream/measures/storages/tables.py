@@ -1,16 +1,9 @@
-"""Tables of counts: their information, their p-values, and tests on them.
+"""Tables of counts: their information, and tests given another column.
 
 Counts are integers, and ``k log2 k`` comes from one table in fixed point, so every
 entropy is an exact sum: the order of rows, the labels of categories and the way a
 column is stored cannot change a bit of it. A discrete column carries ``own``, the sum
 of ``k log2 k`` over its categories, and ``norm``, the denominator of its score.
-
-**P-values.** Where every expected count is at least five, twice the information (G²)
-follows the chi-square law. Otherwise the p-value of a table of two categories and two
-classes is exact: the probability of more information, given the margins, and half of
-that of the same (mid-p). Larger tables are compared with all tables of their margins by
-the mean and the variance of Pearson's X² among them. A column with one value per row
-always has the same X², so that it is not significant.
 
 **Given another column**, G² is summed over its categories. A category in which the
 column or the class is constant adds no degrees of freedom.
@@ -325,124 +318,6 @@ def score_tables(
             norm[i] = nlogn[nlogn.size - 1] - own[i]
         scores[i] = ratio(information, norm[i], target.norm)
         first += n_cells
-
-
-@kernel
-def find_p_values(cells, arity, target, nlogn, memo, p_values):
-    """The p-values of the columns whose tables with the class have been counted."""
-    first, n_classes = 0, target.counts.size
-    for i in range(arity.size):
-        n_cells = np.int64(arity[i]) * n_classes
-        if n_cells <= cells.size:
-            table = cells[first : first + n_cells]
-            p_values[i] = table_p_value(table, arity[i], target, nlogn, memo)
-        first += n_cells
-
-
-_EXPECTED = 5
-MEMO = 128
-"""P-values of rare categories of fewer rows are remembered, by rows and by class 1."""
-
-
-@inner
-def table_p_value(cells, arity, target, nlogn, memo):
-    """The p-value of a table of counts, ``arity`` rows of one count per class."""
-    n, n_classes = nlogn.size - 1, target.counts.size
-    n_used, smallest, rarest, information = 0, n, 0, 0
-    for p in range(arity):
-        size = 0
-        for c in range(n_classes):
-            information += nlogn[cells[p * n_classes + c]]
-            size += cells[p * n_classes + c]
-        information -= nlogn[size]
-        n_used += size > 0
-        if 0 < size < smallest:
-            smallest, rarest = size, p
-    if n_used < 2:
-        return 1.0
-    smallest_class = n
-    for c in range(n_classes):
-        smallest_class = min(smallest_class, target.counts[c])
-    if smallest * smallest_class >= _EXPECTED * n:
-        information += nlogn[n] - target.own
-        return _chi_square_tail(information, (n_used - 1) * (n_classes - 1), nlogn)
-    if n_used > 2 or n_classes > 2:
-        return _permuted_p_value(cells, arity, n_used, target, n)
-    ones, both = smallest, cells[2 * rarest + 1]
-    if ones < MEMO and not np.isnan(memo[ones, both]):
-        return memo[ones, both]
-    p_value = _exact_p_value(ones, both, target.counts[1], nlogn)
-    if ones < MEMO:
-        memo[ones, both] = p_value
-    return p_value
-
-
-@inner
-def _log_chance(ones, both, n_1, n):
-    """Logarithm of the probability of a table, given its margins."""
-    total, n_0 = 0.0, n - n_1
-    for size in (n_1, n_0, ones, n - ones):
-        total += math.lgamma(size + 1.0)
-    for size in (n, both, ones - both, n_1 - both, n_0 - ones + both):
-        total -= math.lgamma(size + 1.0)
-    return total
-
-
-@inner
-def _exact_p_value(ones, both, n_1, nlogn):
-    """Probability of more information, and half of that of the same."""
-    n = nlogn.size - 1
-    lowest, highest = max(0, ones - (n - n_1)), min(ones, n_1)
-    observed, total = joint_of_counts(nlogn, n, ones, n_1, both), 0.0
-    for end, step in ((lowest, 1), (highest, -1)):
-        k = end
-        chance = math.exp(_log_chance(ones, k, n_1, n))
-        while lowest <= k <= highest:
-            joint = joint_of_counts(nlogn, n, ones, n_1, k)
-            if joint < observed:
-                break
-            total += chance if joint > observed else 0.5 * chance
-            if step > 0:
-                up, down = (ones - k) * (n_1 - k), (k + 1) * (n - n_1 - ones + k + 1)
-            else:
-                up, down = k * (n - n_1 - ones + k), (ones - k + 1) * (n_1 - k + 1)
-            chance *= up / down
-            k += step
-        if k > highest or k < lowest:
-            break  # all tables have been added
-    return min(total, 1.0)
-
-
-@inner
-def _permuted_p_value(cells, arity, n_used, target, n):
-    """Tail of the gamma law that has the mean and variance of X² given the margins.
-
-    Both are from Lewis, Saunders and Westcott (1984).
-    """
-    n_classes, x_square, spread, spread_1 = target.counts.size, 0.0, 0.0, 0.0
-    for c in range(n_classes):
-        spread_1 += n / target.counts[c]
-    for p in range(arity):
-        size = 0
-        for c in range(n_classes):
-            size += cells[p * n_classes + c]
-        if size:
-            spread += n / size
-            for c in range(n_classes):
-                expected = size * target.counts[c] / n
-                x_square += (cells[p * n_classes + c] - expected) ** 2 / expected
-    if n < 4:
-        return 1.0
-    mean = n / (n - 1.0) * (n_used - 1) * (n_classes - 1)
-    v = (n_used - 1) * (n - n_used) / (n - 1.0)
-    v_1 = (n_classes - 1) * (n - n_classes) / (n - 1.0)
-    w = (spread - n_used * n_used) / (n - 2.0)
-    w_1 = (spread_1 - n_classes * n_classes) / (n - 2.0)
-    variance = 2.0 * n / (n - 3.0) * (v - w) * (v_1 - w_1) + n * n / (n - 1.0) * w * w_1
-    if variance <= 1e-9 * mean:
-        return 1.0  # X² is the same for every order of the rows
-    shape = mean * mean / variance
-    return gamma_tail(shape, x_square * mean / variance)
 
 
 SAMPLES_PER_CELL = 5
