@@ -171,6 +171,8 @@ def in_flags(text: str, arguments: argparse.Namespace) -> str:
 
     text = re.sub(r"\w+=\S+ \(command line: (--[^)]+)\)", r"\1", text)
     text = text.replace("FisherZ(target='numeric')", "--target-type numeric")
+    as_classes = "--measure fisher-z --target-type class"
+    text = text.replace("FisherZ(target='nominal')", as_classes)
     for class_name, name in _MEASURES.items():
         text = text.replace(f"measure={class_name}()", f"measure='{name}'")
         pattern = rf"(?:measure=)?\b{class_name}\((\w.*?)\)"

@@ -95,7 +95,7 @@ def add_select(select: argparse.ArgumentParser) -> None:
         "--set measure__n_bins=2; may be given several times",
     )
     _add_selector_flags(select)
-    select.set_defaults(run=_select, measure="auto", target_type="class")
+    select.set_defaults(run=_select, measure="auto", target_type=None)
 
 
 def _add_selector_flags(command: argparse.ArgumentParser) -> None:
@@ -319,12 +319,15 @@ def _measure(arguments: argparse.Namespace) -> Any:
     from featstream.measures.inputs import MEASURES, resolve_measure
 
     is_numeric = arguments.target_type == "numeric"
+    # The other measures know classes alone.
+    is_class = arguments.target_type == "class" and arguments.measure == "fisher-z"
     has_category = _is_missing_for_measure(arguments)
     flags = {
         "--alpha": ("alpha", arguments.alpha),
         "--delta": ("threshold", arguments.delta),
         "--identifiers": ("identifiers", arguments.identifiers),
         "--target-type numeric": ("target", "numeric" if is_numeric else None),
+        "--target-type class": ("target", "nominal" if is_class else None),
         "--missing category": ("missing", "category" if has_category else None),
     }
     given = {flag: pair for flag, pair in flags.items() if pair[1] is not None}

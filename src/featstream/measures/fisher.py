@@ -90,8 +90,10 @@ class FisherZ(Estimator):
         ``correction`` it is the F-test for all: at the small levels of corrected
         thresholds the p-values of Fisher's Z are too small (with 50 samples, 0.4e-6
         for 1e-6).
-    target : {"nominal", "numeric"}, default="nominal"
-        "numeric" correlates with the target as a number, whatever its values.
+    target : {"auto", "nominal", "numeric"}, default="auto"
+        What the target is: classes, or a quantity, with which features are correlated.
+        By default it is classes; a selector refuses whole numbers that are more than 20,
+        or seven and more of which some are rare, until one of the two is chosen.
 
     Notes
     -----
@@ -117,12 +119,13 @@ class FisherZ(Estimator):
     """
 
     alpha: float | None = None
-    target: Literal["nominal", "numeric"] = "nominal"
+    target: Literal["auto", "nominal", "numeric"] = "auto"
 
     def bind(self, y: Any) -> BoundFisherZ:
         """Prepare for the target ``y``."""
         alpha = None if self.alpha is None else check_alpha(self.alpha, "FisherZ")
-        check_choice(self.target, "target", ("nominal", "numeric"), "FisherZ")
+        choices = ("auto", "nominal", "numeric")
+        check_choice(self.target, "target", choices, "FisherZ")
         if self.target == "numeric":
             numbers = as_numbers(y)
             # A power of two changes no correlation, and keeps squares in range.

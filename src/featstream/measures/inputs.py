@@ -180,6 +180,9 @@ _MANY_CLASSES = 20
 _FEW_ROWS = 5
 """More classes than this, or fewer rows per class than that, may be a quantity."""
 
+_COUNTS = 7
+"""This many whole numbers may be counts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -217,23 +220,41 @@ def as_labels(y: Any) -> Labels:
     return Labels(classes, codes.astype(np.int32), counts)
 
 
-def warn_of_many_classes(labels: Labels, remedy: str) -> None:
-    """Warn if a target looks like a quantity, or has few rows per class."""
+def check_classes(labels: Labels, remedy: str, *, asks: bool = False) -> None:
+    """Warn of a target that looks like a quantity, or has few rows per class.
+
+    If ``asks``, whole numbers that are many, or of which some are rare, are refused:
+    whether they are classes has to be said.
+    """
     n_classes, n_rows = labels.classes.size, labels.codes.size
     are_numbers = labels.classes.dtype.kind in "fiu"
+    is_count = are_numbers and n_classes >= _COUNTS
     is_many = are_numbers and n_classes > _MANY_CLASSES
-    if not is_many and (n_classes == 2 or n_rows >= _FEW_ROWS * n_classes):
+    numbers = ""
+    if are_numbers:
+        low, high = labels.classes[[0, -1]].tolist()
+        numbers = f"y has {n_classes:,} different whole numbers, {low:g} to {high:g}"
+    if asks and (is_many or (is_count and labels.counts.min() < _FEW_ROWS)):
+        raise DataError(
+            f"{numbers}, and the rarest has {labels.counts.min()} rows: are they "
+            "classes or a quantity? For a quantity use FisherZ(target='numeric'), for "
+            "classes FisherZ(target='nominal') or measure='su'."
+        )
+    is_sparse = n_classes > 2 and n_rows < _FEW_ROWS * n_classes
+    if not (is_count or is_many or is_sparse):
         return
     advice = "Merge rare classes."
     if are_numbers:
         advice = "If y is a quantity, bin it"
         advice += f", or use {remedy}." if remedy else "."
-    warnings.warn(
-        f"y has {n_classes:,} classes with {n_rows / n_classes:.2g} rows each on "
-        f"average: their scores say little. {advice}",
-        FeatstreamWarning,
-        stacklevel=3,
-    )
+    if is_many or is_sparse:
+        fact = (
+            f"y has {n_classes:,} classes with {n_rows / n_classes:.2g} rows each on "
+            "average: their scores say little."
+        )
+    else:
+        fact = f"{numbers}, which are taken as classes, not as counts."
+    warnings.warn(f"{fact} {advice}", FeatstreamWarning, stacklevel=3)
 
 
 def as_numbers(y: Any) -> FloatArray:

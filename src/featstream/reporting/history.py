@@ -363,19 +363,21 @@ def _columns_of(history: History, X: Any) -> NDArray[Any] | None:
 def p_values(history: History) -> FloatArray | None:
     """For each kept feature, how probable its score is without any relation.
 
-    By Fisher's Z or the F-test for correlations, by the G-test for categories. None
-    where the measure has no such test, or the columns are not at hand.
+    By the laws that judge corrected thresholds; by the F-test for correlations where
+    the selector does not hold the kept columns. None where the measure has no such
+    test, or the columns are not at hand.
     """
     result, stream = history.result, history.stream
     if stream is None or not len(result):
         return None
+    has_columns = history.columns is not None
+    if result.measure in (*_INFORMATION, "fisher-z") and has_columns:
+        return p_values_of(history.origin._state, stream.measure)
     if result.measure == "fisher-z" and hasattr(stream.measure, "critical"):
         n, n_spanning = len(stream.y), stream.measure.n_spanning
         share = np.minimum(result.scores, 1) ** 2
-        return p_of_share(share, n, n_spanning, 0)
-    if result.measure not in INFORMATION or history.columns is None:
-        return None
-    return p_values_of(history.origin._state, stream.measure)
+        return p_of_share(share, n, n_spanning, 0, always_f=True)
+    return None
 
 
 class AccuracyCurve(NamedTuple):

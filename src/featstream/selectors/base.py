@@ -265,11 +265,19 @@ class OnlineSelector(Savable, Explained, Selector):
             # A bad target is an error now, not at the first feature.
             labels = inputs.as_labels(y)
             check_labels(labels)
-            inputs.warn_of_many_classes(labels, self._numeric_target)
+            inputs.check_classes(labels, self._numeric_target, asks=self._asks_about_target)
         self._stream = stream
         self._run = None
         self._begin(stream)
         return self
+
+    @property
+    def _asks_about_target(self) -> bool:
+        """Whether it was left open if the target is a class or a quantity."""
+        measure = getattr(self, "measure", None)
+        if isinstance(measure, str):
+            return measure in ("auto", "fisher-z")
+        return getattr(measure, "target", "") == "auto"
 
     @property
     def _has_numeric_target(self) -> bool:
