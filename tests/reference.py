@@ -97,17 +97,12 @@ def g_square_tail(information, df, table):
     return stats.chi2.sf(g_square, df) if df else 1.0
 
 
-def mid_p(ones, both, n_1, n, table):
-    """Probability of more information given the margins, and half that of the same."""
-
-    def joint(k):
-        counts = (k, ones - k, n_1 - k, n - n_1 - ones + k)
-        return sum(table[count] for count in counts)
-
+def fisher_exact(ones, both, n_1, n):
+    """Probability, given the margins, of all tables that are no more probable."""
     support = range(max(0, ones + n_1 - n), min(ones, n_1) + 1)
     chance = {k: stats.hypergeom.pmf(k, n, n_1, ones) for k in support}
-    more = sum(chance[k] for k in support if joint(k) > joint(both))
-    return more + sum(chance[k] for k in support if joint(k) == joint(both)) / 2
+    limit = chance[both] * (1 + 1e-7)
+    return min(1.0, sum(p for p in chance.values() if p <= limit))
 
 
 def lord(p_values, alpha):

@@ -1,16 +1,22 @@
-"""P-values of tables: G² where counts are large, exact or by permutation else."""
-
-from itertools import permutations
+"""P-values by which features are judged at corrected levels."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse, stats
+from scipy import sparse
 from sklearn.feature_selection import f_classif
 
 import reference
-from featstream import SAOLA, FisherZ, SymmetricalUncertainty, as_source
+from featstream import (
+    SAOLA,
+    FisherZ,
+    SelectFromStream,
+    SymmetricalUncertainty,
+    as_source,
+)
+from featstream.measures import resolve_measure
+from featstream.selectors.saola.kept import p_values_of
 from strategies import examples, generators
 
 
@@ -36,7 +42,7 @@ def binary_data(draw):
 @given(data=binary_data(), is_sparse=st.booleans())
 def test_rare_binary_columns_have_exact_p_values(data, is_sparse):
     X, y = data
-    n, n_1, table = len(y), int(y.sum()), reference.nlogn(len(y))
+    n, n_1 = len(y), int(y.sum())
     found = p_values(
         SymmetricalUncertainty(), sparse.csc_array(X) if is_sparse else X, y
     )
@@ -45,31 +51,8 @@ def test_rare_binary_columns_have_exact_p_values(data, is_sparse):
         if ones in (0, n):
             assert p == 1.0
             continue
-        smallest = min(ones, n - ones) * min(n_1, n - n_1)
-        joint = reference.information(column.tolist(), y.tolist(), table)[0]
-        if smallest >= 5 * n:
-            expected = reference.g_square_tail(joint, 1, table)
-        else:
-            expected = reference.mid_p(ones, int(column @ y), n_1, n, table)
-        # Rounding leaves a trace of information where there is none.
-        tolerance = 1e-9 if expected < 0.99 else 1e-5
-        assert p == pytest.approx(expected, rel=tolerance)
-
-
-def test_every_order_of_the_rows_gives_the_mean_and_variance_that_are_used():
-    """X² over all orders of the labels of seven rows, and the law fitted to it."""
-    column, y = [0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 2, 2, 2]
-
-    def x_square(order):
-        counts = stats.contingency.crosstab(column, order)[1]
-        return stats.chi2_contingency(counts, correction=False).statistic
-
-    seen = [x_square(order) for order in set(permutations(y))]
-    mean, variance = np.mean(seen), np.var(seen)
-    expected = stats.gamma.sf(x_square(y), mean**2 / variance, scale=variance / mean)
-    X = np.array([column]).T
-    (found,) = p_values(SymmetricalUncertainty(), X, y)
-    assert found == pytest.approx(expected, rel=1e-9)
+        expected = reference.fisher_exact(ones, int(column @ y), n_1, n)
+        assert p == pytest.approx(expected, rel=1e-9)
 
 
 def test_an_identifier_is_not_significant():
@@ -104,3 +87,49 @@ def test_fisher_z_gives_the_p_values_of_the_f_test(n_classes):
     X = rng.normal(size=(60, 5)) + 0.3 * y[:, None]
     found = p_values(FisherZ(), X, y)
     assert found == pytest.approx(f_classif(X, y)[1], rel=1e-9)
+
+
+KINDS = {
+    "lognormal": lambda rng, shape: rng.lognormal(0, 2, shape),
+    "t3": lambda rng, shape: rng.standard_t(3, shape),
+    "tf-idf": lambda rng, shape: sparse.csc_array(
+        np.where(rng.random(shape) < 0.02, rng.exponential(size=shape), 0.0)
+    ),
+}
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("target", ["a class of 5", "a class of 20", "a quantity"])
+def test_nothing_is_selected_from_skewed_noise(kind, target):
+    """By the F-test alone each of these selects something in nearly every run."""
+    rng = np.random.default_rng(1)
+    X = KINDS[kind](rng, (1000, 1000))
+    if target == "a quantity":
+        y, measure = rng.lognormal(0, 2, 1000), FisherZ(target="numeric")
+    else:
+        y, measure = (np.arange(1000) < int(target.split()[-1])) * 1, "auto"
+    assert SelectFromStream(measure=measure).fit(X, y).selected_.size == 0
+
+
+@pytest.mark.jit_only
+def test_nothing_is_selected_from_rare_words_of_many_classes():
+    rng = np.random.default_rng(0)
+    y, ones = np.arange(1000) % 20, rng.integers(3, 11, 1000)
+    X = np.argsort(rng.random((1000, 1000)), axis=0) < ones
+    assert SelectFromStream().fit(X.astype(np.uint8), y).selected_.size == 0
+
+
+@pytest.mark.parametrize("measure", ["su", "fisher-z"])
+def test_kept_columns_have_the_p_values_that_they_were_judged_by(measure):
+    rng = np.random.default_rng(0)
+    y = (np.arange(300) < 20).astype(int)
+    X = rng.poisson(0.2, (300, 40)) + 3 * (rng.random((300, 40)) < 0.3 * y[:, None])
+    for data in (X, sparse.csc_array(X)):
+        selector = SAOLA(measure=measure, correction="online-fdr").fit(data, y)
+        kept = selector.selected_
+        assert kept.size > 1
+        own = p_values(resolve_measure(measure), data, y)[kept]
+        np.testing.assert_allclose(
+            p_values_of(selector._state, selector._stream.measure), own, rtol=1e-9
+        )

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,18 @@ _TIED = 0.1
 """Values that are shared by this part of the rows, without the commonest value, count
 as a lattice."""
 
+_OUTLYING = 0.5
+_MOST_OUTLIERS = 2
+"""Values of more standard deviations of the sum than this are told apart, and how many.
+"""
+
+_MOST_DISTINCT = 64
+_RESOLUTION = 0.1
+"""More values than this are merged where they are near each other, but for a quarter as
+many at both ends; the resolution is in standard deviations, or a share of larger values.
+"""
+
+_ROUNDING = 1e-9
 _IN_CACHE = 1 << 14
 _BATCH = 1 << 17
 _MOST_STEPS = 60
@@ -282,102 +295,192 @@ class PermutationLaws:
                 n_drawn, gap = int(sizes[c]), float(gaps[k, c])
                 if 2 * n_drawn > n:
                     n_drawn, gap = n - n_drawn, -gap
-                tests.append(_Test(k, values, counts, n_drawn, gap))
+                tests.append(DrawnSum(k, values, counts, n_drawn, gap))
         least = np.zeros(which.size)
-        for test, found in zip(tests, _log_tails(tests, n), strict=True):
+        for test, found in zip(tests, log_tails(tests), strict=True):
             least[test.column] = min(least[test.column], found)
         return np.minimum(least + math.log(self._n_tests), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Test:
-    """The sum over ``n_drawn`` rows of one standardised column, to be judged."""
+class DrawnSum:
+    """The sum over ``n_drawn`` of the rows of a column, which is to be judged.
+
+    ``counts`` rows have each of the ``values``, which increase. ``half_step`` is half
+    the distance of sums that are next to each other, if many values are equal.
+    """
 
     column: int
     values: FloatArray
     counts: IntArray
     n_drawn: int
     total: float
+    half_step: float = 0.0
+
+    def mirrored(self) -> DrawnSum:
+        """The same of the negative values."""
+        own = -self.values[::-1], self.counts[::-1]
+        return replace(self, values=own[0], counts=own[1], total=-self.total)
+
+    def standardised(self) -> DrawnSum:
+        """The same with values of mean 0 and variance 1."""
+        n = int(self.counts.sum())
+        mean = float(self.values @ self.counts) / n
+        values = self.values - mean
+        deviation = math.sqrt(float((values * values) @ self.counts) / n)
+        if deviation == 0.0:
+            return replace(self, values=values, total=0.0)
+        return replace(
+            self,
+            values=values / deviation,
+            total=(self.total - self.n_drawn * mean) / deviation,
+            half_step=self.half_step / deviation,
+        )
+
+    def least(self) -> float:
+        """The smallest sum that can be drawn."""
+        before = self.counts.cumsum() - self.counts
+        drawn = np.minimum(self.counts, np.maximum(self.n_drawn - before, 0))
+        return float(self.values @ drawn)
+
+    def largest(self) -> tuple[float, float]:
+        """The largest sum that can be drawn, and the log of its probability."""
+        after = self.counts[::-1].cumsum()[::-1] - self.counts
+        drawn = np.minimum(self.counts, np.maximum(self.n_drawn - after, 0))
+        ways = _log_binomial(self.counts, drawn).sum()
+        chance = ways - _log_binomial(int(self.counts.sum()), self.n_drawn)
+        return float(self.values @ drawn), float(chance)
+
+    def compressed(self) -> DrawnSum:
+        """The same with values that are near each other replaced by their mean."""
+        size = self.values.size
+        if size <= _MOST_DISTINCT:
+            return self
+        key = np.rint(np.arcsinh(self.values) / _RESOLUTION)
+        key[-_MOST_DISTINCT // 4 :] += np.arange(1, 1 + _MOST_DISTINCT // 4)
+        key[: _MOST_DISTINCT // 4] -= np.arange(_MOST_DISTINCT // 4, 0, -1)
+        begins = np.flatnonzero(np.append(True, np.diff(key) != 0.0))
+        counts = np.add.reduceat(self.counts, begins)
+        values = np.add.reduceat(self.values * self.counts, begins) / counts
+        return replace(self, values=values, counts=counts)
 
 
-def _log_tails(tests: list[_Test], n: int) -> FloatArray:
-    """Log probabilities of sums at least as far from zero, on either side.
+def log_tails(tests: list[DrawnSum]) -> FloatArray:
+    """Log probabilities of sums at least as far from the mean, on either side.
 
     By the saddlepoint it is twice that of the side observed, unless sums as far on the
     other side are impossible.
     """
     found = np.zeros(len(tests))
-    rest: list[int] = []
-    for k, test in enumerate(tests):
-        if test.total == 0.0:
-            continue
+    factor, floor = np.zeros(len(tests)), np.full(len(tests), -np.inf)
+    parts: list[DrawnSum] = []
+    log_weights: list[float] = []
+    for k, given in enumerate(tests):
+        test = replace(given, column=k).standardised()
+        test = test.mirrored() if test.total < 0.0 else test
         known = _count_tail(test)
-        if known is None:
-            rest.append(k)
-        else:
+        if known is not None:
             found[k] = known
-    rest.sort(key=lambda k: tests[k].values.size)
-    for batch in _batches(rest, tests):
-        found[batch] = _saddlepoints([tests[k] for k in batch], n)
-    for k in rest:
-        test, side = tests[k], math.copysign(1.0, tests[k].total)
-        if abs(test.total) >= (1.0 - 1e-9) * _largest_sum(test, side):
-            found[k] = _log_chance_of_largest(test, n)  # there is no saddlepoint
-        if _largest_sum(test, -side) >= (1.0 - 1e-9) * abs(test.total):
-            found[k] += math.log(2.0)
-    return np.minimum(found, 0.0)
+            continue
+        found[k] = -np.inf
+        if test.least() <= -(1.0 - _ROUNDING) * test.total:
+            factor[k] = math.log(2.0)
+        # No tail is smaller than the chance of the largest sum that can be drawn.
+        largest, floor[k] = test.largest()
+        if test.total >= (1.0 - _ROUNDING) * largest:
+            continue
+        test = replace(test, half_step=_half_step(test.values, test.counts))
+        near = test.compressed()
+        near = near if test.total < 0.9 * near.largest()[0] else test
+        for log_weight, part in _given_outliers(near):
+            log_weights.append(log_weight)
+            parts.append(part)
+    if parts:
+        logs = np.array(log_weights) + _upper_tails(parts)
+        np.logaddexp.at(found, [part.column for part in parts], logs)
+    return np.minimum(np.maximum(found, floor) + factor, 0.0)
 
 
-def _batches(which: list[int], tests: list[_Test]) -> Iterator[list[int]]:
-    """Tests of about the same number of values, as many as memory allows."""
-    batch: list[int] = []
-    for k in which:
-        width = tests[k].values.size
-        if batch and (len(batch) + 1) * width > max(_BATCH, width):
-            yield batch
-            batch = []
-        batch.append(k)
-    if batch:
-        yield batch
-
-
-def _count_tail(test: _Test) -> float | None:
-    """The tails by counting all draws; None if there are too many."""
+def _count_tail(test: DrawnSum) -> float | None:
+    """Both tails by counting all draws; None if there are too many."""
     order = np.argsort(test.counts, kind="stable")
     sizes = test.counts[order]
     if count_draws(sizes[:-1], test.n_drawn) > MOST_DRAWS:
         return None
     begins = np.append(0, np.cumsum(sizes + 1))
     drawn = np.arange(begins[-1]) - np.repeat(begins[:-1], sizes + 1)
-    size = np.repeat(sizes, sizes + 1).astype(np.float64)
-    log_weights = _log_binomial(size, drawn.astype(np.float64))
+    log_weights = _log_binomial(np.repeat(sizes, sizes + 1), drawn)
     parts = drawn * np.repeat(test.values[order], sizes + 1)
-    total = abs(test.total)
-    slack = 1e-9 * max(1.0, total)
+    slack = _ROUNDING * max(1.0, test.total)
     margins = parts, log_weights, begins, test.n_drawn
-    return float(log_tail_of_draws(*margins, -total, total, slack))
+    return float(log_tail_of_draws(*margins, -test.total, test.total, slack))
 
 
-def _largest_sum(test: _Test, sign: float) -> float:
-    """The largest sum, or the largest of the negative values, that can be drawn."""
-    values = sign * test.values
-    order = np.argsort(-values, kind="stable")
-    drawn = np.diff(np.minimum(np.cumsum(test.counts[order]), test.n_drawn), prepend=0)
-    return float(values[order] @ drawn)
+def _given_outliers(test: DrawnSum) -> Iterator[tuple[float, DrawnSum]]:
+    """What is left to be drawn given which of the largest values are.
+
+    A single value that is large against the spread of the sum leaves a gap in its law,
+    which the saddlepoint does not see. Yields the log probability of each case.
+    """
+    n, n_drawn = int(test.counts.sum()), test.n_drawn
+    spread = math.sqrt(n_drawn * (n - n_drawn) / n)
+    n_out = 0
+    while n_out < _MOST_OUTLIERS:
+        place = test.values.size - 1 - n_out
+        is_outlier = test.values[place] > _OUTLYING * spread
+        if not (is_outlier and test.counts[place] == 1):
+            break
+        n_out += 1
+    n_left = test.values.size - n_out
+    outliers = test.values[n_left:]
+    rest = replace(test, values=test.values[:n_left], counts=test.counts[:n_left])
+    all_ways = _log_binomial(n, n_drawn)
+    for chosen in product((0, 1), repeat=n_out):
+        n_more = n_drawn - sum(chosen)
+        if 0 <= n_more <= n - n_out:
+            total = test.total - float(np.dot(chosen, outliers))
+            log_weight = _log_binomial(n - n_out, n_more) - all_ways
+            yield float(log_weight), replace(rest, n_drawn=n_more, total=total)
 
 
-def _log_chance_of_largest(test: _Test, n: int) -> float:
-    """Log probability of the largest sum on the side observed."""
-    values = math.copysign(1.0, test.total) * test.values
-    order = np.argsort(-values, kind="stable")
-    before = np.cumsum(test.counts[order]) - test.counts[order]
-    last = int(np.flatnonzero(before < test.n_drawn)[-1])
-    size, drawn = test.counts[order[last]], test.n_drawn - before[last]
-    return float(_log_binomial(size, drawn) - _log_binomial(n, test.n_drawn))
+def _upper_tails(tests: list[DrawnSum]) -> FloatArray:
+    """Log probabilities of sums that are no smaller, on whichever side of the mean."""
+    found = np.zeros(len(tests))
+    asked: list[tuple[int, DrawnSum]] = []
+    for k, given in enumerate(tests):
+        if given.n_drawn == 0:
+            found[k] = 0.0 if given.total <= _ROUNDING else -np.inf
+            continue
+        test = given.standardised()
+        if test.total <= 0.0 and test.total <= (1.0 - _ROUNDING) * test.least():
+            continue  # no sum is smaller
+        asked.append((k, test))
+    asked.sort(key=lambda pair: pair[1].values.size)
+    for batch in _batches(asked):
+        which = [k for k, _ in batch]
+        logs = _saddlepoints([test for _, test in batch])
+        is_below = np.array([test.total < 0.0 for _, test in batch])
+        with np.errstate(divide="ignore"):
+            found[which] = np.where(is_below, np.log1p(-np.exp(logs)), logs)
+    return found
 
 
-def _saddlepoints(tests: list[_Test], n: int) -> FloatArray:
-    """Log tails by the double saddlepoint approximation.
+def _batches(
+    asked: list[tuple[int, DrawnSum]],
+) -> Iterator[list[tuple[int, DrawnSum]]]:
+    """Tests of about the same number of values, as many as memory allows."""
+    batch: list[tuple[int, DrawnSum]] = []
+    for pair in asked:
+        if batch and (len(batch) + 1) * pair[1].values.size > _BATCH:
+            yield batch
+            batch = []
+        batch.append(pair)
+    if batch:
+        yield batch
+
+
+def _saddlepoints(tests: list[DrawnSum]) -> FloatArray:
+    """Log tails beyond standardised sums, on the side of each, by the saddlepoint.
 
     Each row is drawn with probability ``share``, independently, given that ``n_drawn``
     are drawn in all: the law of the sum given the number. ``s`` and ``t`` tilt both.
@@ -386,13 +489,15 @@ def _saddlepoints(tests: list[_Test], n: int) -> FloatArray:
     """
     width = max(test.values.size for test in tests)
     values, counts = np.zeros((2, len(tests), width))
-    totals, n_drawn = np.empty(len(tests)), np.empty(len(tests))
+    totals, n_drawn, n = np.empty((3, len(tests)))
     for k, test in enumerate(tests):
-        here = slice(test.values.size)
-        values[k, here] = test.values * math.copysign(1.0, test.total)
+        here, side = slice(test.values.size), math.copysign(1.0, test.total)
+        values[k, here] = test.values * side
         counts[k, here] = test.counts
-        totals[k] = abs(test.total) - _half_step(test.values, test.counts)
+        # The sum itself belongs to the upper tail.
+        totals[k] = abs(test.total) - side * test.half_step
         n_drawn[k] = test.n_drawn
+        n[k] = test.counts.sum()
     share = n_drawn / n
     variance = n * share * (1.0 - share)
     totals = np.maximum(totals, 1e-3 * np.sqrt(variance))
@@ -409,7 +514,7 @@ def _saddlepoints(tests: list[_Test], n: int) -> FloatArray:
         log_tail = np.log(mills + 1.0 / v - 1.0 / w)
     log_tail -= exponent + 0.5 * math.log(2.0 * math.pi)
     bound = -exponent - _log_chance_of_rows(n, n_drawn)
-    is_known = law.has_converged & np.isfinite(log_tail) & (w > 1e-3)
+    is_known = law.has_converged & np.isfinite(log_tail) & (w > 1e-4)
     return np.minimum(np.where(is_known, np.minimum(log_tail, bound), bound), 0.0)
 
 
@@ -445,14 +550,15 @@ class _TiltedLaw:
             self.hessian[:, active] = hessian
             a, b, d = hessian
             determinant = a * d - b * b
-            with np.errstate(divide="ignore", invalid="ignore"):
+            # There is no step where no tilt reaches the sum, or all is rounding.
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 step = np.column_stack(
                     [
                         (b * gradient[1] - d * gradient[0]) / determinant,
                         (b * gradient[0] - a * gradient[1]) / determinant,
                     ]
                 )
-            decrement = -(step[:, 0] * gradient[0] + step[:, 1] * gradient[1])
+                decrement = -(step[:, 0] * gradient[0] + step[:, 1] * gradient[1])
             is_done = decrement < 1e-10
             self.has_converged[active[is_done]] = True
             goes_on = ~is_done & np.isfinite(step).all(axis=1) & (decrement > 0.0)
@@ -515,17 +621,18 @@ class _TiltedLaw:
 
 
 def _half_step(values: FloatArray, counts: IntArray) -> float:
-    """Half of the step between sums of values with ties; 0 without."""
-    if values.size < 2:
+    """Half of the step between the commonest value and the nearest common one.
+
+    0 if no two values are common.
+    """
+    commonest = int(counts.argmax())
+    n_others = int(counts.sum() - counts[commonest])
+    is_common = counts >= max(2.0, _TIED * n_others)
+    is_common[commonest] = False
+    if not is_common.any():
         return 0.0
-    first = int(counts.argmax())
-    others = counts.copy()
-    others[first] = 0
-    second = int(others.argmax())
-    n_others = int(others.sum())
-    if others[second] < 2 or others[second] < _TIED * n_others:
-        return 0.0
-    return abs(float(values[first] - values[second])) / 2.0
+    distances = np.abs(values[is_common] - values[commonest])
+    return float(distances.min()) / 2.0
 
 
 def _as_z(log_p: FloatArray, r: FloatArray | None, n: int) -> FloatArray:
@@ -542,7 +649,7 @@ def _log_binomial(n: Any, k: Any) -> Any:
     return found - special.gammaln(n - k + 1.0)
 
 
-def _log_chance_of_rows(n: int, n_drawn: Any) -> Any:
+def _log_chance_of_rows(n: Any, n_drawn: Any) -> Any:
     """Log chance that independent draws of each row take as many as are expected."""
     share = n_drawn / n
     found = _log_binomial(n, n_drawn) + special.xlogy(n_drawn, share)
