@@ -19,7 +19,7 @@ from featstream import (
     MutualInformation,
     SymmetricalUncertainty,
 )
-from featstream.errors import FeatstreamWarning
+from featstream.errors import DataError, FeatstreamWarning
 from featstream.measures import FisherZTest, resolve_measure
 from featstream.measures.inputs import as_labels, as_numbers
 from featstream.sources import ArraySource
@@ -156,7 +156,8 @@ def start(selector, y):
 @pytest.mark.parametrize(
     ("selector", "remedy"),
     [
-        (SAOLA(), "FisherZ(target='numeric')"),
+        (SAOLA(measure="su"), "FisherZ(target='numeric')"),
+        (SAOLA(measure=FisherZ(target="nominal")), "FisherZ(target='numeric')"),
         (FastOSFS(), "FisherZTest(target='numeric')"),
         (AlphaInvesting(), "use target='numeric'"),
         (OGFS(), "bin it."),
@@ -166,6 +167,32 @@ def test_a_quantity_taken_for_classes_is_said(selector, remedy):
     (message,) = start(selector, np.tile(np.arange(20, 80), 10))
     assert "60 classes with 10 rows each" in message
     assert remedy in message
+
+
+@pytest.mark.parametrize("measure", ["auto", "fisher-z", FisherZ()])
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (np.tile(np.arange(21), 10), "21 different whole numbers, 0 to 20"),
+        (np.repeat(np.arange(7), [50, 40, 30, 20, 10, 5, 4]), "the rarest has 4 rows"),
+    ],
+)
+def test_whole_numbers_that_may_be_counts_are_asked_about(measure, y, said):
+    selector = SAOLA(measure=measure)
+    with pytest.raises(DataError, match=said) as caught:
+        selector.start(y)
+    assert "FisherZ(target='numeric')" in str(caught.value)
+    selector.set_params(measure=FisherZ(target="nominal"))
+    with pytest.warns(FeatstreamWarning):
+        selector.start(y)
+    selector.set_params(measure=measure).start(y.astype(str))  # text is classes
+
+
+def test_frequent_classes_that_may_be_counts_are_said_aloud():
+    (message,) = start(SAOLA(), np.tile(np.arange(10), 50))
+    assert "10 different whole numbers, 0 to 9, which are taken as classes" in message
+    assert "FisherZ(target='numeric')" in message
+    assert not start(SAOLA(), np.tile(np.arange(6), 50))
 
 
 @pytest.mark.parametrize(
@@ -188,8 +215,9 @@ def test_a_quantity_given_as_one_selects_by_it(selector):
 @pytest.mark.parametrize(
     ("n_classes", "n_rows", "as_text", "expected"),
     [
-        (20, 100, False, False),
-        (21, 105, False, True),
+        (6, 100, False, False),
+        (7, 100, False, True),
+        (20, 100, True, False),
         (21, 105, True, False),
         (3, 14, True, True),
         (3, 15, False, False),

@@ -10,7 +10,8 @@ from scipy import sparse, special
 from sklearn.feature_selection import f_classif
 
 from featstream import FisherZ, as_source
-from featstream.measures.permutation import DrawnSum, log_f_tail, log_tails
+from featstream.measures.drawn_sums import DrawnSum, log_tails
+from featstream.measures.permutation import log_f_tail
 from strategies import examples
 
 
@@ -26,8 +27,9 @@ def share_as_far(column, rows):
     """The share of all sets of as many rows whose sum is as far from its mean."""
     z = np.asarray(column, float) - np.mean(column)
     observed = abs(z[list(rows)].sum())
-    sums = [abs(z[list(drawn)].sum()) for drawn in combinations(range(z.size), len(rows))]
-    return np.mean(np.array(sums) >= observed - 1e-9)
+    all_draws = combinations(range(z.size), len(rows))
+    sums = np.array([abs(z[list(drawn)].sum()) for drawn in all_draws])
+    return np.mean(sums >= observed - 1e-9)
 
 
 @examples(30)

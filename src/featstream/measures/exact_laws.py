@@ -24,9 +24,10 @@ MOST_DRAWS = 1 << 14
 
 @jit
 def log_tail_of_draws(parts, log_weights, begins, n_drawn, most, least, slack):
-    """Log probability that a sum over groups is at least ``least``, or at most ``most``.
+    """Log probability that a sum is at least ``least``, or at most ``most``.
 
-    Sums that differ from these by less than ``slack`` count as equal to them.
+    The sum is one over groups. Sums that differ from these by less than ``slack`` count
+    as equal to them.
 
     Group ``g`` has ``begins[g + 1] - begins[g] - 1`` rows; with ``k`` of them drawn its
     part of the sum is ``parts[begins[g] + k]``, and there are

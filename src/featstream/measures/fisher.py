@@ -92,8 +92,8 @@ class FisherZ(Estimator):
         for 1e-6).
     target : {"auto", "nominal", "numeric"}, default="auto"
         What the target is: classes, or a quantity, with which features are correlated.
-        By default it is classes; a selector refuses whole numbers that are more than 20,
-        or seven and more of which some are rare, until one of the two is chosen.
+        By default it is classes; a selector refuses whole numbers that are more than
+        20, or seven and more of which some are rare, until one of the two is chosen.
 
     Notes
     -----
@@ -209,13 +209,13 @@ class BoundFisherZ:
         """
         return np.exp(self.log_p_values(encoded, scores))
 
-    def log_p_values(
-        self, encoded: EncodedMoments, scores: FloatArray
-    ) -> FloatArray:
+    def log_p_values(self, encoded: EncodedMoments, scores: FloatArray) -> FloatArray:
         """Natural logarithms of `p_values`, which order what would underflow."""
         log_p = self._log_p_of_f(scores)
         relevant = self.is_relevant(scores).nonzero()[0]
-        return self._judge_again(log_p, relevant, scores, partial(self._sample, encoded))
+        return self._judge_again(
+            log_p, relevant, scores, partial(self._sample, encoded)
+        )
 
     def p_of_kept(
         self, columns: Any, which: IntArray, scores: FloatArray
@@ -245,9 +245,9 @@ class BoundFisherZ:
         """
         if not which.size:
             return log_p
-        has_correlation = self._target.totals.size == 1
-        r = scores if has_correlation else None
-        which = which[self._laws.may_be_wrong(log_p[which], r[which] if has_correlation else None)]
+        r = scores if self._target.totals.size == 1 else None
+        known = log_p[which], None if r is None else r[which]
+        which = which[self._laws.may_be_wrong(*known)]
         width = max(1, _MOST_VALUES // self.n_samples)
         for first in range(0, which.size, width):
             here = which[first : first + width]

@@ -30,7 +30,7 @@ from featstream.measures.exact_laws import (
     log_binomials,
     log_tail_of_draws,
 )
-from featstream.protocols import BoolArray, FloatArray, IntArray
+from featstream.protocols import FloatArray, IntArray
 
 LARGE = 15.0
 """Expected counts from which on the chi-square law is right."""
@@ -250,9 +250,7 @@ class TableLaws:
             log_p[i] = self._of_table(table[table.any(axis=1)])
         return log_p
 
-    def _log_chi_square(
-        self, g_square: Any, df: Any, inverses: Any
-    ) -> Any:
+    def _log_chi_square(self, g_square: Any, df: Any, inverses: Any) -> Any:
         """By the chi-square law of G², with Williams' correction.
 
         ``inverses`` is the sum of 1 / size over the categories.
@@ -274,7 +272,8 @@ class TableLaws:
         ones = np.minimum(ones, n - ones)
         log_p = np.zeros(ones.size)
         if classes.size == 2:
-            both, n_1 = np.ascontiguousarray(counts[:, 1]), np.full(ones.size, classes[1])
+            both = np.ascontiguousarray(counts[:, 1])
+            n_1 = np.full(ones.size, classes[1])
             log_fisher(self._log_factorial, ones, both, n_1, n, log_p)
             return log_p
         level = 1 << np.ceil(np.log2(np.clip(ones, 16, 1 << 40))).astype(np.int64)
