@@ -298,13 +298,14 @@ class Explained:
             found = "" if p_value is None else f": p = {p_value:.2g}"
             if fate is Fate.REDUNDANT:
                 return (
-                    f"{name} is redundant: it adds nothing once {other} is "
-                    f"known{found}."
+                    f"{name} is redundant: no evidence that it adds anything once "
+                    f"{other} is known{found}."
                 )
             if not trace.is_over_limit(arrival):
                 return (
                     f"{name} was displaced by {other}, which is more relevant and "
-                    f"beside which it adds nothing; {relevance}."
+                    f"beside which there is no evidence that it adds anything; "
+                    f"{relevance}."
                 )
         if fate is Fate.REDUNDANT:
             drops_ties = getattr(self, "ties", "keep") == "drop"
