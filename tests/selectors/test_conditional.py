@@ -122,5 +122,6 @@ def test_an_explanation_tells_the_p_value():
     p = reference.g_square_tail(*found, reference.nlogn(200))
     assert decision.p_value == pytest.approx(p)
     assert selector.explain("worse") == (
-        f"'worse' is redundant: no evidence that it adds anything once 'word' is known: p = {p:.2g}."
+        "'worse' is redundant: no evidence that it adds anything once 'word' is "
+        f"known: p = {p:.2g}."
     )

@@ -1,5 +1,6 @@
 """Thresholds that pay for the number of features they judge."""
 
+import re
 from copy import deepcopy
 
 import numpy as np
@@ -113,6 +114,27 @@ def test_nothing_is_selected_from_noise(kind):
     assert SelectFromStream().fit(X, y).selected_.size == 0
     with pytest.warns(FeatstreamWarning, match="chance alone"):
         assert SAOLA().fit(X, y).selected_.size > 5
+
+
+@pytest.mark.parametrize("correction", ["bonferroni", "online-fdr"])
+def test_a_selection_of_nothing_says_what_it_lacked(correction):
+    """The smallest p-value, the level at its place, and the rows that would do."""
+    X, y = noise("normal")
+    p = f_classif(X, y)[1]
+    selector = SAOLA(measure="fisher-z", correction=correction)
+    with pytest.warns(FeatstreamWarning, match="Nothing was selected") as caught:
+        selector.fit(X, y)
+    smallest = p.min()
+    budget = Budget(correction, 0.05)
+    budget.to_open = p.size
+    level = levels(budget, int(p.argmin()) + 1)[-1]
+    said = str(caught[0].message)
+    assert f"the smallest p-value of 3,000 features is {smallest:.2g}," in said
+    assert f"it would have needed {level:.2g}." in said
+    n_rows = int(re.search(r"about ([\d,]+) rows", said)[1].replace(",", ""))
+    z = np.sqrt(n_rows / y.size) * stats.norm.isf(smallest / 2)
+    assert 2 * stats.norm.sf(z) == pytest.approx(level, rel=0.05)
+    assert len(caught) == 1
 
 
 def test_chance_is_what_a_false_discovery_rate_leaves_out():

@@ -15,14 +15,14 @@ import math
 import numpy as np
 from scipy import special
 
-from featstream.jit import jit
+from featstream.jit import kernel
 from featstream.protocols import FloatArray, IntArray
 
 MOST_DRAWS = 1 << 14
 """Draws that are counted one by one, at most."""
 
 
-@jit
+@kernel(allocates=True)
 def log_tail_of_draws(parts, log_weights, begins, n_drawn, most, least, slack):
     """Log probability that a sum is at least ``least``, or at most ``most``.
 
@@ -93,7 +93,7 @@ def log_binomials(log_factorial: FloatArray, size: int) -> FloatArray:
     return found
 
 
-@jit
+@kernel(allocates=True)
 def _add_group(state, after, cells, chances, out):
     """The law on the grid with one more group.
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from featstream.jit import inner, jit
+from featstream.jit import inner, kernel
 from featstream.measures.exact_laws import (
     MOST_DRAWS,
     GridLaw,
@@ -114,7 +114,7 @@ def _log_fisher(log_factorial, ones, both, n_1, n):
     return min(observed + math.log(total), 0.0)
 
 
-@jit
+@kernel(allocates=True)
 def log_fisher(log_factorial, ones, both, n_1, n, log_p):
     """Log p-values of tables of two by two: ``ones`` rows, ``both`` of them in a class.
 
@@ -126,7 +126,7 @@ def log_fisher(log_factorial, ones, both, n_1, n, log_p):
             log_p[i] = _log_fisher(log_factorial, ones[i], both[i], n_1[i], n)
 
 
-@jit
+@kernel(allocates=True)
 def describe_tables(
     cells, arity, class_counts, nlogn, log_factorial, memo, log_p, facts
 ):

@@ -22,12 +22,14 @@ beginning: only the first feature that passes earns less for it.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from featstream.errors import FeatstreamWarning, ParameterError, printable
 from featstream.jit import kernel
@@ -69,6 +71,8 @@ class Budget:
         self._is_bound = False
         self.to_open: int | None = None  # length of the source that is next, or 0
         self.judged: list[FloatArray] | None = None  # the p-values, if a list is given
+        self._n_judged = 0
+        self._smallest = 2.0, 0.0  # a p-value and its level, while nothing passed
 
     def bind(self, measure: Any, owner: str) -> None:
         """Take the level from the measure, and let it find what may pass."""
@@ -131,7 +135,35 @@ class Budget:
             _judge_all(p_values, self._state, passes)
         else:
             _judge_share(p_values, self._state, self.level, passes)
+        self._remember_smallest(p_values)
         return passes
+
+    def _remember_smallest(self, p_values: FloatArray) -> None:
+        """Note the smallest p-value, and its level if nothing has passed before it."""
+        if p_values.size:
+            best = int(p_values.argmin())
+            if p_values[best] < self._smallest[0]:
+                place = self._n_judged + best
+                if self.correction == "online-fdr":
+                    level = _WEALTH * self.level * float(_SERIES @ _DECAY**place)
+                else:  # that of its source, or about that of a series without end
+                    level = float(self._state[2]) or self.level / (place + 1)
+                self._smallest = float(p_values[best]), level
+        self._n_judged += p_values.size
+
+    def why_nothing(self, n_rows: int) -> str:
+        """Why nothing was selected: the smallest p-value, and what it lacks."""
+        p_value, level = self._smallest
+        found = f"the smallest p-value of {self._n_judged:,} features is {p_value:.2g}"
+        if p_value <= level or p_value > 0.5:
+            return f"{found}."
+        # The square of a normal variable grows with the number of rows.
+        ratio = float((special.ndtri(level / 2) / special.ndtri(p_value / 2)) ** 2)
+        return (
+            f"{found}, and it would have needed {level:.2g}. A feature of that "
+            f"strength would pass with about {math.ceil(ratio * n_rows):,} rows in "
+            f"place of {n_rows:,}."
+        )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What `restore` needs."""
@@ -167,6 +199,19 @@ def warn_of_chance(stream: Any, kept: Any) -> None:
             FeatstreamWarning,
             stacklevel=5,
         )
+
+
+def warn_of_nothing(stream: Any, kept: Any, budget: Budget) -> None:
+    """Say, once, why no feature was selected at a corrected level."""
+    n_kept = 0 if kept is None else int(kept.size[0])
+    if n_kept or stream.has_warned_of_chance or stream.n_seen < _MANY:
+        return
+    stream.has_warned_of_chance = True
+    warnings.warn(
+        f"Nothing was selected: {budget.why_nothing(len(stream.y))}",
+        FeatstreamWarning,
+        stacklevel=5,
+    )
 
 
 @kernel(allocates=True)

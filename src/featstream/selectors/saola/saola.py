@@ -55,7 +55,12 @@ from featstream.selectors.saola.algorithm1 import (
     new_outcome,
     scan,
 )
-from featstream.selectors.saola.budget import CORRECTIONS, Budget, warn_of_chance
+from featstream.selectors.saola.budget import (
+    CORRECTIONS,
+    Budget,
+    warn_of_chance,
+    warn_of_nothing,
+)
 from featstream.selectors.saola.kept import (
     Kept,
     Tuning,
@@ -281,6 +286,8 @@ class PairwiseSelector(SequentialSelector):
     def _warn_of_chance(self) -> None:
         if self.correction == "none":
             warn_of_chance(self._stream, self._state)
+        else:
+            warn_of_nothing(self._stream, self._state, self._budget)
 
 
 @estimator
