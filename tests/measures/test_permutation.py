@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, special
-from sklearn.feature_selection import f_classif
+from sklearn.feature_selection import f_classif, f_regression
 
 from featstream import FisherZ, as_source
 from featstream.measures.drawn_sums import DrawnSum, log_tails
@@ -146,6 +146,22 @@ def test_a_heavy_target_does_not_make_columns_significant(kind, target):
     for level in (0.01, 0.001):
         expected = level * p.size
         assert np.count_nonzero(p <= level) <= expected + 4 * np.sqrt(expected)
+
+
+def test_strong_features_of_a_skewed_quantity_keep_their_p_values():
+    """The larger of two F-tests: with the target, and with its normal scores."""
+    rng = np.random.default_rng(0)
+    y = rng.lognormal(0, 1, 400)
+    X = np.outer(y, np.linspace(0.2, 2, 30)) + rng.normal(size=(400, 30))
+    ranks = np.argsort(np.argsort(y)) + 1
+    scores = special.ndtri((ranks - 0.375) / 400.25)
+    plain, ranked = (np.log(f_regression(X, target)[1]) for target in (y, scores))
+    expected = np.maximum(plain, ranked)
+    is_known = np.isfinite(expected)  # the others underflow
+    found = judged(X, y, target="numeric")
+    assert is_known.sum() > 10
+    assert np.all((found < -100)[~is_known])
+    np.testing.assert_allclose(found[is_known], expected[is_known], rtol=1e-8)
 
 
 def test_nothing_is_lost_where_the_f_test_is_right():

@@ -31,6 +31,9 @@ _CLOSE = 0.25
 _SURE = math.log(1e-10)
 """P-values certainly below this need not be exact: no level is that small."""
 
+_NEARLY_NORMAL = 0.2
+"""Skewness and excess kurtosis of normal scores with few ties are below this."""
+
 _MOST_CLASSES_ASKED = 3
 _CUTS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
 """Shares of the rows below which a numeric target is cut."""
@@ -246,7 +249,9 @@ class PermutationLaws:
         r = np.minimum(np.abs(covariance) / (moments[1][which] * spread), 1.0)
         found = log_f_tail(r * r, 1, n - 2)
         log_p[which] = np.maximum(log_p[which], found)
-        shape = self._shape_of(scores[None, :])
+        shape = skewness, kurtosis = self._shape_of(scores[None, :])
+        if abs(skewness[0]) < _NEARLY_NORMAL and kurtosis[0] < _NEARLY_NORMAL:
+            return log_p, which[:0]  # the F-test of normal scores holds for any column
         z = _as_z(found, r, n)
         factor = self._log_factor(moments[:, which], z, *shape)
         return log_p, which[factor > _CLOSE]
