@@ -205,6 +205,11 @@ class TableLaws:
         self._by_sizes: dict[tuple[int, ...], GridLaw] = {}
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy counts its laws again: they are not worth storing, and the lock cannot
+        # be stored.
+        return TableLaws, (self._class_counts, self._nlogn)
+
     def log_p_values(self, cells: IntArray, arity: IntArray) -> FloatArray:
         """Log p-values of the tables of columns, which follow one another."""
         log_p, facts = np.empty(arity.size), np.empty((arity.size, 6))
