@@ -57,6 +57,11 @@ class Kernel:
         inside = overload(self, jit_options=options, strict=False)
         inside(lambda *kinds: function)
 
+    @property
+    def signatures(self) -> list[Any]:
+        """The types of arguments for which the kernel is compiled."""
+        return list(getattr(self._compiled, "signatures", ()))
+
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel."""
         compiled = self._compiled
@@ -177,6 +182,7 @@ _N_CACHES = 4
 """Cache folders that are kept: of these sources, and of others used last."""
 _HOUR = 3600.0
 _IMPORTED = re.compile(rb"^from featstream\.([\w.]+) import", re.MULTILINE)
+_USES_KERNELS = re.compile(rb"featstream\.jit import [^\n]*\b(inner|kernel|by_type)")
 
 
 @contextmanager
@@ -237,12 +243,10 @@ def source_checksum(package: Path) -> str:
     texts = {path: path.read_bytes() for path in package.rglob("*.py")}
     if not texts:
         raise RuntimeError(f"cannot cache kernels: {package} holds no sources")
-    has_kernels = [p for p, t in texts.items() if b"featstream.jit" in t]
+    has_kernels = [p for p, t in texts.items() if _USES_KERNELS.search(t)]
     relevant = {package / "jit.py", *has_kernels}
     for path in has_kernels:
-        for module in re.findall(
-            rb"^from featstream\.([\w.]+) import", texts[path], re.M
-        ):
+        for module in _IMPORTED.findall(texts[path]):
             place = package.joinpath(*module.decode().split("."))
             relevant |= {place.with_suffix(".py"), place / "__init__.py"} & texts.keys()
     # Numba's own index does not know whether accesses are checked.

@@ -251,7 +251,7 @@ def test_a_wrong_flag_is_an_error_with_a_remedy(data, flags, sentence, capsys):
     [
         ("", "the following arguments are required: FILE"),
         ("d.npz --group-size x", "invalid int value"),
-        ("d.npz --group-size 5 --max-features 2", "--max-features"),
+        ("d.npz --group-size 5 --wealth 2", "--wealth"),
         ("d.npz --selector osfs --bound max", "--bound max"),
         ("d.npz --selector saola --bound mean", "choose from"),
         ("d.npz --group-size 5 --interactions", "not for group-saola"),

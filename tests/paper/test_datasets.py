@@ -257,7 +257,7 @@ def test_npz_with_parts_and_without(tmp_path):
         ("news20.binary", "1 1355192:1\n", None, "1,355,192.* 1,355,191 feat"),
         ("news20.binary", "", None, "is empty"),
         ("poker", "1 11:1\n", None, "11 columns"),
-        ("ijcnn1.npz", "hello", None, "cannot be read"),
+        ("ijcnn1.npz", "hello", None, "not an archive of arrays"),
     ],
 )
 def test_damaged_files_are_named_with_the_line(tmp_path, file, text, labels, words):

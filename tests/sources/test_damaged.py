@@ -243,6 +243,7 @@ def test_a_store_keeps_nothing_of_a_conversion_that_was_killed(tmp_path):
         [0, 0, 1],
     ]
     assert sorted(p.name for p in (tmp_path / "d.cols").iterdir()) == [
+        "chunks.npy",
         "columns.npy",
         "meta.json",
     ]

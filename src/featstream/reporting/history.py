@@ -371,7 +371,7 @@ def p_values(history: History) -> FloatArray | None:
     if stream is None or not len(result):
         return None
     has_columns = history.columns is not None
-    if result.measure in (*_INFORMATION, "fisher-z") and has_columns:
+    if result.measure in (*INFORMATION, "fisher-z") and has_columns:
         return p_values_of(history.origin._state, stream.measure)
     if result.measure == "fisher-z" and hasattr(stream.measure, "critical"):
         n, n_spanning = len(stream.y), stream.measure.n_spanning

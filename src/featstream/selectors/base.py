@@ -265,7 +265,9 @@ class OnlineSelector(Savable, Explained, Selector):
             # A bad target is an error now, not at the first feature.
             labels = inputs.as_labels(y)
             check_labels(labels)
-            inputs.check_classes(labels, self._numeric_target, asks=self._asks_about_target)
+            inputs.check_classes(
+                labels, self._numeric_target, asks=self._asks_about_target
+            )
         self._stream = stream
         self._run = None
         self._begin(stream)
