@@ -73,7 +73,7 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
-	@$(BIN)/python -c "from featstream import SAOLA, jit; jit.is_numba_known()" # for the bytecode
+	@$(BIN)/python -c "from featstream import SAOLA" # for the bytecode
 	@touch $@ $(VENV)/.core $(VENV)/.docs
 
 $(VENV)/.docs: pyproject.toml | $(BIN)/python

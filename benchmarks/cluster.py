@@ -61,16 +61,17 @@ def run(path, name, n_workers, memory):
     """Select twice in this process, then twice on workers, and print a table."""
     from featstream.engines import DaskEngine, local_cluster
     from featstream.parallel import peak_memory
-    from featstream.selectors.saola.spread import Spread
+    from featstream.selectors.saola import workers
     from featstream.sources import open_store
 
-    drivers, begin = [], Spread.__init__
+    replies, receive = [], workers._received
 
-    def noted(self, *arguments):
-        drivers.append(self)
-        begin(self, *arguments)
+    def noted(part, like):
+        arrays = part.columns.values()
+        replies.append((part.scored.newcomers, sum(a.nbytes for a in arrays)))
+        return receive(part, like)
 
-    Spread.__init__ = noted
+    workers._received = noted
     source = open_store(path)
     print("| | |\n|---|---|")
     for state in ("just started", "warm"):
@@ -79,19 +80,20 @@ def run(path, name, n_workers, memory):
     with local_cluster(n_workers, memory) as client:
         for state in ("just started", "warm"):
             engine = DaskEngine(client)
+            replies.clear()
             remote, seconds = select(name, source, engine=engine)
             print(f"| {n_workers} workers, {state} | {seconds:.1f} s |", flush=True)
         peaks = client.run(peak_memory).values()
     fates = local.result_.trace.records["fate"]
     n_kept = int(((fates == Fate.KEPT) | (fates >= Fate.DISPLACED)).sum())
-    n_blocks, n_columns = drivers[-1].n_blocks, drivers[-1].n_columns
-    n_messages = engine.n_messages
+    n_columns = sum(new.column.size for new, _ in replies if new is not None)
+    n_bytes = sum(size for _, size in replies)
     for label, value in {
         "ever kept, kept at the end": f"{n_kept:,}, {local.selected_.size:,}",
         "identical": decided(remote) == decided(local),
-        "blocks": n_blocks,
-        "messages": f"{n_messages}, {n_messages / n_blocks:.2f} per block",
-        "columns to the driver": f"{n_columns:,}, {n_columns / n_kept:.2f} x ever kept",
+        "blocks, tasks": f"{len(replies)}, {engine.n_messages}",
+        "relevant": f"{int((fates != Fate.IRRELEVANT).sum()):,}",
+        "columns to the driver": f"{n_columns:,}, {n_bytes / 2**20:.1f} MiB",
         "memory of workers": ", ".join(f"{peak / 2**20:.0f} MiB" for peak in peaks),
     }.items():
         print(f"| {label} | {value} |")

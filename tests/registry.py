@@ -22,7 +22,6 @@ from featstream import (
     SAOLA,
     ConditionalSAOLA,
     FisherZ,
-    InteractionScreen,
     MutualInformation,
     SymmetricalUncertainty,
 )
@@ -130,7 +129,6 @@ RULES, GROUP_RULES = strategies.RULES, strategies.GROUP_RULES
 CORRECTED = {"correction": ["none", "online-fdr"], "ties": ["keep", "drop"]}
 CONDITIONAL = strategies.CONDITIONAL | CORRECTED
 del CONDITIONAL["redundancy"]
-SCREENS = [InteractionScreen(alpha=a, n_bins=n) for a in (0.05, 0.5) for n in (2, 3)]
 HARD = [
     checks.check_fit_equals_update_loop,
     checks.check_blocks_and_threads_change_nothing,
@@ -150,14 +148,6 @@ lengths = [  # the length of a source matters to Bonferroni
 ]
 corrected |= {"correction": ["bonferroni"], "without": {}}
 join("saola-conditional", CONTINUOUS, lengths, "bonferroni", **corrected)
-paired = {"measure": ["su"], "interactions": SCREENS, **RULES}
-join(
-    "saola", INTERACTING, STREAM, "interactions", n_examples=5, without=PAIRS, **paired
-)
-together = {"redundancy": ["conditional"], "correction": ["online-fdr"]}
-together |= {"measure": ["su"], "interactions": SCREENS}
-resumed = [checks.check_resume_equals_uninterrupted]
-join("saola", INTERACTING, resumed, "all beyond the paper", n_examples=5, **together)
 recommended = {"alpha": [0.05, 0.15], "max_features": [None, 2]}
 join("select-from-stream", MANY_ROWS, without=SPENDS, **recommended)
 
@@ -251,6 +241,5 @@ ESTIMATORS = [
         trace=None,
     ),
     SAOLA(measure=FisherZ(alpha=0.05, target="numeric")),
-    SAOLA(interactions=True),
 ]
 """What scikit-learn's checks run on, without exceptions."""

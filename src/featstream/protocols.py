@@ -167,20 +167,6 @@ class Source(Protocol):
         """Yield the columns from position ``start`` on."""
 
 
-@runtime_checkable
-class LazySource(Source, Protocol):
-    """A source whose columns a cluster can compute: a dask.array."""
-
-    def lazy(self, positions: range | IntArray) -> Any:
-        """Some columns as a Dask collection."""
-
-    def by_column(self, hold: Callable[[Any], Any]) -> LazySource:
-        """The same, best read by columns; ``hold`` keeps a collection on the cluster.
-
-        ``hold`` returns the collection, held, or None if it would not fit.
-        """
-
-
 def names_of(source: Source) -> Sequence[str] | None:
     """One name per feature; None if the source has none."""
     names: Sequence[str] | None = getattr(source, "names", None)
@@ -420,14 +406,11 @@ class Decision:
     relevance : float
         Its score with the target.
     witness : str or None
-        The kept feature that makes it redundant; or, of a feature that is kept
-        because of a pair, the other of the two.
+        The kept feature that makes it redundant.
     overlap : float or None
         Its score with the witness.
     displaced : tuple of str
         Kept features that it removed.
-    recalled : tuple of str
-        Features that had been dropped and are kept now, because of it.
     p_value : float or None
         What a test of it and the class, given the witness, found.
     """
@@ -439,7 +422,6 @@ class Decision:
     witness: str | None = None
     overlap: float | None = None
     displaced: tuple[str, ...] = ()
-    recalled: tuple[str, ...] = ()
     p_value: float | None = None
 
     @property

@@ -235,7 +235,6 @@ def test_info_describes_the_file(data, tmp_path, run, run_json):
         ("--selector ofs --n-features 0", "--n-features must be an"),
         ("--selector ofs --live", "--live has no meaning for ofs"),
         ("--overwrite", "--overwrite goes with -o"),
-        ("--memory 1GB", "--memory is for --interactions"),
     ],
 )
 def test_a_wrong_flag_is_an_error_with_a_remedy(data, flags, sentence, capsys):
@@ -254,7 +253,8 @@ def test_a_wrong_flag_is_an_error_with_a_remedy(data, flags, sentence, capsys):
         ("d.npz --group-size 5 --wealth 2", "--wealth"),
         ("d.npz --selector osfs --bound max", "--bound max"),
         ("d.npz --selector saola --bound mean", "choose from"),
-        ("d.npz --group-size 5 --interactions", "not for group-saola"),
+        ("d.npz --memory 1GB", "--memory"),
+        ("d.npz --group-size 5 --interactions", "--interactions"),
     ],
 )
 def test_usage_errors_exit_with_two(flags, sentence, capsys):

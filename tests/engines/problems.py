@@ -70,11 +70,11 @@ def make_selector(rng, is_discrete, kind):
     options["measure"] = rng.choice(kinds)(alpha=alpha)
     options["trace"] = rng.choice(["full", "full", "kept"]).item()
     if kind is GroupSAOLA:
-        if rng.random() < 0.3:
+        options["reading"] = rng.choice(["relevant", "literal", "library"]).item()
+        if options["reading"] == "library":
             for name in ("ties", "pruning", "overlap"):
                 options.pop(name, None)
-            options["reading"] = "library"
-    elif rng.random() < 0.3:
+    if rng.random() < 0.3:
         options["max_features"] = int(rng.integers(1, 6))
     return kind(**options)
 
@@ -99,8 +99,3 @@ def solve(selector, y, source, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return selector.start(y).consume(source, **options)
-
-
-def n_ever_kept(selector):
-    fates = selector.result_.trace.records["fate"]
-    return int(((fates == 1) | (fates >= 3)).sum())

@@ -28,13 +28,14 @@ class SimulatedEngine:
 
     def __init__(self, rng, n_workers=2, death=0.1):
         self.rng, self.n_workers, self.death = rng, n_workers, death
-        self.n_messages = 0
-        self._waiting = []
+        self.results, self.most_waiting = [], 0
+        self._waiting, self._n_open = [], 0
 
-    def submit(self, function, *arguments, is_urgent=False):
-        self.n_messages += 1
+    def submit(self, function, *arguments):
         promise = Promise(function, arguments)
         self._waiting.append(promise)
+        self._n_open += 1
+        self.most_waiting = max(self.most_waiting, self._n_open)
         for other in self._waiting.copy():
             if self.rng.random() < 0.3:
                 self._run(other)
@@ -42,7 +43,9 @@ class SimulatedEngine:
 
     def result(self, promise):
         self._run(promise)
-        return self._sent(promise.value)
+        self._n_open -= 1
+        self.results.append(self._sent(promise.value))
+        return self.results[-1]
 
     def first_done(self, promises):
         promise = promises[self.rng.integers(len(promises))]

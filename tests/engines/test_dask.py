@@ -1,6 +1,5 @@
 """On a real cluster the scan ends the same, whoever is killed."""
 
-import filecmp
 import json
 import os
 import signal
@@ -14,7 +13,6 @@ import numpy as np
 import psutil
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -35,10 +33,9 @@ from featstream.errors import (
 )
 from featstream.evaluation import RandomSplits
 from featstream.parallel import handling_interrupts
-from featstream.selectors.saola.spread import Spread
+from featstream.selectors.saola import workers
 from featstream.sources import ArraySource, as_source, open_store, write_store
 from featstream.sources.parquet import FeatureTableSource
-from featstream.sources.values import LIMITS
 from science_files import write_feature_rows, write_zarr
 
 distributed = pytest.importorskip("distributed")
@@ -56,7 +53,7 @@ def test_an_engine_that_is_none_is_refused():
         as_engine("dask")
 
 
-@pytest.mark.parametrize("kind", ["store", "zarr", "parquet", "folder", "array"])
+@pytest.mark.parametrize("kind", ["store", "zarr", "parquet", "folder"])
 def test_workers_read_the_data(kind, client, tmp_path, monkeypatch):
     """The tasks carry no values, and this process reads no more than the beginning."""
     X, y = make_binary(np.random.default_rng(0))
@@ -70,16 +67,14 @@ def test_workers_read_the_data(kind, client, tmp_path, monkeypatch):
         path = tmp_path / "x.parquet"
         write_feature_rows(path, X, names, has_lists=True, group=50)
         data = FeatureTableSource(path)
-    elif kind == "folder":
+    else:
         data = tmp_path / "x"
         data.mkdir()
         for i, begin in enumerate(range(0, X.shape[1], 100)):
             part = ArraySource(np.asfortranarray(X[:, begin : begin + 100]))
             write_store(data / f"{i}.cols", part)
-    else:
-        data = da.from_array(X, chunks=(120, 90))
     local = solve(SAOLA(measure="su"), y, data)
-    monkeypatch.setattr(Spread, "_carry", None)
+    monkeypatch.setattr(workers, "_carriers", None)
     source = as_source(data)
     monkeypatch.setattr(type(source), "blocks", only_the_first(type(source).blocks))
     remote = solve(SAOLA(measure="su", engine="dask"), y, source)
@@ -97,27 +92,13 @@ def only_the_first(blocks):
     return read
 
 
-@pytest.mark.parametrize("has_room", [True, False])
-def test_an_array_in_chunks_of_rows_is_put_together_on_the_workers(
-    has_room, client, monkeypatch
-):
+@pytest.mark.parametrize("chunks", [(120, 90), (50, -1)], ids=["columns", "rows"])
+def test_a_dask_array_is_computed_and_its_blocks_are_sent(chunks, client):
     X, y = make_binary(np.random.default_rng(8))
     local = solve(SAOLA(measure="su"), y, X)
-    lazy = da.from_array(X, chunks=(50, -1))
-    assert len(list(as_source(lazy).blocks())) == 1
-    monkeypatch.setattr(LIMITS, "dask_block", 90 * 120)
-    blocks = list(as_source(lazy).blocks())
-    assert [block.n_columns for block in blocks] == [90, 90, 90, 90, 40]
-    held, hold = [], DaskEngine.hold
-
-    def noted(engine, array):
-        held.append(array)
-        return hold(engine, array) if has_room else None
-
-    monkeypatch.setattr(DaskEngine, "hold", noted)
+    lazy = da.from_array(X, chunks=chunks)
     remote = solve(SAOLA(measure="su", engine="dask"), da.from_array(y), lazy)
     assert state(remote) == state(local)
-    assert [a.numblocks for a in held] == [(1, 5)]
 
 
 def test_groups_may_be_scattered(client):
@@ -347,23 +328,17 @@ def test_a_command_without_the_keys_of_a_cluster_says_so(client, tmp_path, capsy
 
 @pytest.mark.usefixtures("keys")
 def test_commands_run_on_a_cluster(client, tmp_path, capsys):
-    """``select`` with its default selector, ``convert`` and ``compare``."""
+    """``select`` with its default selector, and ``compare``."""
     X, y = make_binary(np.random.default_rng(7), n_features=60)
     address = ["--scheduler", client.scheduler.address]
-    dump_svmlight_file(X.astype(float), y, str(tmp_path / "x.svm"), zero_based=False)
-    for name, flags in (("here", []), ("there", address)):
-        store = str(tmp_path / f"{name}.cols")
-        assert main(["convert", str(tmp_path / "x.svm"), store, "-q", *flags]) == 0
-    names = sorted(path.name for path in (tmp_path / "here.cols").iterdir())
-    folders = tmp_path / "here.cols", tmp_path / "there.cols"
-    assert filecmp.cmpfiles(*folders, names, shallow=False)[1:] == ([], [])
-    capsys.readouterr()
+    store = str(tmp_path / "x.cols")
+    write_store(store, ArraySource(X), y)
     found = []
     for flags in ([], address):
-        assert main(["select", str(folders[1]), "--json", "-q", *flags]) == 0
+        assert main(["select", store, "--json", "-q", *flags]) == 0
         found.append(json.loads(capsys.readouterr().out)["selected"])
     assert found[0] == found[1]
-    compare = ["compare", str(folders[1]), "--selectors", "saola", "--runs", "1"]
+    compare = ["compare", store, "--selectors", "saola", "--runs", "1"]
     compare += ["--classifiers", "knn", "--json", "-q"]
     accuracies = []
     for flags in ([], address):
@@ -373,8 +348,6 @@ def test_commands_run_on_a_cluster(client, tmp_path, capsys):
     assert accuracies[0] == accuracies[1]
     assert main([*compare, *address, "--jobs", "2"]) == 1
     assert "Leave one out" in capsys.readouterr().err
-    assert main(["convert", str(folders[0]), str(tmp_path / "z.cols"), *address]) == 1
-    assert "--scheduler is for svmlight files" in capsys.readouterr().err
 
 
 def test_a_lost_scheduler_and_lost_workers_are_errors():

@@ -9,6 +9,10 @@ from scipy import sparse
 
 import archives
 import featstream
+from featstream import SAOLA
+from featstream.datasets import make_stream
+from featstream.errors import RunError
+from featstream.runs import state
 from featstream.sources import open_store
 from gather import as_array
 
@@ -76,3 +80,42 @@ def test_stores_are_opened(path, folder, data):
     assert stores["sparse"].n_entries == sparse.csc_array(X).nnz
     for store in stores.values():
         store.verify()
+
+
+def save_with_interactions(folder, value, monkeypatch):
+    """A run of SAOLA as it was saved when it had this parameter."""
+    describe = state.describe_selector
+
+    def with_interactions(selector):
+        described = describe(selector)
+        described["parameters"]["interactions"] = value
+        return described
+
+    stream = make_stream(n_features=300, seed=0)
+    with monkeypatch.context() as patch:
+        patch.setattr(state, "describe_selector", with_interactions)
+        SAOLA(measure="su").start(stream.y).consume(stream.X, checkpoint=folder)
+    return stream
+
+
+def test_a_run_saved_without_interactions_is_resumed(tmp_path, monkeypatch):
+    stream = save_with_interactions(tmp_path / "run", False, monkeypatch)
+    expected = SAOLA(measure="su").fit(stream.X, stream.y)
+    assert featstream.resume(tmp_path / "run").selected_.tolist() == (
+        expected.selected_.tolist()
+    )
+    again = SAOLA(measure="su").start(stream.y)  # a folder that has its answer
+    again.consume(stream.X, checkpoint=tmp_path / "run")
+    assert again.selected_.tolist() == expected.selected_.tolist()
+
+
+@pytest.mark.parametrize(
+    "value", [True, {"selector": "InteractionScreen", "parameters": {"n_bins": 2}}]
+)
+def test_a_run_saved_with_interactions_says_what_to_do(value, tmp_path, monkeypatch):
+    stream = save_with_interactions(tmp_path / "run", value, monkeypatch)
+    with pytest.raises(RunError, match="once with InteractionScreen"):
+        featstream.resume(tmp_path / "run")
+    begun = SAOLA(measure="su").start(stream.y)
+    with pytest.raises(RunError, match="once with InteractionScreen"):
+        begun.consume(stream.X, checkpoint=tmp_path / "run")

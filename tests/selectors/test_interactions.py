@@ -22,7 +22,7 @@ from featstream.errors import DataError, FeatstreamWarning
 from featstream.selectors.interactions.screen import spent
 from featstream.sources import SparseSource
 from shared import load, shared
-from strategies import examples, interacting_data, rules
+from strategies import examples, interacting_data
 
 TRUE = [28, 48, 64, 105, 128, 153, 241, 281, 318, 336]
 TRUE += [338, 378, 433, 442, 451, 453, 455, 472, 475, 493]
@@ -209,69 +209,51 @@ def test_more_features_than_were_promised_are_refused():
     assert screen.n_seen_ == 0
 
 
-@pytest.mark.hypothesis
-@examples(10)
-@given(data=interacting_data(), rule=rules(), width=st.integers(1, 6))
-def test_saola_keeps_its_own_features_and_members_of_pairs(data, rule, width):
-    X, y = data
-    screen = InteractionScreen(alpha=0.5)
-    alone, pairs = SAOLA(measure="su", **rule).fit(X, y), clone(screen).fit(X, y)
-    both = SAOLA(measure="su", interactions=screen, **rule).start(y)
-    both.consume(narrow(X, width))
-    expected = set(alone.selected_) | set(pairs.selected_)
-    assert both.selected_.tolist() == sorted(expected)
-    assert both.pairs_ == pairs.pairs_
-    scores = dict(zip(alone.selected_, alone.scores_, strict=True))
-    for arrival, score in zip(both.selected_, both.scores_, strict=True):
-        text = both.explain(int(arrival))
-        if arrival in scores:
-            assert score == scores[arrival]
-            assert "is kept: its relevance" in text
-        else:
-            assert "with which it interacts" in text
-    for arrival in set(range(X.shape[1])) - expected:
-        fate = alone.result_.trace.fate(arrival)
-        assert both.result_.trace.fate(arrival) is fate
+def test_a_recalled_feature_has_the_witness_and_the_score_of_its_pair():
+    """In a trace of any level, and when the run has been loaded again."""
+    X, y = xor_data()
+    for level in ("full", "kept"):
+        screen = InteractionScreen(trace=level).fit(X, y)
+        trace = screen.result_.trace
+        assert [str(trace.fate(k)) for k in (3, 17)] == ["kept", "kept"]
+        assert [trace.witness(k) for k in (3, 17, 8, 30)] == [17, 3, 30, 8]
+        scores = dict(zip(screen.selected_, screen.scores_, strict=True))
+        for k in (3, 17, 8, 30):
+            assert trace.relevance(k) == np.float32(scores[k])
+        changed, sizes = trace.sizes()
+        assert (changed.tolist(), sizes.tolist()) == ([17, 30], [2, 4])
 
 
-def test_a_feature_of_saola_that_is_displaced_stays_with_its_pair():
-    """Feature 0 is kept alone, is in a pair with 1, and is displaced by 2."""
-    rng = np.random.default_rng(0)
-    y, other = rng.integers(0, 2, (2, 400))
-    first = np.where(rng.random(400) < 0.5, y, 0)
-    first = np.where(rng.random(400) < 0.35, y ^ other, first)
-    better = np.where(rng.random(400) < 0.02, first, y)
-    X = np.column_stack([first, other, better])
-    plain = SAOLA(measure="su").fit(X, y)
-    assert str(plain.result_.trace.fate(0)) == "displaced"
-    online = SAOLA(measure="su", interactions=True).start(y)
-    online.update(X[:, 0])
-    assert online.update(X[:, 1]).witness == "x0"
-    decision = online.update(X[:, 2])
-    assert decision.displaced == ()
-    assert online.selected_.tolist() == [0, 1, 2]
-    assert outcome(online) == outcome(clone(online).fit(X, y))
+def test_a_union_of_two_passes_has_what_each_selects():
+    """As docs/interactions.md recommends beside SAOLA."""
+    X, y = xor_data()
+    rng = np.random.default_rng(1)
+    X[:, 5] = np.where(rng.random(y.size) < 0.2, X[:, 5], y)
+    alone, pairs = SAOLA(measure="su").fit(X, y), InteractionScreen().fit(X, y)
+    both = alone.support_ | pairs.support_
+    assert {3, 5, 17, 8, 30} <= set(np.flatnonzero(both))
 
 
-def test_the_command_line_takes_interactions_and_memory(tmp_path, capsys):
+def test_the_command_line_takes_the_options_of_the_screen(tmp_path, capsys):
     X, y = xor_data()
     np.savez(tmp_path / "d.npz", X=X, y=y)
-    select = ["select", str(tmp_path / "d.npz"), "--interactions", "-q", "--json"]
-    run = str(tmp_path / "run")
-    assert main([*select, "--memory", "2MB", "-o", run]) == 0
+    select = ["select", str(tmp_path / "d.npz"), "-q", "--json"]
+    screen, run = ["--selector", "interactions"], str(tmp_path / "run")
+    assert main([*select, *screen, "--memory", "2MB", "-o", run]) == 0
     found = {f["index"] for f in json.loads(capsys.readouterr().out)["selected"]}
-    assert found >= {3, 8, 17, 30}
-    assert featstream.resume(run).interactions.memory == "2MB"
+    assert found == {3, 8, 17, 30}
+    assert featstream.resume(run).memory == "2MB"
     assert main(["explain", run, "x17"]) == 0
     assert "because of 'x3', with which it interacts" in capsys.readouterr().out
-    assert main([*select[:2], "--memory", "2MB"]) == 1
-    assert "--memory is for --interactions" in capsys.readouterr().err
+    for flags in (["--interactions"], ["--memory", "2MB"]):
+        with pytest.raises(SystemExit):
+            main([*select, "--selector", "saola", *flags])
+        assert "unrecognized arguments" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("selector", "n_missed", "n_false"),
     [
-        (SAOLA(interactions=True), 0, 1),
         (InteractionScreen(), 0, 0),
         (InteractionScreen(n_bins=2, n_features=500), 1, 0),  # all but 455
         pytest.param(InteractionScreen(n_bins=4), 0, 0, marks=pytest.mark.slow),

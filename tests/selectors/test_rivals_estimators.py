@@ -121,8 +121,6 @@ def test_three_classes_share_their_features(selector):
         ),
         (fs.InteractionScreen(n_bins=9), ValueError, "`n_bins` .* from 2 to 8"),
         (fs.InteractionScreen(redundancy_alpha=1.5), ValueError, "`redundancy_alpha`"),
-        (fs.SAOLA(interactions="yes"), ValueError, "must be True, False or"),
-        (fs.SAOLA(measure=NUMERIC, interactions=True), ValueError, "needs classes"),
     ],
     ids=repr,
 )

@@ -13,11 +13,9 @@ from featstream.cli.main import (
     JSON,
     QUIET,
     READING,
-    SCHEDULER,
     adder,
     answer,
     chosen_options,
-    engine_of,
     refuse_input,
 )
 from featstream.cli.select import about_target, target_line
@@ -27,8 +25,7 @@ from featstream.progress import shown
 _FLAGS = """
 data IN  a file as for select
 store OUT.cols  folder to make
---memory SIZE  memory to stay below, such as 500MB or 2GB (default); on a cluster, that
-    of a task
+--memory SIZE  memory to stay below, such as 500MB or 2GB (default)
 --jobs N  threads
 """
 
@@ -53,24 +50,11 @@ def _convert(arguments: argparse.Namespace) -> int:
     with nullcontext() if arguments.quiet else shown(_describe) as display:
         if display is not None:
             options["progress"] = lambda *state: display(state)
-        is_plain = arguments.target is None and not given
-        if arguments.scheduler is not None:
-            if not is_svmlight(arguments.data) or not is_plain or arguments.jobs:
-                raise ParameterError(
-                    "--scheduler is for svmlight files, which are parsed by the "
-                    "workers, without --jobs and the flags of other formats."
-                )
-            from featstream.engines import as_engine, convert_svmlight
-
-            with engine_of(arguments) as client:
-                engine: Any = as_engine(client["engine"])
-                store = convert_svmlight(arguments.data, path, engine, **options)
-        else:
-            data, options["n_jobs"] = arguments.data, arguments.jobs
-            if not is_svmlight(data) or not is_plain:
-                dataset = open_dataset(data, arguments.target, **given)
-                data, options["y"] = dataset.source, dataset.y
-            store = convert(data, path, **options)
+        data, options["n_jobs"] = arguments.data, arguments.jobs
+        if not is_svmlight(data) or arguments.target is not None or given:
+            dataset = open_dataset(data, arguments.target, **given)
+            data, options["y"] = dataset.source, dataset.y
+        store = convert(data, path, **options)
     seconds = time.perf_counter() - began
     facts = {
         "store": str(path),
@@ -84,8 +68,7 @@ def _convert(arguments: argparse.Namespace) -> int:
     return answer(arguments, facts, f"{path}: {store!r}, {seconds:.1f} s")
 
 
-_CLUSTER = SCHEDULER.format("convert a svmlight file on a Dask cluster")
-add_convert = adder(_convert, _FLAGS, _CLUSTER, JSON, QUIET, READING, memory="2GB")
+add_convert = adder(_convert, _FLAGS, JSON, QUIET, READING, memory="2GB")
 
 
 def _describe(state: tuple[str, int, int], seconds: float) -> list[str]:

@@ -121,19 +121,11 @@ def _add_selector_flags(command: argparse.ArgumentParser) -> None:
     cls, group = SELECTORS[name], command.add_argument_group(f"options of {name}")
     homes = (vars(sys.modules[base.__module__]) for base in cls.__mro__)
     hints = get_type_hints(cls.__init__, localns=ChainMap(*homes))
-    if "interactions" not in hints and "--interactions" in others:
-        command.error(
-            f"--interactions is not for {name}, which does not look for pairs. Leave "
-            "out the groups, or use --selector saola or --selector interactions."
-        )
     for parameter in signature(cls).parameters:
         if parameter not in _SHARED:
             flag, kind = parameter.replace("_", "-"), _flag_type(hints.get(parameter))
             kind["metavar"] = None if "choices" in kind else "VALUE"
             group.add_argument(f"--{flag}", help=_described(cls, parameter), **kind)
-    if "interactions" in hints:
-        text = "memory for the features that --interactions compares (default: 1GB)"
-        group.add_argument("--memory", help=text, metavar="SIZE")
 
 
 def _flag_type(hint: Any) -> dict[str, Any]:
@@ -267,14 +259,6 @@ def _selector_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
         value = getattr(arguments, name, None)
         if name not in _SHARED and value is not None:
             chosen[name] = words.get(value, value)
-    if "interactions" in known and arguments.memory is not None:
-        from featstream.selectors import InteractionScreen
-
-        if not chosen.get("interactions"):
-            raise ParameterError(
-                "--memory is for --interactions. Leave it out, or add that."
-            )
-        chosen["interactions"] = InteractionScreen(memory=arguments.memory)
     return chosen
 
 

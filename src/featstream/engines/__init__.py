@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from featstream.engines.conversion import convert_svmlight
 from featstream.engines.dask import (
     DaskEngine,
     as_engine,
@@ -17,7 +16,6 @@ __all__ = [
     "Engine",
     "as_engine",
     "connected",
-    "convert_svmlight",
     "in_order",
     "is_cancelled",
     "local_cluster",

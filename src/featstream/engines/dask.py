@@ -72,15 +72,8 @@ class DaskEngine:
         """Number of threads of all workers; at least 1."""
         return max(1, sum(int(worker["nthreads"]) for worker in self._workers()))
 
-    def submit(
-        self, function: Callable[..., Any], *arguments: Any, is_urgent: bool = False
-    ) -> Future:
-        """Run a function on some worker; Dask collections are computed first."""
-        from dask import is_dask_collection
-
-        given = [
-            self.client.compute(a) if is_dask_collection(a) else a for a in arguments
-        ]
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+        """Run a function on some worker."""
         self.n_messages += 1
         try:
             # What is sent is needed, whatever its size; it is not sent twice.
@@ -88,22 +81,13 @@ class DaskEngine:
                 warnings.filterwarnings("ignore", "Sending large graph")
                 return self.client.submit(
                     function,
-                    *given,
+                    *arguments,
                     key=f"featstream-{function.__name__}-{uuid4().hex}",
                     pure=False,
                     retries=_RETRIES,
-                    priority=10 if is_urgent else 0,
                 )
         except Exception as error:
             raise self._lost(error) from error
-
-    def hold(self, array: Any) -> Any:
-        """Keep a dask.array in the memory of the workers; None if it is too large.
-
-        What a dying worker loses is computed again.
-        """
-        room = sum(worker["memory_limit"] or 0 for worker in self._workers())
-        return self.client.persist(array) if array.nbytes <= room / 4 else None
 
     def result(self, future: Future) -> Any:
         """Wait for a function; `EngineError` if nobody is left to run it."""

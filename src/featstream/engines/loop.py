@@ -1,8 +1,8 @@
 """The loop of every scan: blocks are prepared ahead, and decided in order.
 
-What is prepared for a block may depend on what was kept when it was dispatched, so it
-may be out of date when its turn comes. The loop only guarantees the order; its caller
-validates the results.
+What is prepared needs nothing of the state of a stream, so threads or the workers of an
+engine may prepare several blocks at once. The caller decides about them one after the
+other: nothing depends on where, or in which order, they were prepared.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ class Engine(Protocol):
     def n_workers(self) -> int:
         """How many functions run at once."""
 
-    def submit(
-        self, function: Callable[..., Any], *arguments: Any, is_urgent: bool = False
-    ) -> Any:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run a function; returns its future. Futures may be given as arguments."""
 
     def result(self, future: Any) -> Any:
@@ -42,28 +40,23 @@ class Engine(Protocol):
 def in_order(
     engine: Engine,
     items: Iterator[Item],
-    dispatch: Callable[[Item, int], Any],
+    submit: Callable[[Item], Any],
     *,
-    first: int,
-    most: int,
+    n_ahead: int,
 ) -> Iterator[tuple[Item, Any]]:
     """Items with the results of their futures, in their order.
 
-    ``dispatch(item, n_ahead)`` returns the future of an item, before which ``n_ahead``
-    others are under way. At first there are ``first`` of them, then one more after
-    each item, up to ``most``: at the beginning of a stream much is kept, and what is
-    prepared far ahead would be out of date.
+    ``submit(item)`` returns the future of an item. At most ``n_ahead`` are under way:
+    what has been sent and not come back takes memory, here and on the workers.
     """
     waiting: deque[tuple[Item, Any]] = deque()
-    window = first
     while True:
-        for item in islice(items, window - len(waiting)):
-            waiting.append((item, dispatch(item, len(waiting))))
+        for item in islice(items, n_ahead - len(waiting)):
+            waiting.append((item, submit(item)))
         if not waiting:
             return
         item, future = waiting.popleft()
         yield item, engine.result(future)
-        window = min(window + 1, most)
 
 
 def prepared_ahead(
@@ -71,10 +64,7 @@ def prepared_ahead(
 ) -> Iterator[Prepared]:
     """Prepare items in threads, and yield the results in order.
 
-    To check, encode and score a block needs nothing of the state of the stream, so
-    several blocks are prepared at once. What is decided about them is decided by one
-    thread, in order of arrival: nothing can depend on the number of threads. The
-    caller's thread counts: it prepares items while it would wait for others.
+    The caller's thread counts: it prepares items while it would wait for others.
     """
     if n_threads == 1:
         yield from map(prepare, items)

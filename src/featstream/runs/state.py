@@ -26,7 +26,6 @@ from featstream.runs.arrays import (
     split_text,
 )
 from featstream.runs.folder import RunFolder, Saved
-from featstream.selectors.registry import SELECTORS
 from featstream.sources.combined import SampleOrder
 from featstream.sources.grouping import Layout, read_labels, write_labels
 
@@ -90,13 +89,6 @@ def describe_selector(selector: Any) -> dict[str, Any]:
     }
 
 
-def _find_class(kind: str, name: str) -> Any:
-    """The class of a measure, a test or a selector; None if there is none."""
-    if kind == "selector":
-        return SELECTORS.find_class(name)
-    return _measures().get(name)
-
-
 def _measures() -> dict[str, Any]:
     """Measures and tests by the name of their class."""
     known = [*MEASURES.values(), *TESTS.values()]
@@ -110,11 +102,10 @@ def _plain(value: Any, name: str) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_plain(item, name) for item in value]
-    for kind in ("measure", "selector"):
-        if _find_class(kind, type(value).__name__) is type(value):
-            options = value.get_params(deep=False).items()
-            parameters = {key: _plain(option, key) for key, option in options}
-            return {kind: type(value).__name__, "parameters": parameters}
+    if _measures().get(type(value).__name__) is type(value):
+        options = value.get_params(deep=False).items()
+        parameters = {key: _plain(option, key) for key, option in options}
+        return {"measure": type(value).__name__, "parameters": parameters}
     raise RunError(
         f"`{name}` is {printable(value)}, which cannot be saved. A run is saved with "
         "numbers, text and measures known to featstream.measures.register_measure."
@@ -124,16 +115,23 @@ def _plain(value: Any, name: str) -> Any:
 def load_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as `describe_selector` writes them, with measures made again."""
     loaded = dict(parameters)
-    for name, value in parameters.items():
+    if loaded.pop("interactions", False) is not False:
+        raise RunError(
+            "The run was saved with `interactions`, which no selector has any more. "
+            "Continue it with the version of featstream that wrote it, or select "
+            "again, once with its selector and once with InteractionScreen, and take "
+            "the features of both."
+        )
+    for name, value in loaded.items():
         if isinstance(value, str):
             loaded[name] = _NEW_NAMES.get((name, value), value)
         if isinstance(value, dict):
-            what = "selector" if "selector" in value else "measure"
-            kind = _find_class(what, str(value.get(what)))
+            kind = _measures().get(str(value.get("measure")))
             if kind is None:
                 raise RunError(
-                    f"The run has the {what} {printable(value.get(what))}, which is "
-                    f"not known here. Known measures: {', '.join(sorted(_measures()))}."
+                    f"The run has the measure {printable(value.get('measure'))}, which "
+                    "is not known here. Known measures: "
+                    f"{', '.join(sorted(_measures()))}."
                 )
             loaded[name] = kind(**value["parameters"])
     return loaded
@@ -403,7 +401,7 @@ def _short(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A parameter as a run records it; a measure or a selector as in Python."""
+    """A parameter as a run records it; a measure as in Python."""
     if isinstance(value, dict) and isinstance(value.get("parameters"), dict):
         options = ", ".join(f"{k}={v!r}" for k, v in value["parameters"].items())
         return f"{next(iter(value.values()))}({options})"

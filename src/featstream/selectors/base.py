@@ -406,7 +406,8 @@ class OnlineSelector(Savable, Explained, Selector):
         warn_of_identifiers(stream)
         is_numeric = self._has_numeric_target
         suspects.warn_of_copies_left_out(stream)
-        suspects.warn_of_suspects(self, source, begin, is_numeric=is_numeric)
+        if not sources.is_dask_array(offered):  # its columns would be computed again
+            suspects.warn_of_suspects(self, source, begin, is_numeric=is_numeric)
         self._warn_of_chance()
         return self
 
@@ -645,10 +646,9 @@ class SequentialSelector(OnlineSelector):
             makes groups of ``group_size`` consecutive features, numbered from 0.
         engine : distributed.Client or "dask", optional
             For selectors that have this parameter, which is the default: the cluster
-            to use. Workers read a column store, zarr, parquet with one row per
-            feature, PLINK files and folders of these by themselves, from the same
-            path, and the chunks of a dask.array where they are; other data are sent
-            to them.
+            on which features are scored. Workers read a column store, zarr, parquet
+            with one row per feature, PLINK files and folders of these by themselves,
+            from the same path; other data are sent to them.
         progress : bool or callable, default=False
             Show a live line, or call with a `Progress` after each block.
         checkpoint : str, path or Checkpoint, optional

@@ -46,10 +46,9 @@ class Trace:
     Notes
     -----
     The witness of a redundant feature is the kept one that covers it; of a
-    displaced one, the newcomer that removed it; of one that is kept because of a
-    pair, the other of the two. All are arrivals. Relevance
-    is in single precision here; the selector holds the exact scores of the
-    features that it keeps.
+    displaced one, the newcomer that removed it. Both are arrivals. Relevance is in
+    single precision here; the selector holds the exact scores of the features that
+    it keeps.
 
     Examples
     --------
@@ -101,8 +100,6 @@ class Trace:
         if gone.size:
             fates = Fate.DISPLACED if verdict.gone_fate is None else verdict.gone_fate
             self._mark(gone, fates, verdict.gone_by)
-        if verdict.recalled is not None:
-            self._recall(verdict.recalled, verdict.recalled_scores, verdict.recalled_by)
 
     def _append(self, first: int, verdict: Verdict) -> None:
         fate, relevance, witness = verdict.fate, verdict.scores, verdict.witness
@@ -127,17 +124,6 @@ class Trace:
         positions = self._positions(arrivals)
         self._records["fate"][positions] = fates
         self._records["witness"][positions] = witnesses
-
-    def _recall(self, arrivals: IntArray, relevance: Any, witnesses: Any) -> None:
-        """Keep features that had been dropped, because of later ones."""
-        if self.level == "kept":
-            new = np.setdiff1d(arrivals, self.arrivals)
-            at = np.searchsorted(self.arrivals, new)
-            self._records = np.insert(self.records, at, np.zeros(1, _DTYPE))
-            self._arrivals = np.insert(self.arrivals, at, new)
-            self._size += new.size
-        self._mark(arrivals, Fate.KEPT, witnesses)
-        self._records["relevance"][self._positions(arrivals)] = relevance
 
     @property
     def tested(self) -> NDArray[Any]:
@@ -195,14 +181,15 @@ class Trace:
         is_kept, has_left = fates == Fate.KEPT, fates >= Fate.DISPLACED
         left = self.records["witness"][np.flatnonzero(has_left)].astype(np.int64)
         was_kept = np.flatnonzero(is_kept | has_left)
-        joined = self.arrivals_at(was_kept)
-        # A feature that a pair has recalled was kept when the other of the two came.
-        recalled = np.where(is_kept[was_kept], self.records["witness"][was_kept], -1)
-        moments = np.concatenate([np.maximum(joined, recalled), left])
+        moments = np.concatenate([self._kept_from(was_kept), left])
         steps = np.concatenate([np.ones(was_kept.size, int), -np.ones(left.size, int)])
         changed, where = np.unique(moments, return_inverse=True)
         change = np.bincount(where, weights=steps, minlength=changed.size)
         return changed, np.cumsum(change).astype(np.int64)
+
+    def _kept_from(self, places: IntArray) -> IntArray:
+        """The arrival at which each of some recorded features was kept: its own."""
+        return self.arrivals_at(places)
 
     def counts(self) -> dict[str, int]:
         """Number of recorded features by fate."""

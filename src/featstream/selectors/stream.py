@@ -53,9 +53,6 @@ class Verdict:
     gone, gone_by, gone_fate : ndarray, optional
         Arrivals that are no longer kept, the arrivals that displaced them, and
         their fates, by default ``Fate.DISPLACED``.
-    recalled, recalled_by, recalled_scores : ndarray, optional
-        Arrivals that are kept from now on though they had been dropped, the arrivals
-        because of which they are, and their scores.
     p_value : ndarray of shape (n_columns,), optional
         What a test of a redundant column and the class, given its witness, found.
     """
@@ -67,9 +64,6 @@ class Verdict:
     gone: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     gone_by: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     gone_fate: NDArray[np.uint8] | None = None
-    recalled: IntArray | None = None
-    recalled_by: IntArray | None = None
-    recalled_scores: FloatArray | None = None
     p_value: FloatArray | None = None
 
 
@@ -152,8 +146,6 @@ class Stream:
             gone = sorted(verdict.gone[verdict.gone_by == arrival].tolist())
             more["displaced"] = tuple(self.names[a] for a in gone if a != arrival)
             fate = Fate.DISPLACED if arrival in gone else fate
-        if verdict.recalled is not None:
-            more["recalled"] = tuple(self.names[a] for a in verdict.recalled.tolist())
         if verdict.witness is not None and verdict.witness[i] >= 0:
             other = int(verdict.witness[i])
             more["witness"] = self.names[other]

@@ -21,13 +21,7 @@ from featstream.errors import (
     some_of,
 )
 from featstream.measures.inputs import as_vector, without_values
-from featstream.protocols import (
-    Block,
-    IndexedSource,
-    LazySource,
-    Source,
-    SparseColumns,
-)
+from featstream.protocols import Block, IndexedSource, Source, SparseColumns
 from featstream.selectors.stream import Stream
 
 _N_TOP = 5
@@ -92,7 +86,7 @@ def warn_of_suspects(
     kept, scores = selector._kept()
     is_new = kept >= begin
     kept, scores = kept[is_new], scores[is_new]
-    if not kept.size or source.n_features is None or isinstance(source, LazySource):
+    if not kept.size or source.n_features is None:
         return
     copies, counters, numbers = [], [], []
     y = as_vector(stream.y)

@@ -320,9 +320,8 @@ class DaskArraySource(AnyOrderSource):
 
     A block has all rows of some columns; they are computed when the block is read, by
     the scheduler that Dask uses at that time. Arrays with all rows in a chunk are best.
-    Of others, a block is put together from its part of every chunk of rows: on a
-    cluster this is done once for all blocks if the array fits there, and otherwise
-    the chunks are computed again for every block.
+    Of others, a block is put together from its part of every chunk of rows, and the
+    chunks are computed again for every block.
 
     >>> import dask.array as da
     >>> from featstream.sources import as_source
@@ -350,25 +349,13 @@ class DaskArraySource(AnyOrderSource):
         self._ends = np.concatenate([*cuts, ends[-1:]])[1:]
         self._about = f"{array.dtype}, {self._ends.size:,} blocks"
 
-    def by_column(self, hold: Callable[[Any], Any]) -> DaskArraySource:
-        """The same with all rows in each chunk, if ``hold`` can keep that array."""
-        if len(self._array.chunks[0]) == 1:
-            return self
-        widths = tuple(np.diff(self._ends, prepend=0).tolist())
-        held = hold(self._array.rechunk((-1, widths)))
-        return self if held is None else DaskArraySource(held)
-
-    def lazy(self, positions: Positions) -> Any:
-        """Some columns as an array of Dask."""
-        return self._array[:, as_index(positions)]
-
     def _blocks(self, positions: Positions, start: int) -> Iterator[Block]:
         ends = self._ends
         if not isinstance(positions, range):
             width = int(np.diff(ends, prepend=0).max(initial=1))
             ends = np.arange(start, len(positions), width) + width
         for end in ends[ends > start].tolist():
-            computed = self.lazy(positions[start:end]).compute()
+            computed = self._array[:, as_index(positions[start:end])].compute()
             make: Any = SparseSource if sparse.issparse(computed) else ArraySource
             yield from moved(make(computed).blocks(), start)
             start = end

@@ -28,7 +28,6 @@ _NONE = np.empty(0, np.int64)
 _SAVED = {
     "levels": Declared(np.int64, ("k",), 2, MAX_LEVELS + 1),
     "arrival": Declared(np.int64, ("k",), 0, "n_seen"),
-    "score": Declared(np.float64, ("k",)),
 }
 
 Bounds = Callable[[int, int], FloatArray]
@@ -74,7 +73,7 @@ class _Pool(ABC):
 
     def _clear(self) -> None:
         self.roster = self.arrival = self.levels = self.n_bytes = _NONE
-        self.score, self.left = np.empty(0), np.empty(0, np.int32)
+        self.left = np.empty(0, np.int32)
         self.size = 0
 
     @abstractmethod
@@ -116,11 +115,10 @@ class _Pool(ABC):
         own = np.add.reduceat(own, first) + nlogn[rest.sum(axis=1)]
         return np.asarray(own - nlogn[rest].sum(axis=1))
 
-    def add(self, new: Newcomers, arrivals: IntArray, scores: FloatArray) -> IntArray:
+    def add(self, new: Newcomers, arrivals: IntArray) -> IntArray:
         """Add newcomers, and return their numbers."""
         size = self.size
         self.arrival = appended(self.arrival, size, arrivals)
-        self.score = appended(self.score, size, scores)
         self.levels = appended(self.levels, size, new.levels)
         self.n_bytes = appended(self.n_bytes, size, self._add_columns(new))
         alive = np.full(arrivals.size, kernels.ALIVE, np.int32)
@@ -147,7 +145,7 @@ class _Pool(ABC):
         levels = saved["levels"]
         columns = self._columns_from(saved)
         members = Newcomers(np.arange(levels.size), levels, columns, 0)
-        self.roster = self.add(members, saved["arrival"], saved["score"])
+        self.roster = self.add(members, saved["arrival"])
 
 
 def _collect(

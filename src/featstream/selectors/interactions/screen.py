@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from featstream.estimators import estimator
 from featstream.measures.information import SymmetricalUncertainty
 from featstream.measures.inputs import as_labels
 from featstream.parallel import count_threads
-from featstream.protocols import Block, Fate, FloatArray, IntArray, Span
+from featstream.protocols import Block, Decision, Fate, FloatArray, IntArray, Span
 from featstream.runs.arrays import Arrays, Declared, check_arrays, damaged
 from featstream.selectors.base import StreamSelector
 from featstream.selectors.interactions.pools import (
@@ -35,14 +35,11 @@ from featstream.selectors.interactions.pools import (
     Pool,
     SparsePool,
 )
-from featstream.selectors.result import TraceLevel
+from featstream.selectors.result import Trace, TraceLevel
 from featstream.selectors.stream import Stream, Verdict
 
 FIRST_PAIRS = 1e5
 """Pairs after which the level begins to fall."""
-
-_SEARCH = "interactions_"
-"""Begins the names of the arrays of a search that a selector saves beside its own."""
 
 _POOL = "pool_"
 _COUNTS = ("n_tested", "n_compared", "n_candidates", "n_left_out", "is_full")
@@ -117,13 +114,7 @@ class PairSearch:
 
     name = "interaction"
 
-    def __init__(
-        self,
-        options: Any,
-        y: Any,
-        n_threads: int,
-        missing: Literal["error", "category"] = "error",
-    ) -> None:
+    def __init__(self, options: Any, y: Any, n_threads: int) -> None:
         owner, none = type(options).__name__, "for a stream without end"
         self._alpha: float = check_alpha(options.alpha, owner)
         n_bins = check_count(options.n_bins, "n_bins", owner, least=2, most=8)
@@ -137,8 +128,8 @@ class PairSearch:
         labels = as_labels(y)
         self.n_samples = labels.codes.size
         few = max(n_bins, _FEW_LEVELS)
-        binned: Any = {"n_bins": n_bins, "max_categories": few, "missing": missing}
-        self._encoder = SymmetricalUncertainty(**binned).bind(y)
+        encoder = SymmetricalUncertainty(n_bins=n_bins, max_categories=few)
+        self._encoder = encoder.bind(y)
         self.left_out = self._encoder.left_out
         self._n_classes = labels.classes.size
         self._class_of = np.repeat(np.arange(self._n_classes), labels.counts)
@@ -154,7 +145,6 @@ class PairSearch:
         self.n_tested = self.n_compared = self.n_candidates = self.n_left_out = 0
         self.is_full = False
         self._departed: set[int] = set()  # in the last block
-        self._has_scores = False
 
     def kept(self) -> tuple[IntArray, FloatArray]:
         """Members of kept pairs and their scores, in order of arrival."""
@@ -201,31 +191,24 @@ class PairSearch:
                 "features of the whole stream, or None if it has no end."
             )
 
-    def take(
-        self, block: Block, encoded: Any, scores: FloatArray | None = None
-    ) -> Found:
-        """Test the columns of a block with all in the pool, and add them to it.
-
-        ``scores`` are theirs if a feature is to have another score than the
-        interaction information of the pair with which it enters.
-        """
-        self._has_scores, self._departed = scores is not None, set()
+    def take(self, block: Block, encoded: Any) -> Found:
+        """Test the columns of a block with all in the pool, and add them to it."""
+        self._departed = set()
         self._pool = self._pools[block.is_sparse]
         self.check_number(block.start + block.n_columns)
         found = Found({}, {})
         for begin, newcomers in encoded:
             self.n_left_out += newcomers.n_left_out
             which = begin + newcomers.which
-            own = np.zeros(which.size) if scores is None else scores[which]
             if which.size:
-                self._take_part(block.start + which, newcomers, own, found)
+                self._take_part(block.start + which, newcomers, found)
         return found
 
     def _take_part(
-        self, arrivals: IntArray, newcomers: Newcomers, scores: FloatArray, found: Found
+        self, arrivals: IntArray, newcomers: Newcomers, found: Found
     ) -> None:
         pool = self._pool
-        numbers = pool.add(newcomers, arrivals, scores)
+        numbers = pool.add(newcomers, arrivals)
         n_members = self._admit(numbers)
         bounds = partial(self._bounds, self._level(1))
         pairs, n_tested = pool.compare(newcomers, numbers, bounds, self._n_threads)
@@ -321,10 +304,7 @@ class PairSearch:
                 continue
             self.pairs.append(pair)
             for a in entering:
-                score = bits
-                if self._has_scores:
-                    score = float(pool.score[number if a == arrival else other])
-                self._enter(a, _Member(len(self.pairs) - 1, score, both[a]))
+                self._enter(a, _Member(len(self.pairs) - 1, bits, both[a]))
                 found.entered[a] = partner + arrival - a
 
     def _enter(self, arrival: int, member: _Member) -> None:
@@ -388,7 +368,9 @@ class PairSearch:
             if arrival not in self.pairs[member.pair][:2]:
                 raise damaged("a feature has entered with a pair of others")
             self._enter(arrival, member)
-        self._pool.restore(split_arrays(arrays, _POOL)[1], n_seen)
+        of_pool = [name for name in arrays if name.startswith(_POOL)]
+        pool = {name.removeprefix(_POOL): arrays[name] for name in of_pool}
+        self._pool.restore(pool, n_seen)
         self._used = int(self._pool.n_bytes[self._pool.roster].sum())
 
 
@@ -416,113 +398,71 @@ def _p_given(codes: Any, classes: Any, given: Any) -> float:
     return float(chdtrc(df, max(0.0, 2 * (both + given_sum - code_sum - class_sum))))
 
 
-class PairKeeper(StreamSelector):
-    """Base of selectors that keep features because of pairs, perhaps among others."""
+@dataclass(slots=True)
+class PairVerdict(Verdict):
+    """What was decided about the columns of a block, and about earlier features.
 
-    def _search(self) -> PairSearch | None:
-        """The search for pairs; None if there is none."""
-        raise NotImplementedError
-
-    @property
-    def pairs_(self) -> list[Pair]:
-        """The pairs that were kept, in the order in which they were found."""
-        search = self._search()
-        return [] if search is None else list(search.pairs)
-
-    @property
-    def n_tested_(self) -> int:
-        """Number of pairs tested."""
-        search = self._search()
-        return 0 if search is None else search.n_tested
-
-    @property
-    def share_compared_(self) -> float:
-        """Share of all pairs of features that were compared."""
-        search = self._search()
-        return 0.0 if search is None else search.share_compared
-
-    def _forget_names(self, stream: Stream, block: Block | Span) -> None:
-        search = self._search()
-        if search is None:
-            super()._forget_names(stream, block)
-            return
-        kept = set(self._kept()[0].tolist())
-        end = block.start + block.n_columns
-        for arrival in sorted(search.forgotten(block.start, end)):
-            if arrival not in kept and not stream.trace.knows(arrival):
-                stream.names.forget(arrival)
-
-    def _why_paired(self, arrival: int) -> str | None:
-        """Why a member of a pair is kept; None for other features."""
-        search = self._search()
-        pair = None if search is None else search.pair_of(arrival)
-        if pair is None:
-            return None
-        other = self._shown(pair.first + pair.second - arrival, self._started())
-        return (
-            f" because of {other}, with which it interacts: together they tell "
-            f"{pair.information:.3g} bits more about the class than each alone "
-            f"(p = {pair.p_value:.2g}, level {pair.level:.2g})"
-        )
-
-
-def search_arrays(search: PairSearch | None) -> dict[str, NDArray[Any]]:
-    """The state of a search, which is saved beside that of its selector."""
-    if search is None:
-        return {}
-    return {_SEARCH + name: array for name, array in search.arrays().items()}
-
-
-def split_arrays(
-    arrays: Arrays, prefix: str = _SEARCH
-) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    """The arrays without a prefix, and those with it: by default of `search_arrays`."""
-    mine = {k: v for k, v in arrays.items() if not k.startswith(prefix)}
-    others = {k.removeprefix(prefix): arrays[k] for k in arrays if k not in mine}
-    return mine, others
-
-
-def with_pairs(
-    verdict: Verdict, found: Found, start: int, kept: IntArray, search: PairSearch
-) -> Verdict:
-    """A verdict of a selector, and what a search found in the same block.
-
-    ``kept`` are the arrivals that the selector itself keeps after the block. A feature
-    enters when the later of its pair arrives. If the selector itself keeps it at that
-    time, it stays, and can no longer be displaced. Otherwise it is recalled.
+    Attributes
+    ----------
+    recalled, recalled_by : ndarray
+        Arrivals that are kept from now on though they had been dropped, and the
+        arrivals because of which they are.
+    recalled_scores : ndarray of float
+        Their scores.
     """
-    fate, n_columns = verdict.fate.copy(), verdict.fate.size
-    witness = np.full(n_columns, -1) if verdict.witness is None else verdict.witness
-    witness, recalled = witness.copy(), {}
-    left_at = dict(zip(verdict.gone.tolist(), verdict.gone_by.tolist(), strict=True))
-    own = set(kept.tolist()) | left_at.keys()
-    for arrival, partner in found.entered.items():
-        moment, column = max(arrival, partner), arrival - start
-        if arrival in own and left_at.get(arrival, moment + 1) > moment:
-            continue
-        is_at_once = left_at.get(arrival) == moment == arrival  # over the limit
-        if column >= 0 and (fate[column] != Fate.KEPT or is_at_once):
-            fate[column], witness[column] = Fate.KEPT, partner
-        else:
-            recalled[arrival] = partner
-    gone, gone_fate = verdict.gone.tolist(), verdict.gone_fate
-    stays = [search.pair_of(a) is not None and a not in recalled for a in gone]
-    leaves = ~np.array(stays, np.bool_)
-    return replace(
-        verdict,
-        fate=fate,
-        witness=witness,
-        gone=verdict.gone[leaves],
-        gone_by=verdict.gone_by[leaves],
-        gone_fate=None if gone_fate is None else gone_fate[leaves],
-        recalled=np.array(list(recalled), np.int64),
-        recalled_by=np.array(list(recalled.values()), np.int64),
-        recalled_scores=np.array([search.score_of(a) for a in recalled], np.float64),
-    )
+
+    recalled: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    recalled_by: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    recalled_scores: FloatArray = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class PairDecision(Decision):
+    """What `InteractionScreen` decided about one feature on its arrival.
+
+    Attributes
+    ----------
+    recalled : tuple of str
+        Features that had been dropped and are kept now, because of it.
+    """
+
+    recalled: tuple[str, ...] = ()
+
+
+class PairTrace(Trace):
+    """A trace in which dropped features can be recalled.
+
+    The witness of a feature that is kept is the other one of its pair.
+    """
+
+    def record(self, verdict: Verdict) -> None:
+        """Record what was decided about the next features, and about earlier ones."""
+        super().record(verdict)
+        assert isinstance(verdict, PairVerdict)
+        if self.level is not None and verdict.recalled.size:
+            self._recall(verdict)
+
+    def _recall(self, verdict: PairVerdict) -> None:
+        arrivals = verdict.recalled
+        if self.level == "kept":
+            new = np.setdiff1d(arrivals, self.arrivals)
+            at = np.searchsorted(self.arrivals, new)
+            unknown = np.zeros(1, self.records.dtype)
+            self._records = np.insert(self.records, at, unknown)
+            self._arrivals = np.insert(self.arrivals, at, new)
+            self._size += new.size
+        self._mark(arrivals, Fate.KEPT, verdict.recalled_by)
+        self._records["relevance"][self._positions(arrivals)] = verdict.recalled_scores
+
+    def _kept_from(self, places: IntArray) -> IntArray:
+        """A pair is kept when the later of the two comes."""
+        own, records = super()._kept_from(places), self.records[places]
+        is_kept = records["fate"] == Fate.KEPT  # of others the witness displaced them
+        return np.where(is_kept, np.maximum(own, records["witness"]), own)
 
 
 @estimator
-class InteractionScreen(PairKeeper):
+class InteractionScreen(StreamSelector):
     """Keep features that say more about the class in pairs than alone.
 
     A pair such as XOR is invisible to every method that judges a feature by its own
@@ -604,6 +544,21 @@ class InteractionScreen(PairKeeper):
     _uses_blas = False
 
     @property
+    def pairs_(self) -> list[Pair]:
+        """The pairs that were kept, in the order in which they were found."""
+        return list(self._search().pairs)
+
+    @property
+    def n_tested_(self) -> int:
+        """Number of pairs tested."""
+        return self._search().n_tested
+
+    @property
+    def share_compared_(self) -> float:
+        """Share of all pairs of features that were compared."""
+        return self._search().share_compared
+
+    @property
     def n_left_out_(self) -> int:
         """Number of features with too many categories to be compared."""
         return self._search().n_left_out
@@ -616,7 +571,25 @@ class InteractionScreen(PairKeeper):
         return search
 
     def _begin(self, stream: Stream) -> None:
-        """Nothing: the search, which `_bind` made, holds the state."""
+        # The search, which `_bind` made, holds the rest of the state.
+        stream.trace = PairTrace(self.trace)
+        self._recalled: IntArray = np.empty(0, np.int64)  # by the last block
+
+    def update(self, values: Any, name: str | None = None) -> PairDecision:
+        """Decide about one feature.
+
+        Parameters
+        ----------
+        values : array of shape (n_samples,)
+            One value per sample; a sparse column will do.
+        name : str, optional
+            The feature's name; by default made from its arrival.
+        """
+        decision = super().update(values, name)
+        names = self._stream.names
+        recalled = tuple(names[arrival] for arrival in self._recalled.tolist())
+        own = {part.name: getattr(decision, part.name) for part in fields(decision)}
+        return PairDecision(**own, recalled=recalled)
 
     def _kept(self) -> tuple[IntArray, FloatArray]:
         return self._search().kept()
@@ -631,23 +604,50 @@ class InteractionScreen(PairKeeper):
     def _prepare(self, block: Block, stream: Stream) -> Callable[[], Verdict]:
         return partial(self._decide_about, block, stream.measure.encode(block))
 
-    def _decide_about(self, block: Block, encoded: Any) -> Verdict:
+    def _decide_about(self, block: Block, encoded: Any) -> PairVerdict:
+        """Keep the features that have entered; recall those of earlier blocks."""
         search, start, n_columns = self._search(), block.start, block.n_columns
         found = search.take(block, encoded)
-        nothing = Verdict(np.zeros(n_columns, np.uint8), np.zeros(n_columns))
-        verdict = with_pairs(nothing, found, start, np.empty(0, np.int64), search)
+        verdict = PairVerdict(
+            fate=np.zeros(n_columns, np.uint8),
+            scores=np.zeros(n_columns),
+            witness=np.full(n_columns, -1),
+        )
         assert verdict.witness is not None
+        recalled = [arrival for arrival in found.entered if arrival < start]
+        for arrival, partner in found.entered.items():
+            if arrival >= start:
+                verdict.fate[arrival - start] = Fate.KEPT
+                verdict.scores[arrival - start] = search.score_of(arrival)
+                verdict.witness[arrival - start] = partner
         for arrival, (witness, bits) in found.redundant.items():
             if arrival not in found.entered:
-                column = arrival - start
-                verdict.fate[column], verdict.scores[column] = Fate.REDUNDANT, bits
-                verdict.witness[column] = witness
-        for column in np.flatnonzero(verdict.fate == Fate.KEPT).tolist():
-            verdict.scores[column] = search.score_of(start + column)
+                verdict.fate[arrival - start] = Fate.REDUNDANT
+                verdict.scores[arrival - start] = bits
+                verdict.witness[arrival - start] = witness
+        verdict.recalled = self._recalled = np.array(recalled, np.int64)
+        partners = [found.entered[arrival] for arrival in recalled]
+        verdict.recalled_by = np.array(partners, np.int64)
+        scores = [search.score_of(arrival) for arrival in recalled]
+        verdict.recalled_scores = np.array(scores, np.float64)
         return verdict
 
+    def _forget_names(self, stream: Stream, block: Block | Span) -> None:
+        search, kept = self._search(), set(self._kept()[0].tolist())
+        end = block.start + block.n_columns
+        for arrival in sorted(search.forgotten(block.start, end)):
+            if arrival not in kept and not stream.trace.knows(arrival):
+                stream.names.forget(arrival)
+
     def _why_kept(self, arrival: int, score: float) -> str:
-        return self._why_paired(arrival) or ""
+        pair = self._search().pair_of(arrival)
+        assert pair is not None, "only members of pairs are kept"
+        other = self._shown(pair.first + pair.second - arrival, self._started())
+        return (
+            f" because of {other}, with which it interacts: together they tell "
+            f"{pair.information:.3g} bits more about the class than each alone "
+            f"(p = {pair.p_value:.2g}, level {pair.level:.2g})"
+        )
 
     def _why_irrelevant(self, relevance: str) -> str:
         return "it interacts significantly with no feature that it was compared with"

@@ -27,6 +27,7 @@ from featstream.measures.storages.dispatch import (
     unload_newcomer,
     who_wins,
 )
+from featstream.protocols import FloatArray, IntArray
 from featstream.selectors.saola.kept import add_column, remove_column
 
 IRRELEVANT, KEPT, REDUNDANT, DISPLACED, OVER_LIMIT = range(5)
@@ -51,6 +52,16 @@ class Newcomers(NamedTuple):
         """Some of the newcomers, without ceilings."""
         own = self.column[which], self.score[which], self.arrival[which]
         return Newcomers(self.columns, *own)
+
+
+class Scored(NamedTuple):
+    """A block after Steps 5 to 8: what is known before any of it is decided."""
+
+    start: int
+    scores: FloatArray
+    p_values: FloatArray | None  # if the threshold is corrected
+    relevant: IntArray  # positions of the features that may be relevant
+    newcomers: Newcomers | None  # the features that take part, if there are any
 
 
 class Outcome(NamedTuple):

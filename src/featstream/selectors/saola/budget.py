@@ -70,7 +70,6 @@ class Budget:
         self._state: FloatArray = np.empty(0)
         self._is_bound = False
         self.to_open: int | None = None  # length of the source that is next, or 0
-        self.judged: list[FloatArray] | None = None  # the p-values, if a list is given
         self._n_judged = 0
         self._smallest = 2.0, 0.0  # a p-value and its level, while nothing passed
 
@@ -124,8 +123,6 @@ class Budget:
     def judge(self, p_values: FloatArray) -> BoolArray:
         """Which of the next features pass, in order of arrival."""
         passes = np.zeros(p_values.size, np.bool_)
-        if self.judged is not None:
-            self.judged.append(p_values)
         if not self._state.size:
             self._state = self._first_state()
         if self.correction == "bonferroni":

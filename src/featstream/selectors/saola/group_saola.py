@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from featstream.engines import Engine
 from featstream.errors import ParameterError, check_choice, printable
 from featstream.estimators import estimator
 from featstream.measures.storages.dispatch import EARLIER, for_storage, storage_of
 from featstream.protocols import BoolArray, Fate, IntArray
 from featstream.selectors.base_groups import GroupSelector
-from featstream.selectors.saola.algorithm1 import Newcomers, Outcome, new_outcome
+from featstream.selectors.saola.algorithm1 import (
+    Newcomers,
+    Outcome,
+    Scored,
+    new_outcome,
+)
 from featstream.selectors.saola.algorithm2 import Arriving, Workspace, scan_groups
 from featstream.selectors.saola.kept import (
     Kept,
@@ -24,7 +26,7 @@ from featstream.selectors.saola.kept import (
     start_group,
     start_kept,
 )
-from featstream.selectors.saola.saola import PairwiseSelector, Scored
+from featstream.selectors.saola.saola import PairwiseSelector
 from featstream.selectors.stream import Decide, Stream, Verdict
 from featstream.sources.grouping import Batch
 
@@ -120,32 +122,15 @@ class GroupSAOLA(PairwiseSelector, GroupSelector):
         # It visits all kept features.
         self._used_tuning = self._tuning._replace(index_from=np.inf)
 
-    def _as_engine(self, engine: Any) -> Engine | None:
-        found = super()._as_engine(engine)
-        needs_driver = self.reading == "literal" or self.max_features is not None
-        if found is not None and needs_driver:
-            raise ParameterError(
-                "GroupSAOLA with reading='literal' or max_features needs one process "
-                "for all groups. Leave out the engine, or these."
-            )
-        return found
-
     def _kept_ends(self) -> IntArray:
         """The arrival after the last of each group of which something is kept."""
         return np.unique(self._groups.ends[self._groups.of(self._kept()[0])])
 
-    def _packed(self) -> dict[str, NDArray[Any]]:
-        return {**super()._packed(), "group_ends": self._kept_ends()}
-
-    def _load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        ends = arrays["group_ends"]
-        unknown = np.zeros(ends.size, np.int64)
-        sizes = np.diff(ends, prepend=0)
-        self._groups.extend(range(ends.size), sizes, unknown, unknown)
-        self._state = self._unpack(arrays)
-
-    def _prepare(self, batch: Batch, stream: Stream) -> Decide:
+    def _score_batch(self, batch: Batch) -> list[Scored]:
         scored = [self._score(block) for block in batch.blocks]
+        return scored if self.reading != "literal" else _in_relevant(batch, scored)
+
+    def _deciding(self, batch: Any, scored: list[Scored]) -> Decide:
         return partial(self._decide_about, batch, scored)
 
     def _taking_part(self, relevant: IntArray, n_features: int) -> IntArray:
@@ -241,3 +226,21 @@ class GroupSAOLA(PairwiseSelector, GroupSelector):
             f"what is relevant of {its_features} is redundant, within the group or "
             "beside those kept before"
         )
+
+
+def _in_relevant(batch: Batch, scored: list[Scored]) -> list[Scored]:
+    """The same without newcomers of groups in which no feature can be relevant."""
+    first = scored[0].start
+    relevant = [block.start - first + block.relevant for block in scored]
+    groups = np.searchsorted(batch.ends, np.concatenate(relevant), "right")
+    may_pass = np.zeros(batch.ends.size, np.bool_)
+    may_pass[groups] = True
+    left = []
+    for block in scored:
+        newcomers = block.newcomers
+        if newcomers is not None:
+            group = np.searchsorted(batch.ends, newcomers.arrival - first, "right")
+            takes_part = may_pass[group]
+            newcomers = newcomers.part(takes_part) if takes_part.any() else None
+        left.append(block._replace(newcomers=newcomers))
+    return left

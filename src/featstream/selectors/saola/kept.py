@@ -20,7 +20,7 @@ from featstream.measures.storages.dispatch import (
     storage_named,
     storage_of,
 )
-from featstream.protocols import BoolArray, FloatArray, IntArray, Storage, read_only
+from featstream.protocols import FloatArray, IntArray, Storage, read_only
 from featstream.runs.arrays import Declared, check_arrays, damaged
 
 _GROWTH = 1.25
@@ -133,7 +133,7 @@ def make_room(kept: Kept, columns: Any, i: int, tuning: Tuning) -> Kept:
     """
     extra = storage_of(columns).demand(columns, np.array([i]))[:, 0]
     has_index = _wants_index(kept, tuning)
-    return rebuild([kept], columns, tuning, extra, has_index=has_index)
+    return rebuild(kept, columns, tuning, extra, has_index=has_index)
 
 
 def fit_index(kept: Kept, tuning: Tuning) -> Kept:
@@ -141,7 +141,7 @@ def fit_index(kept: Kept, tuning: Tuning) -> Kept:
     has_index = _wants_index(kept, tuning)
     if has_index == is_indexed(kept):
         return kept
-    return rebuild([kept], kept.columns, tuning, has_index=has_index)
+    return rebuild(kept, kept.columns, tuning, has_index=has_index)
 
 
 def is_indexed(kept: Kept) -> bool:
@@ -164,32 +164,39 @@ def _is_long(mean_walk: float, mean_length: float, pays_from: float) -> bool:
 
 
 def rebuild(
-    sets: list[Kept],
+    kept: Kept,
     like: Any,
     tuning: Tuning,
     extra: IntArray | int = 0,
     *,
     has_index: bool = False,
 ) -> Kept:
-    """The live columns of one or more sets, one after the other, with room for more."""
+    """The live columns of a set in new pools, with room for more."""
     storage = storage_of(like)
-    lives = [kept.live[: kept.size[0]] for kept in sets]
-    n_live = sum(live.size for live in lives)
-    demand = extra + sum(
-        storage.demand(kept.columns, live).sum(axis=1)
-        for kept, live in zip(sets, lives, strict=True)
-    )
-    n_slots = max(_FEW, int(_GROWTH * (n_live + 1)) + 1)
-    n_slots = max(n_slots, n_live + storage.spare_slots(like))
+    live = kept.live[: kept.size[0]]
+    demand = extra + storage.demand(kept.columns, live).sum(axis=1)
+    n_slots = max(_FEW, int(_GROWTH * (live.size + 1)) + 1)
+    n_slots = max(n_slots, live.size + storage.spare_slots(like))
     larger = _allocate(storage, like, n_slots, demand, tuning, has_index=has_index)
-    for kept, live in zip(sets, lives, strict=True):
-        # Columns of the types of newcomers: the same code copies both.
-        lent = {n: read_only(getattr(kept.columns, n)) for n in storage.read_only}
-        columns = kept.columns._replace(**lent)
-        own = kept.score, kept.arrival, kept.ceiling_column
-        for_storage(_repack, columns)(columns, live, *own, larger)
-        larger.index.mean_walk[0] = kept.index.mean_walk[0]
+    # Columns of the types of newcomers: the same code copies both.
+    lent = {n: read_only(getattr(kept.columns, n)) for n in storage.read_only}
+    columns = kept.columns._replace(**lent)
+    own = kept.score, kept.arrival, kept.ceiling_column
+    for_storage(_repack, columns)(columns, live, *own, larger)
+    larger.index.mean_walk[0] = kept.index.mean_walk[0]
     return larger
+
+
+def copy_columns(columns: Any, which: IntArray) -> Any:
+    """The chosen columns of some newcomers, without the others of their block."""
+    storage = storage_of(columns)
+    first, second = storage.demand(columns, which).sum(axis=1).tolist()
+    own = storage.allocate(columns, which.size, first, second)
+    n_slots = int(which[-1]) + 1  # positions increase
+    unused = np.zeros(n_slots), np.zeros(n_slots, np.int64), np.zeros(n_slots, np.int64)
+    copied = _empty_kept(own, no_index(), which.size)
+    for_storage(_repack, columns)(columns, which, *unused, copied)
+    return own
 
 
 def _allocate(
@@ -210,6 +217,10 @@ def _allocate(
     else:
         index = no_index()
     index.mean_walk[1] = tuning.is_index_forced
+    return _empty_kept(columns, index, n_slots)
+
+
+def _empty_kept(columns: Any, index: Any, n_slots: int) -> Kept:
     return Kept(
         columns=columns,
         index=index,
@@ -246,12 +257,6 @@ def p_values_of(kept: Kept, measure: Any) -> FloatArray:
     return found
 
 
-def only(kept: Kept, is_chosen: BoolArray) -> Kept:
-    """Some of the live features, in the same pools; to be copied from, and no more."""
-    live = kept.live[: kept.size[0]][is_chosen]
-    return kept._replace(live=live, size=np.array([live.size, kept.size[1]]))
-
-
 _OWN = {
     "arrival": Declared(np.int64, ("kept",)),
     "score": Declared(np.float64, ("kept",)),
@@ -262,7 +267,7 @@ def pack_kept(kept: Kept | None) -> dict[str, NDArray[Any]]:
     """The live columns of a kept set, in their order; nothing if there are none."""
     if kept is None or not kept.size[0]:
         return {}
-    packed = rebuild([kept], kept.columns, Tuning())
+    packed = rebuild(kept, kept.columns, Tuning())
     storage, n_kept = storage_of(packed.columns), int(packed.size[0])
     arrays = {"arrival": packed.arrival[:n_kept], "score": packed.score[:n_kept]}
     for name in storage.saved:
@@ -314,4 +319,4 @@ def unpack_kept(
         size=np.array([n_kept, n_kept]),
         used=np.zeros(2, np.int64),
     )
-    return rebuild([exact], columns, tuning)
+    return rebuild(exact, columns, tuning)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from featstream.measures.storages.dispatch import (
     for_storage,
     storage_of,
 )
-from featstream.parallel import count_threads, uninterrupted
+from featstream.parallel import uninterrupted
 from featstream.protocols import (
     Block,
     BoolArray,
@@ -38,20 +38,13 @@ from featstream.protocols import (
     Span,
     Storage,
 )
-from featstream.selectors.base import SequentialSelector, Steps
-from featstream.selectors.interactions.screen import (
-    InteractionScreen,
-    PairKeeper,
-    PairSearch,
-    search_arrays,
-    split_arrays,
-    with_pairs,
-)
+from featstream.selectors.base import SequentialSelector, Steps, StreamSelector
 from featstream.selectors.result import TraceLevel
 from featstream.selectors.saola.algorithm1 import (
     KEPT,
     Newcomers,
     Outcome,
+    Scored,
     new_outcome,
     scan,
 )
@@ -81,7 +74,7 @@ from featstream.selectors.saola.shortcuts import (
     take_snapshot,
     with_ceilings,
 )
-from featstream.selectors.saola.spread import Spread
+from featstream.selectors.saola.workers import score_on
 from featstream.selectors.stream import Decide, Stream, Verdict
 from featstream.selectors.suspects import without_copies
 
@@ -90,16 +83,6 @@ _IRRELEVANT, _NOBODY, _UNKNOWN = (
     np.full(1, -1),
     np.full(1, np.nan),
 )
-
-
-class Scored(NamedTuple):
-    """A block after Steps 5 to 8: what is known before any of it is decided."""
-
-    start: int
-    scores: FloatArray
-    p_values: FloatArray | None  # if the threshold is corrected
-    relevant: IntArray  # positions of the features that may be relevant
-    newcomers: Newcomers | None  # the features that take part, if there are any
 
 
 @estimator
@@ -141,7 +124,7 @@ class PairwiseSelector(SequentialSelector):
         pass (false discovery rate). The level is the ``alpha`` of the measure, 0.05
         if none is given.
     engine : {"dask"}, optional
-        Where features are read and judged: on the cluster of the current Dask client,
+        Where features are read and scored: on the cluster of the current Dask client,
         or in this process. The selection does not depend on it.
 
     Attributes
@@ -207,16 +190,6 @@ class PairwiseSelector(SequentialSelector):
         return unpack_kept(arrays, len(stream.y), storages, measure, self._tuning)
 
     def _as_engine(self, engine: Any) -> Engine | None:
-        if getattr(self, "interactions", False):
-            raise ParameterError(
-                f"`interactions` of {type(self).__name__} needs one process for all "
-                "features. Leave out the engine, or interactions."
-            )
-        if getattr(self, "target_copies", "keep") == "drop":
-            raise ParameterError(
-                f"`target_copies` of {type(self).__name__} is for one process. Leave "
-                "out the engine, or target_copies='drop'."
-            )
         return as_engine(engine)
 
     def _decisions(
@@ -226,16 +199,32 @@ class PairwiseSelector(SequentialSelector):
             self._budget.to_open = source.n_features or 0
         if self._engine is None:
             return super()._decisions(source, blocks, layout, position)
-        self._snapshot = None
-        return Spread(self, source, blocks, self._engine, layout).steps(position)
+        return self._decide_scored(self._engine, source, blocks, layout, position)
 
-    def _packed(self) -> dict[str, NDArray[Any]]:
-        """What a worker needs to know of the kept features."""
-        return pack_kept(self._state)
+    def _decide_scored(
+        self,
+        engine: Engine,
+        source: Source,
+        blocks: Iterator[Block],
+        layout: Any,
+        position: int,
+    ) -> Steps:
+        """Functions that decide about what the workers of an engine have scored."""
+        stream = self._stream
+        for batch, scored in score_on(engine, self, source, blocks, layout, position):
+            yield partial(self._take, batch, self._deciding(batch, scored), stream)
 
-    def _load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Keep what was packed, and nothing else."""
-        self._restore(arrays)
+    def _prepare(self, batch: Any, stream: Stream) -> Decide:
+        """Steps 5 to 8 for a batch, and a function that decides about the rest."""
+        return self._deciding(batch, self._score_batch(batch))
+
+    def _score_batch(self, batch: Any) -> list[Scored]:
+        """Steps 5 to 8 for all features of a batch, which need nothing that is kept."""
+        raise NotImplementedError
+
+    def _deciding(self, batch: Any, scored: list[Scored]) -> Decide:
+        """A function that takes a batch through the steps that follow."""
+        raise NotImplementedError
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         super()._restore(arrays)
@@ -291,7 +280,7 @@ class PairwiseSelector(SequentialSelector):
 
 
 @estimator
-class SAOLA(PairwiseSelector, PairKeeper):
+class SAOLA(PairwiseSelector, StreamSelector):
     """Scalable and accurate online feature selection.
 
     Features arrive one by one. A feature is dropped if it is irrelevant to the
@@ -304,17 +293,6 @@ class SAOLA(PairwiseSelector, PairKeeper):
     ----------
     max_features : int, optional
         Keep at most this number: after each arrival the least relevant leaves.
-    interactions : bool or InteractionScreen, default=False
-        Whether members of pairs that interact are kept as well, which may be
-        irrelevant alone: every newcomer is tested with every feature before it. An
-        `InteractionScreen` says how. Features in pairs are not displaced and do not
-        count in `max_features`.
-
-    Attributes
-    ----------
-    pairs_ : list of Pair
-        The pairs that were kept, with ``interactions``; `n_tested_` and
-        `share_compared_` say how many were tested.
 
     Notes
     -----
@@ -346,12 +324,10 @@ class SAOLA(PairwiseSelector, PairKeeper):
     """
 
     max_features: int | None = None
-    interactions: bool | InteractionScreen = False
 
     _uses_blas = False  # not for single features
 
     def _begin(self, stream: Stream) -> None:
-        self._pairs = make_search(self, stream.y)
         super()._begin(stream)
         self._scratch: Any = None
         self._alone: Any = None  # the outcome of the last single feature
@@ -362,52 +338,27 @@ class SAOLA(PairwiseSelector, PairKeeper):
         """Whether features that are the target in other words are left out."""
         return getattr(self, "target_copies", "keep") == "drop"
 
-    def _search(self) -> PairSearch | None:
-        self._started()
-        return self._pairs
-
-    def _kept(self) -> tuple[IntArray, FloatArray]:
-        own, scores = super()._kept()
-        if self._pairs is None or not self._pairs.pairs:
-            return own, scores
-        others, theirs = self._pairs.kept()
-        arrivals, first = np.unique(np.concatenate([own, others]), return_index=True)
-        return arrivals, np.concatenate([scores, theirs])[first]
-
-    def _kept_columns(self) -> NDArray[Any] | None:
-        return None if self.pairs_ else super()._kept_columns()
-
-    def _state_arrays(self) -> dict[str, NDArray[Any]]:
-        return super()._state_arrays() | search_arrays(self._pairs)
-
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        arrays, others = split_arrays(arrays)
-        if self._pairs is not None:
-            is_sparse = bool(self._stream.is_sparse)
-            self._pairs.restore(others, self._stream.n_seen, is_sparse=is_sparse)
         super()._restore(arrays)
         if self._state is not None and storage_of(self._state.columns).units:
             self._snapshot = take_snapshot(self._state, self._tuning)
 
-    def _prepare(self, block: Block, stream: Stream) -> Decide:
-        """Steps 5 to 8 for all features of a block; what decides about the rest."""
+    def _score_batch(self, batch: Block) -> list[Scored]:
         if self._drops_copies:
             is_numeric = self._has_numeric_target
-            block = without_copies(block, stream, is_numeric=is_numeric)
-        scored = self._score(block)
-        newcomers, found, tuning = scored.newcomers, None, self._tuning
+            batch = without_copies(batch, self._stream, is_numeric=is_numeric)
+        return [self._score(batch)]
+
+    def _deciding(self, batch: Any, scored: list[Scored]) -> Decide:
+        (only,) = scored
+        newcomers, found, tuning = only.newcomers, None, self._tuning
         if (
             newcomers is not None
             and newcomers.column.size >= tuning.ceilings_from
             and storage_of(newcomers.columns).units
         ):
             found = find_ceilings(newcomers, self._snapshot, self._rule, tuning)
-        decide = partial(self._decide_about, scored, found)
-        if self._pairs is None:
-            return decide
-        return partial(
-            self._decide_with_pairs, block, self._pairs.encode(block), decide
-        )
+        return partial(self._decide_about, only, found)
 
     def _decide_plain(
         self, values: NDArray[Any], names: Sequence[str] | None, stream: Stream
@@ -418,7 +369,7 @@ class SAOLA(PairwiseSelector, PairKeeper):
         if self._drops_copies:
             return None
         has_walked = self._state is not None and self._scratch is not None
-        if encode is None or not has_walked or self._pairs is not None:
+        if encode is None or not has_walked:
             return None
         encoded = None if stream.is_sparse else encode(values)
         if encoded is None:
@@ -453,21 +404,6 @@ class SAOLA(PairwiseSelector, PairKeeper):
         self._scan(newcomers, outcome)
         self._snapshot = None
         return self._verdict(outcome, scores)
-
-    def _decide_with_pairs(self, block: Block, encoded: Any, decide: Decide) -> Verdict:
-        """What Algorithm 1 decides about a block, and which pairs there are."""
-        pairs, start = self._pairs, block.start
-        assert pairs is not None
-        pairs.check_number(start + block.n_columns)
-        verdict = decide()
-        found = pairs.take(block, encoded, verdict.scores)
-        own, _ = arrivals_and_scores(self._state)
-        return with_pairs(verdict, found, start, own, pairs)
-
-    def _why_kept(self, arrival: int, score: float) -> str:
-        if arrival in arrivals_and_scores(self._state)[0]:
-            return super()._why_kept(arrival, score)
-        return self._why_paired(arrival) or ""
 
     def _decide_about(self, scored: Scored, found: Ceilings | None) -> Verdict:
         """Steps 9 to 20 for the relevant features of a block, in order."""
@@ -535,27 +471,6 @@ def scan_all(
         if done == column.size:
             return kept
         kept = make_room(kept, newcomers.columns, int(column[done]), tuning)
-
-
-def make_search(selector: Any, y: Any) -> PairSearch | None:
-    """The search for pairs that `interactions` describes; None if there is none."""
-    screen = selector.interactions
-    if screen is False:
-        return None
-    owner = type(selector).__name__
-    if screen is not True and not isinstance(screen, InteractionScreen):
-        raise ParameterError(
-            f"`interactions` of {owner} must be True, False or an InteractionScreen. "
-            f"Got {printable(screen)}."
-        )
-    if getattr(selector.measure, "target", "") == "numeric":
-        raise ParameterError(
-            f"`interactions` of {owner} needs classes, and the target of its measure "
-            "is a quantity. Bin the target."
-        )
-    screen = InteractionScreen() if screen is True else screen
-    missing: Any = getattr(selector.measure, "missing", "error")
-    return PairSearch(screen, y, count_threads(selector.n_jobs), missing)
 
 
 def make_rule(selector: Any) -> Rule:

@@ -118,4 +118,3 @@ class ConditionalSAOLA(SAOLA):
     bound: Any = field(default="min", init=False)
     overlap: Any = field(default=">=", init=False)
     redundancy: Any = field(default="conditional", init=False)
-    interactions: Any = field(default=False, init=False)
