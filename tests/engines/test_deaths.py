@@ -59,8 +59,8 @@ def die(folder, start):
     """Kill this process, for each file ``POSITION-NTH-MILLISECONDS.kill`` once.
 
     The kill comes that number of milliseconds after the process has begun, for the nth
-    time, to read from the position or a later one. A block is read again if some of
-    its features are uncertain, or if the worker that read it has died.
+    time, to read from the position or a later one. Features are read again if the
+    worker that read them has died.
     """
     with (folder / "reads").open("a") as log:
         log.write(f"{start}\n")
