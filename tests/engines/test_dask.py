@@ -138,6 +138,8 @@ def test_a_search_over_parameters_takes_a_dask_array(client):
 
 def test_a_run_that_began_on_a_cluster_ends_on_one_machine(client, tmp_path):
     X, y = make_binary(np.random.default_rng(4))
+    n_samples, n_features = X.shape
+    X = ArraySource(np.asfortranarray(X), block_bytes=50 * n_samples)
     local = solve(SAOLA(measure="su"), y, X)
 
     selector = SAOLA(measure="su", engine="dask").start(y)
@@ -145,7 +147,7 @@ def test_a_run_that_began_on_a_cluster_ends_on_one_machine(client, tmp_path):
     with pytest.raises(Stop):
         selector.consume(X, progress=stop_at(150), **options)
     begun = featstream.resume(tmp_path / "run")
-    assert 0 < begun.n_seen_ < X.shape[1]
+    assert 0 < begun.n_seen_ < n_features
     begun.engine = None
     assert state(begun.consume(X)) == state(local)
     again = SAOLA(measure="su").start(y).consume(X, **options)  # the engine may differ
