@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from featstream.engines import Engine, as_engine
 from featstream.errors import (
@@ -37,9 +40,17 @@ from featstream.protocols import (
     Source,
     Span,
     Storage,
+    fingerprint_of,
+    reopener_of,
 )
-from featstream.selectors.base import SequentialSelector, Steps, StreamSelector
+from featstream.selectors.base import (
+    SequentialSelector,
+    Steps,
+    StreamSelector,
+    in_stream,
+)
 from featstream.selectors.result import TraceLevel
+from featstream.selectors.saola import workers
 from featstream.selectors.saola.algorithm1 import (
     KEPT,
     Newcomers,
@@ -74,9 +85,10 @@ from featstream.selectors.saola.shortcuts import (
     take_snapshot,
     with_ceilings,
 )
-from featstream.selectors.saola.workers import score_on
+from featstream.selectors.saola.workers import Scoring
 from featstream.selectors.stream import Decide, Stream, Verdict
 from featstream.selectors.suspects import without_copies
+from featstream.sources import is_dask_array
 
 _IRRELEVANT, _NOBODY, _UNKNOWN = (
     np.zeros(1, np.uint8),
@@ -210,9 +222,53 @@ class PairwiseSelector(SequentialSelector):
         position: int,
     ) -> Steps:
         """Functions that decide about what the workers of an engine have scored."""
+        stream, first = self._stream, next(blocks, None)
+        if first is None:
+            return
+        begin, like = stream.n_seen - position, self._no_columns(first)
+        tasks = workers.tasks_for(
+            source, first, blocks, layout, position, begin, engine.n_workers
+        )
+        scorer = workers.Scorer(
+            self._on_workers(), reopener_of(source), fingerprint_of(source)
+        )
+        for task, reply in workers.replies(engine, scorer, tasks):
+            if reply.left_out:
+                stream.measure.left_out.names.update(reply.left_out)
+            stream.copies.update(reply.copies)
+            at = task.first - begin
+            for batch, scored in workers.received(task, reply, layout, at, like):
+                yield partial(self._take, batch, self._deciding(batch, scored), stream)
+
+    def _no_columns(self, first: Block) -> Any:
+        """No columns of a block, as the measure of this stream encodes them."""
+        (one,) = in_stream([first.part(0, 1)], self._stream)
+        measure = self._stream.measure
+        self._bind_measure(measure)
+        return measure.columns(measure.encode(one), np.empty(0, np.int64))[0]
+
+    def _on_workers(self) -> Callable[[], Callable[[], Scoring]]:
+        """A function for workers, which begins such a stream as this one."""
         stream = self._stream
-        for batch, scored in score_on(engine, self, source, blocks, layout, position):
-            yield partial(self._take, batch, self._deciding(batch, scored), stream)
+        mine = clone(self).set_params(engine=None, trace=None, n_jobs=None)
+        if stream.choice is not None:  # all take what this process chose
+            choice = stream.choice
+            mine.measure = self._measure_named(choice.name, **choice.options)
+        y = np.asarray(stream.y) if is_dask_array(stream.y) else stream.y
+        return partial(mine._start_scoring, y, is_sparse=stream.is_sparse)
+
+    def _start_scoring(self, y: Any, *, is_sparse: bool) -> Callable[[], Scoring]:
+        """Begin a stream to score features in; other threads may do so as well."""
+        started = clone(self).start(y)
+        started._stream.is_sparse = is_sparse
+        found: Callable[[], Scoring] = started._scoring
+        return found
+
+    def _scoring(self) -> Scoring:
+        """How to score the features of one task, whose copies of y it notes apart."""
+        own = copy(self)
+        own._stream = replace(self._stream, copies={})
+        return Scoring(own._stream, own._score_batch)
 
     def _prepare(self, batch: Any, stream: Stream) -> Decide:
         """Steps 5 to 8 for a batch, and a function that decides about the rest."""

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +39,8 @@ from featstream.protocols import (
 from featstream.selectors.base import in_stream
 from featstream.selectors.saola.algorithm1 import Scored
 from featstream.selectors.saola.kept import copy_columns
-from featstream.sources import is_dask_array
+from featstream.selectors.stream import Stream
 from featstream.sources.grouping import Batch, Layout, batches
-
-if TYPE_CHECKING:
-    from featstream.selectors.saola.saola import PairwiseSelector
 
 _LEAST_WIDTH = 64
 """Features of a task, unless the stream is shorter."""
@@ -94,35 +90,27 @@ class Reply(NamedTuple):
     error: FeatstreamError | None = None
 
 
+class Scoring(NamedTuple):
+    """A stream for the features of one task, and what scores a batch of them."""
+
+    stream: Stream
+    score: Callable[[Any], list[Scored]]
+
+
 @dataclass
 class Scorer:
-    """What every task needs: the selector, the target, and where the features are.
+    """What every task needs: how to score, and where the features are.
 
-    It is sent to each worker once, which then keeps the source open.
+    It is sent to each worker once, which then keeps the source open. ``start`` begins a
+    stream there, and returns what makes a `Scoring` for each task. ``reopen`` is None
+    if the values come with the tasks.
     """
 
-    selector: PairwiseSelector
-    y: Any
-    is_sparse: bool
+    start: Callable[[], Callable[[], Scoring]]
     reopen: Callable[[], Source] | None
     fingerprint: str | None
     _source: Source | None = field(default=None, repr=False)
-    _started: Any = field(default=None, repr=False)
-
-    @classmethod
-    def of(cls, selector: PairwiseSelector, source: Source) -> Scorer:
-        """Describe a selector that knows its measure and the source that it reads."""
-        from sklearn.base import clone
-
-        stream = selector._stream
-        mine = clone(selector).set_params(engine=None, trace=None, n_jobs=None)
-        if stream.choice is not None:  # every worker takes what this process chose
-            choice = stream.choice
-            mine.measure = selector._measure_named(choice.name, **choice.options)
-        y = np.asarray(stream.y) if is_dask_array(stream.y) else stream.y
-        assert stream.is_sparse is not None, "the first block has decided"
-        reopen = reopener_of(source)
-        return cls(mine, y, stream.is_sparse, reopen, fingerprint_of(source))
+    _started: Callable[[], Scoring] | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_source": None, "_started": None}
@@ -143,19 +131,13 @@ class Scorer:
             self._source = source
         return self._source
 
-    def start(self) -> PairwiseSelector:
-        """A selector that has started, and notes what it leaves out for itself."""
+    def scoring(self) -> Scoring:
+        """How to score the features of one task."""
         if self._started is None:
-            from sklearn.base import clone
-
             with warnings.catch_warnings():  # the driver has warned
                 warnings.simplefilter("ignore")
-                started = clone(self.selector).start(self.y)
-            started._stream.is_sparse = self.is_sparse
-            self._started = started
-        selector: PairwiseSelector = copy(self._started)
-        selector._stream = replace(selector._stream, copies={})
-        return selector
+                self._started = self.start()
+        return self._started()
 
 
 def share(value: Any) -> Any:
@@ -167,29 +149,27 @@ def score_task(scorer: Scorer, task: Task) -> Reply:
     """Score the features of a task, in a worker."""
     try:
         with single_blas:
-            selector = scorer.start()
-            stream = selector._stream
-            parts = list(_score_parts(selector, scorer, task))
+            scoring = scorer.scoring()
+            parts = list(_score_parts(scoring, scorer, task))
     except FeatstreamError as error:
         return Reply([], {}, {}, error)
+    stream = scoring.stream
     return Reply(parts, _take_left_out(stream.measure, task), stream.copies)
 
 
-def _score_parts(
-    selector: PairwiseSelector, scorer: Scorer, task: Task
-) -> Iterator[ScoredPart]:
-    stream = selector._stream
+def _score_parts(scoring: Scoring, scorer: Scorer, task: Task) -> Iterator[ScoredPart]:
+    stream, score = scoring
     given = _read(scorer, task) if task.blocks is None else iter(task.blocks)
     if task.ends is None:
         for block in in_stream(given, stream, task.first):
             names = None if block.names is None else list(block.names)
-            (scored,) = selector._score_batch(block)
+            (scored,) = score(block)
             yield _to_send(scored, names)
         return
     own = (_with_own_names(block) for block in given)  # the next one may replace them
     blocks = list(in_stream(own, stream, task.first))
     batch = Batch(blocks, range(task.ends.size), task.ends)
-    for block, scored in zip(blocks, selector._score_batch(batch), strict=True):
+    for block, scored in zip(blocks, score(batch), strict=True):
         yield _to_send(scored, None if block.names is None else list(block.names))
 
 
@@ -226,7 +206,7 @@ def _to_send(scored: Scored, names: list[str] | None) -> ScoredPart:
 
 
 def _received(part: ScoredPart, like: Any) -> Scored:
-    """The scored block again; ``like`` is that of `_like`."""
+    """The scored block again; ``like`` is that of `received`."""
     newcomers = part.scored.newcomers
     if newcomers is None:
         return part.scored
@@ -251,80 +231,76 @@ def _take_left_out(measure: Any, task: Task) -> dict[int, str]:
     return {arrival: names.pop(arrival) for arrival in mine}
 
 
-def score_on(
-    engine: Engine,
-    selector: PairwiseSelector,
+def replies(
+    engine: Engine, scorer: Scorer, tasks: Iterator[Task]
+) -> Iterator[tuple[Task, Reply]]:
+    """Have tasks done, some at a time; what was found, in their order."""
+    shared = engine.submit(share, scorer)
+    for task, reply in in_order(
+        engine,
+        tasks,
+        lambda task: engine.submit(score_task, shared, task),
+        n_ahead=2 * engine.n_workers,
+    ):
+        if reply.error is not None:
+            raise reply.error
+        yield task, reply
+
+
+def received(
+    task: Task, reply: Reply, layout: Layout | None, position: int, like: Any
+) -> Iterator[tuple[Any, list[Scored]]]:
+    """The batches of a task, without values, and what is known of them now.
+
+    ``position`` is where the task begins in the source. ``like`` are columns that this
+    process has encoded: what all columns of a stream share is taken from them.
+    """
+    scored = [_received(part, like) for part in reply.parts]
+    spans: list[Any] = [  # blocks without their values
+        Span(part.scored.start, part.scored.scores.size, part.names)
+        for part in reply.parts
+    ]
+    if task.ends is None:
+        yield from ((span, [one]) for span, one in zip(spans, scored, strict=True))
+        return
+    labels = task.labels
+    if labels is None:
+        assert layout is not None
+        names = [name for span in spans for name in span.names or ()]
+        labels, _, _ = layout.runs(Span(position, len(task.positions), names or None))
+    yield Batch(spans, labels, task.ends), scored
+
+
+def tasks_for(
     source: Source,
+    first: Block,
     blocks: Iterator[Block],
     layout: Layout | None,
     position: int,
-) -> Iterator[tuple[Any, list[Scored]]]:
-    """Have the features of a source scored from a position on, some tasks at a time.
+    begin: int,
+    n_workers: int,
+) -> Iterator[Task]:
+    """Tasks for the features of a source from a position on, the first of ``blocks``.
 
-    Yields batches, without values, and what is known of them after Steps 5 to 8, in
-    order of arrival. ``blocks`` are those of the source; of one that workers can open
-    only the first is read here.
+    ``begin`` is the arrival of the first feature of the source. Of a source that
+    workers can open, ``blocks`` are not read; ``first`` is the first of them.
     """
-    stream = selector._stream
-    first = next(blocks, None)
-    if first is None:
-        return
-    begin = stream.n_seen - position
-    like = _like(selector, first)
-    if reopener_of(source) is not None and source.n_features is not None:
-        n_workers = engine.n_workers
-        tasks = _places(begin, position, source.n_features, first, layout, n_workers)
-    else:
-        tasks = _carriers(begin, position, chain([first], blocks), layout)
-    scorer = engine.submit(share, Scorer.of(selector, source))
-    replies = in_order(
-        engine,
-        tasks,
-        lambda task: engine.submit(score_task, scorer, task),
-        n_ahead=2 * engine.n_workers,
-    )
-    for task, reply in replies:
-        if reply.error is not None:
-            raise reply.error
-        if reply.left_out:
-            stream.measure.left_out.names.update(reply.left_out)
-        stream.copies.update(reply.copies)
-        scored = [_received(part, like) for part in reply.parts]
-        spans: list[Any] = [  # blocks without their values
-            Span(part.scored.start, part.scored.scores.size, part.names)
-            for part in reply.parts
-        ]
-        if task.ends is None:
-            yield from ((span, [one]) for span, one in zip(spans, scored, strict=True))
-            continue
-        labels = task.labels
-        if labels is None:
-            assert layout is not None
-            names = [name for span in spans for name in span.names or ()]
-            at = Span(task.first - begin, len(task.positions), names or None)
-            labels, _, _ = layout.runs(at)
-        yield Batch(spans, labels, task.ends), scored
-
-
-def _like(selector: PairwiseSelector, block: Block) -> Any:
-    """No columns, as the measure of a stream encodes them: for what all share."""
-    (one,) = in_stream([block.part(0, 1)], selector._stream)
-    measure = selector._stream.measure
-    selector._bind_measure(measure)
-    return measure.columns(measure.encode(one), np.empty(0, np.int64))[0]
+    n_features = source.n_features
+    if reopener_of(source) is None or n_features is None:
+        return _carriers(begin, position, chain([first], blocks), layout)
+    most = max(_LEAST_WIDTH, n_features // (_PER_WORKER * n_workers))
+    width = min(first.n_columns, most)
+    return _places(begin, position, n_features, width, layout)
 
 
 def _places(
     begin: int,
     position: int,
     n_features: int,
-    first: Block,
+    width: int,
     layout: Layout | None,
-    n_workers: int,
 ) -> Iterator[Task]:
     """Tasks that say where features are: they end where blocks do, and groups."""
-    most = max(_LEAST_WIDTH, n_features // (_PER_WORKER * n_workers))
-    width = min(first.n_columns, most)
     while position < n_features:
         stop = min((position // width + 1) * width, n_features)
         positions: range | IntArray = range(position, stop)
