@@ -49,6 +49,21 @@ def test_discrete_tests_equal_their_definition(data, kind, size, is_sparse):
     assert result.is_independent == (result.p_value >= 0.1)
 
 
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (10, 4 * 2**2 / 10),  # just enough: 12 and 8 where 10 are expected
+        (9, 4 * 1.5**2 / 9),  # too few: each gap of 2 counts as 1.5
+    ],
+)
+def test_chi_square_is_corrected_where_fewer_than_ten_are_expected(size, expected):
+    """All four cells of two binary columns with equal margins expect ``size`` rows."""
+    a = np.repeat([0, 1], 2 * size)
+    y = np.repeat([0, 1, 0, 1], [size + 2, size - 2, size - 2, size + 2])
+    bound, columns = gather(ChiSquareTest(), a[:, None], y)
+    assert bound.test(columns, 0).statistic == pytest.approx(expected, rel=1e-12)
+
+
 @examples(30)
 @given(data=strategies.continuous_data(), size=st.integers(0, 3))
 def test_partial_correlation_is_that_of_the_residuals(data, size):

@@ -192,6 +192,16 @@ def test_whole_numbers_score_alike_in_every_dtype_and_order(storage, dtype):
 
 
 @each_storage
+@pytest.mark.parametrize("n", [50, 51])
+def test_the_names_of_two_classes_do_not_matter_to_the_bit(storage, n):
+    """Also where both are equally frequent, and neither is the rarer one."""
+    rng = np.random.default_rng(n)
+    X, y = rng.normal(size=(n, 40)), rng.permutation(np.arange(n) % 2)
+    expected = relevances(FisherZ(), storage(X), y).tolist()
+    assert relevances(FisherZ(), storage(X), 1 - y).tolist() == expected
+
+
+@each_storage
 def test_scores_do_not_exceed_one(storage):
     """Rounding may carry a perfect correlation past 1."""
     rng = np.random.default_rng(0)

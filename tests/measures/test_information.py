@@ -56,6 +56,20 @@ def counts(values):
     return [values.count(v) for v in set(values)]
 
 
+@each_storage
+@pytest.mark.parametrize("k", range(5000, 5010))
+def test_hardly_dependent_columns_score_more_than_nothing(storage, k):
+    """The information is about 1e-12 bits, less than the rounding of logarithms.
+
+    The counts are k and k + 1 in one class, k + 1 and k + 2 in the other: dependent,
+    since k (k + 2) is one less than (k + 1) squared.
+    """
+    x, y = np.repeat([0, 1, 0, 1], [k, k + 1, k + 1, k + 2]), np.arange(4 * k + 4)
+    y = (y >= 2 * k + 1).astype(int)
+    (score,) = relevances(SU(), storage(x[:, None]), y)
+    assert score > 0.0
+
+
 @st.composite
 def discrete(draw, arities=(2, 3, 5, 15, 16, 17, 40)):
     """Columns on both sides of the limits between planes, codes and rows.

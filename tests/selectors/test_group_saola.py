@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.linalg import hadamard
 
 import golden
 import reference
@@ -185,6 +186,31 @@ def test_who_gives_no_groups_is_warned(kind):
     X, y = np.random.default_rng(0).normal(size=(30, 20)), np.arange(30) % 2
     with pytest.warns(FeatstreamWarning, match=f"{kind.__name__} has no groups"):
         kind().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("pruning", "kept"), [("deferred", [0, 1]), ("interleaved", [1])]
+)
+def test_a_redundant_newcomer_displaces_nothing_if_that_is_deferred(pruning, kept):
+    """The last feature meets the first, which it displaces, and then its witness.
+
+    The features are sums of orthogonal columns, so that products of their weights are
+    correlations: with the target 0.4, 0.8 and 0.6; of the last feature 0.54 with the
+    first and 0.72 with the second; of these two 0.14.
+    """
+    basis = hadamard(16)[:, 1:5]
+    weights = np.array(
+        [
+            [0.4, -0.3, 0.6, 0.39**0.5],
+            [0.8, 0.6, 0.0, 0.0],
+            [0.6, 0.4, 0.48**0.5, 0.0],
+        ]
+    )
+    selector = GroupSAOLA(measure=FisherZ(alpha=0.9), pruning=pruning)
+    selector.fit(basis @ weights.T, basis[:, 0] > 0, groups=["a", "b", "c"])
+    np.testing.assert_allclose(selector.scores_, weights[kept, 0], atol=1e-12)
+    assert selector.selected_.tolist() == kept
+    assert selector.result_.trace.fate(2) is Fate.REDUNDANT
 
 
 # Decisions and explanations ---------------------------------------------------

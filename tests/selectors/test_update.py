@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from checks import outcome, state
-from featstream import SAOLA, FisherZ, SelectFromStream, SymmetricalUncertainty
+from featstream import (
+    SAOLA,
+    FisherZ,
+    MutualInformation,
+    SelectFromStream,
+    SymmetricalUncertainty,
+)
 from featstream.selectors.result import Trace
 
 SELECTORS = {
@@ -24,6 +30,8 @@ MEASURES = {
     "su": "su",
     "level of su": SymmetricalUncertainty(alpha=0.2),
     "mi": "mi",
+    "su of few": SymmetricalUncertainty(max_categories=2, n_bins=2, threshold=0.01),
+    "mi of few": MutualInformation(max_categories=3, binning="uniform", alpha=0.2),
 }
 
 

@@ -84,6 +84,16 @@ def test_bins_by_hand(binning, values, expected):
     assert categories(measure(binning), X, y) == [numbered(list(expected))]
 
 
+@pytest.mark.parametrize(("most", "expected"), [(4, [0, 1, 2, 3]), (3, [0, 0, 1, 1])])
+def test_a_stored_zero_counts_as_a_value(most, expected):
+    """A sparse column that stores all rows: three other values, and zeros."""
+    values, y = [0, 1, 2, 3] * 2, [0, 1] * 4
+    stored = sparse.csc_array((np.array(values), np.arange(8), [0, 8]), shape=(8, 1))
+    binned = SymmetricalUncertainty(n_bins=2, max_categories=most)
+    for X in (stored, np.reshape(values, (-1, 1))):
+        assert categories(binned, X, y) == [expected * 2]
+
+
 def test_description_length_pays_for_many_classes():
     """The price has log2(3**k - 2), which no float holds for 700 classes.
 

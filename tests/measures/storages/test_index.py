@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import strategies
-from featstream import SAOLA, FisherZ
+from featstream import SAOLA, FisherZ, GroupSAOLA
+from featstream.measures.storages.row_index import has_signature, set_signature
 from featstream.selectors.saola import shortcuts
 from featstream.selectors.saola.algorithm1 import Newcomers
 from featstream.selectors.saola.kept import Tuning
@@ -23,8 +24,21 @@ class PlainScan(SAOLA):
     _tuning = Tuning(index_from=np.inf, ceilings_from=10**9)
 
 
+ALWAYS = Tuning(
+    index_from=-1, group_index_from=-1, is_index_forced=True, ceilings_from=0
+)
+
+
 class Shortcuts(SAOLA):
-    _tuning = Tuning(index_from=-1, is_index_forced=True, ceilings_from=0)
+    _tuning = ALWAYS
+
+
+class PlainGroups(GroupSAOLA):
+    _tuning = Tuning(index_from=np.inf, group_index_from=np.inf, ceilings_from=10**9)
+
+
+class GroupShortcuts(GroupSAOLA):
+    _tuning = ALWAYS
 
 
 def history(selector):
@@ -40,7 +54,10 @@ def check_unchanged(measure, rule, source, y):
 
 @st.composite
 def rare_data(draw):
-    """Sparse columns of few entries: many kept, many that share no row."""
+    """Sparse columns of few entries: many kept, many that share no row.
+
+    Some are the complement of another: these share no row and leave none out.
+    """
     rng, p, n = draw(generators(40, 80))
     n, p = n + 6, p + 5
     y = rng.integers(0, rng.integers(2, 4), n)
@@ -51,6 +68,8 @@ def rare_data(draw):
     X = is_stored * rng.integers(1, rng.integers(2, 5), (n, p))
     copied = rng.random(p) < 0.3
     X[:, copied] = X[:, rng.integers(0, p, copied.sum())]
+    opposed = rng.random(p) < rng.choice([0.0, 0.3])
+    X[:, opposed] = X[:, rng.integers(0, p, opposed.sum())] == 0
     return X, y
 
 
@@ -65,6 +84,61 @@ def test_the_index_changes_nothing_even_where_it_does_not_pay(
     X, y = data.draw(rare_data())
     source = SparseSource(sparse.csc_array(X), block_columns=width)
     check_unchanged(measure, data.draw(rules), source, y)
+
+
+@pytest.mark.parametrize("measure", ["su", FisherZ(alpha=0.9)], ids=str)
+@examples(60)
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@given(
+    data=strategies.grouped(rare_data()),
+    rule=strategies.group_rules(),
+    width=st.sampled_from([4, 100]),
+)
+def test_the_index_of_one_group_says_nothing_about_the_next(measure, data, rule, width):
+    """Several groups of a block take turns in one set and its index."""
+    X, y, labels = data
+    source = SparseSource(sparse.csc_array(X), block_columns=width)
+    plain, found = (
+        kind(measure=measure, **rule).fit(source, y, groups=labels)
+        for kind in (PlainGroups, GroupShortcuts)
+    )
+    assert history(found) == history(plain)
+
+
+def test_a_signature_is_length_key_and_score_together():
+    """Columns of one size may differ in relevance, and then decide differently."""
+    keys, scores = np.zeros((2, 2), np.int64), np.zeros(2)
+    set_signature(keys, scores, 1, (3, 7, 0.25))
+    assert has_signature(keys, scores, 1, (3, 7, 0.25))
+    for other in ((4, 7, 0.25), (3, 8, 0.25), (3, 7, 0.5)):
+        assert not has_signature(keys, scores, 1, other)
+
+
+@st.composite
+def growing_data(draw):
+    """Columns most of which stay, among near copies of those before them."""
+    rng, p, n = draw(generators(60, 60))
+    n, p = n + 60, p + 40
+    y = rng.integers(0, 2, n)
+    y[:2] = [0, 1]
+    X = rng.normal(size=(n, p)) + y[:, None] * rng.uniform(0, 0.8, p)
+    for j in range(10, p):
+        if rng.random() < 0.4:
+            X[:, j] = X[:, rng.integers(0, j)] + rng.choice([0.1, 0.8]) * X[:, j]
+    return X, y
+
+
+@examples(30)
+@given(
+    data=growing_data(),
+    rule=strategies.rules() | strategies.conditional_rules(),
+    width=st.sampled_from([12, 30]),
+)
+def test_ceilings_change_nothing_where_the_kept_set_grows_in_a_batch(data, rule, width):
+    """It has room for 16 at first, and moves to another place with more."""
+    X, y = data
+    source = ArraySource(X, block_bytes=width * X.itemsize * len(y))
+    check_unchanged(FisherZ(alpha=0.9), rule | {"max_features": None}, source, y)
 
 
 @examples(45)
