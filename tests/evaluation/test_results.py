@@ -12,8 +12,11 @@ from featstream.evaluation import ExperimentResult, paper_table
 from featstream.reporting import comparison_markdown, comparison_text, plot_scores
 
 
-def make_result(scores, *, sizes=None, reasons=None, rules=None):
-    """A result from accuracies by (data set, selector), one per split."""
+def make_result(scores, *, sizes=None, reasons=None, rules=None, unscored=()):
+    """A result from accuracies by (data set, selector), one per split.
+
+    Of the splits ``unscored`` the classifier failed, but not the selector.
+    """
     records = []
     for (dataset, selector), values in scores.items():
         for i, value in enumerate(values):
@@ -24,6 +27,8 @@ def make_result(scores, *, sizes=None, reasons=None, rules=None):
             record = {"selections": [selection], "scores": {}, "reason": None}
             if value is None:
                 record |= {"selections": [], "reason": reasons[dataset, selector]}
+            elif (dataset, selector, i) in unscored:
+                record["reason"] = reasons[dataset, selector]
             else:
                 metrics = ("accuracy", "balanced_accuracy", "auc", "auc_hard")
                 record["scores"]["key"] = dict.fromkeys(metrics, value)
@@ -82,6 +87,17 @@ def test_a_failed_split_leaves_a_dash_with_its_reason():
     assert comparison.left_out == {"b": "no score of two"}
     assert comparison.win_tie_lose["one", "two"] == (1, 0, 0)
     assert "Left out: b (no score of two)." in comparison.conclusion
+
+
+@pytest.mark.parametrize("statistic", ["best", "worst"])
+def test_no_best_split_is_chosen_where_an_accuracy_is_missing(statistic):
+    """The classifier failed on one selection; its size is known all the same."""
+    reasons = {("a", "one"): "exceeded 300 s"}
+    result = make_result(SMALL, reasons=reasons, unscored=[("a", "one", 1)])
+    table = result.table("n_features", statistic=statistic)
+    assert math.isnan(table.value("a", "one"))
+    assert table.reasons == {("a", "one"): "1 of 3 splits failed: exceeded 300 s"}
+    assert result.table("n_features").value("a", "one") == 5
 
 
 def test_statistics_of_the_papers_table():

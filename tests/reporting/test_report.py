@@ -137,6 +137,19 @@ def test_alerts_name_what_is_wrong(data):
     assert "ties-among-kept" in codes(np.column_stack([X, X]), y)
 
 
+@pytest.mark.parametrize(
+    ("n_rare", "n_others", "is_said"),
+    [
+        (15, 185, True),  # 15 rows are enough, 7.5% of all are not
+        (9, 11, True),  # 45% are enough, 9 rows are not
+        (10, 90, False),  # ten rows, and a tenth of all
+    ],
+)
+def test_a_class_is_rare_by_its_share_or_by_its_rows(n_rare, n_others, is_said):
+    y = np.repeat([1, 0], [n_rare, n_others])
+    assert ("class-imbalance" in codes(y[:, None], y)) == is_said
+
+
 def test_unrelated_features_are_called_chance_and_a_real_one_is_not():
     rng = np.random.default_rng(0)
     y, noise = rng.integers(0, 2, 80), rng.integers(0, 2, (80, 200))

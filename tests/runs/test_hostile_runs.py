@@ -88,6 +88,29 @@ def test_an_array_is_what_the_table_declares(array, declared):
         check_arrays(arrays, {"a": declared}, n=5)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ends: np.append(ends[:-1], ends[-1] - 1),
+        lambda ends: np.append(ends[:-1], ends[-1] + 1),
+        lambda ends: ends[:-1],
+        lambda ends: ends[:0],
+        lambda ends: np.append(ends, ends[-1] + 1),
+    ],
+)
+def test_groups_that_do_not_end_where_the_features_do_are_refused(change, tmp_path):
+    """Also if their fates and sizes are as many as their ends."""
+    runs.save_run("groups", tmp_path, runs.small_data()[0])
+    arrays = runs.arrays_of_run(tmp_path)
+    ends = change(arrays["kept/group_ends"])
+    forged = arrays | {"kept/group_ends": ends}
+    for name in ("kept/group_fates", "kept/group_n_kept"):
+        forged[name] = np.resize(arrays[name], ends.size)
+    runs.reseal(tmp_path, forged)
+    with pytest.raises(RunError, match="group"):
+        featstream.resume(tmp_path)
+
+
 FACTS = [
     {"n_seen": 11},
     {"n_seen": -1},

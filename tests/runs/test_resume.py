@@ -134,6 +134,15 @@ def test_words_as_labels_and_parameters_come_back(tmp_path, stream):
 
 
 LABELS = np.arange(240) // 6
+
+
+def changed(X, column):
+    """The same data but for one value."""
+    X = X.copy()
+    X[-1, column] += 1
+    return X
+
+
 OTHER_DATA = "a different data set .* checksum of some columns"
 OTHER_GROUPS = "other groups than the run was reading: the checksum of labels"
 FEWER_GROUPS = "other groups .* their number was 40 and is 20"
@@ -144,6 +153,10 @@ REFUSALS = [
     (SAOLA(), lambda s: {"measure": FisherZ()}, r"measure='su'; here it is FisherZ\("),
     (SAOLA(), lambda s: {"X": s.X[:, 1:]}, "number of features was 240 and is 239"),
     (SAOLA(), lambda s: {"X": s.X[:, ::-1].copy()}, OTHER_DATA),
+    (SAOLA(), lambda s: {"X": changed(s.X, 0)}, OTHER_DATA),
+    (SAOLA(), lambda s: {"X": changed(s.X, 120)}, OTHER_DATA),
+    (SAOLA(), lambda s: {"X": changed(s.X, -16)}, OTHER_DATA),
+    (SAOLA(), lambda s: {"X": changed(s.X, -1)}, OTHER_DATA),
     (GroupSAOLA(), lambda s: {"X": s.X[:, ::-1].copy()}, OTHER_DATA),
     (GroupSAOLA(), lambda s: {"groups": LABELS[::-1]}, OTHER_GROUPS),
     (GroupSAOLA(), lambda s: {"groups": LABELS // 2}, FEWER_GROUPS),

@@ -290,8 +290,10 @@ def test_integers_of_any_size_keep_their_differences(power):
 def test_an_iterator_continues_from_where_it_was():
     source = IteratorSource((f"f{i}", [i, i]) for i in range(5))
     assert gather(source, 2)[1] == ["f2", "f3", "f4"]
-    with pytest.raises(DataError, match="already given 5 features"):
-        source.blocks()
+    for start in (0, 4):
+        with pytest.raises(DataError, match=f"given 5 .* back to position {start}"):
+            source.blocks(start)
+    assert list(source.blocks(5)) == []
 
 
 @pytest.mark.parametrize(

@@ -252,6 +252,7 @@ COMMAS = "a,b,y\n1.5,red,0\n2.5,blue,1\n"
         ("d.csv", COMMAS.replace(",", "\t"), [[1.5, 1], [2.5, 0]], "by tabs"),
         ("d.csv", COMMAS.replace(",", "|"), [[1.5, 1], [2.5, 0]], "by bars"),
         ("d.csv", "a;b;y\n1,5;1;0\n-2,25;2;1\n", [[1.5, 1], [-2.25, 2]], "a comma"),
+        ("d.csv", "a;b;y\n1,5;1.5;0\nx;2.5;1\n", [[0, 1.5], [1, 2.5]], "semicolons"),
         ("d.tsv", "a\tb\ty\n1\tx,3\t0\n4\t\t1\n", [[1, 0], [4, -1]], None),
     ],
 )

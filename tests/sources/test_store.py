@@ -14,7 +14,7 @@ from scipy.sparse import csc_array, random_array
 
 from featstream.errors import DataError, DataTypeError, ParameterError
 from featstream.protocols import Block, SparseColumns
-from featstream.sources import ArraySource, ChainedSource, FrameSource
+from featstream.sources import ArraySource, ChainedSource, FrameSource, store
 from featstream.sources.memory import in_storage
 from featstream.sources.store import StoreSource, open_store
 from featstream.sources.store_writer import write_store
@@ -340,6 +340,28 @@ def test_a_changed_value_is_found_while_reading(folder, is_old):
         open_store(folder).verify()
     unverified = as_array(open_store(folder, verify=False))
     assert (unverified != before).sum() == 1
+
+
+def test_a_checksum_goes_on_from_chunk_to_chunk(folder, monkeypatch):
+    """A large file is read a part at a time; here every file has several parts."""
+    monkeypatch.setattr(store, "CHUNK_BYTES", 7)
+    open_store(folder).verify()
+    change_byte(folder / "values.npy", -1)
+    with pytest.raises(DataError, match=r"values\.npy is damaged: checksum mismatch"):
+        open_store(folder).verify()
+
+
+@pytest.mark.parametrize("number", [3, 255])
+def test_a_type_that_does_not_exist_is_damage(tmp_path, number):
+    """There are three, numbered from 0."""
+    stored(tmp_path, FLOATS, BIG, HUGE)
+    path = tmp_path / "x.cols" / "kinds.npy"
+    data = bytearray(path.read_bytes())
+    assert data[-5:] == bytes([0, 0, 1, 1, 2])
+    data[-1] = number
+    path.write_bytes(data)
+    with pytest.raises(DataError, match="it names an unknown type"):
+        open_store(tmp_path / "x.cols", verify=False)
 
 
 def test_every_changed_byte_is_found(folder):

@@ -152,6 +152,9 @@ REFUSED = {
     "1e999 1:1": "'1e999' is too large for a float",
     "w" * 256 + " 1:1": "is longer than 255 bytes",
     "1 qid:x 1:1": "'qid:x' is out of place or no whole number",
+    "1 qid: 1:1": "'qid:' is out of place or no whole number",
+    "1 qi:3 1:1": "'qi:3' is out of place or no whole number",
+    "1 qid:1234567890123456789 1:1": "is out of place or no whole number",
     "1 1:1 qid:3": "'qid:3' is out of place",
     "1 1:1\x00": "NUL byte",
     "1 1:1 # \x00": "NUL byte",
@@ -179,6 +182,18 @@ def test_a_bad_line_is_named_with_its_reason(write, tiny_chunks, bad, before):
 def test_labels_are_of_one_kind_and_utf8(write, tiny_chunks, text, reason):
     with pytest.raises(DataError, match=f"line {reason}"):
         read_svmlight(write(text))
+
+
+@pytest.mark.parametrize(("first", "later"), [("1.0", "spam"), ("ham", "-1")])
+def test_the_kind_of_labels_is_not_forgotten_over_a_chunk_of_comments(
+    write, tiny_chunks, first, later
+):
+    """A chunk without rows has labels of no kind."""
+    comments = "# of sixteen bytes\n" * 3
+    text = f"{first} 1:1\n{comments}{later} 1:1\n".encode()
+    for data in (text, gzip.compress(text)):
+        with pytest.raises(DataError, match=f"line 5: label '{later}' after labels of"):
+            read_svmlight(write(data), n_jobs=2)
 
 
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
@@ -336,6 +351,8 @@ def test_any_17_digits_round_like_float(token):
         *("1e-400", "5e-324", "2.2250738585072014e-308", "2.2250738585072011e-308"),
         *("1.7976931348623157e308", "99999999999999999e308"),
         *("9007199254740993", "7486276915140661.5"),  # halfway between two floats
+        # The last powers of ten and of five that floats and words hold, and the next.
+        *("1e22", "1e23", "2e22", "2e23", "1e27", "1e28", "1e-22", "1e-23"),
     ],
 )
 def test_every_decimal_notation_is_read(token):
