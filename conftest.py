@@ -10,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from filelock import FileLock
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 ROOT = Path(__file__).parent
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
@@ -26,8 +27,15 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 hypothesis.settings.register_profile(
     "fixed", max_examples=40, deadline=None, derandomize=True, print_blob=True
 )
+# Where the variable CI is set, Hypothesis derandomizes and keeps no examples, unless a
+# profile says otherwise.
 hypothesis.settings.register_profile(
-    "random", max_examples=1000, deadline=None, print_blob=True
+    "random",
+    max_examples=1000,
+    deadline=None,
+    print_blob=True,
+    derandomize=False,
+    database=DirectoryBasedExampleDatabase(ROOT / ".hypothesis" / "examples"),
 )
 hypothesis.settings.load_profile("fixed")
 

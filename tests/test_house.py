@@ -1,6 +1,7 @@
 """What the linters do not check: the package, the tests, and what a release says."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -78,6 +79,33 @@ def test_the_workflow_tests_what_the_package_claims():
     makefile = (ROOT / "Makefile").read_text("utf-8")
     command = re.search(r"(?m)^PYTEST := \$\(BIN\)/(.*)$", makefile)[1]
     assert f"- run: {command}\n" in text
+
+
+def test_workflows_run_targets_that_exist():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"(?m)^([a-z-]+):", makefile))
+    for workflow in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        run = re.findall(r"(?m)^ *- run: make (.*)$", workflow.read_text("utf-8"))
+        assert set(run) <= targets, workflow
+
+
+def test_random_examples_are_random_and_kept_in_continuous_integration():
+    """Where the variable CI is set, Hypothesis' own default is neither."""
+    code = (
+        "import conftest, hypothesis\n"
+        "chosen = hypothesis.settings.get_profile('random')\n"
+        "print(chosen.derandomize, chosen.database.path, sep='\\n')\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if "XDIST" not in k} | {"CI": "true"},
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    )
+    place = ROOT / ".hypothesis" / "examples"
+    assert run.stdout.splitlines() == ["False", str(place)]
 
 
 def test_the_changelog_has_every_fragment():
