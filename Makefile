@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE # nothing is compiled at installation: every start would
 
-.PHONY: demo test test-slow test-nojit test-oldest lint docs fuzz bench clean help
+.PHONY: demo test test-slow test-nojit test-oldest lint docs fuzz mutants bench clean help
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,12 @@ fuzz: $(VENV)/.dev ## damaged input for the readers, five minutes each, or FUZZ_
 	@for target in svmlight state plink csv npy npz npz-member cols table h5ad svm parquet run; do \
 		$(BIN)/python -m fuzz $$target $(FUZZ_LENGTH) || exit 1; \
 	done
+
+N = 20
+SEED = 0
+
+mutants: $(VENV)/.dev ## small wrong changes that no test notices: N=20 of them, SEED=0
+	$(BIN)/python -m fuzz.mutants --count $(N) --seed $(SEED)
 
 bench: $(VENV)/.dev ## ratios against named baselines
 	$(BIN)/python -m benchmarks
