@@ -58,10 +58,7 @@ mutants: $(VENV)/.dev ## small wrong changes that no test notices: N=20 of them,
 bench: $(VENV)/.dev ## ratios against named baselines
 	$(BIN)/python -m benchmarks
 
-changelog: ## write CHANGELOG.md from the fragments in changelog.d
-	@$(PYTHON) changelog.d/collect.py $$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) > CHANGELOG.md
-
-dist: changelog | $(BIN)/python ## the wheel and the source archive, in dist/
+dist: | $(BIN)/python ## the wheel and the source archive, in dist/
 	$(INSTALL) build
 	$(BIN)/python -m build
 
