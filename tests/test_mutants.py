@@ -56,7 +56,7 @@ def test_there_are_slips_all_over_the_hub_and_each_is_python():
         ("runs/folder.py", ["tests/runs/test_folder.py"], "tests/runs"),
         (
             "selectors/saola/kept.py",
-            ["tests/selectors/test_saola.py"],
+            ["tests/selectors/test_kept.py", "tests/selectors/test_saola.py"],
             "tests/selectors",
         ),
         ("measures/storages/tables.py", [], "tests/measures/storages"),
