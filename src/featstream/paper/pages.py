@@ -469,7 +469,7 @@ def _draw_dots(data: FigureData, metric: str, names: list[str], ax: Axes) -> Non
     if exhibit.drawing == "error bars":
         values = data.numbers(metric, classifier, "mean")
         spreads = data.numbers(metric, classifier, "deviation")
-        label += f", {classifier}: mean ± standard deviation, cut at 1"
+        label += f", {classifier}: mean ± sd, cut at 1"
     elif metric == "auc":
         found = [data.numbers(metric, name) for name in exhibit.classifiers]
         values, spreads = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
