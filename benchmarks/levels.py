@@ -183,7 +183,7 @@ def lognormal(sigma):
 
 
 def mostly_zero(low, high):
-    """Columns with so many values that are not zero, exponential ones."""
+    """Columns with a given number of exponential values; the others are zero."""
 
     def draw(rng, shape):
         order = np.argsort(rng.random(shape), axis=1)

@@ -79,7 +79,7 @@ class Kernel:
 
 
 class Compilation:
-    """The time that the first calls of kernels take, and who is told of it."""
+    """The time that the first calls of kernels take, and how it is announced."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -334,9 +334,6 @@ class Storage:
     as_rows: Callable[..., NDArray[Any]] | None = None
     """``as_rows(columns, which, n_samples)``: the chosen columns as plain numbers, one
     row per column: categories or deviations. For figures."""
-    has_fixed_types: bool = False
-    """Whether columns, pools, index and scratch buffers always have the same dtypes and
-    layouts: kernels are then called without asking numba for types."""
     read_only: tuple[str, ...] = ()
     """The arrays that are read-only in newcomers, where they belong to the block."""
     old_names: tuple[str, ...] = ()

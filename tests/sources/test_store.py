@@ -377,7 +377,7 @@ def test_every_changed_byte_is_found(folder):
 
 def test_each_chunk_that_is_read_is_compared_and_no_other(tmp_path, monkeypatch):
     monkeypatch.setattr("featstream.sources.store.CHECKED_BYTES", 64)
-    X = np.arange(40.0).reshape(4, 10) + 0.1  # 32 bytes a column, 2 columns a chunk
+    X = np.arange(40.0).reshape(4, 10) + 0.1  # 32 bytes per column, 2 columns per chunk
     stored(tmp_path, X[:, :7], X[:, 7:])
     folder = tmp_path / "x.cols"
     np.testing.assert_array_equal(as_array(open_store(folder)), X)

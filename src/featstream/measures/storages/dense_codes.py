@@ -506,5 +506,4 @@ DENSE_CODES = storage_from(
         "codes": SavedField(np.int32, (None, "samples"), low=0),
     },
     pool_of={"planes": 0, "codes": 1},
-    has_fixed_types=True,
 )

@@ -221,5 +221,4 @@ DENSE_VALUES = storage_from(
         "values": SavedField(np.float64, ("kept", "samples")),
         "span": moments.SPAN,
     },
-    has_fixed_types=True,
 )

@@ -557,6 +557,5 @@ SPARSE_CODES = storage_from(
     },
     pool_of={"rows": 0, "codes": 0},
     is_sparse=True,
-    has_fixed_types=True,
     read_only=("rows", "codes"),
 )

@@ -300,5 +300,4 @@ SPARSE_VALUES = storage_from(
     },
     pool_of={"rows": 0, "values": 0},
     is_sparse=True,
-    has_fixed_types=True,
 )
